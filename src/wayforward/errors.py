@@ -1,0 +1,81 @@
+"""What can go wrong, with types: every message names the thing, the value seen and the next step."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class WayforwardError(Exception):
+    """Base of every error that wayforward raises on purpose."""
+
+
+class SchemaError(WayforwardError):
+    """A feature or a schema contradicts itself, or a schema file cannot be read."""
+
+
+class RuleError(WayforwardError):
+    """A rule cannot be read, names an unknown feature, or contradicts another rule.
+
+    Attributes: text, the rule as written; start and end, the span at fault (character offsets).
+    """
+
+    def __init__(self, message: str, text: str = "", start: int = 0, end: int | None = None) -> None:
+        self.text, self.start = text, start
+        self.end = end if end is not None else start + 1
+        if text:
+            caret = " " * start + "^" * max(1, self.end - start)
+            message = f"{message}\n  {text}\n  {caret}"
+        super().__init__(message)
+
+
+class DataError(WayforwardError):
+    """A table or an array of people does not fit the schema."""
+
+
+class ModelError(WayforwardError):
+    """A model answered with the wrong shape, with NaN, or not at all."""
+
+
+class UnsupportedModel(WayforwardError):
+    """A method needs more of the model than the model offers."""
+
+
+class ProblemError(WayforwardError):
+    """The parts of a problem do not fit together."""
+
+
+class MethodError(WayforwardError):
+    """A method is unknown or was asked for something it does not do."""
+
+
+class PreferencesError(WayforwardError):
+    """Preferences do not fit the people or the schema."""
+
+
+class WorldError(WayforwardError):
+    """A causal world is inconsistent or does not fit the schema."""
+
+
+class FileFormatError(WayforwardError):
+    """A file is broken, hostile, or of a format that is not read."""
+
+
+class MissingExtra(WayforwardError, ImportError):
+    """An optional dependency is needed and is not installed."""
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency, or say in one line how to get it.
+
+    Example: ``torch = require("torch", extra="torch")``.
+    Raises: MissingExtra if the module is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.split(".")[0] != module.split(".")[0]:
+            raise
+        raise MissingExtra(
+            f"This needs {module}. Install it with: pip install 'wayforward[{extra}]'"
+        ) from missing
