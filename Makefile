@@ -1,0 +1,63 @@
+# `make demo` and `make test` each do all the set-up in a fresh clone. A second run reuses the environment.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+WORKERS ?= 2
+
+# One thread a worker: the work is parallel over people and over test files, never inside a small call.
+export OMP_NUM_THREADS ?= 1
+
+EXTRAS := fast,frames,polars,torch,trees-cpu,catboost,onnx,solvers,plots,test,docs,dev
+
+.PHONY: help venv demo test fast-test lint docs bench replicate clean
+.DEFAULT_GOAL := help
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"wayforward needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}. Name another: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+# The demonstration needs no torch and no tree library, so it is installed in seconds.
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[fast,frames,plots]'
+	@touch $@
+
+# torch goes first and alone, with its version pinned, so that no other package can choose a different build.
+$(VENV)/.all: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) torch==2.13.0
+	$(PIP) -e '.[$(EXTRAS)]'
+	@touch $(VENV)/.demo $@
+
+venv: $(VENV)/.all ## everything a contributor needs, in .venv
+
+demo: $(VENV)/.demo ## train, refuse, recommend, explain: demo/report.html
+	$(BIN)/wayforward demo --out demo/
+
+test: $(VENV)/.all ## style, types and every test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
+
+fast-test: $(VENV)/.all ## the tests without the slow ones
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m 'not slow'
+
+lint: $(VENV)/.all ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.all ## the site in docs/_build/html; every example is run, every warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -b doctest docs docs/_build/doctest
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own environment
+	$(BIN)/python -m benchmarks
+
+replicate: $(VENV)/.all ## the numbers that papers published, found again
+	$(BIN)/python -m pytest -q -m replicate
+
+clean: ## forget the environment and everything built
+	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache

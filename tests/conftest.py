@@ -1,0 +1,22 @@
+"""Settings that every test shares; fixtures live beside the tests that use them."""
+
+from __future__ import annotations
+
+import os
+
+# One thread a worker, decided before numpy, torch or numba are imported anywhere.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+from hypothesis import HealthCheck, settings  # noqa: E402  (after the threads are set)
+
+settings.register_profile(
+    "wayforward",
+    deadline=None,  # the first call of a compiled kernel takes seconds
+    derandomize=True,  # a red build is the same red build everywhere
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile("explore", parent=settings.get_profile("wayforward"), derandomize=False, max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "wayforward"))
