@@ -1,0 +1,64 @@
+"""wayforward: what a person who was refused can do about it, and why they were refused."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Names are loaded on first use, so that `import wayforward` stays quick and needs no optional library.
+_HOME = {
+    "Feature": "schema",
+    "Schema": "schema",
+    "Target": "problem",
+    "Problem": "problem",
+    "Population": "problem",
+    "Preferences": "people",
+    "Recourse": "recourse",
+    "Outcome": "recourse",
+    "Independent": "world",
+    "SCM": "world",
+    "World": "world",
+    "wrap": "model",
+    "Access": "model",
+    "recommend": "methods",
+    "method": "methods",
+    "methods_table": "methods",
+    "evaluate": "evaluate",
+    "evaluate_rows": "evaluate",
+    "report": "answers",
+    "WayforwardError": "errors",
+    "MissingExtra": "errors",
+}
+_FOLDERS = ("answers", "data", "evaluate", "methods", "model", "people", "problem", "rules", "world", "schema", "errors", "recourse")
+
+__all__ = [*_HOME, "datasets", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("wayforward.data")
+    if name in _HOME:
+        return getattr(import_module(f"wayforward.{_HOME[name]}"), name)
+    if name in _FOLDERS:
+        return import_module(f"wayforward.{name}")
+    raise AttributeError(f"module 'wayforward' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from wayforward import data as datasets
+    from wayforward.answers import report
+    from wayforward.errors import MissingExtra, WayforwardError
+    from wayforward.evaluate import evaluate, evaluate_rows
+    from wayforward.methods import method, methods_table, recommend
+    from wayforward.model import Access, wrap
+    from wayforward.people import Preferences
+    from wayforward.problem import Population, Problem, Target
+    from wayforward.recourse import Outcome, Recourse
+    from wayforward.schema import Feature, Schema
+    from wayforward.world import SCM, Independent, World

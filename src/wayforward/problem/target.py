@@ -1,0 +1,147 @@
+"""What a yes is: a class, a probability above a threshold, one of many classes, or a range of a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import ProblemError
+
+if TYPE_CHECKING:
+    from wayforward.model import Model
+
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Target:
+    """The decision that a person wants.
+
+    favourable: the label of the favourable class, or several. threshold: the probability of the favourable
+    class(es) that is needed; left out, the model's own decision counts. margin: how far beyond the threshold
+    (probability), or beyond the edges of the interval (units of the prediction), the answer must be.
+    interval: for regression, (low, high), either of which may be None.
+
+    Example: ``Target(favourable=1)``, ``Target(1, threshold=0.7)``, ``Target(interval=(50_000, None))``.
+    Raises: ProblemError for a target that contradicts itself; from `bind`, for one that the model cannot reach.
+    """
+
+    favourable: Any = None
+    threshold: float | None = None
+    margin: float = 0.0
+    interval: tuple[float | None, float | None] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.favourable is None) == (self.interval is None):
+            raise ProblemError(
+                "A target is either favourable=<class label> (classification) or interval=(low, high) (regression). "
+                f"Got favourable={self.favourable!r} and interval={self.interval!r}."
+            )
+        if self.threshold is not None and not 0.0 < self.threshold < 1.0:
+            raise ProblemError(f"threshold={self.threshold} is not a probability between 0 and 1.")
+        if self.margin < 0:
+            raise ProblemError(f"margin={self.margin} is below zero. Use margin >= 0.")
+        if self.interval is not None:
+            low, high = self._edges()
+            if low + self.margin > high - self.margin:
+                raise ProblemError(f"The interval {self.interval} with margin {self.margin} is empty.")
+            if self.threshold is not None:
+                raise ProblemError("A threshold goes with a class, not with an interval. Leave one out.")
+        elif self.threshold is None and self.margin >= 0.5:
+            raise ProblemError(f"margin={self.margin} leaves no probability that would do. Use less than 0.5.")
+        elif self.threshold is not None and self.threshold + self.margin >= 1.0:
+            raise ProblemError(f"threshold {self.threshold} and margin {self.margin} add up to 1 or more.")
+
+    def _edges(self) -> tuple[float, float]:
+        assert self.interval is not None
+        low, high = self.interval
+        return (-np.inf if low is None else float(low)), (np.inf if high is None else float(high))
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The favourable labels; empty for regression."""
+        if self.interval is not None:
+            return ()
+        several = isinstance(self.favourable, Iterable) and not isinstance(self.favourable, (str, bytes))
+        return tuple(self.favourable) if several else (self.favourable,)
+
+    def bind(self, model: Model) -> BoundTarget:
+        """Fit the target to a model. Raises: ProblemError if the model has no such class or task."""
+        if self.interval is not None:
+            if model.task != "regression":
+                raise ProblemError("An interval needs a regression model; this one classifies. Use favourable=<class>.")
+            return BoundTarget(self, np.array([], dtype=np.int64), 1)
+        if model.task == "regression":
+            raise ProblemError(
+                f"favourable={self.favourable!r} needs a classifier; this model predicts a number. Use interval=(low, high)."
+            )
+        classes = list(model.classes)
+        index = []
+        for label in self.labels:
+            match = [i for i, c in enumerate(classes) if c == label or str(c) == str(label)]
+            if not match:
+                known = ", ".join(repr(c) for c in classes[:10])
+                raise ProblemError(f"The model has no class {label!r}; its classes are {known}. Choose favourable among them.")
+            index.append(match[0])
+        if len(set(index)) == len(classes):
+            raise ProblemError("Every class of the model is favourable, so nobody is refused. Leave at least one out.")
+        return BoundTarget(self, np.array(sorted(set(index)), dtype=np.int64), len(classes))
+
+    def describe(self) -> str:
+        """The target in words."""
+        if self.interval is not None:
+            low, high = self._edges()
+            return f"a prediction from {low:g} to {high:g}"
+        words = " or ".join(str(label) for label in self.labels)
+        need = f" with probability {self.threshold + self.margin:g} or more" if self.threshold is not None else ""
+        return f"the decision '{words}'{need}"
+
+
+@dataclass(frozen=True)
+class BoundTarget:
+    """A target whose classes are columns of one model's outputs."""
+
+    target: Target
+    columns: np.ndarray  # favourable columns of the outputs
+    n_classes: int
+
+    def _favourable(self) -> np.ndarray:
+        mask = np.zeros(self.n_classes, dtype=bool)
+        mask[self.columns] = True
+        return mask
+
+    def value(self, outputs: np.ndarray) -> np.ndarray:
+        """(m, c) -> (m,) what people see: probability of a favourable decision, or the predicted number."""
+        if self.target.interval is not None:
+            return outputs[:, 0]
+        return outputs[:, self.columns[0]] if len(self.columns) == 1 else outputs[:, self.columns].sum(1)
+
+    def score(self, outputs: np.ndarray) -> np.ndarray:
+        """(m, c) -> (m,) how far the decision is turned: above zero it is. Log-odds, or units of the prediction."""
+        target = self.target
+        if target.interval is not None:
+            low, high = target._edges()
+            return np.minimum(outputs[:, 0] - low - target.margin, high - target.margin - outputs[:, 0])
+        if target.threshold is not None or self.n_classes == 2:
+            level = (0.5 if target.threshold is None else target.threshold) + target.margin
+            p = np.clip(self.value(outputs), _TINY, 1 - _TINY)
+            return np.asarray(np.log(p) - np.log1p(-p) - np.log(level / (1 - level)))
+        yes, no = outputs[:, self.columns].max(1), np.delete(outputs, self.columns, axis=1).max(1)
+        return np.asarray(np.log(np.maximum(yes - target.margin, _TINY)) - np.log(np.maximum(no + target.margin, _TINY)))
+
+    def reached(self, outputs: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
+        """(m, c) outputs, (m,) label indices -> (m,) bool: is this a yes?
+
+        Without a threshold the model's own label decides (ties included); `labels` default to the first maximum.
+        """
+        target = self.target
+        if target.interval is not None:
+            return self.score(outputs) >= 0
+        if target.threshold is not None:
+            return self.value(outputs) >= target.threshold + target.margin
+        chosen = outputs.argmax(1) if labels is None else labels
+        yes = self._favourable()[chosen]
+        return yes & (self.score(outputs) >= 0) if target.margin > 0 else yes

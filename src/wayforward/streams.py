@@ -1,0 +1,69 @@
+"""Random numbers that belong to a person: the same alone, in any batch and in any order.
+
+A person's stream is keyed by the seed and by the values of that person's own row, and every draw is a hash of
+(key, tag, position), so whole populations draw at once without one generator object for each person.
+Source of the mixing function: G. L. Steele, D. Lea and C. H. Flood (2014), Fast Splittable Pseudorandom Number
+Generators, OOPSLA (SplitMix64).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mix(z: np.ndarray) -> np.ndarray:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def keys_of(x: np.ndarray, seed: int) -> np.ndarray:
+    """(n, d) rows and a seed -> (n,) uint64 keys made of each row's own values."""
+    bits = np.ascontiguousarray(x + 0.0, dtype=np.float64).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
+    with np.errstate(over="ignore"):
+        start = np.asarray(np.uint64(seed % 2**64) * _GOLDEN + np.uint64(1))
+        key = np.broadcast_to(_mix(start), (x.shape[0],)).copy()
+        for j in range(x.shape[1]):
+            key = _mix(key + _GOLDEN + bits[:, j])
+    return key
+
+
+class Streams:
+    """One stream a person. Shapes: n people; `who` (m,) picks people, with repeats allowed.
+
+    Example: ``Streams.of(x, seed=0).uniform(np.arange(len(x)), 3, tag=1)`` -> (n, 3) numbers in (0, 1).
+    """
+
+    def __init__(self, keys: np.ndarray, seed: int) -> None:
+        self.keys, self.seed = keys, seed
+
+    @classmethod
+    def of(cls, x: np.ndarray, seed: int) -> Streams:
+        """Streams for the people in x (n, d)."""
+        return cls(keys_of(x, seed), seed)
+
+    def take(self, who: np.ndarray) -> Streams:
+        """The streams of some of the people."""
+        return Streams(self.keys[who], self.seed)
+
+    def uniform(self, who: np.ndarray, *shape: int, tag: int = 0) -> np.ndarray:
+        """(m, *shape) numbers in (0, 1); the same `tag` gives a person the same numbers again."""
+        size = int(np.prod(shape)) if shape else 1
+        with np.errstate(over="ignore"):
+            base = _mix(self.keys[who] + _mix(np.asarray(np.uint64(tag) + _GOLDEN)))
+            place = np.arange(1, size + 1, dtype=np.uint64) * _GOLDEN
+            bits = _mix(base[:, None] + place[None, :])
+        number = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        return number.reshape(len(who), *shape)
+
+    def normal(self, who: np.ndarray, *shape: int, tag: int = 0) -> np.ndarray:
+        """(m, *shape) standard normal numbers."""
+        from scipy.special import ndtri
+
+        return np.asarray(ndtri(self.uniform(who, *shape, tag=tag)))
+
+    def generator(self, i: int, tag: int = 0) -> np.random.Generator:
+        """A NumPy generator of one person, for work that is done one person at a time."""
+        return np.random.default_rng([int(self.keys[i]), tag])
