@@ -145,3 +145,15 @@ class BoundTarget:
         chosen = outputs.argmax(1) if labels is None else labels
         yes = self._favourable()[chosen]
         return yes & (self.score(outputs) >= 0) if target.margin > 0 else yes
+
+    def surely_missed(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """(n, c) bounds on the outputs over a set of rows -> (n,) bool: no row of the set can be a yes."""
+        target = self.target
+        if target.interval is not None:
+            first, last = target._edges()
+            return np.asarray((high[:, 0] < first + target.margin) | (low[:, 0] > last - target.margin))
+        best = high[:, self.columns].max(1) if target.threshold is None else high[:, self.columns].sum(1)
+        if target.threshold is not None:
+            return np.asarray(best < target.threshold + target.margin)
+        least = np.delete(low, self.columns, axis=1).max(1)
+        return np.asarray(best < least)

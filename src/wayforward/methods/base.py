@@ -1,0 +1,238 @@
+"""What every method shares: fitting to a problem, streams, budgets, chunks, proofs, and the judge.
+
+A method writes one private step, `_recommend`, that returns actions. What follows from them, what they cost, and
+whether they are allowed and sufficient is decided by `Problem.check`, so a method can fail but cannot lie.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from wayforward.errors import MethodError, ProblemError, UnsupportedModel
+from wayforward.recourse import Recourse
+from wayforward.schema import SchemaWarning
+from wayforward.shapes import Actions, Mask, People
+from wayforward.streams import Streams
+
+if TYPE_CHECKING:
+    from wayforward.people import Preferences
+    from wayforward.problem import Population, Problem
+
+Progress = Callable[[int, int], None]  # (people done, people in all)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much work a search may do for each person. rows: model rows; None for the method's own default.
+
+    Budgets count work, never seconds, so that answers do not depend on the machine.
+    """
+
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rows is not None and self.rows < 1:
+            raise MethodError(f"budget={self.rows} model rows a person leaves no work to do. Use 1 or more.")
+
+
+class Method(ABC):
+    """One published method. Subclasses are dataclasses whose fields are the method's parameters.
+
+    name, summary, citation: words for tables. needs: the least access to the model. needs_data: the problem must
+    hold observed people. exact: its answers are optimal on the action set that its documentation states, and it
+    may return proofs. chunk: people searched at once, which bounds memory and changes no answer.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    citation: ClassVar[str] = ""
+    needs: ClassVar[int] = 1  # Access.LABEL
+    needs_data: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
+    chunk: ClassVar[int] = 2048
+
+    problem_: Problem
+    seconds_fit_: float
+
+    def fit(self, problem: Problem) -> Self:
+        """Check that the method fits the problem and prepare what all people share.
+
+        Raises: UnsupportedModel if the model offers too little access, naming methods that would fit; ProblemError
+        if the method needs observed people and the problem has none.
+        """
+        started = time.perf_counter()
+        access = int(problem.model.access)
+        if access < int(self.needs):
+            from wayforward.methods import methods_table
+            from wayforward.model import Access
+
+            fit = [row["name"] for row in methods_table() if row["needs"] <= access]
+            raise UnsupportedModel(
+                f"'{self.name}' needs a model that offers {Access(self.needs).name.lower().replace('_', ' ')}; "
+                f"this one offers {Access(access).name.lower().replace('_', ' ')}. These methods would do: {', '.join(fit)}."
+            )
+        if self.needs_data:
+            problem._needs_reference()
+            if not problem.reference_reached.any():
+                raise ProblemError(
+                    f"'{self.name}' starts from people whom the model accepts, and it accepts nobody in the table that "
+                    "the problem was given. Check the target, or give a larger table."
+                )
+        self.problem_ = problem
+        self._fit(problem)
+        self.seconds_fit_ = time.perf_counter() - started
+        return self
+
+    def recommend(
+        self,
+        x: Any,
+        k: int = 1,
+        *,
+        preferences: Preferences | None = None,
+        seed: int = 0,
+        budget: Budget | int | None = None,
+        progress: Progress | None = None,
+    ) -> Recourse:
+        """Up to k checked options for every person, cheapest first; n people in, n rows out.
+
+        x: a table of people or an (n, d) array. seed: one integer; a person's answer depends on it and on their own
+        row only. budget: model rows a person. progress: called with (people done, people in all).
+        Raises: MethodError for k < 1; DataError for people who do not fit the schema.
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise MethodError(f"k={k!r} options were asked for. Ask for k=1 or more.")
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise MethodError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
+        limit = budget if isinstance(budget, Budget) else Budget(budget)
+        problem = self.problem_
+        people = problem.schema.encode(x)
+        n = len(people)
+        wishes = preferences
+        if wishes is not None:
+            problem.population(people[:1], wishes.take(np.arange(1)))  # shape errors before any work
+            if wishes.frozen.shape[0] != n:
+                from wayforward.errors import PreferencesError
+
+                raise PreferencesError(
+                    f"The preferences are for {wishes.frozen.shape[0]} people; there are {n}. Give one row a person."
+                )
+        parts = []
+        for start in range(0, n, self.chunk):
+            rows = np.arange(start, min(start + self.chunk, n))
+            parts.append(
+                self._chunk(people[rows], None if wishes is None else wishes.take(rows), int(k), int(seed), limit)
+            )
+            if progress is not None:
+                progress(int(rows[-1]) + 1, n)
+        got = Recourse.concat(parts)
+        if got.accepted.all():
+            warnings.warn(
+                "The model accepts every one of these people already, so there is nothing to recommend. "
+                "Check the target (which class is favourable?) and the table of people.",
+                SchemaWarning,
+                stacklevel=2,
+            )
+        return got
+
+    def _chunk(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
+        started = time.perf_counter()
+        problem = self.problem_
+        before = problem.model.counter.copy()
+        accepted, _ = problem.reached(x)
+        ask = np.flatnonzero(~accepted)
+        action = np.full((len(x), k, x.shape[1]), np.nan)
+        proved = np.zeros(len(x), dtype=bool)
+        everyone = problem.population(x, wishes)
+        if ask.size:
+            people = everyone if ask.size == len(x) else everyone.take(ask)
+            stuck = ~people.free.any(1)
+            proved[ask[stuck]] = True  # nothing that this person may act on, and the model says no as they are
+            go = np.flatnonzero(~stuck)
+            if go.size:
+                searched = people if go.size == people.n else people.take(go)
+                found = self._recommend(searched, k, Streams.of(searched.x, seed), budget)
+                none = np.zeros(go.size, dtype=bool)
+                if isinstance(found, tuple):
+                    found, none = found
+                if found.ndim != 3 or found.shape[0] != go.size or found.shape[2] != x.shape[1]:
+                    raise MethodError(f"'{self.name}' returned actions of shape {found.shape} for {go.size} people.")
+                wide = np.full((len(x), found.shape[1], x.shape[1]), np.nan)
+                wide[ask[go]] = found
+                action = wide
+                proved[ask[go]] = none
+        spent = time.perf_counter() - started
+        got = problem.check(
+            x, action, k, preferences=wishes, proved=proved, accepted=accepted, people=everyone,
+            method=self.name, seconds=spent,
+        )  # fmt: skip
+        got = self._proofs(got, everyone)
+        after = problem.model.counter
+        meta = {
+            "method": self.name,
+            "parameters": self.parameters(),
+            "seed": seed,
+            "target": problem.target.describe(),
+            "cost_unit": problem.cost.unit,
+            "seconds_fit": self.seconds_fit_,
+            "seconds_recommend": time.perf_counter() - started,
+            "model_rows": int(after.rows - before.rows),
+            "model_calls": int(after.calls - before.calls),
+            "native_rows": int(after.native_rows - before.native_rows),
+            "versions": versions(),
+        }
+        object.__setattr__(got, "meta", meta)
+        return got
+
+    def _proofs(self, got: Recourse, people: Population) -> Recourse:
+        """Turn NOT_FOUND into NONE_EXISTS where a bound on the model shows that nothing within reach is a yes."""
+        from wayforward.problem.proofs import out_of_reach
+        from wayforward.recourse import Outcome
+
+        open_ = np.flatnonzero(got.outcome[:, 0] == Outcome.NOT_FOUND)
+        if open_.size:
+            proved = out_of_reach(people.take(open_))
+            got.outcome[open_[proved]] = Outcome.NONE_EXISTS
+        return got
+
+    def parameters(self) -> dict[str, Any]:
+        """The method's own settings, as plain data."""
+        if not hasattr(self, "__dataclass_fields__"):
+            return {}
+        return {
+            f.name: getattr(self, f.name)
+            for f in fields(self)  # type: ignore[arg-type]
+            if isinstance(getattr(self, f.name), (int, float, str, bool, type(None)))
+        }
+
+    def _fit(self, problem: Problem) -> None:
+        """Prepare what all people share; optional."""
+
+    @abstractmethod
+    def _recommend(
+        self, people: Population, k: int, streams: Streams, budget: Budget
+    ) -> Actions | tuple[Actions, Mask]:
+        """Return proposals (n, k', d), any k'; exact methods may add (n,) bool 'proved that none exists'.
+
+        Only people whom the model refuses and who may act on something arrive here. NaN: left alone.
+        """
+
+
+def versions() -> dict[str, str]:
+    """Versions of what produced an answer."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    out = {"python": platform.python_version()}
+    for package in ("wayforward", "numpy", "scipy", "scikit-learn", "numba", "torch", "xgboost", "lightgbm"):
+        try:
+            out[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return out

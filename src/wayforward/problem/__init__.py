@@ -1,0 +1,28 @@
+"""The question: target, cost, plausibility, and the problem that holds and judges them together."""
+
+from __future__ import annotations
+
+from wayforward.problem.cost import Cost, LpMix, MadL1, Mahalanobis, PercentileShift
+from wayforward.problem.plausibility import Domain, KernelDensity, Lof, Neighbours, Plausibility, Prototype
+from wayforward.problem.population import Evaluated, Population
+from wayforward.problem.problem import Problem
+from wayforward.problem.target import BoundTarget, Target
+
+__all__ = [
+    "BoundTarget",
+    "Cost",
+    "Domain",
+    "Evaluated",
+    "KernelDensity",
+    "Lof",
+    "LpMix",
+    "MadL1",
+    "Mahalanobis",
+    "Neighbours",
+    "PercentileShift",
+    "Plausibility",
+    "Population",
+    "Problem",
+    "Prototype",
+    "Target",
+]

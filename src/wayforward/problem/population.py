@@ -1,0 +1,208 @@
+"""A problem seen by a search: some people, what each of them may do, and vectorised answers about candidates.
+
+Candidates are rows: `who` (m,) says whose candidate each row is, `action` (m, d) what it sets (NaN: left alone).
+Everything a method may ask about a candidate is asked here, so that every method obeys the same schema, rules,
+world and personal limits, and so that model rows are counted for each person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.errors import PreferencesError
+from wayforward.shapes import Mask, People, PerRow, Rows, Who
+
+if TYPE_CHECKING:
+    from wayforward.people import Preferences
+    from wayforward.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What became of candidate rows: after (m, d), allowed (m,), score (m,), reached (m,), cost (m,)."""
+
+    after: Rows
+    allowed: Mask
+    score: PerRow
+    reached: Mask  # allowed, and the fast model and the plausibility (where required) say yes
+    cost: PerRow
+
+
+class Population:
+    """n people facing one problem. Arrays: x, low, high, weight (n, d) float; free (n, d) bool.
+
+    x: people as they are. free: the person may act on the feature and has somewhere to go. low, high: how far an
+    action may go (schema, direction and personal limits together; always finite). level_ok[j] (n, L): levels that
+    the person may choose. weight: how hard a change of the feature is for the person. max_changes (n,).
+    """
+
+    def __init__(self, problem: Problem, x: People, preferences: Preferences | None = None) -> None:
+        self.problem, self.x = problem, x
+        schema = self.schema = problem.schema
+        self.n, self.d = x.shape
+        if preferences is None:
+            from wayforward.people import Preferences
+
+            preferences = Preferences.none(schema, self.n)
+        if preferences.frozen.shape != (self.n, self.d):
+            raise PreferencesError(
+                f"The preferences are for {preferences.frozen.shape[0]} people and {preferences.frozen.shape[1]} "
+                f"features; there are {self.n} people and {self.d} features. Give one row for each person."
+            )
+        self.preferences = preferences
+        self.weight = np.asarray(preferences.weight, dtype=np.float64)
+        self.plain_weight = bool((self.weight == 1.0).all())
+        self.max_changes = np.minimum(np.asarray(preferences.max_changes), self.d)
+        self.low, self.high, self.level_ok = self._reach()
+        self.free = self._free()
+        self.rows = np.zeros(self.n, dtype=np.int64)  # model rows spent on each person
+
+    # -- what each person may do ---------------------------------------------------------------------------
+
+    def _reach(self) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
+        schema, wish = self.schema, self.preferences
+        seen_low, seen_high = self.problem.observed_range
+        low = np.where(np.isfinite(schema.low), schema.low, np.fmin(seen_low, self.x))
+        high = np.where(np.isfinite(schema.high), schema.high, np.fmax(seen_high, self.x))
+        low = np.where((schema.direction > 0) & ~np.isnan(self.x), np.fmax(low, self.x), low)
+        high = np.where((schema.direction < 0) & ~np.isnan(self.x), np.fmin(high, self.x), high)
+        low, high = np.fmax(low, wish.low), np.fmin(high, wish.high)
+        level_ok: dict[int, np.ndarray] = {}
+        for j in np.flatnonzero(schema.has_levels):
+            index = np.arange(schema.n_levels[j])
+            ok = (index >= low[:, j, None] - 1e-9) & (index <= high[:, j, None] + 1e-9)
+            if j in wish.levels:
+                ok &= wish.levels[j]
+            level_ok[int(j)] = ok
+        return low, high, level_ok
+
+    def _free(self) -> np.ndarray:
+        schema = self.schema
+        free = np.asarray(schema.actionable & ~self.preferences.frozen & (self.low <= self.high))
+        stuck = (self.low == self.high) & (self.low == self.x)
+        free &= ~stuck
+        for j, ok in self.level_ok.items():
+            other = ok & (np.arange(ok.shape[1]) != self.x[:, j, None])
+            free[:, j] &= other.any(1)
+        for j in np.flatnonzero(~schema.has_levels & ~np.isnan(schema.step)):
+            # a lattice point other than where the person stands must lie within reach
+            first, last = self._inside(self.low[:, j], j, +1), self._inside(self.high[:, j], j, -1)
+            free[:, j] &= (first <= last + 1e-9 * schema.span[j]) & ~((first == last) & (first == self.x[:, j]))
+        free[self.max_changes < 1] = False
+        return free
+
+    def _inside(self, edge: np.ndarray, j: int, side: int) -> np.ndarray:
+        """The lattice point of feature j at or inside an edge: above it (side +1) or below it (side -1)."""
+        point = self.schema.snap(edge, columns=j)
+        step, slack = self.schema.step[j], 1e-9 * self.schema.span[j]
+        point = np.where(side * (edge - point) > slack, point + side * step, point)
+        return np.asarray(self.schema.snap(point, columns=j))
+
+    @cached_property
+    def changeable(self) -> np.ndarray:
+        """(n, d) bool: features whose value may differ afterwards, as a direct or an indirect consequence."""
+        moved = self.problem.descendants  # (d, d): acting on row feature can move column feature
+        return np.asarray((self.free.astype(np.int64) @ moved.astype(np.int64) > 0) | self.free)
+
+    # -- candidates ----------------------------------------------------------------------------------------
+
+    def snap(self, who: Who, action: Rows) -> Rows:
+        """(m, d) -> nearest actions that the person may take; NaN where they may not act on the feature."""
+        schema = self.schema
+        low, high = self.low[who], self.high[who]
+        out = schema.snap(np.clip(action, low, high))
+        with np.errstate(invalid="ignore"):
+            slack = 1e-9 * schema.span
+            over, under = out > high + slack, out < low - slack
+        if over.any() or under.any():  # rounding to the lattice crossed a personal limit: step back inside
+            step = np.where(np.isnan(schema.step), 0.0, schema.step)
+            out = np.where(over, schema.snap(out - step), np.where(under, schema.snap(out + step), out))
+            with np.errstate(invalid="ignore"):
+                out[(out > high + slack) | (out < low - slack)] = np.nan
+        for j, ok in self.level_ok.items():
+            value = out[:, j]
+            index = np.where(np.isnan(value), 0, value).astype(np.int64)
+            bad = ~ok[who, index] & ~np.isnan(value)
+            if bad.any():
+                out[bad, j] = self._nearest_level(who[bad], j, index[bad])
+        out[~self.free[who]] = np.nan
+        return np.asarray(out)
+
+    def _nearest_level(self, who: np.ndarray, j: int, index: np.ndarray) -> np.ndarray:
+        if self.schema.is_categorical[j]:
+            return np.full(len(who), np.nan)
+        ok = self.level_ok[j][who]
+        gap = np.where(ok, np.abs(np.arange(ok.shape[1]) - index[:, None]), np.inf)
+        best = gap.argmin(1)
+        return np.where(np.isfinite(gap[np.arange(len(who)), best]), best, np.nan)
+
+    def after(self, who: Who, action: Rows) -> Rows:
+        """(m, d) -> where the actions put the people, consequences included."""
+        return self.problem.consequences(self.x[who], action)
+
+    def allowed(self, who: Who, action: Rows, after: Rows) -> Mask:
+        """(m,) bool: possible for the person: schema, actionability, direction, personal limits, rules."""
+        judged = self.problem.judge_rows(self, who, action, after)
+        return np.asarray(judged["legal"] & judged["rules"] & judged["wishes"])
+
+    @cached_property
+    def box_is_enough(self) -> bool:
+        """True where a snapped action needs no further check: no rules, no consequences, no limit on changes."""
+        return bool(
+            self.problem.independent and not self.schema.rules and (self.max_changes >= self.d).all()
+        )
+
+    # -- the model, the cost -------------------------------------------------------------------------------
+
+    @cached_property
+    def _scorer(self) -> object:
+        return self.problem.model.specialise(self.x, self.changeable)
+
+    def outputs(self, who: Who, after: Rows) -> np.ndarray:
+        """(m, c) model outputs, counted for each person."""
+        self.rows += np.bincount(who, minlength=self.n)
+        return np.asarray(self._scorer.outputs(who, after))  # type: ignore[attr-defined]
+
+    def score(self, who: Who, after: Rows) -> PerRow:
+        """(m,) how far the decision is turned; above zero it is (see `BoundTarget.score`)."""
+        return self.problem.bound_target.score(self.outputs(who, after))
+
+    def reached(self, who: Who, after: Rows) -> Mask:
+        """(m,) bool by the fast model, with the safety slack that the model declares."""
+        return np.asarray(self.score(who, after) > self.problem.slack)
+
+    def parts(self, who: Who, action: Rows) -> Rows:
+        """(m, d) personal cost of each feature's change."""
+        part = self.problem.cost.parts(self.x[who], action)
+        return part if self.plain_weight else part * self.weight[who]
+
+    def cost(self, who: Who, action: Rows) -> PerRow:
+        """(m,) personal cost of the actions."""
+        weight = None if self.plain_weight else self.weight[who]
+        return np.asarray(self.problem.cost.total(self.x[who], action, weight))
+
+    def plausible(self, who: Who, after: Rows) -> Mask:
+        """(m,) bool: the problem's plausibility holds; True where the problem asks for none."""
+        if self.problem.plausibility is None:
+            return np.ones(len(who), dtype=bool)
+        return np.asarray(self.problem.plausibility.holds(self.x[who], after))
+
+    def evaluate(self, who: Who, action: Rows) -> Evaluated:
+        """Everything about candidate rows at once; impossible rows are not shown to the model."""
+        after = self.after(who, action)
+        allowed = self.allowed(who, action, after)
+        score = np.full(len(who), -np.inf)
+        if allowed.any():
+            score[allowed] = self.score(who[allowed], after[allowed])
+        reached = score > self.problem.slack
+        if self.problem.plausibility is not None and reached.any():
+            reached[reached] = self.plausible(who[reached], after[reached])
+        return Evaluated(after, allowed, score, reached, self.cost(who, action))
+
+    def take(self, who: np.ndarray) -> Population:
+        """The same problem for some of the people."""
+        return Population(self.problem, self.x[who], self.preferences.take(who))

@@ -1,0 +1,278 @@
+"""The question that every method answers, and the only judge of the answers."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import DataError, ProblemError
+from wayforward.problem.population import Population
+from wayforward.problem.target import BoundTarget, Target
+from wayforward.recourse import Outcome, Recourse
+from wayforward.schema import Schema
+from wayforward.shapes import Actions, Mask, People, Rows
+from wayforward.streams import keys_of
+
+if TYPE_CHECKING:
+    from wayforward.model import Model
+    from wayforward.people import Preferences
+    from wayforward.problem.cost import Cost
+    from wayforward.problem.plausibility import Plausibility
+    from wayforward.world import World
+
+_NATIVE_CHUNK = 65_536
+
+
+class Problem:
+    """Schema, model, target, world, cost and plausibility: what a person wants and what the world allows.
+
+    schema: the features, who may change what, the rules. model: anything that `wf.wrap` takes. target: what a yes
+    is. data: a table of people (extra columns such as the label are ignored) or an (N, d) array; methods that start
+    from observed people, percentile costs and plausibility need it. world: what follows from an action; left out,
+    nothing else moves. cost: effort of an action; left out, the sum of changes, each as a share of its range.
+    plausibility: left out, only the domain counts; given, every option must satisfy it.
+
+    Example: ``Problem(schema, pipeline, wf.Target(favourable=1), data=train)``.
+    Raises: ProblemError, DataError, ModelError, WorldError.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        model: Any,
+        target: Target,
+        data: Any = None,
+        *,
+        world: World | None = None,
+        cost: Cost | None = None,
+        plausibility: Plausibility | None = None,
+    ) -> None:
+        from wayforward.model import wrap
+        from wayforward.problem.cost import LpMix
+        from wayforward.world import Independent
+
+        if not isinstance(schema, Schema):
+            raise ProblemError(f"schema is a {type(schema).__name__}. Give a wayforward.Schema; Schema.infer(table) makes one.")
+        if not isinstance(target, Target):
+            raise ProblemError(f"target is {target!r}. Give a wayforward.Target, such as Target(favourable=1).")
+        self.schema = schema
+        self.model: Model = wrap(model, schema)
+        if self.model.schema.names != schema.names:
+            raise ProblemError("The model was wrapped with another schema. Wrap it again with this one.")
+        self.target = target
+        self.bound_target: BoundTarget = target.bind(self.model)
+        self.world: World = (Independent() if world is None else world).bind(schema)
+        self.independent = isinstance(self.world, Independent) and not (schema.rules and schema.compiled_rules.links)
+        self.reference: People | None = None if data is None else schema.encode(data, "reference")
+        self.cost: Cost = (LpMix(l1=1.0) if cost is None else cost).fit(schema, self.reference)
+        self.plausibility: Plausibility | None = None
+        if plausibility is not None:
+            accepted = None if self.reference is None else self.reference_reached
+            self.plausibility = plausibility.fit(schema, self.reference, accepted)
+
+    # -- reference people ----------------------------------------------------------------------------------
+
+    def _needs_reference(self) -> People:
+        if self.reference is None:
+            raise ProblemError("This needs observed people. Give the problem a table: Problem(..., data=train).")
+        return self.reference
+
+    @cached_property
+    def reference_reached(self) -> Mask:
+        """(N,) bool: reference people that the model accepts; predicted once."""
+        return self.reached(self._needs_reference())[0]
+
+    @cached_property
+    def reference_accepted(self) -> People:
+        """(R, d) reference people that the model accepts."""
+        return self._needs_reference()[self.reference_reached]
+
+    @cached_property
+    def observed_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """(d,) least and greatest value seen in the reference (the schema's bounds where there is none)."""
+        if self.reference is None:
+            return np.where(np.isfinite(self.schema.low), self.schema.low, np.nan), np.where(
+                np.isfinite(self.schema.high), self.schema.high, np.nan
+            )
+        empty = np.isnan(self.reference).all(0)
+        filled = np.where(empty, 0.0, self.reference)
+        return np.nanmin(filled, axis=0), np.nanmax(filled, axis=0)
+
+    # -- the model and the world ---------------------------------------------------------------------------
+
+    @cached_property
+    def slack(self) -> float:
+        """How far beyond zero a fast score must be to count, so that the native model agrees."""
+        return float(getattr(self.model, "tolerance", 1e-9))
+
+    @cached_property
+    def descendants(self) -> np.ndarray:
+        """(d, d) bool: acting on the row feature can move the column feature (by the world or by a linkage)."""
+        d = self.schema.d
+        moved = np.asarray(self.world.descendants, dtype=bool).copy()
+        if self.schema.rules:
+            for link in self.schema.compiled_rules.links:
+                moved[self.schema.index(link.source), self.schema.index(link.target)] = True
+        for _ in range(d):  # transitive closure; d is small
+            moved = moved | (moved.astype(np.int64) @ moved.astype(np.int64) > 0)
+        return moved
+
+    def consequences(self, before: Rows, action: np.ndarray) -> np.ndarray:
+        """before (..., d) and action (..., d), NaN where left alone -> after (..., d) with everything that follows."""
+        if self.independent:
+            return np.where(np.isnan(action), before, action)
+        after = self.world.consequences(before, action)
+        if self.schema.rules and self.schema.compiled_rules.links:
+            after = self.schema.compiled_rules.drag(before, after, ~np.isnan(action))
+        return np.asarray(after)
+
+    def reached(self, x: Rows) -> tuple[Mask, np.ndarray]:
+        """(m, d) -> (m,) bool and (m,) probability or prediction, by the model itself in its own precision."""
+        yes, value = np.empty(len(x), dtype=bool), np.empty(len(x))
+        for start in range(0, len(x), _NATIVE_CHUNK):
+            part = slice(start, start + _NATIVE_CHUNK)
+            outputs, labels = self.model.native(x[part])
+            yes[part] = self.bound_target.reached(outputs, labels)
+            value[part] = self.bound_target.value(outputs)
+        return yes, value
+
+    def population(self, x: People, preferences: Preferences | None = None) -> Population:
+        """The problem for some people, as a search sees it."""
+        return Population(self, x, preferences)
+
+    # -- the judge -----------------------------------------------------------------------------------------
+
+    def judge_rows(self, people: Population, who: np.ndarray, action: Rows, after: Rows) -> dict[str, Mask]:
+        """(m,) bool for each question about rows that needs no model: legal, rules, wishes.
+
+        legal: values exist (schema), nothing immutable differs, only actionable features are acted on, in their
+        direction. rules: no rule is surely broken. wishes: personal limits, frozen features, allowed levels and
+        the number of changes are kept. A feature that a person froze may still move as a consequence.
+        """
+        schema, wish = self.schema, people.preferences
+        before = people.x[who]
+        acted = ~np.isnan(action)
+        with np.errstate(invalid="ignore"):
+            slack = 1e-9 * schema.span
+            legal = schema.legal(after, before).all(1)
+            differs = schema.differs(after, before)
+            legal &= ~(differs & schema.immutable).any(1)
+            legal &= ~(acted & ~schema.actionable).any(1)
+            backward = (action - before) * schema.direction < -slack
+            legal &= ~(acted & backward).any(1)
+            if self.independent:
+                legal &= ~(differs & ~acted).any(1)
+            moved = acted & schema.differs(action, before)
+            wishes = moved.sum(1) <= people.max_changes[who]
+            wishes &= ~(acted & wish.frozen[who]).any(1)
+            beyond = (after < wish.low[who] - slack) | (after > wish.high[who] + slack)
+            wishes &= ~(beyond & differs).any(1)
+        for j, ok in wish.levels.items():
+            value = after[:, j]
+            index = np.where(np.isnan(value), 0, value).astype(np.int64).clip(0, ok.shape[1] - 1)
+            wishes &= ok[who, index] | ~differs[:, j]
+        rules = np.ones(len(who), dtype=bool)
+        if schema.rules:
+            rules = np.asarray(schema.compiled_rules.kept(before, after))
+        return {"legal": legal, "rules": rules, "wishes": wishes}
+
+    def check(
+        self,
+        x: People,
+        action: Actions,
+        k: int = 1,
+        *,
+        preferences: Preferences | None = None,
+        proved: Mask | None = None,
+        accepted: Mask | None = None,
+        people: Population | None = None,
+        method: str = "",
+        seconds: float = 0.0,
+        meta: dict[str, Any] | None = None,
+    ) -> Recourse:
+        """Judge proposals (n, k', d) on the exact rows they lead to; keep the k cheapest distinct ones of each person.
+
+        The only place that says FOUND: the native model decides the returned row to be a yes, the row is legal, no
+        rule and no wish is broken, and it is plausible where the problem asks for it. proved (n,): nothing exists
+        for this person (an exact method's claim); accepted (n,): the decision is a yes already.
+        """
+        started = time.perf_counter()
+        n, tried, d = action.shape
+        if x.shape != (n, d) or d != self.schema.d:
+            raise DataError(f"check needs people (n, d) and actions (n, k, d); got {x.shape} and {action.shape}.")
+        people = self.population(x, preferences) if people is None else people
+        yes_before, value_before = self.reached(x)
+        accepted = yes_before if accepted is None else accepted
+        who, slot = np.nonzero(~np.isnan(action).all(2) & ~accepted[:, None])
+        rows = action[who, slot]
+        if self.independent:  # setting a value that is there already is not an act in this world
+            rows = np.where(self.schema.differs(rows, x[who]), rows, np.nan)
+        after = self.consequences(x[who], rows)
+        judged = self.judge_rows(people, who, rows, after)
+        good = judged["legal"] & judged["rules"] & judged["wishes"] & ~np.isnan(rows).all(1)
+        value = np.full(len(who), np.nan)
+        yes = np.zeros(len(who), dtype=bool)
+        ask = np.flatnonzero(good)
+        if ask.size:
+            yes[ask], value[ask] = self.reached(after[ask])
+        good &= yes
+        if self.plausibility is not None and good.any():
+            good[good] = people.plausible(who[good], after[good])
+        cost = people.cost(who, rows)
+        keep = np.flatnonzero(good)
+        keep = keep[_distinct_cheapest(who[keep], cost[keep], after[keep], rows[keep], k)]
+        rank = _rank(who[keep])
+
+        out_action, out_after = np.full((n, k, d), np.nan), np.full((n, k, d), np.nan)
+        out_cost, out_score = np.full((n, k), np.inf), np.full((n, k), np.nan)
+        outcome = np.full((n, k), Outcome.NOT_FOUND, dtype=object)
+        at = (who[keep], rank)
+        out_action[at], out_after[at], out_cost[at], out_score[at] = rows[keep], after[keep], cost[keep], value[keep]
+        outcome[at] = Outcome.FOUND
+        if proved is not None:
+            outcome[proved & (outcome[:, 0] != Outcome.FOUND)] = Outcome.NONE_EXISTS
+        outcome[accepted] = Outcome.ACCEPTED
+        out_after[accepted, 0], out_cost[accepted, 0] = x[accepted], 0.0
+        out_score[accepted, 0] = value_before[accepted]
+        elapsed = seconds + time.perf_counter() - started
+        return Recourse(
+            schema=self.schema,
+            x=x,
+            action=out_action,
+            after=out_after,
+            cost=out_cost,
+            score=out_score,
+            outcome=outcome,
+            seconds=np.full(n, elapsed / n),
+            score_before=value_before,
+            method=method,
+            preferences=preferences,
+            meta={} if meta is None else meta,
+        )
+
+
+def _distinct_cheapest(who: np.ndarray, cost: np.ndarray, after: Rows, action: Rows, k: int) -> np.ndarray:
+    """Positions of each person's k cheapest rows that differ in where they lead, cheapest first.
+
+    Ties go to fewer acts, then to a hash of the profile, so that the order of the proposals does not matter.
+    """
+    profile = keys_of(np.nan_to_num(after, nan=np.inf), 0)
+    acted = (~np.isnan(action)).sum(1)
+    order = np.lexsort((profile, acted, cost.round(12), who))
+    by_profile = np.lexsort((np.arange(len(order)), profile[order], who[order]))
+    same = (np.diff(profile[order][by_profile].view(np.int64)) == 0) & (np.diff(who[order][by_profile]) == 0)
+    first = np.ones(len(order), dtype=bool)
+    first[by_profile[1:][same]] = False
+    order = order[first]
+    return order[_rank(who[order]) < k]
+
+
+def _rank(who: np.ndarray) -> np.ndarray:
+    """Position of each entry within its run of equal values (who is sorted)."""
+    if not len(who):
+        return np.empty(0, dtype=np.int64)
+    start = np.flatnonzero(np.r_[True, who[1:] != who[:-1]])
+    return np.arange(len(who)) - np.repeat(start, np.diff(np.r_[start, len(who)]))

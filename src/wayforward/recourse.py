@@ -1,0 +1,322 @@
+"""The answer: up to k checked options for each of n people, and how each slot ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import DataError, FileFormatError, require
+from wayforward.schema import Schema
+from wayforward.shapes import Actions, Costs, Mask, People
+
+if TYPE_CHECKING:
+    from wayforward.people import Preferences
+
+_FORMAT = "wayforward.recourse/1"
+
+
+class Outcome(Enum):
+    """How one slot ended. Finding no way forward is an answer: it is returned, not raised."""
+
+    FOUND = "This option was checked and reaches the decision you want."
+    NONE_EXISTS = "No allowed change reaches the decision. This was proved."
+    NOT_FOUND = "The search ended without an option; one may exist. Try another method."
+    ACCEPTED = "The decision is already the one you want. Nothing needs to change."
+
+
+@dataclass(frozen=True)
+class Recourse:
+    """Up to k options for n people, cheapest first; everyone keeps a row, found or not.
+
+    x (n, d): people as they are, feature units. action (n, k, d): the value that each option sets, NaN where a
+    feature is left alone. after (n, k, d): where that puts them, consequences included, NaN in empty slots.
+    cost (n, k): unit of the problem's cost, inf in empty slots. score (n, k): probability of the decision wanted
+    (or the predicted number) after acting, from the model itself. outcome (n, k): `Outcome` members.
+    seconds (n,): share of the search time. meta: seed, versions, counts of model rows and calls.
+    """
+
+    schema: Schema
+    x: People
+    action: Actions
+    after: Actions
+    cost: Costs
+    score: Costs
+    outcome: np.ndarray
+    seconds: np.ndarray
+    method: str = ""
+    score_before: np.ndarray = field(default_factory=lambda: np.empty(0))  # (n,) as `score`, before acting
+    preferences: Preferences | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n, k, d = self.action.shape
+        for name, shape in {"x": (n, d), "after": (n, k, d), "cost": (n, k), "score": (n, k), "outcome": (n, k)}.items():
+            if getattr(self, name).shape != shape:
+                raise DataError(f"Recourse.{name} has shape {getattr(self, name).shape}; it must be {shape}.")
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        return int(self.action.shape[0])
+
+    @property
+    def k(self) -> int:
+        """Number of option slots a person."""
+        return int(self.action.shape[1])
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return int(self.action.shape[2])
+
+    @property
+    def found(self) -> Mask:
+        """(n, k) bool: the slot holds a checked option."""
+        return np.asarray(self.outcome == Outcome.FOUND, dtype=bool)
+
+    @property
+    def accepted(self) -> Mask:
+        """(n,) bool: the person had the decision already."""
+        return np.asarray(self.outcome[:, 0] == Outcome.ACCEPTED, dtype=bool)
+
+    @property
+    def acted(self) -> Mask:
+        """(n, k, d) bool: the option asks the person to set this feature to another value."""
+        return ~np.isnan(self.action) & self.schema.differs(self.action, self.x[:, None, :])
+
+    @property
+    def changed(self) -> Mask:
+        """(n, k, d) bool: the feature differs afterwards, by action or as a consequence; False in empty slots."""
+        return self.schema.differs(self.after, self.x[:, None, :]) & self.found[:, :, None]
+
+    def outcomes(self) -> dict[str, int]:
+        """How many people ended in each outcome, by their first slot."""
+        first = self.outcome[:, 0]
+        return {o.name: int((first == o).sum()) for o in Outcome}
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __iter__(self) -> Iterator[Recourse]:
+        return (self[i] for i in range(self.n))
+
+    def __getitem__(self, who: int | slice | np.ndarray) -> Recourse:
+        """The answers of some of the people."""
+        if isinstance(who, (int, np.integer)):
+            if not -self.n <= who < self.n:
+                raise DataError(f"There is no person {who}; people are numbered 0 to {self.n - 1}.")
+            who = np.array([int(who) % self.n])
+        parts = {name: getattr(self, name)[who] for name in ("x", "action", "after", "cost", "score", "outcome", "seconds")}
+        before = self.score_before[who] if self.score_before.size else self.score_before
+        wishes = None
+        if self.preferences is not None:
+            wishes = self.preferences.take(np.arange(self.n)[who])
+        return replace(self, **parts, score_before=before, preferences=wishes)
+
+    @classmethod
+    def concat(cls, parts: list[Recourse]) -> Recourse:
+        """Answers of several groups of people, one after the other; counts and times add up."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        joined = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("x", "action", "after", "cost", "score", "outcome", "seconds", "score_before")
+        }
+        meta = dict(first.meta)
+        for key in ("seconds_recommend", "model_rows", "model_calls", "native_rows"):
+            if key in meta:
+                meta[key] = sum(part.meta.get(key, 0) for part in parts)
+        wishes = None
+        if all(part.preferences is not None for part in parts):
+            from wayforward.people import Preferences
+
+            wishes = Preferences.concat([part.preferences for part in parts if part.preferences is not None])
+        return replace(first, **joined, preferences=wishes, meta=meta)
+
+    # -- words and tables ----------------------------------------------------------------------------------
+
+    def explain(self, i: int, option: int | None = None) -> str:
+        """What person i can do, in plain sentences with units; all options, or one of them."""
+        from wayforward.answers import explain
+
+        return explain(self, i, option)
+
+    def to_frame(self, like: Any = None) -> Any:
+        """One row for each person and option: outcome, cost, score, and the values before and after.
+
+        `like`: 'pandas', 'polars', 'pyarrow', or None for the first that is installed.
+        """
+        from wayforward.schema import _to_library
+
+        n, k = self.n, self.k
+        columns: dict[str, np.ndarray] = {
+            "person": np.repeat(np.arange(n), k),
+            "option": np.tile(np.arange(k), n),
+            "outcome": np.array([o.name for o in self.outcome.ravel()], dtype=object),
+            "cost": self.cost.ravel(),
+            "score": self.score.ravel(),
+        }
+        before = np.repeat(self.x, k, axis=0)
+        after = self.after.reshape(n * k, self.d)
+        action = self.action.reshape(n * k, self.d)
+        for j, feature in enumerate(self.schema.features):
+            for name, values in (("before", before), ("action", action), ("after", after)):
+                columns[f"{name}.{feature.name}"] = self.schema._decode_column(values[:, j], feature)
+        return _to_library(columns, like)
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> Path:
+        """Write to .json or .parquet; `Recourse.load` reads either back, value for value."""
+        path = Path(path)
+        if path.suffix == ".json":
+            text = json.dumps(self._to_plain(), allow_nan=False)
+            path.write_text(text, encoding="utf-8")
+        elif path.suffix == ".parquet":
+            self._to_parquet(path)
+        else:
+            raise FileFormatError(f"Recourse is saved as .json or .parquet; got '{path.name}'. Change the ending.")
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recourse:
+        """Read what `save` wrote. Raises: FileFormatError for a file that is missing, broken or something else."""
+        path = Path(path)
+        if not path.is_file():
+            raise FileFormatError(f"There is no file '{path.name}'. Check the path.")
+        try:
+            if path.suffix == ".json":
+                return cls._from_plain(json.loads(path.read_text(encoding="utf-8")))
+            if path.suffix == ".parquet":
+                return cls._from_parquet(path)
+        except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
+            raise FileFormatError(f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again.") from None
+        raise FileFormatError(f"Recourse is read from .json or .parquet; got '{path.name}'.")
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "format": _FORMAT,
+            "schema": self.schema.to_dict(),
+            "method": self.method,
+            "k": self.k,
+            "meta": self.meta,
+            "preferences": None if self.preferences is None else self.preferences.to_dict(),
+        }
+
+    def _to_plain(self) -> dict[str, Any]:
+        numbers = {
+            name: _plain(getattr(self, name)) for name in ("x", "action", "after", "cost", "score", "seconds", "score_before")
+        }
+        return {**self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers}
+
+    @classmethod
+    def _from_plain(cls, data: dict[str, Any]) -> Recourse:
+        if data.get("format") != _FORMAT:
+            raise ValueError("format")
+        schema = Schema.from_dict(data["schema"])
+        k, d = data["k"], schema.d
+        number = {name: _array(data[name]) for name in ("x", "action", "after", "cost", "score", "seconds", "score_before")}
+        n = len(number["x"])
+        cost = number["cost"].reshape(n, k)
+        return cls(
+            schema=schema,
+            x=number["x"].reshape(n, d),
+            action=number["action"].reshape(n, k, d),
+            after=number["after"].reshape(n, k, d),
+            cost=np.where(np.isnan(cost), np.inf, cost),
+            score=number["score"].reshape(n, k),
+            outcome=_outcomes(data["outcome"]),
+            seconds=number["seconds"],
+            score_before=number["score_before"],
+            method=data["method"],
+            preferences=_preferences(data.get("preferences"), schema),
+            meta=data["meta"],
+        )
+
+    def _to_parquet(self, path: Path) -> None:
+        pa = require("pyarrow", extra="frames")
+        pq = require("pyarrow.parquet", extra="frames")
+        n, k, d = self.action.shape
+        before = self.score_before if self.score_before.size else np.full(n, np.nan)
+        columns = {
+            "person": np.repeat(np.arange(n), k),
+            "option": np.tile(np.arange(k), n),
+            "outcome": [o.name for o in self.outcome.ravel()],
+            "cost": self.cost.ravel(),
+            "score": self.score.ravel(),
+            "seconds": np.repeat(self.seconds, k),
+            "score_before": np.repeat(before, k),
+        }
+        for j, name in enumerate(self.schema.names):
+            columns[f"before.{name}"] = np.repeat(self.x[:, j], k)
+            columns[f"action.{name}"] = self.action[:, :, j].ravel()
+            columns[f"after.{name}"] = self.after[:, :, j].ravel()
+        table = pa.table(columns).replace_schema_metadata({"wayforward": json.dumps(self._header())})
+        pq.write_table(table, path)
+
+    @classmethod
+    def _from_parquet(cls, path: Path) -> Recourse:
+        pq = require("pyarrow.parquet", extra="frames")
+        table = pq.read_table(path)
+        header = json.loads((table.schema.metadata or {})[b"wayforward"])
+        if header.get("format") != _FORMAT:
+            raise ValueError("format")
+        schema, k = Schema.from_dict(header["schema"]), header["k"]
+
+        def column(name: str) -> np.ndarray:
+            return np.asarray(table.column(name).to_numpy(zero_copy_only=False))
+
+        def stack(part: str) -> np.ndarray:
+            return np.stack([column(f"{part}.{name}") for name in schema.names], -1).reshape(-1, k, schema.d)
+
+        names = column("outcome").reshape(-1, k)
+        return cls(
+            schema=schema,
+            x=stack("before")[:, 0],
+            action=stack("action"),
+            after=stack("after"),
+            cost=column("cost").reshape(-1, k),
+            score=column("score").reshape(-1, k),
+            outcome=_outcomes(names),
+            seconds=column("seconds").reshape(-1, k)[:, 0],
+            score_before=column("score_before").reshape(-1, k)[:, 0],
+            method=header["method"],
+            preferences=_preferences(header.get("preferences"), schema),
+            meta=header["meta"],
+        )
+
+    def __repr__(self) -> str:
+        ends = ", ".join(f"{count} {name.lower().replace('_', ' ')}" for name, count in self.outcomes().items() if count)
+        return f"Recourse({self.n} people, up to {self.k} options, {self.method}: {ends})"
+
+
+def _plain(values: np.ndarray) -> list[Any]:
+    """Nested lists with None for NaN and infinity, because JSON has neither."""
+    hidden = np.where(np.isfinite(values), values, None)
+    return list(hidden.tolist())
+
+
+def _array(values: Any) -> np.ndarray:
+    return np.array(values, dtype=object).astype(np.float64) if values else np.empty(0)
+
+
+def _outcomes(names: Any) -> np.ndarray:
+    out = np.empty((len(names), len(names[0])), dtype=object)
+    for i, row in enumerate(names):
+        out[i] = [Outcome[name] for name in row]
+    return out
+
+
+def _preferences(data: Any, schema: Schema) -> Preferences | None:
+    if data is None:
+        return None
+    from wayforward.people import Preferences
+
+    return Preferences.from_dict(data, schema)
