@@ -18,5 +18,10 @@ settings.register_profile(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("explore", parent=settings.get_profile("wayforward"), derandomize=False, max_examples=500)
+settings.register_profile(
+    "explore",
+    parent=settings.get_profile("wayforward"),
+    derandomize=False,
+    max_examples=500,
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "wayforward"))

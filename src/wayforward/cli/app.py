@@ -1,0 +1,284 @@
+"""The commands. Each reads its options, calls the library, and says what came out; heavy imports wait inside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wayforward.cli import NOBODY
+from wayforward.cli.console import Commands, say, table, write_json
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # a traceback with values would print people's rows
+    rich_markup_mode=None,
+    help="Why a model said no, and what a person can do about it.",
+    epilog="Exit codes: 0 done; 1 done, and nobody got an option; 2 the input is at fault; 3 interrupted.",
+)
+schema_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Make and check schema files.")
+app.add_typer(schema_app, name="schema")
+
+# -- options that several commands share -------------------------------------------------------------------------
+
+Data = Annotated[str | None, typer.Option("--data", help="A data set by name (see: wayforward datasets).", rich_help_panel="People")]
+Train = Annotated[Path | None, typer.Option("--train", help="A table of past people: CSV or Parquet.")]
+Label = Annotated[str | None, typer.Option("--label", help="The column of --train that holds the decision.")]
+Favourable = Annotated[
+    list[str] | None, typer.Option("--favourable", help="The label that people want; repeat it for several.")
+]
+People = Annotated[
+    Path | None, typer.Option("--people", help="A table of people to answer. Left out: those whom the model refuses.")
+]
+SchemaFile = Annotated[
+    Path | None, typer.Option("--schema", help="A schema file (YAML). Left out: inferred from --train.")
+]
+ModelName = Annotated[
+    str, typer.Option("--model", help="lr, mlp, rf, gb, xgb or lgbm are trained on the data; anything else is a model file.")
+]
+MethodName = Annotated[str, typer.Option("--method", help="See: wayforward methods.")]
+Seed = Annotated[int, typer.Option("--seed", help="One whole number that fixes every random choice.")]
+Options = Annotated[int, typer.Option("--k", min=1, help="Options for each person.")]
+Number = Annotated[int | None, typer.Option("--n", min=1, help="At most this many people.")]
+Threshold = Annotated[
+    float | None, typer.Option("--target-threshold", help="Probability of the favourable decision that is needed.")
+]
+WorldName = Annotated[
+    str, typer.Option("--world", help="What follows from an action: independent, loan, or a world file (YAML).")
+]
+CostName = Annotated[str, typer.Option("--cost", help="l0, l1, l2, linf, mad, percentile-max, percentile-total, mahalanobis ...")]
+PlausibilityName = Annotated[
+    str | None, typer.Option("--plausibility", help="Ask for it: domain, neighbours, lof, kernel-density or prototype.")
+]
+Wishes = Annotated[Path | None, typer.Option("--preferences", help="Limits and weights of each person (JSON).")]
+Device = Annotated[str | None, typer.Option("--device", help="Where torch methods work: cpu, cuda, cuda:1 ...")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write the numbers as JSON; '-' for the output.")]
+
+
+@app.command()
+def recommend(
+    data: Data = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    people: People = None,
+    schema: SchemaFile = None,
+    model: ModelName = "gb",
+    method: MethodName = "local-search",
+    n: Number = None,
+    k: Options = 1,
+    seed: Seed = 0,
+    target_threshold: Threshold = None,
+    world: WorldName = "independent",
+    cost: CostName = "l1",
+    plausibility: PlausibilityName = None,
+    preferences: Wishes = None,
+    budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
+    device: Device = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the answers: .parquet or .json.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write one row for each person and option.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write one HTML page about all answers.")] = None,
+    json: Json = None,
+    part: Annotated[int, typer.Option("--part", min=1, help="People between two saves. Changes no answer.")] = 2048,
+) -> None:
+    """Find options for everyone whom a model refused, check them, and say how good they are."""
+    from wayforward.cli.inputs import Question
+    from wayforward.cli.recommend import answer
+
+    question = Question(
+        data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
+        model=model, seed=seed, n=n, target_threshold=target_threshold, world=world, cost=cost,
+        plausibility=plausibility, preferences=preferences,
+    )  # fmt: skip
+    got = answer(
+        question, method=method, k=k, budget=budget, device=device, part=part, out=out, csv=csv, report=report, json=json
+    )
+    if not got.found.any() and not got.accepted.all():
+        raise typer.Exit(NOBODY)
+
+
+@app.command()
+def evaluate(
+    recourse: Annotated[Path, typer.Argument(help="What recommend --out wrote.")],
+    data: Data = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    schema: SchemaFile = None,
+    model: Annotated[str | None, typer.Option("--model", help="Left out: the one that the file names.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed")] = None,
+    target_threshold: Threshold = None,
+    world: Annotated[str | None, typer.Option("--world")] = None,
+    cost: Annotated[str | None, typer.Option("--cost")] = None,
+    json: Json = None,
+) -> None:
+    """Judge saved answers again, against the model: every metric, with intervals."""
+    from wayforward.cli.evaluate import judge
+
+    judge(
+        recourse, json=json,
+        changes={
+            "data": data, "train": train, "label": label, "favourable": tuple(favourable) if favourable else None,
+            "schema": schema, "model": model, "seed": seed, "target_threshold": target_threshold,
+            "world": world, "cost": cost,
+        },
+    )  # fmt: skip
+
+
+@app.command()
+def explain(
+    recourse: Annotated[Path, typer.Argument(help="What recommend --out wrote.")],
+    person: Annotated[int, typer.Option("--person", min=0, help="The number of the person, from 0.")] = 0,
+    option: Annotated[int | None, typer.Option("--option", min=0, help="One option; left out, all.")] = None,
+    json: Json = None,
+) -> None:
+    """Say in plain words what one person can do."""
+    from wayforward.recourse import Recourse
+
+    text = Recourse.load(recourse).explain(person, option)
+    if str(json) != "-":
+        typer.echo(text)
+    write_json({"person": person, "option": option, "text": text}, json)
+
+
+@schema_app.command("infer")
+def schema_infer(
+    source: Annotated[Path, typer.Argument(metavar="TABLE", help="A table: CSV or Parquet.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Write the schema here; left out, print it.")] = None,
+    label: Annotated[str | None, typer.Option("--label", help="A column that is no feature.")] = None,
+    immutable: Annotated[list[str] | None, typer.Option("--immutable", help="Nobody can change this; repeat.")] = None,
+    json: Json = None,
+) -> None:
+    """Read a table and write a first schema to edit: kinds, bounds, levels."""
+    from wayforward.cli.inputs import features_of, read_table
+    from wayforward.schema import Schema
+
+    frame = features_of(read_table(source), label, source.name)
+    got = Schema.infer(frame)
+    if immutable:
+        got = got.revise(**{name: {"actionability": "immutable"} for name in immutable})
+    write_json(got.to_dict(), json)
+    if out is None:
+        if str(json) != "-":
+            typer.echo(got.to_yaml(), nl=False)
+        return
+    from wayforward.cli.console import write_text
+
+    write_text(out, got.to_yaml())
+    say(f"{got.d} features written to {out}. Now say who can change what: actionability, direction, unit, rules.")
+
+
+@schema_app.command("check")
+def schema_check(
+    source: Annotated[Path, typer.Argument(metavar="SCHEMA", help="A schema file (YAML).")],
+    against: Annotated[Path | None, typer.Option("--table", help="Also check that this table fits.")] = None,
+    json: Json = None,
+) -> None:
+    """Check a schema file, its rules, and that a table fits it."""
+    from wayforward.cli.inputs import read_table
+    from wayforward.schema import Schema
+
+    got = Schema.from_yaml(source)
+    got.compiled_rules  # noqa: B018  (parsing is the check)
+    people = len(got.encode(read_table(against))) if against is not None else None
+    rows = [(f.name, f.kind, f.actionability, f.direction, _domain(f)) for f in got.features]
+    if str(json) != "-":
+        table(f"{source.name}: {got.d} features, {len(got.rules)} rules", ("feature", "kind", "who", "direction", "values"), rows)
+        if people is not None:
+            typer.echo(f"All {people:,} rows of {against} fit.")
+    write_json({"features": got.d, "rules": len(got.rules), "rows_checked": people}, json)
+
+
+@schema_app.command("json-schema")
+def schema_json_schema(
+    out: Annotated[Path, typer.Option("--out", help="Where to write it; '-' for the output.")] = Path("-"),
+) -> None:
+    """Write the JSON schema of schema files, for editors that complete and check as you type."""
+    from wayforward.schema import Schema
+
+    write_json(Schema.json_schema(), out)
+
+
+def _domain(feature: Any) -> str:
+    if feature.has_levels:
+        shown = ", ".join(str(level) for level in feature.levels[:4])
+        return f"{shown}, ... ({feature.n_levels})" if feature.n_levels > 4 else shown
+    low, high = (f"{v:g}" if v is not None else "any" for v in (feature.low, feature.high))
+    return f"{low} to {high}" + (f" {feature.unit}" if feature.unit else "")
+
+
+@app.command()
+def methods(json: Json = None) -> None:
+    """The methods: what each needs of the model and what it guarantees."""
+    from wayforward.methods import methods_table
+    from wayforward.model import Access
+
+    rows = methods_table()
+    for row in rows:
+        row["needs"] = Access(row["needs"]).name.lower().replace("_", " ")
+        row["guarantee"] = "cheapest, or a proof that none exists" if row["exact"] else "checked options"
+    if str(json) != "-":
+        cells = [
+            (r["name"], r["summary"], r["needs"] + (" + data" if r["needs_data"] else ""), r["guarantee"], r["citation"])
+            for r in rows
+        ]
+        table("", ("method", "what it does", "needs", "guarantee", "source"), cells)
+    write_json(rows, json)
+
+
+@app.command()
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="Show the card of one.")] = None,
+    json: Json = None,
+) -> None:
+    """The data sets that are at hand, or the card of one."""
+    from wayforward.cli.datasets import card, listing
+
+    if name is None:
+        listing(json)
+    else:
+        card(name, json)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("demo"),
+    seed: Seed = 0,
+    n: Annotated[int, typer.Option("--n", min=1, help="Refused people to answer.")] = 300,
+    json: Json = None,
+) -> None:
+    """See it whole: train a model on a generated loan world, refuse, recommend, explain."""
+    from wayforward.cli.demo import run
+
+    run(out, seed=seed, n=n, json=json)
+
+
+@app.command()
+def bench(
+    data: Annotated[list[str] | None, typer.Option("--data", help="Data sets; repeat.")] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", help="Models; repeat.")] = None,
+    method: Annotated[list[str] | None, typer.Option("--method", help="Methods; repeat. Left out: all that fit.")] = None,
+    n: Annotated[int, typer.Option("--n", min=1, help="Refused people.")] = 200,
+    k: Options = 1,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """Compare our methods on the same refused people: usable answers, cost, speed."""
+    from wayforward.cli.bench import compare
+
+    compare(data or ["loan"], model or ["lr", "rf"], method, n=n, k=k, seed=seed, json=json)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Say the version and leave.", is_eager=True)] = False,
+) -> None:
+    """Why a model said no, and what a person can do about it."""
+    if show:
+        from wayforward import __version__
+
+        typer.echo(f"wayforward {__version__}")
+        raise typer.Exit

@@ -1,0 +1,146 @@
+"""What a person at a shell sees: tables, progress, and one line for what went wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+import typer.core
+
+from wayforward.cli import BAD_INPUT, INTERRUPTED
+from wayforward.errors import FileFormatError, WayforwardError
+
+
+class Commands(typer.core.TyperGroup):
+    """The one place where an error of the library becomes one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Raises: typer.Exit with 2 for bad input and 3 for an interruption."""
+        try:
+            return super().invoke(ctx)
+        except WayforwardError as error:
+            say(f"wayforward: {error}")
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            say("wayforward: interrupted. The same command goes on where it stopped, if it writes a file.")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def say(text: str) -> None:
+    """One message to the person, on the error stream, so that what is piped stays clean."""
+    typer.echo(text, err=True)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table on the output, as wide as it needs to be where the output is not a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    grid = Table(title=title or None, title_justify="left", header_style="bold", expand=False)
+    for i, name in enumerate(columns):
+        grid.add_column(name, overflow="fold", justify="left" if i == 0 else "default")
+    for row in rows:
+        grid.add_row(*(number(cell) if isinstance(cell, float) else str(cell) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 160, soft_wrap=False).print(grid)
+
+
+def number(value: float) -> str:
+    """Four digits that count; a dash where there is no number."""
+    return f"{value:.4g}" if math.isfinite(value) else "–"
+
+
+class Steps:
+    """Progress of long work: a bar on a terminal, a line every few seconds elsewhere."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self.what, self.total, self.done = what, total, 0
+        self._advance: Callable[[int], None] = lambda done: None
+
+    def __call__(self, done: int) -> None:
+        """`done` of the total are ready now."""
+        self.done = done
+        self._advance(done)
+
+
+@contextmanager
+def steps(what: str, total: int) -> Iterator[Steps]:
+    """Show the progress of `total` pieces of work while the block runs."""
+    shown = Steps(what, total)
+    if not sys.stderr.isatty():
+        last = time.monotonic()
+
+        def line(done: int) -> None:
+            nonlocal last
+            if time.monotonic() - last >= 5.0:
+                last = time.monotonic()
+                say(f"{what}: {done:,} of {total:,}")
+
+        shown._advance = line
+        yield shown
+        return
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        shown._advance = lambda done: bar.update(task, completed=done)
+        yield shown
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: numbers without NaN and infinity, names for the rest."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, (bool, str)) or value is None:
+        return value
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
+
+
+def write_json(value: Any, path: Path | None) -> None:
+    """Write to a file, whole or not at all; '-' is the output. Raises: FileFormatError for a place that is not there."""
+    if path is None:
+        return
+    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if str(path) == "-":
+        typer.echo(text, nl=False)
+        return
+    write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write beside, then move into place, so that a reader never sees half a file."""
+    room_for(path)
+    half = path.with_name(path.name + ".half")
+    half.write_text(text, encoding="utf-8")
+    half.replace(path)
+
+
+def room_for(path: Path | None, endings: Sequence[str] = ()) -> None:
+    """Fail before the work, not after it. Raises: FileFormatError if the file could not be written later."""
+    if path is None or str(path) == "-":
+        return
+    if endings and path.suffix not in endings:
+        raise FileFormatError(f"'{path.name}' should end in {' or '.join(endings)}. Change the ending.")
+    if path.is_dir():
+        raise FileFormatError(f"'{path.name}' is a folder; name a file in it.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileFormatError(f"The folder of '{path.name}' cannot be made: {error.strerror}.") from None
