@@ -1,0 +1,208 @@
+"""Loan: people drawn from the structural equations of the Loan world, or the released tensors."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
+from wayforward.data.files import Files
+from wayforward.schema import Feature
+
+NAMES = ("gender", "age", "education", "loan_amount", "loan_duration", "income", "savings")
+GRAPH = (
+    ("gender", "education"),
+    ("age", "education"),
+    ("gender", "loan_amount"),
+    ("age", "loan_amount"),
+    ("gender", "loan_duration"),
+    ("age", "loan_duration"),
+    ("loan_amount", "loan_duration"),
+    ("gender", "income"),
+    ("age", "income"),
+    ("education", "income"),
+    ("income", "savings"),
+)
+SIZE, SEED = 10_000, 0
+
+_RELEASED = {
+    "recourse": ("0_10000", "1_5000", "2_5000"),
+    "clf": ("0_10000", "1_5000", "2_5000"),
+    "causal_estimator": ("0_20000", "1_2500", "2_2500"),
+}
+
+ENTRY = Entry(
+    name="loan",
+    title="Loan (semi-synthetic, drawn from known structural equations)",
+    rows=SIZE,
+    favourable="1 (loan granted)",
+    sensitive=("gender", "age"),
+    source=Source(
+        origin="Drawn here from the published equations with NumPy's PCG64; no file is needed. The "
+        "released tensors "
+        "(variants recourse, clf, causal_estimator) are those of github.com/ayanmaj92/carma-recourse, "
+        "commit fb8ad2ca.",
+        citation="Majumdar and Valera (2024), CARMA: A practical framework to generate recommendations for "
+        "causal "
+        "algorithmic recourse at scale, FAccT, doi:10.1145/3630106.3659003; equations after Karimi et al. "
+        "(2020).",
+        terms="The equations are public; the released tensors are under the MIT licence (2025 Ayan "
+        "Majumdar).",
+        url="https://doi.org/10.1145/3630106.3659003",
+    ),
+    acts=("recommended", "benchmark", "carma", "icarma"),
+    variants={
+        "recourse": "the 20,000 released rows meant for recourse methods",
+        "clf": "the 20,000 released rows meant for the classifier",
+        "causal_estimator": "the 25,000 released rows meant for causal generative models (labels recomputed)",
+    },
+    exclusive=(("recourse", "clf", "causal_estimator"),),
+    files=tuple(f"carma_loan/{folder}/{part}.npz" for folder, parts in _RELEASED.items() for part in parts),
+)
+
+# The variables have no hard ends. These ranges hold all 65,000 released rows and about 99.999 % of all draws.
+FEATURES = (
+    Feature(
+        name="gender",
+        kind="binary",
+        levels=(0, 1),
+        level_labels=("group 0", "group 1 (higher income)"),
+        label="gender",
+        sensitive=True,
+    ),
+    Feature(
+        name="age",
+        kind="real",
+        low=-35,
+        high=100,
+        unit="years from 35",
+        label="age",
+        description="Years above or below 35.",
+        sensitive=True,
+        bounds="observed",
+    ),
+    Feature(
+        name="education",
+        kind="real",
+        low=-0.5,
+        high=0.5,
+        label="education",
+        description="A score from -0.5 (least) to 0.5 (most).",
+    ),
+    Feature(name="loan_amount", kind="real", low=-60, high=12, label="loan amount", bounds="observed"),
+    Feature(name="loan_duration", kind="real", low=-55, high=21, label="loan duration", bounds="observed"),
+    Feature(name="income", kind="real", low=-12, high=15, label="income", bounds="observed"),
+    Feature(name="savings", kind="real", low=-30, high=35, label="savings", bounds="observed"),
+)
+
+ACTS = {
+    "recommended": Acts(
+        "Raise education, income or savings; change the amount; the duration follows.",
+        dict(zip(NAMES, ("I", "I", "A+", "A", "M", "A+", "A+"), strict=True)),
+    ),
+    "carma": Acts(
+        "CARMA (2024): acts on education, amount, income and savings in either direction.",
+        dict(zip(NAMES, ("I", "I", "A", "A", "M", "A", "A"), strict=True)),
+    ),
+    "icarma": Acts(
+        "iCARMA: acts on income, savings, duration and amount.",
+        dict(zip(NAMES, ("I", "I", "M", "A", "A", "A", "A"), strict=True)),
+    ),
+}
+ACTS["benchmark"] = Acts(f"As carma. {ACTS['carma'].source}", ACTS["carma"].marks)
+
+
+def _sigmoid(z: np.ndarray) -> np.ndarray:
+    return np.asarray(1.0 / (1.0 + np.exp(-z)))
+
+
+def equations(u: np.ndarray) -> np.ndarray:
+    """Exogenous noise (n, 7) -> people (n, 7), both in the order of `NAMES`; each row stands alone."""
+    ug, ua, ue, ul, ud, ui, us = np.asarray(u, dtype=np.float64).T
+    g, a = ug, ua - 35.0
+    e = -0.5 + _sigmoid(-1.0 + 0.5 * g + _sigmoid(0.1 * a) + ue)
+    amount = 1.0 - 0.01 * (a - 5.0) ** 2 + (1.0 - g) + ul
+    duration = -1.0 + 0.1 * a + 2.0 * (1.0 - g) + amount + ud
+    income = -4.0 + 0.1 * (a + 35.0) + 2.0 * g + g * e + ui
+    savings = -4.0 + 1.5 * np.maximum(income, 0.0) + us
+    return np.stack([g, a, e, amount, duration, income, savings], axis=1)
+
+
+def decision(x: np.ndarray) -> np.ndarray:
+    """(n, 7) -> (n,) int, 1 where the loan is granted.
+
+    The rule: -L - D + I + S + s I S >= 0 with s = 1 where both I and S are at least 0, else -1.
+    """
+    amount, duration, income, savings = np.asarray(x, dtype=np.float64)[:, 3:7].T
+    sign = np.where((income >= 0) & (savings >= 0), 1.0, -1.0)
+    return np.asarray(-amount - duration + income + savings + sign * income * savings >= 0).astype(np.int64)
+
+
+def sample(n: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
+    """Draw n people. Returns x (n, 7) and the noise u (n, 7) that made them."""
+    rng = np.random.default_rng(seed)
+    u = np.stack(
+        [
+            rng.integers(0, 2, n).astype(np.float64),
+            rng.gamma(10.0, 3.5, n),
+            rng.normal(0.0, 0.5, n),
+            rng.normal(0.0, 2.0, n),
+            rng.normal(0.0, 3.0, n),
+            rng.normal(0.0, 2.0, n),
+            rng.normal(0.0, 5.0, n),
+        ],
+        axis=1,
+    )
+    return equations(u), u
+
+
+def build(files: Files, chosen: frozenset[str]) -> Dataset:
+    """Draw or read the people."""
+    folder = next(iter(chosen), None)
+    notes = [
+        "Values are in the units of the equations: income and savings can be negative, age counts from 35.",
+        "The label is a threshold without noise, so a perfect classifier exists.",
+    ]
+    fold: np.ndarray | None = None
+    if folder is None:
+        x, u = sample(SIZE, SEED)
+        y = decision(x)
+        steps = (Step(f"drawn from the structural equations with seed {SEED}", SIZE),)
+    else:
+        parts = []
+        for part in _RELEASED[folder]:
+            with np.load(
+                io.BytesIO(files.read(f"carma_loan/{folder}/{part}.npz")), allow_pickle=False
+            ) as arrays:
+                parts.append({name: arrays[name] for name in ("X", "U", "Y")})
+        x, u = (np.concatenate([part[name] for part in parts]).astype(np.float64) for name in ("X", "U"))
+        y = np.concatenate([part["Y"] for part in parts]).astype(np.int64)
+        fold = np.repeat(np.arange(3), [len(part["Y"]) for part in parts])
+        steps = (Step(f"released tensors of the folder {folder}, splits 0, 1 and 2", len(y)),)
+        if folder == "causal_estimator":
+            changed = int((decision(x) != y).sum())
+            y = decision(x)
+            notes.append(
+                f"This folder was released with an older label rule. The labels were recomputed with the "
+                "rule of the "
+                f"other two folders; {changed:,} of {len(y):,} changed."
+            )
+        notes.append("The three folders are independent draws of the same equations.")
+    return made(
+        ENTRY,
+        variant=chosen,
+        features=FEATURES,
+        columns={name: x[:, j] if j else x[:, j].astype(int) for j, name in enumerate(NAMES)},
+        y=y,
+        acts=ACTS,
+        label="granted",
+        label_text={1: "loan granted", 0: "loan refused"},
+        steps=steps,
+        notes=tuple(notes),
+        dropped={},
+        fold=fold,
+        fold_names=("training", "validation", "test") if fold is not None else (),
+        graph=GRAPH,
+        extra={"noise": u},
+    )
