@@ -1,0 +1,99 @@
+"""What a world may be asked: what follows from an action, and, where it knows, how likely people are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import WorldError
+from wayforward.rules.arrays import Array, align
+from wayforward.rules.grammar import did_you_mean
+
+if TYPE_CHECKING:
+    from wayforward.schema import Schema
+
+
+class World(ABC):
+    """What follows from an action.
+
+    A world is first described by names and then bound to a schema; a bound world works on arrays
+    (..., d) in schema order, in feature units with level indices. People lead: before (n, d) goes with
+    an action (n, k, d). An action holds the value that a person sets and NaN where they leave the
+    feature alone; setting a feature to the value it already has still holds it while its causes move.
+
+    A new world needs `bind`, `consequences` and, for gradient methods, `consequences_torch`; the rest
+    raises WorldError until a world knows better.
+    """
+
+    @abstractmethod
+    def bind(self, schema: Schema) -> World:
+        """The same world over the columns of a schema, matched by name.
+
+        Raises: WorldError for a node that the schema does not have.
+        """
+
+    @abstractmethod
+    def consequences(self, before: Array, action: Array) -> np.ndarray:
+        """(n, d), (n, d) or (n, k, d) -> after, in the shape of the action.
+
+        What nothing acted on and no cause moved comes back as the same float that went in.
+        Raises: WorldError if a person cannot have come from this world.
+        """
+
+    @abstractmethod
+    def consequences_torch(self, before: Array, value: Array, acted: Array) -> Array:
+        """The same on tensors: `value` (..., d) counts where `acted` (..., d) bool; differentiable in `value`."""
+
+    @property
+    @abstractmethod
+    def descendants(self) -> np.ndarray:
+        """(d, d) bool: acting on the row's feature can move the column's feature."""
+
+    def abduct(self, x: Array) -> np.ndarray:
+        """(..., d) -> (..., d): the noise that makes these people who they are."""
+        raise self._unknown("abduct")
+
+    def predict(self, u: Array, action: Array | None = None) -> np.ndarray:
+        """(..., d) noise, (..., d) action or None -> (..., d) people."""
+        raise self._unknown("predict")
+
+    def log_density(self, x: Array) -> np.ndarray:
+        """(..., d) -> (...): log-density in nats (per feature unit; a probability for discrete features)."""
+        raise self._unknown("log_density")
+
+    def sample(self, n: int, rng: np.random.Generator | int) -> np.ndarray:
+        """(n, d) people drawn from the world; `rng` is a generator or a seed."""
+        raise self._unknown("sample")
+
+    def _unknown(self, what: str) -> WorldError:
+        return WorldError(
+            f"{type(self).__name__} does not offer '{what}'. Use a structural causal model with a distribution "
+            "for every noise (wayforward.SCM)."
+        )
+
+
+def unknown_nodes(nodes: Sequence[str], names: Sequence[str], what: str) -> None:
+    """Raise WorldError if a node of the world is no column of the schema."""
+    missing = [node for node in nodes if node not in names]
+    if missing:
+        hint = did_you_mean(missing[0], names) or f" Its columns are: {', '.join(list(names)[:8])}."
+        raise WorldError(f"The {what} has a node '{missing[0]}' that the schema does not have.{hint}")
+
+
+def aligned(before: Any, action: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Check and line up before (n, d) with an action (n, k, d). Raises: WorldError on other shapes."""
+    before, action = np.asarray(before, dtype=np.float64), np.asarray(action, dtype=np.float64)
+    for what, array in (("before", before), ("action", action)):
+        if array.ndim < 1 or array.shape[-1] != d:
+            raise WorldError(f"{what} has shape {array.shape}, but its last axis must hold {d} features.")
+    before, action = align(before, action)
+    try:
+        np.broadcast_shapes(before.shape, action.shape)
+    except ValueError:
+        raise WorldError(
+            f"before {before.shape} and action {action.shape} do not belong to the same people."
+        ) from None
+    return before, action
