@@ -319,4 +319,4 @@ def _preferences(data: Any, schema: Schema) -> Preferences | None:
         return None
     from wayforward.people import Preferences
 
-    return Preferences.from_dict(data, schema)
+    return Preferences.from_dict(schema, data)

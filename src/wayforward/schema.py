@@ -346,20 +346,22 @@ class Schema:
 
     # -- values --------------------------------------------------------------------------------------------
 
+    def round(self, x: np.ndarray, columns: np.ndarray | slice | int = slice(None)) -> np.ndarray:
+        """Nearest point of every entry's lattice, bounds aside; NaN stays. Shapes as in `snap`."""
+        origin, step, per_unit = (part[columns] for part in self._lattice)
+        count = np.round((x - origin) / step)
+        fraction = np.where(per_unit > 0, per_unit, 1.0)  # k / 100 is the double that people write; k * 0.01 is not
+        grid = np.where(per_unit > 0, origin + count / fraction, origin + count * step)
+        return np.where(np.isnan(self.step[columns]), x, grid)
+
     def snap(self, x: np.ndarray, columns: np.ndarray | slice | int = slice(None)) -> np.ndarray:
         """Nearest legal value of every entry; NaN stays. (..., d), or one entry a column of `columns`."""
-        low, high = self.low[columns], self.high[columns]
-        origin, step, per_unit = (part[columns] for part in self._lattice)
-        value = np.clip(x, low, high)
-        units = (value - origin) / step
-        count = np.round(units)
-        fraction = np.where(per_unit > 0, per_unit, 1.0)
-        grid = np.where(per_unit > 0, origin + count / fraction, origin + count * step)
-        top = np.floor((high - origin) / step + _LATTICE_TOLERANCE)
-        if np.isfinite(high).any():  # the last step may end below `high`
-            below = np.where(per_unit > 0, origin + top / fraction, origin + top * step)
-            grid = np.where(np.isfinite(high) & (grid > high), below, grid)
-        return np.where(np.isnan(self.step[columns]), value, grid)
+        low, high, step = self.low[columns], self.high[columns], self.step[columns]
+        grid = self.round(np.clip(x, low, high), columns)
+        slack = 1e-9 * self.span[columns]
+        with np.errstate(invalid="ignore"):  # the last step may end short of a bound: take the point before it
+            grid = np.where(grid > high + slack, self.round(grid - step, columns), grid)
+            return np.where(grid < low - slack, self.round(grid + step, columns), grid)
 
     def legal(self, after: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
         """(..., d) bool: the value exists: in bounds, on the step, a known level.

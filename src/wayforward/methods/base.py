@@ -10,7 +10,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -144,7 +144,7 @@ class Method(ABC):
     def _chunk(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
         started = time.perf_counter()
         problem = self.problem_
-        before = problem.model.counter.copy()
+        before = replace(problem.model.counter)
         accepted, _ = problem.reached(x)
         ask = np.flatnonzero(~accepted)
         action = np.full((len(x), k, x.shape[1]), np.nan)

@@ -115,7 +115,7 @@ class Problem:
         moved = np.asarray(self.world.descendants, dtype=bool).copy()
         if self.schema.rules:
             for link in self.schema.compiled_rules.links:
-                moved[self.schema.index(link.source), self.schema.index(link.target)] = True
+                moved[link.body.source_index, link.body.target_index] = True  # type: ignore[union-attr]
         for _ in range(d):  # transitive closure; d is small
             moved = moved | (moved.astype(np.int64) @ moved.astype(np.int64) > 0)
         return moved
@@ -126,7 +126,10 @@ class Problem:
             return np.where(np.isnan(action), before, action)
         after = self.world.consequences(before, action)
         if self.schema.rules and self.schema.compiled_rules.links:
-            after = self.schema.compiled_rules.drag(before, after, ~np.isnan(action))
+            acted = ~np.isnan(action)
+            dragged = self.schema.compiled_rules.drag(before, after, acted)
+            moved = self.schema.differs(dragged, after) & ~acted
+            after = np.where(moved, self.schema.round(dragged), after)
         return np.asarray(after)
 
     def reached(self, x: Rows) -> tuple[Mask, np.ndarray]:

@@ -1,0 +1,582 @@
+"""Local search: the default method, for any model, any rule and any world, for all people at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from wayforward.methods.base import Budget, Method
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+
+_BLOCK = 1 << 18  # candidate rows shown to the model at once
+_STARTS = 2048  # accepted reference people that starts are taken from
+_TIGHT = 1e-6  # share of a feature's span to which the last section narrows a value
+_GREEDY_STEPS = 6
+_SLACKS = (0.6, 0.8, 1.0, 1.25, 1.7, 2.5)  # how far beyond the boundary an additive guess aims
+
+
+@dataclass
+class LocalSearch(Method):
+    """Find the cheapest change that turns the decision, from neighbours and sparse moves, ending in a polish.
+
+    Every person starts twice: from accepted observed people, projected onto what the person may do, and from where
+    they stand, by scanning single moves and combining them greedily by score gained per cost (exact for additive
+    scores, re-scanned for others). The incumbent's cost bounds every later scan: moves that cost more are never
+    shown to the model, and the grid is drawn anew, finer, inside what the incumbent could pay for. The best
+    candidates are polished: values move back as far as the decision holds, pairs of changes are exchanged, until no
+    single change makes the option cheaper. More options leave out the dearest change of the ones before.
+
+    With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
+
+    grid: values scanned per feature and side. starts: neighbours tried. beam: candidates polished.
+    rounds: searches in the shrunken box. Default budget: 20,000 model rows a person and option.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
+    Source: this project; the start is E7.1 and the polish C9 of the field's catalogue of components.
+    """
+
+    name: ClassVar[str] = "local-search"
+    summary: ClassVar[str] = "any model, any rule, any world; cheapest change by starts, sparse moves and a polish"
+    citation: ClassVar[str] = "wayforward"
+
+    grid: int = 8
+    starts: int = 8
+    beam: int = 3
+    rounds: int = 2
+
+    def _fit(self, problem: Problem) -> None:
+        self.reference_ = np.empty((0, problem.schema.d))
+        if problem.reference is not None:
+            accepted = problem.reference_accepted
+            if len(accepted) > _STARTS:  # an even, seedless thinning, so that answers do not depend on a seed
+                accepted = accepted[np.linspace(0, len(accepted) - 1, _STARTS).astype(np.int64)]
+            self.reference_ = np.ascontiguousarray(np.unique(accepted, axis=0)) if len(accepted) else accepted
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        limit = 20_000 if budget.rows is None else budget.rows
+        out = np.full((people.n, k, people.d), np.nan)
+        banned = np.zeros((people.n, people.d), dtype=bool)
+        for option in range(k):
+            search = _Search(self, people, banned.copy(), limit, streams, option)
+            found, best, cost = search.run(out[:, :option])
+            out[found, option] = best[found]
+            if option + 1 < k:
+                parts = np.where(np.isnan(best), -np.inf, people.parts(np.arange(people.n), best))
+                main = parts.argmax(1)
+                banned[np.flatnonzero(found), main[found]] = True
+        return out
+
+
+class _Search:
+    """One option for everyone: incumbents, the moves that may improve them, and the work already done."""
+
+    def __init__(
+        self, method: LocalSearch, people: Population, banned: np.ndarray, limit: int, streams: Streams, option: int
+    ) -> None:
+        self.method, self.people, self.streams, self.option = method, people, streams, option
+        self.schema, self.problem = people.schema, people.problem
+        self.free = people.free & ~banned
+        stuck = ~self.free.any(1)
+        self.free[stuck] = people.free[stuck]  # nothing else to act on: look for another value instead
+        self.n, self.d = people.n, people.d
+        self.cap = people.rows + limit
+        self.cost = np.full(self.n, np.inf)
+        self.best = np.full((self.n, self.d), np.nan)
+        self.separable = bool(self.problem.cost.separable)
+        self.slack = self.problem.slack
+        self.pool_who: list[np.ndarray] = []  # valid candidates, for the polish
+        self.pool_action: list[np.ndarray] = []
+        self.pool_cost: list[np.ndarray] = []
+
+    # -- asking about candidates ---------------------------------------------------------------------------
+
+    def ask(self, who: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) score (-inf where the person may not do it) and (m,) bool valid: everything holds."""
+        m = len(who)
+        score, valid = np.full(m, -np.inf), np.zeros(m, dtype=bool)
+        for start in range(0, m, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            score[part], valid[part] = self._ask(who[part], action[part])
+        return score, valid
+
+    def _ask(self, who: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        people = self.people
+        open_ = people.rows[who] < self.cap[who]
+        if people.box_is_enough:
+            if open_.all():
+                after = np.where(np.isnan(action), people.x[who], action)
+                score = people.score(who, after).round(9)
+                valid = score > self.slack
+                if self.problem.plausibility is not None and valid.any():
+                    valid[valid] = people.plausible(who[valid], after[valid])
+                return score, valid
+            ok, rules = open_, np.ones(len(who), dtype=bool)
+            after = people.after(who, action)
+        else:
+            after = people.after(who, action)
+            judged = self.problem.judge_rows(people, who, action, after)
+            ok, rules = judged["legal"] & judged["wishes"] & open_, judged["rules"]
+        score = np.full(len(who), -np.inf)
+        score[ok] = people.score(who[ok], after[ok]).round(9)
+        valid = (score > self.slack) & rules
+        if self.problem.plausibility is not None and valid.any():
+            valid[valid] = people.plausible(who[valid], after[valid])
+        return score, valid
+
+    def keep(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray) -> None:
+        """Remember valid candidates; the cheapest of each person becomes the incumbent."""
+        if not len(who):
+            return
+        order = np.lexsort((np.arange(len(who)), cost, who))
+        first = order[np.r_[True, who[order][1:] != who[order][:-1]]]
+        better = cost[first] < self.cost[who[first]] - 1e-12
+        at = first[better]
+        self.cost[who[at]], self.best[who[at]] = cost[at], action[at]
+        few = order[_rank(who[order]) < self.method.beam]
+        self.pool_who.append(who[few])
+        self.pool_action.append(action[few])
+        self.pool_cost.append(cost[few])
+
+    def pool(self, beam: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Each person's cheapest remembered candidates with distinct sets of changes; the pool is emptied."""
+        if not self.pool_who:
+            return np.empty(0, np.int64), np.empty((0, self.d)), np.empty(0)
+        who, cost = np.concatenate(self.pool_who), np.concatenate(self.pool_cost)
+        action = np.concatenate(self.pool_action)
+        self.pool_who, self.pool_action, self.pool_cost = [], [], []
+        sets = (~np.isnan(action)) @ (2.0 ** (np.arange(self.d) % 50))  # a label for the set of changes
+        order = np.lexsort((np.arange(len(who)), cost, sets, who))
+        new = np.r_[True, (who[order][1:] != who[order][:-1]) | (sets[order][1:] != sets[order][:-1])]
+        order = order[new]
+        order = order[np.lexsort((sets[order], cost[order], who[order]))]
+        order = order[_rank(who[order]) < beam]
+        return who[order], action[order], cost[order]
+
+    # -- the run -------------------------------------------------------------------------------------------
+
+    def run(self, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(n,) bool found, (n, d) action, (n,) cost. taken (n, o, d): options that are there already."""
+        everyone = np.arange(self.n)
+        start, _ = self.ask(everyone, np.full((self.n, self.d), np.nan))
+        start = np.where(np.isfinite(start), start, self._score_unmoved(everyone))
+        self.start = start
+        self._neighbours(everyone)
+        self._sweep(everyone, start)
+        lost = np.flatnonzero(~np.isfinite(self.cost))
+        if lost.size:
+            self._draw(lost)
+        for _ in range(self.method.rounds):
+            before = self.cost.copy()
+            self._polish(*self.pool(self.method.beam))
+            done = np.flatnonzero(np.isfinite(self.cost))
+            if done.size:
+                self._sweep(done, start[done])
+                self._polish(*self.pool(self.method.beam))
+            if not (self.cost < before - 1e-9).any():
+                break
+        found = np.isfinite(self.cost)
+        if taken.shape[1]:
+            again = self._same(taken)
+            found &= ~again
+        return found, self.best, self.cost
+
+    def _score_unmoved(self, who: np.ndarray) -> np.ndarray:
+        return self.people.score(who, self.people.x[who]).round(9)
+
+    def _same(self, taken: np.ndarray) -> np.ndarray:
+        differs = self.schema.differs(np.nan_to_num(taken, nan=-9e99), np.nan_to_num(self.best, nan=-9e99)[:, None, :])
+        return np.asarray((~differs.any(2)).any(1))
+
+    def _neighbours(self, who: np.ndarray) -> None:
+        """Start from accepted observed people, moved onto what each person may do."""
+        reference = self.method.reference_
+        if not len(reference):
+            return
+        people, top = self.people, min(self.method.starts, len(reference))
+        step = max(1, 2_000_000 // len(reference))
+        for begin in range(0, len(who), step):
+            some = who[begin : begin + step]
+            far = np.zeros((len(some), len(reference)))
+            for j in np.flatnonzero(self.free[some].any(0)):
+                x, value = people.x[some, j][:, None], reference[None, :, j]
+                if self.schema.is_categorical[j]:
+                    move = (value != x).astype(np.float64)
+                else:
+                    to = np.clip(value, people.low[some, j][:, None], people.high[some, j][:, None])
+                    move = np.abs(to - x) / self.schema.span[j]
+                far += np.where(self.free[some, j] & True, people.weight[some, j], 0.0)[:, None] * np.nan_to_num(move)
+            near = np.argsort(far, axis=1, kind="stable")[:, :top]
+            owner = np.repeat(some, top)
+            action = np.where(self.free[owner], reference[near.ravel()], np.nan)
+            self._try(owner, self._clean(owner, action))
+
+    def _clean(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """Snap to what the person may do; a value that they have already is no act."""
+        out = self.people.snap(who, np.where(self.free[who], action, np.nan))
+        return np.where(self.schema.differs(out, self.people.x[who]), out, np.nan)
+
+    def _try(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """Ask about whole actions and keep the valid ones that beat the incumbent; (m,) bool valid."""
+        cost = self.people.cost(who, action)
+        worth = (cost < self.cost[who] - 1e-12) & ~np.isnan(action).all(1)
+        valid = np.zeros(len(who), dtype=bool)
+        if worth.any():
+            at = np.flatnonzero(worth)
+            _, yes = self.ask(who[at], action[at])
+            at = at[yes]
+            valid[at] = True
+            self.keep(who[at], action[at], cost[at])
+        return valid
+
+    # -- moves ---------------------------------------------------------------------------------------------
+
+    def _moves(self, who: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Single moves of some people: feature (M,) and value (c, M), NaN where there is no such move.
+
+        Ordered features: a grid on either side, out to the person's reach or to what the incumbent could pay for.
+        Categorical features: every level that the person may choose.
+        """
+        people, schema = self.people, self.schema
+        x, low, high = people.x[who], people.low[who].copy(), people.high[who].copy()
+        if self.separable and np.isfinite(self.cost[who]).any():
+            reach_low, reach_high = self.problem.cost.reach_for(x, self.cost[who], people.weight[who])
+            low, high = np.fmax(low, reach_low), np.fmin(high, reach_high)
+        here = np.where(np.isnan(x), (low + high) / 2, x)
+        share = (np.arange(1, self.method.grid + 1) / self.method.grid) ** 1.5  # finer close to where one stands
+        features, values = [], []
+        for j in np.flatnonzero(self.free[who].any(0)):
+            if schema.is_categorical[j]:
+                options = np.broadcast_to(np.arange(schema.n_levels[j], dtype=np.float64), (len(who), schema.n_levels[j]))
+                value = np.where(people.level_ok[int(j)][who], options, np.nan)
+            elif schema.n_levels[j] and schema.n_levels[j] <= 2 * self.method.grid:
+                options = np.broadcast_to(np.arange(schema.n_levels[j], dtype=np.float64), (len(who), schema.n_levels[j]))
+                value = np.where(people.level_ok[int(j)][who], options, np.nan)
+            else:
+                up = here[:, j, None] + (high[:, j] - here[:, j])[:, None] * share
+                down = here[:, j, None] - (here[:, j] - low[:, j])[:, None] * share
+                value = schema.snap(np.concatenate([down[:, ::-1], up], axis=1), columns=int(j))
+                inside = (value >= low[:, j, None] - 1e-9 * schema.span[j]) & (value <= high[:, j, None] + 1e-9 * schema.span[j])
+                value = np.where(inside, value, np.nan)
+                if j in people.level_ok:
+                    index = np.where(np.isnan(value), 0, value).astype(np.int64)
+                    value = np.where(np.take_along_axis(people.level_ok[int(j)][who], index, 1), value, np.nan)
+                value[:, 1:][value[:, 1:] == value[:, :-1]] = np.nan
+            value = np.where(np.abs(value - x[:, j, None]) <= 1e-9 * schema.span[j], np.nan, value)
+            value = np.where(self.free[who, j][:, None], value, np.nan)
+            features.append(np.full(value.shape[1], j))
+            values.append(value)
+        if not features:
+            return np.empty(0, np.int64), np.empty((len(who), 0))
+        return np.concatenate(features), np.concatenate(values, axis=1)
+
+    def _part_costs(self, who: np.ndarray, feature: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """(c, M) cost of each single move alone."""
+        if not self.separable:
+            rows, moves = np.nonzero(~np.isnan(value))
+            out = np.full(value.shape, np.inf)
+            action = np.full((len(rows), self.d), np.nan)
+            action[np.arange(len(rows)), feature[moves]] = value[rows, moves]
+            out[rows, moves] = self.people.cost(who[rows], action)
+            return out
+        out = np.empty(value.shape)
+        for j in np.unique(feature):
+            at = feature == j
+            part = self.problem.cost.part(int(j), self.people.x[who, j][:, None], value[:, at])
+            out[:, at] = part * self.people.weight[who, j][:, None]
+        return np.where(np.isnan(value), np.inf, out)
+
+    def _scan(
+        self, who: np.ndarray, base: np.ndarray, feature: np.ndarray, value: np.ndarray, limit: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Every single move from base actions (c, d): (c, M) score and (c, M) cost of the whole; -inf and inf where
+        the move is not there, costs more than limit (c,), or may not be done. Valid ones are kept."""
+        score = np.full(value.shape, -np.inf)
+        cost = np.full(value.shape, np.inf)
+        there = ~np.isnan(value)
+        if self.separable:
+            own = self.people.parts(who, base)
+            guess = own.sum(1)[:, None] - own[:, feature] + self._part_costs(who, feature, value)
+            there &= guess < limit[:, None] - 1e-12
+        rows, moves = np.nonzero(there)
+        if not rows.size:
+            return score, cost
+        action = base[rows]
+        action[np.arange(len(rows)), feature[moves]] = value[rows, moves]
+        total = guess[rows, moves] if self.separable else self.people.cost(who[rows], action)
+        if not self.separable:
+            cheap = total < limit[rows] - 1e-12
+            rows, moves, action, total = rows[cheap], moves[cheap], action[cheap], total[cheap]
+        got, valid = self.ask(who[rows], action)
+        score[rows, moves], cost[rows, moves] = got, total
+        self.keep(who[rows][valid], action[valid], total[valid])
+        return score, cost
+
+    def _sweep(self, who: np.ndarray, start: np.ndarray) -> None:
+        """Scan single moves from where people stand, guess sparse combinations, and step greedily."""
+        feature, value = self._moves(who)
+        if not feature.size:
+            return
+        base = np.full((len(who), self.d), np.nan)
+        score, cost = self._scan(who, base, feature, value, self.cost[who])
+        self._guess(who, start, feature, value, score, cost)
+        self._greedy(who, start, feature, value, score, cost)
+
+    def _guess(
+        self, who: np.ndarray, start: np.ndarray, feature: np.ndarray, value: np.ndarray, score: np.ndarray, cost: np.ndarray
+    ) -> None:
+        """Combine single moves as if scores added up: most gain per cost first, aiming at several slacks."""
+        gain = np.where(np.isfinite(score), np.maximum(score - start[:, None], 0.0), 0.0)
+        price = np.where(np.isfinite(cost), np.maximum(cost, 1e-9), np.inf)
+        if not (gain > 0).any():
+            return
+        need = -start
+        for aim in _SLACKS:
+            self._knapsack(who, gain, price, feature, value, need * aim, None)
+        best = np.zeros((len(who), self.d))
+        np.maximum.at(best.T, feature, gain.T)
+        for j in np.flatnonzero((best > 0).any(0)):  # every feature leads once
+            self._knapsack(who, gain, price, feature, value, need, int(j))
+
+    def _knapsack(
+        self,
+        who: np.ndarray,
+        gain: np.ndarray,
+        price: np.ndarray,
+        feature: np.ndarray,
+        value: np.ndarray,
+        need: np.ndarray,
+        lead: int | None,
+    ) -> None:
+        left = need.copy()
+        gain = gain.copy()
+        action = np.full((len(who), self.d), np.nan)
+        each = np.arange(len(who))
+        steps = int(min(_GREEDY_STEPS, self.people.max_changes.max()))
+        for step in range(steps):
+            worth = np.minimum(gain, np.maximum(left, 0.0)[:, None]) / price
+            if step == 0 and lead is not None:
+                worth = np.where(feature == lead, worth, 0.0)
+            pick = worth.argmax(1)
+            go = (worth[each, pick] > 0) & (left > 0)
+            if not go.any():
+                break
+            action[each[go], feature[pick[go]]] = value[each[go], pick[go]]
+            left[go] -= gain[each[go], pick[go]]
+            gain[(feature[None, :] == feature[pick][:, None]) & go[:, None]] = 0.0
+        self._try(who, action)
+
+    def _greedy(
+        self, who: np.ndarray, start: np.ndarray, feature: np.ndarray, value: np.ndarray, score: np.ndarray, cost: np.ndarray
+    ) -> None:
+        """Take the move with the most score per cost, look again from there, until a move turns the decision."""
+        base = np.full((len(who), self.d), np.nan)
+        here, paid = start.copy(), np.zeros(len(who))
+        for step in range(_GREEDY_STEPS - 1):
+            gain = np.where(np.isfinite(score), score - here[:, None], -np.inf)
+            gain = np.minimum(gain, np.maximum(-here, 1e-9)[:, None])
+            extra = np.maximum(cost - paid[:, None], 1e-9)
+            worth = np.where((gain > 1e-9) & (cost < self.cost[who][:, None]), gain / extra, -np.inf)
+            worth[~np.isfinite(score) | (here > self.slack)[:, None]] = -np.inf
+            pick = worth.argmax(1)
+            each = np.arange(len(who))
+            go = np.isfinite(worth[each, pick])
+            if not go.any():
+                return
+            who, value, base, here, paid = who[go], value[go], base[go], here[go], paid[go]
+            pick, score, cost, each = pick[go], score[go], cost[go], np.arange(int(go.sum()))
+            base = base.copy()
+            base[each, feature[pick]] = value[each, pick]
+            here, paid = score[each, pick], cost[each, pick]
+            if step + 2 < _GREEDY_STEPS:
+                score, cost = self._scan(who, base, feature, value, self.cost[who])
+
+    def _draw(self, who: np.ndarray) -> None:
+        """Nothing found yet: draw whole actions, sparse and wide, from each person's own stream."""
+        people, schema = self.people, self.schema
+        for attempt in range(6):
+            who = who[~np.isfinite(self.cost[who]) & (people.rows[who] < self.cap[who])]
+            if not who.size:
+                return
+            size = 64
+            tag = 1000 * self.option + 10 * attempt
+            place = self.streams.uniform(who, size, self.d, tag=tag + 1)
+            some = self.streams.uniform(who, size, self.d, tag=tag + 2)
+            share = self.streams.uniform(who, size, 1, tag=tag + 3)
+            owner = np.repeat(who, size)
+            place, act = place.reshape(-1, self.d), (some < np.maximum(share, 1.0 / self.d)).reshape(-1, self.d)
+            value = people.low[owner] + place * (people.high[owner] - people.low[owner])
+            for j in np.flatnonzero(schema.has_levels):
+                value[:, j] = np.floor(place[:, j] * schema.n_levels[j])
+            if len(self.method.reference_) and attempt % 2:  # mix the values of accepted people
+                row = (place * len(self.method.reference_)).astype(np.int64)
+                value = self.method.reference_[row, np.arange(self.d)]
+            self._try(owner, self._clean(owner, np.where(act, value, np.nan)))
+
+    # -- the polish ----------------------------------------------------------------------------------------
+
+    def _polish(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray) -> None:
+        """Move values back as far as the decision holds and exchange pairs, until nothing gets cheaper."""
+        if not len(who):
+            return
+        action, cost = action.copy(), cost.copy()
+        for _ in range(3):
+            before = cost.copy()
+            action, cost = self._shrink(who, action, cost)
+            action, cost = self._exchange(who, action, cost)
+            moving = cost < before - 1e-9
+            if not moving.any():
+                break
+            who, action, cost = who[moving], action[moving], cost[moving]
+
+    def _shrink(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Undo whole changes while the decision holds, then section each value towards where the person stands."""
+        people, schema = self.people, self.schema
+        action, cost = action.copy(), cost.copy()
+        live = np.arange(len(who))
+        for _ in range(self.d):  # undo, the largest saving first
+            row, col = np.nonzero(~np.isnan(action[live]))
+            trial = action[live[row]].copy()
+            trial[np.arange(len(row)), col] = np.nan
+            price = self._prices(who[live[row]], trial, cost[live[row]])
+            lead = _cheapest(row, price)
+            if not lead.size:
+                break
+            at = live[row[lead]]
+            action[at], cost[at] = trial[lead], price[lead]
+            live = at
+        acted = ~np.isnan(action) & ~schema.is_categorical
+        saving = np.where(acted, people.parts(who, action), -1.0)
+        if acted.sum(1).max(initial=0) > 1:  # which value gives most when it alone moves back an eighth of the way
+            row, col = np.nonzero(acted)
+            trial = action[row].copy()
+            step = action[row, col] + (people.x[who[row], col] - action[row, col]) / 8
+            trial[np.arange(len(row)), col] = np.where(np.isnan(step), trial[np.arange(len(row)), col], step)
+            less = cost[row] - self._prices(who[row], self._lattice(who[row], trial), cost[row])
+            saving[row, col] = np.where(np.isfinite(less), less * 8, 0.0) + 1e-3 * saving[row, col]
+        order = np.argsort(-saving, axis=1, kind="stable")
+        for turn in range(int(acted.sum(1).max(initial=0))):
+            col = order[:, turn]
+            go = np.flatnonzero(acted[np.arange(len(who)), col])
+            action[go], cost[go] = self._section(who[go], action[go], cost[go], col[go])
+        self.keep(who, action, cost)
+        return action, cost
+
+    def _lattice(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        return self.people.snap(who, action)
+
+    def _prices(self, who: np.ndarray, action: np.ndarray, limit: np.ndarray) -> np.ndarray:
+        """(m,) cost of valid whole actions that are cheaper than limit (m,); inf for the others."""
+        price = np.full(len(who), np.inf)
+        total = self.people.cost(who, action)
+        at = np.flatnonzero((total < limit - 1e-12) & ~np.isnan(action).all(1))
+        if at.size:
+            _, valid = self.ask(who[at], action[at])
+            price[at[valid]] = total[at[valid]]
+        return price
+
+    def _section(
+        self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, col: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Move the value of one feature each, col (c,), as near to where the person stands as the decision holds."""
+        people, schema = self.people, self.schema
+        action, cost = action.copy(), cost.copy()
+        each = np.arange(len(who))
+        fails = people.x[who, col].copy()  # the nearest value, towards the person, that is taken to fail
+        tight = np.where(np.isnan(schema.step), _TIGHT * schema.span, 1.5 * schema.step)[col]
+        share = np.arange(1, 8) / 8
+        for _ in range(12):
+            here = action[each, col]
+            live = np.flatnonzero(np.abs(fails - here) > tight)  # a missing value before: nothing to section to
+            if not live.size:
+                break
+            c, w = col[live], who[live]
+            trial = here[live][:, None] + (fails[live] - here[live])[:, None] * share
+            trial = schema.snap(trial.T, columns=c).T
+            span = schema.span[c][:, None]
+            usable = (np.abs(trial - here[live][:, None]) > 1e-9 * span) & (np.abs(trial - fails[live][:, None]) > 1e-9 * span)
+            usable &= (trial >= people.low[w, c][:, None] - 1e-9 * span) & (trial <= people.high[w, c][:, None] + 1e-9 * span)
+            usable[:, 1:] &= trial[:, 1:] != trial[:, :-1]
+            for j, ok in people.level_ok.items():
+                mine = np.flatnonzero(c == j)
+                usable[mine] &= np.take_along_axis(ok[w[mine]], trial[mine].astype(np.int64), 1)
+            row, place = np.nonzero(usable)
+            price = np.full(trial.shape, np.inf)
+            if row.size:
+                rows = action[live[row]]
+                rows[np.arange(len(row)), c[row]] = trial[row, place]
+                price[row, place] = self._prices(w[row], rows, cost[live[row]])
+            pick = price.argmin(1)
+            some = np.flatnonzero(np.isfinite(price[np.arange(len(live)), pick]))
+            # the first usable value beyond the chosen one failed, or was dearer: it bounds the next section
+            beyond = usable & (np.arange(7)[None, :] > np.where(np.isfinite(price.min(1)), pick, -1)[:, None])
+            first = beyond.argmax(1)
+            nearer = np.where(beyond.any(1), trial[np.arange(len(live)), first], fails[live])
+            action[live[some], c[some]] = trial[some, pick[some]]
+            cost[live[some]] = price[some, pick[some]]
+            done = ~usable.any(1)
+            fails[live] = np.where(done, action[live, c], nearer)
+        return action, cost
+
+    def _exchange(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Undo one change and make another single one instead, wherever the whole gets cheaper."""
+        feature, value = self._moves(who)
+        if not feature.size:
+            return action, cost
+        action, cost = action.copy(), cost.copy()
+        acted = ~np.isnan(action)
+        most = int(acted.sum(1).max(initial=0))
+        order = np.argsort(-np.where(acted, self.people.parts(who, action), -1.0), axis=1, kind="stable")
+        for rank in range(min(most, 4)):
+            col = order[:, rank]
+            has = acted[np.arange(len(who)), col] & ~np.isnan(action[np.arange(len(who)), col])
+            at = np.flatnonzero(has)
+            if not at.size:
+                continue
+            base = action[at].copy()
+            base[np.arange(len(at)), col[at]] = np.nan
+            trial = np.where(feature[None, :] == col[at][:, None], np.nan, value[at])
+            mark = len(self.pool_who)
+            self._scan(who[at], base, feature, trial, cost[at])
+            if len(self.pool_who) > mark:  # the scan kept something: take each candidate's own improvement
+                best, price = self._own_best(at, who, base, mark, cost)
+                better = price < cost[at] - 1e-9
+                action[at[better]], cost[at[better]] = best[better], price[better]
+        return action, cost
+
+    def _own_best(
+        self, at: np.ndarray, who: np.ndarray, base: np.ndarray, mark: int, cost: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Cheapest candidate that the last scan kept for each person, given to that person's candidates."""
+        owner = np.concatenate(self.pool_who[mark:])
+        action = np.concatenate(self.pool_action[mark:])
+        price = np.concatenate(self.pool_cost[mark:])
+        first: np.ndarray = np.full(self.n, -1)
+        lead = _cheapest(owner, price)
+        first[owner[lead]] = lead
+        pick = first[who[at]]
+        got = pick >= 0
+        best = np.where(got[:, None], action[np.maximum(pick, 0)], base)
+        return best, np.where(got, price[np.maximum(pick, 0)], np.inf)
+
+
+def _cheapest(group: np.ndarray, price: np.ndarray) -> np.ndarray:
+    """Positions of the cheapest finite entry of each group."""
+    if not len(group):
+        return np.empty(0, dtype=np.int64)
+    order = np.lexsort((np.arange(len(group)), price, group))
+    lead = order[np.r_[True, group[order][1:] != group[order][:-1]]]
+    return np.asarray(lead[np.isfinite(price[lead])])
+
+
+def _rank(who: np.ndarray) -> np.ndarray:
+    """Position of each entry within its run of equal values (who is sorted)."""
+    if not len(who):
+        return np.empty(0, dtype=np.int64)
+    start = np.flatnonzero(np.r_[True, who[1:] != who[:-1]])
+    return np.arange(len(who)) - np.repeat(start, np.diff(np.r_[start, len(who)]))
