@@ -25,7 +25,7 @@ def names() -> tuple[str, ...]:
 
 
 def catalogue() -> tuple[Entry, ...]:
-    """What is known about each data set before it is read: title, size, terms, variants, who may change what."""
+    """What is known about each data set before it is read: title, size, terms, variants, who may act."""
     return tuple(_module(name).ENTRY for name in _NAMES)
 
 
@@ -43,7 +43,7 @@ def load(name: str, path: str | os.PathLike[str] | None = None, variant: str | N
     variant: words joined by '+', each a variant of the table or the name of an actionability set, such as
     'missing+carla'; 'recommended' is the default and 'benchmark' the convention of the literature.
     Files are looked for in `path`, in the folders of the environment variable WAYFORWARD_DATA and in the
-    user's cache, then fetched from their public home where the terms allow it; every file is checked (sha256).
+    user's cache, then fetched from their public home where the terms allow it; each is checked (sha256).
     Raises: DataError for an unknown name or variant, for a file that is absent or is not the known one.
     Example: ``train, test = load("loan").split(test=0.3, seed=0)``.
     """
@@ -58,8 +58,9 @@ def load(name: str, path: str | os.PathLike[str] | None = None, variant: str | N
     for word in words:
         if word not in entry.acts and word not in entry.variants:
             raise DataError(
-                f"'{name}' has no variant '{word}'. Variants of the table: {', '.join(entry.variants) or 'none'}"
-                f"; actionability sets: {', '.join(entry.acts)}. Join several with '+'."
+                f"'{name}' has no variant '{word}'. "
+                f"Variants of the table: {', '.join(entry.variants) or 'none'}; "
+                f"actionability sets: {', '.join(entry.acts)}. Join several with '+'."
             )
     if len(set(acts)) > 1:
         raise DataError(

@@ -288,7 +288,7 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
     }
     return made(
         ENTRY,
-        variant=chosen,
+        chosen=chosen,
         features=made_of,
         columns=columns,
         y=rich.astype(np.int64),

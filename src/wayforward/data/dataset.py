@@ -144,11 +144,11 @@ class Dataset:
 
     def table(self, like: Any = None) -> Any:
         """The features and the label as one table; `like` names a library, None takes the first installed."""
-        columns = self.schema.decode(self.x, like="dict")
-        columns[self.label] = self.y
-        from wayforward.schema import _to_library
+        import narwhals.stable.v2 as nw
 
-        return _to_library(columns, like)
+        frame = nw.from_native(self.schema.decode(self.x, like), eager_only=True)
+        label = nw.new_series(self.label, self.y, backend=frame.implementation)
+        return frame.with_columns(label).to_native()
 
     @property
     def world(self) -> World | None:
@@ -237,7 +237,7 @@ class Entry:
 def made(
     entry: Entry,
     *,
-    variant: Iterable[str],
+    chosen: frozenset[str],
     features: tuple[Feature, ...],
     columns: Mapping[str, Any],
     y: np.ndarray,
@@ -250,7 +250,7 @@ def made(
     return Dataset(
         name=entry.name,
         title=entry.title,
-        variant=tuple(variant),
+        variant=tuple(word for word in entry.variants if word in chosen),
         actionability="recommended",
         schema=schema,
         x=x,

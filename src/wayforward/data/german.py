@@ -324,7 +324,7 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
     }
     return made(
         ENTRY,
-        variant=chosen,
+        chosen=chosen,
         features=FEATURES,
         columns=columns,
         y=good.astype(np.int64),

@@ -191,7 +191,7 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
         notes.append("The three folders are independent draws of the same equations.")
     return made(
         ENTRY,
-        variant=chosen,
+        chosen=chosen,
         features=FEATURES,
         columns={name: x[:, j] if j else x[:, j].astype(int) for j, name in enumerate(NAMES)},
         y=y,
