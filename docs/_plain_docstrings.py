@@ -33,13 +33,15 @@ def _escape(line: str) -> str:
 
 
 def tidy(lines: list[str]) -> list[str]:
-    """One paragraph a headed line, bold heads, escaped prose, examples and indented blocks left as they are."""
+    """One paragraph a headed line, bold heads, escaped prose; examples and indented blocks as they are."""
     out: list[str] = []
     in_block = False
     for line in lines:
         stripped = line.strip()
         indented = line.startswith(("    ", "\t"))
-        if stripped.startswith((">>>", "...")) or (out and out[-1].strip().startswith((">>>", "...")) and stripped):
+        if stripped.startswith((">>>", "...")) or (
+            out and out[-1].strip().startswith((">>>", "...")) and stripped
+        ):
             if not in_block and out and out[-1].strip():
                 out.append("")
             in_block = True

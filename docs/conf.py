@@ -6,7 +6,7 @@ import os
 import sys
 from importlib.metadata import version as installed
 
-sys.path.insert(0, os.path.abspath("."))  # noqa: PTH100  (Sphinx runs from many folders)
+sys.path.insert(0, os.path.abspath("."))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 project = "wayforward"

@@ -8,13 +8,15 @@ import sys
 import pytest
 
 HEAVY = (
-    "catboost", "duckdb", "highspy", "joblib", "lightgbm", "matplotlib", "networkx", "numba", "onnxruntime", "pandas",
+    "catboost", "highspy", "joblib", "lightgbm", "matplotlib", "networkx", "numba", "onnxruntime", "pandas",
     "plotly", "polars", "pyarrow", "rich", "scipy.stats", "sklearn", "skops", "torch", "typer", "xgboost",
 )  # fmt: skip
 
 
 def run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 @pytest.mark.parametrize(

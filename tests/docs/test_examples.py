@@ -16,7 +16,9 @@ import wayforward
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
-FENCE = re.compile(r"(<!-- skip: (?P<why>[^>]+) -->\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"(<!-- skip: (?P<why>[^>]+) -->\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -53,8 +55,12 @@ def run_shell(body: str, page: Path, line: int) -> None:
         assert got.exit_code == 0, f"{page.name}:{line}: {command}\n{got.output}"
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.is_file() and blocks(p)], ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_examples_of_a_page_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p.is_file() and blocks(p)], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_the_examples_of_a_page_run_in_order(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "__example__"}
     for kind, body, line in blocks(page):

@@ -1,7 +1,7 @@
 """The command line: the library from a shell, with no logic of its own.
 
-Exit codes: 0, done; 1, done, and nobody who was refused got an option; 2, the input is at fault (one line says
-how); 3, interrupted (the same command again goes on where it stopped); anything else is a defect.
+Exit codes: 0, done; 1, done, and nobody who was refused got an option; 2, the input is at fault (one line
+says how); 3, interrupted (the same command again goes on where it stopped); anything else is a defect.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ DONE, NOBODY, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run ``wayforward`` with the given arguments (those of the process by default) and leave with its exit code."""
+    """Run ``wayforward`` with the arguments given (or those of the process) and leave with its exit code."""
     from wayforward.cli.app import app
 
     app(args=list(arguments) if arguments is not None else sys.argv[1:], prog_name="wayforward")

@@ -1,4 +1,4 @@
-"""The commands. Each reads its options, calls the library, and says what came out; heavy imports wait inside."""
+"""The commands. Each reads its options, calls the library, and says what came out; imports wait inside."""
 
 from __future__ import annotations
 
@@ -22,39 +22,65 @@ app = typer.Typer(
 schema_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Make and check schema files.")
 app.add_typer(schema_app, name="schema")
 
-# -- options that several commands share -------------------------------------------------------------------------
+# -- options that several commands share --
 
-Data = Annotated[str | None, typer.Option("--data", help="A data set by name (see: wayforward datasets).", rich_help_panel="People")]
+Data = Annotated[
+    str | None,
+    typer.Option("--data", help="A data set by name (see: wayforward datasets).", rich_help_panel="People"),
+]
 Train = Annotated[Path | None, typer.Option("--train", help="A table of past people: CSV or Parquet.")]
 Label = Annotated[str | None, typer.Option("--label", help="The column of --train that holds the decision.")]
 Favourable = Annotated[
     list[str] | None, typer.Option("--favourable", help="The label that people want; repeat it for several.")
 ]
 People = Annotated[
-    Path | None, typer.Option("--people", help="A table of people to answer. Left out: those whom the model refuses.")
+    Path | None,
+    typer.Option("--people", help="A table of people to answer. Left out: those whom the model refuses."),
 ]
 SchemaFile = Annotated[
     Path | None, typer.Option("--schema", help="A schema file (YAML). Left out: inferred from --train.")
 ]
 ModelName = Annotated[
-    str, typer.Option("--model", help="lr, mlp, rf, gb, xgb or lgbm are trained on the data; anything else is a model file.")
+    str,
+    typer.Option(
+        "--model", help="lr, mlp, rf, gb, xgb or lgbm are trained on the data; anything else is a model file."
+    ),
 ]
 MethodName = Annotated[str, typer.Option("--method", help="See: wayforward methods.")]
 Seed = Annotated[int, typer.Option("--seed", help="One whole number that fixes every random choice.")]
 Options = Annotated[int, typer.Option("--k", min=1, help="Options for each person.")]
 Number = Annotated[int | None, typer.Option("--n", min=1, help="At most this many people.")]
 Threshold = Annotated[
-    float | None, typer.Option("--target-threshold", help="Probability of the favourable decision that is needed.")
+    float | None,
+    typer.Option("--target-threshold", help="Probability of the favourable decision that is needed."),
 ]
 WorldName = Annotated[
-    str, typer.Option("--world", help="What follows from an action: independent, loan, or a world file (YAML).")
+    str,
+    typer.Option(
+        "--world",
+        help="What follows from an action: independent, scm (the known equations of --data loan), or a file.",
+    ),
 ]
-CostName = Annotated[str, typer.Option("--cost", help="l0, l1, l2, linf, mad, percentile-max, percentile-total, mahalanobis ...")]
+CostName = Annotated[
+    str,
+    typer.Option("--cost", help="l0, l1, l2, linf, mad, percentile-max, percentile-total, mahalanobis ..."),
+]
 PlausibilityName = Annotated[
-    str | None, typer.Option("--plausibility", help="Ask for it: domain, neighbours, lof, kernel-density or prototype.")
+    str | None,
+    typer.Option("--plausibility", help="Ask for it: domain, neighbours, lof, kernel-density or prototype."),
 ]
-Wishes = Annotated[Path | None, typer.Option("--preferences", help="Limits and weights of each person (JSON).")]
-Device = Annotated[str | None, typer.Option("--device", help="Where torch methods work: cpu, cuda, cuda:1 ...")]
+Wishes = Annotated[
+    Path | None,
+    typer.Option(
+        "--preferences", help="Limits and weights of each person: JSON, or CSV with one wish a row."
+    ),
+]
+MetricsName = Annotated[
+    str, typer.Option("--metrics", help="How much to measure: headline, standard or all.")
+]
+Device = Annotated[
+    str | None, typer.Option("--device", help="Where torch methods work: cpu, cuda, cuda:1 ...")
+]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the numbers as JSON; '-' for the output.")]
 
 
@@ -79,10 +105,17 @@ def recommend(
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
     device: Device = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the answers: .parquet or .json.")] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write one row for each person and option.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="Write one HTML page about all answers.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Write one row for each person and option.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write one HTML page about all answers.")
+    ] = None,
     json: Json = None,
-    part: Annotated[int, typer.Option("--part", min=1, help="People between two saves. Changes no answer.")] = 2048,
+    metrics: MetricsName = "standard",
+    part: Annotated[
+        int, typer.Option("--part", min=1, help="People between two saves. Changes no answer.")
+    ] = 2048,
 ) -> None:
     """Find options for everyone whom a model refused, check them, and say how good they are."""
     from wayforward.cli.inputs import Question
@@ -94,8 +127,9 @@ def recommend(
         plausibility=plausibility, preferences=preferences,
     )  # fmt: skip
     got = answer(
-        question, method=method, k=k, budget=budget, device=device, part=part, out=out, csv=csv, report=report, json=json
-    )
+        question, method=method, k=k, budget=budget, device=device, part=part,
+        out=out, csv=csv, report=report, json=json, metrics=metrics,
+    )  # fmt: skip
     if not got.found.any() and not got.accepted.all():
         raise typer.Exit(NOBODY)
 
@@ -108,20 +142,27 @@ def evaluate(
     label: Label = None,
     favourable: Favourable = None,
     schema: SchemaFile = None,
-    model: Annotated[str | None, typer.Option("--model", help="Left out: the one that the file names.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Left out: the one that the file names.")
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed")] = None,
     target_threshold: Threshold = None,
     world: Annotated[str | None, typer.Option("--world")] = None,
     cost: Annotated[str | None, typer.Option("--cost")] = None,
+    groups: Annotated[
+        str | None, typer.Option("--groups", help="A feature with levels; compare its groups.")
+    ] = None,
+    metrics: MetricsName = "standard",
     json: Json = None,
 ) -> None:
     """Judge saved answers again, against the model: every metric, with intervals."""
     from wayforward.cli.evaluate import judge
 
     judge(
-        recourse, json=json,
+        recourse, groups=groups, metrics=metrics, json=json,
         changes={
-            "data": data, "train": train, "label": label, "favourable": tuple(favourable) if favourable else None,
+            "data": data, "train": train, "label": label,
+            "favourable": tuple(favourable) if favourable else None,
             "schema": schema, "model": model, "seed": seed, "target_threshold": target_threshold,
             "world": world, "cost": cost,
         },
@@ -147,9 +188,13 @@ def explain(
 @schema_app.command("infer")
 def schema_infer(
     source: Annotated[Path, typer.Argument(metavar="TABLE", help="A table: CSV or Parquet.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Write the schema here; left out, print it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the schema here; left out, print it.")
+    ] = None,
     label: Annotated[str | None, typer.Option("--label", help="A column that is no feature.")] = None,
-    immutable: Annotated[list[str] | None, typer.Option("--immutable", help="Nobody can change this; repeat.")] = None,
+    immutable: Annotated[
+        list[str] | None, typer.Option("--immutable", help="Nobody can change this; repeat.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Read a table and write a first schema to edit: kinds, bounds, levels."""
@@ -168,7 +213,7 @@ def schema_infer(
     from wayforward.cli.console import write_text
 
     write_text(out, got.to_yaml())
-    say(f"{got.d} features written to {out}. Now say who can change what: actionability, direction, unit, rules.")
+    say(f"{got.d} features written to {out}. Now say who can change what: actionability, direction, rules.")
 
 
 @schema_app.command("check")
@@ -186,7 +231,11 @@ def schema_check(
     people = len(got.encode(read_table(against))) if against is not None else None
     rows = [(f.name, f.kind, f.actionability, f.direction, _domain(f)) for f in got.features]
     if str(json) != "-":
-        table(f"{source.name}: {got.d} features, {len(got.rules)} rules", ("feature", "kind", "who", "direction", "values"), rows)
+        table(
+            f"{source.name}: {got.d} features, {len(got.rules)} rules",
+            ("feature", "kind", "who", "direction", "values"),
+            rows,
+        )
         if people is not None:
             typer.echo(f"All {people:,} rows of {against} fit.")
     write_json({"features": got.d, "rules": len(got.rules), "rows_checked": people}, json)
@@ -222,7 +271,13 @@ def methods(json: Json = None) -> None:
         row["guarantee"] = "cheapest, or a proof that none exists" if row["exact"] else "checked options"
     if str(json) != "-":
         cells = [
-            (r["name"], r["summary"], r["needs"] + (" + data" if r["needs_data"] else ""), r["guarantee"], r["citation"])
+            (
+                r["name"],
+                r["summary"],
+                r["needs"] + (" + data" if r["needs_data"] else ""),
+                r["guarantee"],
+                r["citation"],
+            )
             for r in rows
         ]
         table("", ("method", "what it does", "needs", "guarantee", "source"), cells)
@@ -260,7 +315,9 @@ def demo(
 def bench(
     data: Annotated[list[str] | None, typer.Option("--data", help="Data sets; repeat.")] = None,
     model: Annotated[list[str] | None, typer.Option("--model", help="Models; repeat.")] = None,
-    method: Annotated[list[str] | None, typer.Option("--method", help="Methods; repeat. Left out: all that fit.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", help="Methods; repeat. Left out: all that fit.")
+    ] = None,
     n: Annotated[int, typer.Option("--n", min=1, help="Refused people.")] = 200,
     k: Options = 1,
     seed: Seed = 0,
@@ -274,7 +331,9 @@ def bench(
 
 @app.callback(invoke_without_command=True)
 def version(
-    show: Annotated[bool, typer.Option("--version", help="Say the version and leave.", is_eager=True)] = False,
+    show: Annotated[
+        bool, typer.Option("--version", help="Say the version and leave.", is_eager=True)
+    ] = False,
 ) -> None:
     """Why a model said no, and what a person can do about it."""
     if show:

@@ -114,7 +114,7 @@ def plain(value: Any) -> Any:
 
 
 def write_json(value: Any, path: Path | None) -> None:
-    """Write to a file, whole or not at all; '-' is the output. Raises: FileFormatError for a place that is not there."""
+    """Write to a file, whole or not at all; '-' is the output. Raises: FileFormatError."""
     if path is None:
         return
     text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

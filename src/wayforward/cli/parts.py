@@ -1,7 +1,7 @@
 """Long work in parts: what is finished is kept beside the output, and the same command goes on from there.
 
-A person's answer does not depend on who else is in the batch, so parts of any size give what one run gives. Each
-part is a recourse file (JSON); the manifest holds a hash of everything that decides the answers. If the hash
+A person's answer does not depend on who else is in the batch, so parts of any size give what one run gives.
+Each part is a recourse file; the manifest holds a hash of everything that decides the answers. If the hash
 differs, the parts belong to another question and are thrown away.
 """
 
@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,9 @@ class Parts:
             try:
                 folder.mkdir(parents=True)
             except OSError as error:
-                raise FileFormatError(f"'{folder.name}' cannot be made: {error.strerror}. Choose another place.") from None
+                raise FileFormatError(
+                    f"'{folder.name}' cannot be made: {error.strerror}. Choose another place."
+                ) from None
             write_text(folder / "manifest.json", json.dumps(self._wanted(), indent=2))
 
     def _wanted(self) -> dict[str, Any]:
@@ -57,15 +60,20 @@ class Parts:
 
     def _manifest(self) -> Any:
         try:
-            return json.loads((self.folder / "manifest.json").read_text(encoding="utf-8")) if self.folder else None
+            return (
+                json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+                if self.folder
+                else None
+            )
         except (OSError, ValueError):
             return None
 
     def _file(self, start: int) -> Path | None:
-        return None if self.folder is None else self.folder / f"people-{start:09d}.json"
+        ending = "parquet" if find_spec("pyarrow") else "json"  # quicker for many people, the same values
+        return None if self.folder is None else self.folder / f"people-{start:09d}.{ending}"
 
     def load(self, start: int, x: np.ndarray) -> Recourse | None:
-        """The finished part that begins with person `start`, or None; a broken file counts as not finished."""
+        """The finished part that begins with person `start`, or None; a broken file is not finished."""
         file = self._file(start)
         if file is None or not file.is_file():
             return None
@@ -79,7 +87,7 @@ class Parts:
         """Keep a finished part; it appears under its name only when it is whole."""
         file = self._file(start)
         if file is not None:
-            half = file.with_suffix(".half.json")
+            half = file.with_name(f"{file.stem}.half{file.suffix}")
             part.save(half)
             half.replace(file)
 

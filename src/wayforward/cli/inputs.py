@@ -1,0 +1,366 @@
+"""From the options of a command to a problem and its people."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import DataError, FileFormatError, MissingExtra, WorldError, require
+
+if TYPE_CHECKING:
+    from wayforward.people import Preferences
+    from wayforward.problem import Problem
+    from wayforward.schema import Schema
+    from wayforward.world import World
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Everything that decides the problem and the people; plain data, so that it can be hashed and stored."""
+
+    data: str | None = None
+    train: Path | None = None
+    label: str | None = None
+    favourable: tuple[str, ...] = ()
+    people: Path | None = None
+    schema: Path | None = None
+    model: str = "gb"
+    seed: int = 0
+    n: int | None = None
+    target_threshold: float | None = None
+    world: str = "independent"
+    cost: str = "l1"
+    plausibility: str | None = None
+    preferences: Path | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """The question as JSON holds it; options left out are left out."""
+        given = {name: value for name, value in asdict(self).items() if value not in (None, ())}
+        return {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
+
+    @classmethod
+    def from_plain(cls, stored: dict[str, Any]) -> Question:
+        """The reverse of `plain`. Raises: DataError if the options are not those of this version."""
+        known = {name: value for name, value in stored.items() if name in cls.__dataclass_fields__}
+        for name in ("train", "people", "schema", "preferences"):
+            if name in known:
+                known[name] = Path(known[name])
+        known["favourable"] = tuple(known.get("favourable", ()))
+        return cls(**known)
+
+    def ready(self) -> Ready:
+        """Read, train or load, put the problem together and choose the people. Raises: WayforwardError."""
+        made = self._made(None)
+        problem, files = made.problem, dict(made.files)
+        if self.people is not None:
+            files["people"] = _sha256(self.people)
+            x = problem.schema.encode(_without(read_table(self.people), self.label))[: self.n]
+            from_training = 0
+        else:
+            x, from_training = _refused(made, self)
+        wishes = None
+        if self.preferences is not None:
+            wishes = _preferences(self.preferences, problem.schema, x)
+            files["preferences"] = _sha256(self.preferences)
+        return Ready(problem, x, wishes, made.title, made.seconds_train, from_training, files)
+
+    def problem(self, schema: Schema | None = None) -> Problem:
+        """The problem alone, under the schema given (that of saved answers, say)."""
+        return self._made(schema).problem
+
+    def _made(self, schema: Schema | None) -> Made:
+        if (self.data is None) == (self.train is None):
+            raise DataError(
+                "Say where the data is: either --data NAME (see: wayforward datasets) or --train FILE."
+            )
+        return _from_data_set(self, schema) if self.data is not None else _from_tables(self, schema)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A problem, the tables behind it, and what it took."""
+
+    problem: Problem
+    title: str
+    train: Any
+    test: Any  # people the model was not trained on, or None
+    seconds_train: float
+    files: dict[str, str]  # sha256 of what was read
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A problem and the people to answer (n, d)."""
+
+    problem: Problem
+    x: np.ndarray
+    preferences: Preferences | None
+    title: str
+    seconds_train: float
+    from_training: int = 0  # how many of the people the model was trained on
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the problem."""
+        return self.problem.schema
+
+
+def _from_data_set(question: Question, schema: Schema | None) -> Made:
+    from wayforward.data import load
+
+    if question.label is not None or question.favourable:
+        raise DataError(
+            f"The data set '{question.data}' knows its label and what is favourable. Leave both options out."
+        )
+    assert question.data is not None
+    found = load(question.data)
+    train, test = found.split(test=0.3, seed=question.seed)
+    y = train.is_favourable.astype(np.int64)  # 1 is the favourable label in every set
+    schema = schema or (_schema(question, None) if question.schema is not None else found.schema)
+    return _put_together(question, schema, train.frame, y, (1,), test.frame, found.title, found.world)
+
+
+def _from_tables(question: Question, schema: Schema | None) -> Made:
+    assert question.train is not None
+    if question.label is None or not question.favourable:
+        raise DataError(
+            "--train needs --label COLUMN and --favourable VALUE: which column is the decision, "
+            "and which value people want."
+        )
+    table = read_table(question.train)
+    features = features_of(table, question.label, question.train.name)
+    y = _labels(table, question.label, question.favourable, question.train.name)
+    schema = schema or _schema(question, features)
+    return _put_together(question, schema, features, y, question.favourable, None, question.train.stem, None)
+
+
+def _schema(question: Question, features: Any) -> Schema:
+    from wayforward.schema import Schema
+
+    return Schema.from_yaml(question.schema) if question.schema is not None else Schema.infer(features)
+
+
+def _put_together(
+    question: Question, schema: Schema, frame: Any, y: Any, favourable: tuple[Any, ...], test: Any,
+    title: str, world: World | None,
+) -> Made:  # fmt: skip
+    from wayforward.model import wrap
+    from wayforward.problem import Problem, Target
+    from wayforward.problem.cost import cost_named
+
+    started = time.perf_counter()
+    estimator, files = _model(question, schema, frame, y)
+    seconds = time.perf_counter() - started
+    if question.train is not None:
+        files["train"] = _sha256(question.train)
+    problem = Problem(
+        schema,
+        wrap(estimator, schema),
+        Target(
+            favourable=favourable[0] if len(favourable) == 1 else favourable,
+            threshold=question.target_threshold,
+        ),
+        data=frame,
+        world=_world(question.world, world),
+        cost=cost_named(question.cost),
+        plausibility=_plausibility(question.plausibility),
+    )
+    return Made(problem, title, frame, test, seconds, files)
+
+
+def _refused(made: Made, question: Question) -> tuple[np.ndarray, int]:
+    """People whom the model refuses: first those it was not trained on, in an order that the seed fixes."""
+    schema = made.problem.schema
+    rng = np.random.default_rng(question.seed)
+    fresh, seen = (np.empty((0, schema.d)) for _ in range(2))
+    if made.test is not None:
+        x = schema.encode(made.test)
+        fresh = x[rng.permutation(np.flatnonzero(~made.problem.reached(x)[0]))]
+    if not len(fresh) or (question.n or 0) > len(fresh):
+        x = schema.encode(made.train)
+        seen = x[rng.permutation(np.flatnonzero(~made.problem.reached(x)[0]))]
+    x = np.concatenate([fresh, seen])[: question.n]
+    if not len(x):
+        raise DataError(
+            "The model refuses nobody in this data. Check --favourable, or name people with --people."
+        )
+    return x, max(0, len(x) - len(fresh))
+
+
+def _model(question: Question, schema: Schema, frame: Any, y: Any) -> tuple[Any, dict[str, str]]:
+    from wayforward.model import ZOO, load, train
+
+    if question.model in ZOO:
+        return train(question.model, schema, frame, y, seed=question.seed), {}
+    path = Path(question.model)
+    if not path.is_file():
+        near = difflib.get_close_matches(question.model, ZOO, 1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        raise DataError(f"--model {question.model} is neither one of {', '.join(ZOO)} nor a file.{hint}")
+    return load(path, schema), {"model": _sha256(path)}
+
+
+def _world(name: str, of_data: World | None) -> World | None:
+    if name == "independent":
+        return None
+    if name in ("scm", "loan"):
+        if of_data is None:
+            raise WorldError(
+                f"--world {name} needs data that was drawn from known equations, such as --data loan."
+            )
+        return of_data
+    from wayforward.world import SCM
+
+    path = Path(name)
+    if not path.is_file():
+        raise WorldError(
+            f"--world {name} is neither 'independent' nor 'scm' nor a world file. Choose one of them."
+        )
+    return SCM.from_yaml(path)
+
+
+def _plausibility(name: str | None) -> Any:
+    if name is None:
+        return None
+    from wayforward.problem import Domain, KernelDensity, Lof, Neighbours, Prototype
+
+    known = {
+        "domain": Domain,
+        "neighbours": Neighbours,
+        "lof": Lof,
+        "kernel-density": KernelDensity,
+        "prototype": Prototype,
+    }
+    if name not in known:
+        raise DataError(f"There is no plausibility '{name}'. Choose one of {', '.join(known)}.")
+    return known[name]()
+
+
+def _preferences(path: Path, schema: Schema, x: np.ndarray) -> Preferences:
+    from wayforward.people import Preferences
+
+    if not path.is_file():
+        raise FileFormatError(f"There is no file '{path.name}'. Check --preferences.")
+    if path.suffix == ".csv":
+        return Preferences.from_table(schema, path, len(x), x=x)
+    return Preferences.load(path, schema).take(np.arange(len(x)))
+
+
+# -- tables --
+
+
+def read_table(path: Path) -> Any:
+    """A CSV (also .gz), TSV or Parquet file as a frame of the first table library that is installed.
+
+    Raises: DataError for an absent or empty file; FileFormatError for one that cannot be read; MissingExtra.
+    """
+    if not path.is_file():
+        raise DataError(f"There is no file '{path}'. Check the path.")
+    name = path.name.lower().removesuffix(".gz")
+    kind = next((k for k in ("csv", "tsv", "parquet") if name.endswith(f".{k}")), None)
+    if kind is None:
+        raise FileFormatError(
+            f"'{path.name}' is not read: tables are .csv, .tsv (also .gz) or .parquet. Convert it."
+        )
+    library = _table_library()
+    try:
+        frame = _read(library, path, kind)
+    except (ValueError, OSError, UnicodeDecodeError, ArithmeticError, KeyError) as error:
+        if "empty" in str(error).lower() or "No columns" in str(error):
+            raise DataError(
+                f"'{path.name}' is empty. A table needs a first line with the names of its columns."
+            ) from None
+        raise FileFormatError(
+            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error)}"
+        ) from None
+    except Exception as error:  # polars and pyarrow have error trees of their own
+        raise FileFormatError(
+            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error)}"
+        ) from None
+    if not len(frame):
+        raise DataError(f"'{path.name}' has no rows.")
+    return frame
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def _table_library() -> Any:
+    for name in ("pandas", "polars"):
+        try:
+            return require(name, extra="frames")
+        except MissingExtra:
+            continue
+    raise MissingExtra(
+        "Reading a table needs pandas or polars. Install one with: pip install 'wayforward[frames]'"
+    )
+
+
+def _read(library: Any, path: Path, kind: str) -> Any:
+    if kind == "parquet":
+        return library.read_parquet(path)
+    separator = "," if kind == "csv" else "\t"
+    if library.__name__ == "pandas":
+        return library.read_csv(path, sep=separator)
+    return library.read_csv(path, separator=separator, infer_schema_length=None)
+
+
+def features_of(table: Any, label: str | None, source: str) -> Any:
+    """The table without its label column. Raises: DataError if there is no such column."""
+    if label is None:
+        return table
+    columns = list(table.columns)
+    if label not in columns:
+        near = difflib.get_close_matches(label, columns, 1)
+        hint = f" Did you mean '{near[0]}'?" if near else f" It has {', '.join(columns[:12])}."
+        raise DataError(f"'{source}' has no column '{label}'.{hint}")
+    return _without(table, label)
+
+
+def _without(table: Any, label: str | None) -> Any:
+    import narwhals as nw
+
+    if label is None or label not in list(table.columns):
+        return table
+    return nw.to_native(nw.from_native(table, eager_only=True).drop(label))
+
+
+def _labels(table: Any, label: str, favourable: tuple[str, ...], source: str) -> np.ndarray:
+    import narwhals as nw
+
+    column = nw.from_native(table, eager_only=True)[label]
+    if column.null_count():
+        raise DataError(
+            f"'{label}' in '{source}' has {column.null_count()} missing values. "
+            "Every past person needs a decision; leave those rows out."
+        )
+    y = np.asarray(column.to_numpy())
+    if y.dtype.kind == "f" and np.array_equal(y, np.round(y)):
+        y = y.astype(np.int64)  # 1.0 and 1 are the same decision to people
+    classes = np.unique(y.astype(str))
+    if len(classes) < 2:
+        raise DataError(
+            f"'{label}' in '{source}' has one value only ({classes[0]}). A model needs both decisions."
+        )
+    for value in favourable:
+        if value not in classes:
+            shown = ", ".join(classes[:8])
+            raise DataError(
+                f"'{label}' in '{source}' is never {value!r}; its values are {shown}. Change --favourable."
+            )
+    return y
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+__all__ = ["Question", "Ready", "features_of", "read_table"]

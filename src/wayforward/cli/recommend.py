@@ -1,0 +1,169 @@
+"""The `recommend` command: answer everyone, part by part, judge the answers, write them."""
+
+from __future__ import annotations
+
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wayforward.cli.console import number, room_for, say, steps, table, write_json
+from wayforward.cli.parts import Parts, fingerprint, in_parts
+from wayforward.errors import MethodError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from wayforward.cli.inputs import Question, Ready
+    from wayforward.methods import Method
+    from wayforward.recourse import Recourse
+
+
+def choose(name: str, device: str | None) -> Method:
+    """A method by name, on a device if it takes one. Raises: MethodError for a device it would not use."""
+    from wayforward.methods import method
+
+    if device is None:
+        return method(name)
+    chosen = method(name)
+    if "device" not in getattr(type(chosen), "__dataclass_fields__", {}):
+        raise MethodError(f"'{name}' works without torch and takes no device. Leave --device out.")
+    return method(name, device=device)
+
+
+def run(
+    ready: Ready, chosen: Method, *, k: int, seed: int, budget: int | None = None, part: int = 2048,
+    keep: Path | None = None, question: dict[str, Any] | None = None,
+) -> Recourse:  # fmt: skip
+    """Answer all people of a ready problem; finished parts are kept in the folder `keep`."""
+    from wayforward.methods.base import versions
+
+    key = fingerprint(
+        "recommend", versions(), question or {}, ready.files, chosen.name, chosen.parameters(), k, seed,
+        budget, ready.schema.to_dict(), ready.x,
+        ready.problem.reference if ready.problem.reference is not None else "",
+    )  # fmt: skip
+    parts = Parts(keep, key, part)
+    chosen.fit(ready.problem)
+
+    def answer(rows: np.ndarray, who: np.ndarray) -> Recourse:
+        wishes = None if ready.preferences is None else ready.preferences.take(who)
+        with warnings.catch_warnings():  # one part may be all accepted; the whole is looked at below
+            warnings.filterwarnings("ignore", message="The model accepts every one")
+            return chosen.recommend(rows, k, preferences=wishes, seed=seed, budget=budget)
+
+    with steps(f"{chosen.name}: people", len(ready.x)) as progress:
+        got, kept = in_parts(ready.x, answer, parts, progress)
+    if kept:
+        say(f"{kept:,} of {len(ready.x):,} people were answered before and are kept.")
+    if got.accepted.all():
+        say(
+            "The model accepts every one of these people already. Check --favourable and the table of people."
+        )
+    got.meta["question"] = question or {}
+    return got
+
+
+def answer(
+    question: Question, *, method: str, k: int, budget: int | None, device: str | None, part: int,
+    out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: str = "standard",
+) -> Recourse:  # fmt: skip
+    """Everything that `wayforward recommend` does; returns the answers."""
+    room_for(out, (".parquet", ".json"))
+    room_for(csv, (".csv",))
+    room_for(report, (".html",))
+    room_for(json)
+    chosen = choose(method, device)
+    ready = question.ready()
+    beside = next((p for p in (out, csv, report, json) if p is not None and str(p) != "-"), None)
+    keep = None if beside is None else beside.with_name(beside.name + ".parts")
+    got = run(
+        ready, chosen, k=k, seed=question.seed, budget=budget, part=part, keep=keep, question=question.plain()
+    )
+    summary = summarise(got, ready, metrics)
+    if out is not None:
+        half = out.with_name(f"{out.stem}.half{out.suffix}")
+        got.save(half)
+        half.replace(out)
+    if csv is not None:
+        write_csv(got, csv)
+    if report is not None:
+        write_report(got, ready, report)
+    write_json(summary, json)
+    if keep is not None:
+        Parts(keep, "", part).forget()
+    if str(json) != "-":
+        show(summary, [p for p in (out, csv, report, json) if p is not None])
+    return got
+
+
+def summarise(got: Recourse, ready: Ready, metrics: Any = "standard") -> dict[str, Any]:
+    """The numbers of a run: what was asked, how good the answers are, what they cost in time."""
+    from wayforward.evaluate import evaluate
+
+    judged = evaluate(got, ready.problem, metrics=metrics).to_dict()
+    seconds = float(got.meta.get("seconds_recommend", 0.0))
+    refused = int((~got.accepted).sum())
+    head = {
+        "n": got.n,
+        "n_refused": refused,
+        "n_from_training": ready.from_training,
+        "k": got.k,
+        "method": got.method,
+        "question": got.meta.get("question", {}),
+    }
+    tail = {
+        "cost_unit": ready.problem.cost.unit,
+        "seconds_train": ready.seconds_train,
+        "people_per_second": refused / seconds if seconds > 0 else None,
+        "parameters": got.meta.get("parameters", {}),
+        "versions": got.meta.get("versions", {}),
+    }
+    must = dict.fromkeys(
+        ("usable", "usable_plausible", "validity", "legal", "rules_kept", "cost_l1_range", "cost_l0")
+    )
+    return {**head, **must, **{name: value for name, value in judged.items() if name not in head}, **tail}
+
+
+def write_csv(got: Recourse, path: Path) -> None:
+    """One row for each person and option. Raises: MissingExtra if no table library is installed."""
+    frame = got.to_frame("pandas" if find_spec("pandas") else "polars")
+    half = path.with_name(path.name + ".half")
+    if hasattr(frame, "to_csv"):
+        frame.to_csv(half, index=False)
+    else:
+        frame.write_csv(half)
+    half.replace(path)
+
+
+def write_report(got: Recourse, ready: Ready, path: Path) -> None:
+    """One self-contained HTML page about all answers."""
+    from wayforward.answers import report
+
+    report(got, ready.problem, path)
+
+
+def show(summary: dict[str, Any], files: list[Path]) -> None:
+    """The few numbers that a person looks at first."""
+    ends = ", ".join(
+        f"{count:,} {name.lower().replace('_', ' ')}" for name, count in summary["outcomes"].items() if count
+    )
+    rows = [
+        ("people", f"{summary['n']:,}: {ends}"),
+        (
+            "usable",
+            number(_value(summary["usable"])) + " of those refused: checked, legal, within rules and wishes",
+        ),
+        ("usable and plausible", number(_value(summary["usable_plausible"]))),
+        ("mean cost (L1, share of range)", number(_value(summary["cost_l1_range"]))),
+        ("mean features changed", number(_value(summary["cost_l0"]))),
+        ("people a second", number(_value(summary["people_per_second"]))),
+    ]
+    table(f"{summary['method']}", ("", ""), rows)
+    for file in files:
+        if str(file) != "-":
+            say(f"written: {file}")
+
+
+def _value(cell: Any) -> float:
+    return float("nan") if cell is None else float(cell)
