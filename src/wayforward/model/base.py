@@ -1,0 +1,352 @@
+"""What a method may ask of a model: outputs, access, cost counters, and views that show its inside.
+
+Arrays hold float64 values in feature units; level features hold level indices; NaN is a missing value.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from wayforward.errors import ModelError, UnsupportedModel
+from wayforward.schema import Schema
+
+if TYPE_CHECKING:
+    from wayforward.model.network import TorchNetwork
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Task = Literal["classification", "regression"]
+
+
+class Access(IntEnum):
+    """How far into a model one can see; each step offers the steps before it."""
+
+    LABEL = 1
+    PROBABILITY = 2
+    GRADIENT = 3
+    WHITE_BOX = 4
+
+
+@dataclass
+class Counter:
+    """How much a model was asked: rows and calls of the fast path, rows of the wrapped object itself."""
+
+    rows: int = 0
+    calls: int = 0
+    native_rows: int = 0
+    native_calls: int = 0
+
+    def reset(self) -> None:
+        """Back to zero."""
+        self.rows = self.calls = self.native_rows = self.native_calls = 0
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """A linear score in feature units: margin = bias + one part a feature.
+
+    bias (q,); weight (d, q) per unit, 0 for level features; tables j -> (L, q) the part of each level;
+    missing (d, q) the part of a missing value (NaN where the feature cannot be missing).
+    q = 1 for regression and for two classes, whose margin is the log-odds of the second class (for models
+    without probabilities: the signed distance); else one column a class, compared by softmax.
+    """
+
+    schema: Schema
+    bias: Floats
+    weight: Floats
+    tables: Mapping[int, Floats]
+    missing: Floats
+
+    def parts(self, x: Floats) -> Floats:
+        """(m, d) -> (m, d, q): what each feature adds to the margin."""
+        x = np.asarray(x, dtype=np.float64)
+        out = np.where(np.isnan(x)[:, :, None], self.missing, np.nan_to_num(x)[:, :, None] * self.weight)
+        for j, table in self.tables.items():
+            gone = np.isnan(x[:, j])
+            level = np.where(gone, 0.0, x[:, j]).astype(np.int64)
+            out[:, j] = np.where(gone[:, None], self.missing[j], table[level])
+        result: Floats = out
+        return result
+
+    def margin(self, x: Floats) -> Floats:
+        """(m, d) -> (m, q)."""
+        total: Floats = self.bias + self.parts(x).sum(axis=1)
+        return total
+
+
+@dataclass(frozen=True)
+class FlatForest:
+    """A tree ensemble in raw feature units, as arrays over nodes.
+
+    feature (N,) the raw feature of a split, -1 at a leaf. A numeric split goes left when x <= threshold: the
+    threshold is the last float64 on the left in the model's own precision, so `np.nextafter(threshold, inf)` is
+    the first on the right. A level split goes left when left_levels[level_set[node], level]; the last column,
+    index L of the feature, stands for a missing value. missing_left (N,) for numeric splits.
+    left, right (N,) children. leaf (N,) row of `value` at a leaf, -1 elsewhere. roots (T,).
+    value (leaves, q): margin = base + scale * sum over trees; `link` turns it into outputs: 'identity'
+    (probabilities or a prediction), 'logistic' (q = 1) or 'softmax'. With link 'identity', two classes and q = 1
+    the sum is the probability of the second class.
+    """
+
+    feature: Ints
+    threshold: Floats
+    left: Ints
+    right: Ints
+    missing_left: Bools
+    level_set: Ints
+    left_levels: Bools
+    leaf: Ints
+    value: Floats
+    roots: Ints
+    base: Floats
+    scale: float
+    link: Literal["identity", "logistic", "softmax"]
+
+
+class Scorer:
+    """A model narrowed to people whose frozen features do not move; the same numbers, faster."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def outputs(self, who: npt.NDArray[np.integer[Any]], rows: Floats) -> Floats:
+        """who (m,) person of each row, rows (m, d) -> (m, c). Valid while frozen values are the person's own."""
+        return self.model.outputs(rows)
+
+
+@dataclass
+class _Checked:
+    """Shape, range and class checks that every adapter shares."""
+
+    task: Task
+    classes: tuple[Any, ...]
+    name: str
+
+    def outputs(self, out: Any, m: int) -> Floats:
+        width = 1 if self.task == "regression" else len(self.classes)
+        try:
+            array = np.asarray(out, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"{self.name} returned {type(out).__name__} values that are not numbers. "
+                "For labels, give wrap(..., output='label', classes=...)."
+            ) from None
+        if array.shape != (m, width):
+            raise ModelError(
+                f"{self.name} returned shape {array.shape} for {m} rows; ({m}, {width}) is needed. "
+                "Check the classes and task arguments of wrap."
+            )
+        if not np.isfinite(array).all():
+            bad = int(np.argmax(~np.isfinite(array).all(axis=1)))
+            raise ModelError(
+                f"{self.name} returned {array[bad][~np.isfinite(array[bad])][0]} in row {bad} of {m}. "
+                "Check that it accepts every value the schema allows (missing values, unseen levels)."
+            )
+        return array
+
+
+class Model(ABC):
+    """The decision maker, wrapped.
+
+    classes: the caller's labels in the order of the output columns (empty for regression).
+    notes: what the adapter decided, for example why a fast path was not taken.
+    """
+
+    schema: Schema
+    task: Task = "classification"
+    classes: tuple[Any, ...] = ()
+    access: Access = Access.LABEL
+    name: str = "The model"
+
+    def __init__(self) -> None:
+        self.counter = Counter()
+        self.notes: list[str] = []
+
+    # -- what every model does ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def _outputs(self, x: Floats) -> Floats:
+        """(m, d) checked rows -> (m, c), each row independent of the others."""
+
+    @abstractmethod
+    def _native(self, x: Floats) -> tuple[Floats, Ints]:
+        """(m, d) checked rows -> outputs (m, c) and label index (m,) of the wrapped object itself."""
+
+    def outputs(self, x: Floats) -> Floats:
+        """(m, d) -> (m, c) by the fast path: probabilities in `classes` order, or predictions (m, 1).
+
+        Counted. A row's result never depends on the other rows. Raises: ModelError.
+        """
+        x = self._rows(x)
+        if len(x) == 0:
+            return np.empty((0, self.width))
+        self.counter.rows += len(x)
+        self.counter.calls += 1
+        return self._checked.outputs(self._outputs(x), len(x))
+
+    def native(self, x: Floats) -> tuple[Floats, Ints]:
+        """(m, d) -> outputs (m, c) and label index (m,) by the wrapped object itself, on rows as it was trained.
+
+        The last word on a decision, counted apart. Regression: label index zeros. Raises: ModelError.
+        """
+        x = self._rows(x)
+        if len(x) == 0:
+            return np.empty((0, self.width)), np.empty(0, np.int64)
+        self.counter.native_rows += len(x)
+        self.counter.native_calls += 1
+        out, label = self._native(x)
+        return self._checked.outputs(out, len(x)), label
+
+    def specialise(self, x: Floats, free: Bools) -> Scorer:
+        """x (n, d) people, free (n, d) features that may move -> a Scorer for rows of these people."""
+        return Scorer(self)
+
+    # -- views, None where the model does not have them --------------------------------------------------
+
+    @property
+    def linear(self) -> LinearForm | None:
+        """The model as one linear score, or None."""
+        return None
+
+    @property
+    def forest(self) -> FlatForest | None:
+        """The model as a tree ensemble, or None."""
+        return None
+
+    @property
+    def network(self) -> TorchNetwork | None:
+        """The model as a differentiable torch network, built on first use, or None. Raises: MissingExtra."""
+        return None
+
+    def thresholds(self) -> list[Floats] | None:
+        """For each feature the sorted values v, in raw units, such that x <= v and x > v may be told apart.
+
+        v is the last float64 on its side and `np.nextafter(v, inf)` the first on the other, in the model's own
+        precision. Level features have an empty array. None where the model is not piecewise constant.
+        """
+        return None
+
+    def margin_bounds(
+        self, low: Floats, high: Floats, levels: Mapping[int, Bools] | None = None
+    ) -> tuple[Floats, Floats] | None:
+        """Sound bounds on every output over boxes: low, high (n, d) -> (n, c) least, (n, c) greatest.
+
+        levels j -> (n, L): allowed levels of a level feature; without it the indices from low to high are allowed.
+        NaN in low stands for a value that is missing and stays so. None where no bound is known.
+        """
+        return None
+
+    # -- shared ------------------------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return 1 if self.task == "regression" else len(self.classes)
+
+    @property
+    def _checked(self) -> _Checked:
+        return _Checked(self.task, self.classes, self.name)
+
+    def class_index(self, label: Any) -> int:
+        """Column of a class. Raises: ModelError that lists the classes."""
+        for k, known in enumerate(self.classes):
+            if known == label:
+                return k
+        listed = ", ".join(repr(c) for c in self.classes[:10])
+        raise ModelError(f"{self.name} knows no class {label!r}; it has {listed or 'none: it is a regression'}.")
+
+    def needs(self, access: Access, method: str) -> None:
+        """Raises: UnsupportedModel where a method needs more access than this model offers."""
+        if self.access < access:
+            raise UnsupportedModel(
+                f"'{method}' needs {access.name.lower().replace('_', ' ')} access; {self.name} offers "
+                f"{self.access.name.lower().replace('_', ' ')}. Use a method that asks for less, such as local-search."
+            )
+
+    def _rows(self, x: Any) -> Floats:
+        rows = np.ascontiguousarray(x, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.schema.d:
+            raise ModelError(
+                f"{self.name} was given rows of shape {rows.shape}; the schema has {self.schema.d} features, "
+                f"so (m, {self.schema.d}) is needed. Encode a table with schema.encode first."
+            )
+        if not np.isfinite(rows).all():
+            wrong = np.isinf(rows).any(axis=0) | (np.isnan(rows).any(axis=0) & ~self.schema.missing)
+            if wrong.any():
+                j = int(np.argmax(wrong))
+                what = "an infinite value" if np.isinf(rows[:, j]).any() else "a missing value"
+                raise ModelError(
+                    f"{self.name} was given {what} in '{self.schema.names[j]}'. Fill it in"
+                    + ("." if "inf" in what else ", or declare missing=True in the schema if the model accepts it.")
+                )
+        has = self.schema.has_levels
+        if has.any():  # a level that does not exist would read outside a table
+            part = rows[:, has]
+            count = self.schema.n_levels[has]
+            with np.errstate(invalid="ignore"):
+                off = (part < 0) | (part >= count) | (part != np.floor(part))
+            off &= ~np.isnan(part)
+            if off.any():
+                at = int(np.argmax(off.any(axis=0)))
+                j = int(np.flatnonzero(has)[at])
+                value = part[int(np.argmax(off[:, at])), at]
+                raise ModelError(
+                    f"{self.name} was given level {value:g} of '{self.schema.names[j]}', which has levels 0 to "
+                    f"{count[at] - 1}. Snap the row to the schema first."
+                )
+        return rows
+
+    def __repr__(self) -> str:
+        what = f"{len(self.classes)} classes" if self.task == "classification" else "regression"
+        return f"<{type(self).__name__} {self.name}: {what}, access {self.access.name.lower()}>"
+
+
+@dataclass(frozen=True)
+class Native:
+    """How the wrapped object itself is asked. predict: (m, d) -> (outputs (m, c), label index (m,))."""
+
+    predict: Any
+    task: Task
+    classes: tuple[Any, ...]
+    access: Access
+    name: str
+    notes: list[str] = field(default_factory=list)
+
+
+def label_indices(labels: Any, classes: Sequence[Any], name: str) -> Ints:
+    """Caller's labels -> column indices. Raises: ModelError for a label that is no class."""
+    flat = np.asarray(labels).reshape(-1)
+    known = np.asarray(classes)
+    if known.dtype.kind in "biuf" and flat.dtype.kind in "biuf":
+        order = np.argsort(known, kind="stable")
+        at = np.clip(np.searchsorted(known[order], flat), 0, len(known) - 1)
+        index = order[at]
+        good = known[index] == flat
+    else:
+        code = {c: k for k, c in enumerate(classes)}
+        listed = flat.tolist()
+        index = np.array([code.get(v, code.get(str(v), -1)) for v in listed], dtype=np.int64)
+        good = index >= 0
+    if not good.all():
+        bad = flat[int(np.argmin(good))]
+        shown = bad.item() if isinstance(bad, np.generic) else bad
+        raise ModelError(
+            f"{name} returned the label {shown!r}, which is not one of its classes "
+            f"({', '.join(repr(c) for c in list(classes)[:10])}). Give all of them: wrap(..., classes=...)."
+        )
+    return np.asarray(index, dtype=np.int64)
+
+
+def one_hot(index: Ints, width: int) -> Floats:
+    """(m,) column indices -> (m, width) of 0 and 1."""
+    out = np.zeros((len(index), width))
+    out[np.arange(len(index)), index] = 1.0
+    return out

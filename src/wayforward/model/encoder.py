@@ -1,0 +1,393 @@
+"""Read a fitted preprocessing as columns: each is affine in one numeric feature, or a table over one level feature.
+
+Tables come from the transformer itself, probed on a few rows that visit every level; affine parts are read from
+the fitted parameters and keep the transformer's own order of floating-point operations, so that encoded values
+agree to the last bit. What cannot be read this way raises `NotColumnwise`, and the model stays on its native path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wayforward.model.base import Floats, Ints
+from wayforward.model.kernels import affine_columns
+from wayforward.schema import Schema
+
+MONOTONE = {  # rising ufuncs, so that a split on the result is a split on the raw value
+    name: getattr(np, name) for name in ("log", "log1p", "log2", "log10", "sqrt", "cbrt", "exp", "expm1", "arctan", "tanh")
+}
+
+
+class NotColumnwise(Exception):
+    """The preprocessing mixes columns or is of a kind that is not read; the message says which."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column on its way through the preprocessing.
+
+    feature: raw feature, -1 for a constant. Numeric: ((f(x) - centre) / divisor) * factor + shift with `missing`
+    in place of NaN. Level feature or constant: `table` (L + 1,), the last entry for a missing value.
+    """
+
+    feature: int
+    centre: float = 0.0
+    divisor: float = 1.0
+    factor: float = 1.0
+    shift: float = 0.0
+    missing: float = np.nan
+    ufunc: str = ""
+    table: Any = None
+    stage: int = 0  # 0 untouched, 1 after a subtraction/division, 2 after a factor/shift
+    exact: bool = True
+
+    def divided(self, centre: float, divisor: float) -> Column:
+        """(value - centre) / divisor."""
+        gone = (self.missing - centre) / divisor
+        if self.stage == 0:
+            return replace(self, centre=centre, divisor=divisor, missing=gone, stage=1)
+        return self._approximate(1.0 / divisor, -centre / divisor, gone)
+
+    def scaled(self, factor: float, shift: float) -> Column:
+        """value * factor + shift."""
+        gone = self.missing * factor + shift
+        if self.stage <= 1:
+            return replace(self, factor=factor, shift=shift, missing=gone, stage=2)
+        return self._approximate(factor, shift, gone)
+
+    def _approximate(self, factor: float, shift: float, gone: float) -> Column:
+        return replace(
+            self, factor=self.factor * factor, shift=self.shift * factor + shift, missing=gone, stage=2, exact=False
+        )
+
+
+@dataclass
+class Encoder:
+    """Encoded columns of raw rows, ready for the kernels.
+
+    columns: the encoded columns in the order the head reads them.
+    """
+
+    schema: Schema
+    columns: list[Column]
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.numeric = [e for e, c in enumerate(self.columns) if c.table is None]
+        self.tables = [e for e, c in enumerate(self.columns) if c.table is not None]
+        self.ufuncs = sorted({(c.feature, c.ufunc) for c in self.columns if c.ufunc})
+        self.source = np.array([self._source(self.columns[e]) for e in self.numeric], np.int64)
+        self.affine = np.array(
+            [
+                (c.centre, c.divisor, c.factor, c.shift, c.missing)
+                for c in (self.columns[e] for e in self.numeric)
+            ],
+            np.float64,
+        ).reshape(-1, 5)
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns."""
+        return len(self.columns)
+
+    @property
+    def exact(self) -> bool:
+        """True if encoded values agree with the transformer's to the last bit."""
+        return all(c.exact for c in self.columns)
+
+    def _source(self, column: Column) -> int:
+        if not column.ufunc:
+            return column.feature
+        return self.schema.d + self.ufuncs.index((column.feature, column.ufunc))
+
+    def extend(self, x: Floats) -> Floats:
+        """Raw rows with one more column for each numeric feature that enters through a function such as log1p."""
+        if not self.ufuncs:
+            return x
+        with np.errstate(invalid="ignore", divide="ignore"):
+            more = [MONOTONE[name](np.ascontiguousarray(x[:, j])) for j, name in self.ufuncs]
+        return np.ascontiguousarray(np.column_stack([x, *more]))
+
+    def encode(self, x: Floats) -> Floats:
+        """(m, d) raw -> (m, e) encoded, row by row the same in any batch."""
+        out = np.empty((len(x), self.width))
+        if self.numeric:
+            out[:, self.numeric] = affine_columns(self.extend(x), self.source, self.affine)
+        for e in self.tables:
+            column = self.columns[e]
+            if column.feature < 0:
+                out[:, e] = column.table[0]
+                continue
+            value = x[:, column.feature]
+            gone = np.isnan(value)
+            last = len(column.table) - 1
+            out[:, e] = column.table[np.where(gone, last, np.where(gone, 0.0, value)).astype(np.int64)]
+        return out
+
+
+# -- reading fitted transformers ---------------------------------------------------------------------------
+
+
+def probe_rows(schema: Schema) -> Floats:
+    """Rows that visit every level of every level feature: (max levels + 1, d); the last stands for missing."""
+    count = schema.n_levels
+    rows = int(count.max(initial=0)) + 1
+    x = np.tile(_middle(schema), (rows, 1))
+    for j in np.flatnonzero(schema.has_levels):
+        x[:, j] = np.minimum(np.arange(rows), count[j] - 1)
+        if schema.missing[j]:
+            x[count[j] :, j] = np.nan
+    return x
+
+
+def _middle(schema: Schema) -> Floats:
+    low = np.where(np.isfinite(schema.low), schema.low, np.where(np.isfinite(schema.high), schema.high, 0.0))
+    out: Floats = np.asarray(schema.snap(low), dtype=np.float64)
+    return out
+
+
+def raw_columns(schema: Schema, order: Sequence[int]) -> list[Column]:
+    """The untouched columns of a table whose columns are these features."""
+    rows = int(schema.n_levels.max(initial=0)) + 1
+    return [
+        Column(feature=j, table=np.zeros(rows)) if schema.has_levels[j] else Column(feature=j) for j in order
+    ]
+
+
+def _dense(values: Any) -> Any:
+    return values.toarray() if hasattr(values, "toarray") else values
+
+
+def _cell_columns(probe: Any, take: Sequence[int]) -> Any:
+    if hasattr(probe, "iloc"):
+        return probe.iloc[:, list(take)]
+    if hasattr(probe, "columns"):  # polars, pyarrow
+        names = list(probe.column_names) if hasattr(probe, "column_names") else list(probe.columns)
+        return probe.select([names[i] for i in take])
+    return np.asarray(probe)[:, list(take)]
+
+
+def _values(probe: Any) -> Any:
+    probe = _dense(probe)
+    if hasattr(probe, "to_numpy") and not hasattr(probe, "column_names"):
+        return probe.to_numpy()
+    if hasattr(probe, "column_names"):
+        return np.column_stack([np.asarray(probe.column(name)) for name in probe.column_names])
+    return np.asarray(probe)
+
+
+def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) -> tuple[list[Column], Any]:
+    """Follow the columns through one fitted transformer: (columns, probe table) before -> after.
+
+    Raises: NotColumnwise.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.feature_selection import SelectorMixin
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import FeatureUnion, Pipeline
+    from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+    if transformer is None or (isinstance(transformer, str) and transformer == "passthrough"):
+        return columns, probe
+    if isinstance(transformer, Pipeline):
+        for _, step in transformer.steps:
+            columns, probe = read(step, columns, probe, schema)
+        return columns, probe
+    if isinstance(transformer, ColumnTransformer):
+        return _column_transformer(transformer, columns, probe, schema)
+    after = _dense(transformer.transform(probe))
+    if isinstance(transformer, FeatureUnion):
+        made: list[Column] = []
+        for _, step in transformer.transformer_list:
+            if not (isinstance(step, str) and step == "drop"):
+                made += read(step, columns, probe, schema)[0]
+        return _with_tables(made, after), after
+    if isinstance(transformer, SelectorMixin):
+        keep = np.flatnonzero(transformer.get_support())
+        return _with_tables([columns[i] for i in keep], after), after
+    if not any(c.table is None for c in columns):
+        return _probed(transformer, columns, probe, after), after
+    d = len(columns)
+    op: Callable[[int, Column], Column]
+    if isinstance(transformer, StandardScaler):
+        mean = transformer.mean_ if transformer.with_mean else np.zeros(d)
+        scale = transformer.scale_ if transformer.with_std else np.ones(d)
+        op = lambda i, c: c.divided(float(mean[i]), float(scale[i]))  # noqa: E731
+    elif isinstance(transformer, RobustScaler):
+        centre = transformer.center_ if transformer.with_centering else np.zeros(d)
+        width = transformer.scale_ if transformer.with_scaling else np.ones(d)
+        op = lambda i, c: c.divided(float(centre[i]), float(width[i]))  # noqa: E731
+    elif isinstance(transformer, MaxAbsScaler):
+        op = lambda i, c: c.divided(0.0, float(transformer.scale_[i]))  # noqa: E731
+    elif isinstance(transformer, MinMaxScaler):
+        if transformer.clip:
+            raise NotColumnwise("MinMaxScaler(clip=True) is not affine")
+        op = lambda i, c: c.scaled(float(transformer.scale_[i]), float(transformer.min_[i]))  # noqa: E731
+    elif isinstance(transformer, SimpleImputer):
+        return _imputed(transformer, columns, after), after
+    elif isinstance(transformer, FunctionTransformer):
+        op = _function(transformer)
+    else:
+        raise NotColumnwise(f"{type(transformer).__name__} of a numeric feature is not read")
+    made = [c if c.table is not None else op(i, c) for i, c in enumerate(columns)]
+    return _with_tables(made, after), after
+
+
+def _with_tables(columns: list[Column], after: Any) -> list[Column]:
+    """Level columns take the values that the transformer gave to the probe."""
+    values = _values(after)
+    if values.ndim != 2 or values.shape[1] != len(columns):
+        raise NotColumnwise(f"{len(columns)} columns were expected, the transformer gave {values.shape}")
+    return [
+        c if c.table is None or c.feature < 0 else replace(c, table=values[:, e]) for e, c in enumerate(columns)
+    ]
+
+
+def _column_transformer(t: Any, columns: list[Column], probe: Any, schema: Schema) -> tuple[list[Column], Any]:
+    after = _dense(t.transform(probe))
+    width = after.shape[1]
+    made: list[Column | None] = [None] * width
+    places = t.output_indices_
+    inputs = t._transformer_to_input_indices
+    for name, step, _ in t.transformers_:
+        where = places.get(name, slice(0, 0))
+        if (isinstance(step, str) and step == "drop") or where.start == where.stop:
+            continue
+        take = [int(i) for i in inputs[name]]
+        part, _ = read(step, [columns[i] for i in take], _cell_columns(probe, take), schema)
+        if len(part) != where.stop - where.start:
+            raise NotColumnwise(f"the step '{name}' gave {len(part)} columns, {where.stop - where.start} were expected")
+        made[where] = part
+    if any(c is None for c in made):
+        raise NotColumnwise("the ColumnTransformer has an output column whose source is not known")
+    return _with_tables([c for c in made if c is not None], after), after
+
+
+def _imputed(t: Any, columns: list[Column], after: Any) -> list[Column]:
+    if any(isinstance(s, float) and np.isnan(s) for s in t.statistics_):
+        raise NotColumnwise("SimpleImputer dropped an empty column")
+    made = [
+        c if c.table is not None else replace(c, missing=float(t.statistics_[i]) if np.isnan(c.missing) else c.missing)
+        for i, c in enumerate(columns)
+    ]
+    if t.add_indicator and t.indicator_ is not None:
+        for i in t.indicator_.features_:
+            c = columns[int(i)]
+            flag = float(np.isnan(c.missing)) if c.table is None else 0.0
+            made.append(c if c.table is not None else replace(c, factor=0.0, shift=0.0, missing=flag, stage=2))
+    return _with_tables(made, after)
+
+
+def _function(t: Any) -> Callable[[int, Column], Column]:
+    if t.func is None:
+        return lambda i, c: c
+    name = getattr(t.func, "__name__", "")
+    if MONOTONE.get(name) is not t.func or t.kw_args:
+        raise NotColumnwise(f"FunctionTransformer({name or 'function'}) of a numeric feature is not read")
+
+    def op(i: int, c: Column) -> Column:
+        if c.stage or c.ufunc:
+            raise NotColumnwise(f"{name} after a scaling is not read")
+        if not np.isnan(c.missing):
+            c = replace(c, missing=float(t.func(c.missing)))
+        return replace(c, ufunc=name)
+
+    return op
+
+
+def _probed(t: Any, columns: list[Column], probe: Any, after: Any) -> list[Column]:
+    """All inputs are level columns: vary one at a time and see which outputs follow."""
+    values = _values(after)
+    rows, width = values.shape
+    if len(columns) == 1:
+        return [replace(columns[0], table=values[:, e]) for e in range(width)]
+    owner = np.full(width, -1)
+    tables: list[Any] = [values[:1, e] for e in range(width)]
+    base = _first_row(probe, rows)
+    for i, column in enumerate(columns):
+        if column.feature < 0:
+            continue
+        varied = _values(t.transform(_swap(base, probe, i)))
+        for e in range(width):
+            if _same(varied[:, e]):
+                continue
+            if owner[e] >= 0 and columns[owner[e]].feature != column.feature:
+                raise NotColumnwise(f"{type(t).__name__} mixes columns")
+            owner[e] = i
+            tables[e] = varied[:, e]
+    return [
+        replace(columns[owner[e]], table=values[:, e]) if owner[e] >= 0 else Column(feature=-1, table=tables[e])
+        for e in range(width)
+    ]
+
+
+def _same(values: npt.NDArray[Any]) -> bool:
+    first = values[0]
+    return all(v == first or (v != v and first != first) for v in values.tolist())
+
+
+def _first_row(probe: Any, rows: int) -> Any:
+    if hasattr(probe, "iloc"):
+        return probe.iloc[[0] * rows].reset_index(drop=True)
+    if hasattr(probe, "gather_every"):  # polars
+        return probe[[0] * rows]
+    if hasattr(probe, "column_names"):
+        return probe.take([0] * rows)
+    return np.repeat(np.asarray(probe)[:1], rows, axis=0)
+
+
+def _swap(base: Any, probe: Any, i: int) -> Any:
+    if hasattr(probe, "iloc"):
+        out = base.copy()
+        out.isetitem(i, probe.iloc[:, i].to_numpy() if probe.dtypes.iloc[i] == object else probe.iloc[:, i].reset_index(drop=True))
+        return out
+    if hasattr(probe, "gather_every"):
+        return base.with_columns(probe[probe.columns[i]])
+    if hasattr(probe, "column_names"):
+        return base.set_column(i, probe.column_names[i], probe.column(i))
+    out = base.copy()
+    out[:, i] = np.asarray(probe)[:, i]
+    return out
+
+
+def finish(columns: list[Column], schema: Schema) -> Encoder:
+    """Numbers out of probed tables. Raises: NotColumnwise where a level never became a number."""
+    done = []
+    for column in columns:
+        if column.table is None:
+            done.append(column)
+            continue
+        try:
+            table = np.asarray(column.table, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise NotColumnwise(f"'{schema.names[column.feature]}' reaches the estimator as text") from None
+        if column.feature < 0:
+            done.append(replace(column, table=table[:1]))
+            continue
+        count = int(schema.n_levels[column.feature])
+        short = table[: count + 1].copy()
+        if len(short) == count:
+            short = np.append(short, short[-1])
+        if not schema.missing[column.feature]:
+            short[count] = short[count - 1]  # never read
+        done.append(replace(column, table=short))
+    return Encoder(schema, done)
+
+
+def identity(schema: Schema, values: list[Floats | None]) -> Encoder:
+    """The encoding of an estimator trained on an array: numeric as is, levels by the given numbers."""
+    columns = []
+    for j in range(schema.d):
+        table = values[j]
+        columns.append(Column(feature=j) if table is None else Column(feature=j, table=np.append(table, np.nan)))
+    return Encoder(schema, columns)
+
+
+def order_of(names: Sequence[str], schema: Schema) -> Ints:
+    """Positions of named columns in the schema."""
+    return np.array([schema.index(name) for name in names], np.int64)

@@ -1,0 +1,310 @@
+"""Fast evaluation of models that could be read: a linear score, a dense network, or any head on encoded columns.
+
+Each class answers `outputs` on raw (m, d) rows and gives the views that its kind has. Forests have their own file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from wayforward.model import kernels
+from wayforward.model.base import Bools, Floats, Ints, LinearForm, Scorer
+from wayforward.model.encoder import MONOTONE, Encoder
+
+Link = Literal["identity", "logistic", "softmax", "ovr", "probability"]
+SLACK = 1e-9  # outward rounding of interval bounds, relative to the magnitudes summed
+
+
+def apply_link(margin: Floats, link: Link) -> Floats:
+    """(m, q) margins -> (m, c) outputs.
+
+    logistic: one margin, two classes. ovr: one sigmoid a class, normalised. probability: q = 1 is the
+    probability of the second class. identity: as is.
+    """
+    if link == "logistic":
+        p = kernels.sigmoid(margin[:, 0])
+        return np.stack([1.0 - p, p], axis=1)
+    if link == "softmax":
+        return kernels.softmax(margin)
+    if link == "ovr":
+        p = kernels.sigmoid(margin)
+        total = p[:, 0].copy()
+        for k in range(1, p.shape[1]):
+            total += p[:, k]
+        out: Floats = p / total[:, None]
+        return out
+    if link == "probability" and margin.shape[1] == 1:
+        return np.stack([1.0 - margin[:, 0], margin[:, 0]], axis=1)
+    return margin
+
+
+def link_bounds(low: Floats, high: Floats, link: Link) -> tuple[Floats, Floats]:
+    """Bounds on margins (n, q) -> bounds on outputs (n, c); sound because every link is monotone in each margin."""
+    if link == "logistic" or (link == "probability" and low.shape[1] == 1):
+        below, above = apply_link(low, link), apply_link(high, link)
+        return np.stack([above[:, 0], below[:, 1]], axis=1), np.stack([below[:, 0], above[:, 1]], axis=1)
+    if link in ("softmax", "ovr"):
+        least, most = np.empty_like(low), np.empty_like(high)
+        for k in range(low.shape[1]):
+            worst, best = high.copy(), low.copy()
+            worst[:, k], best[:, k] = low[:, k], high[:, k]
+            least[:, k] = apply_link(worst, link)[:, k]
+            most[:, k] = apply_link(best, link)[:, k]
+        return least - 1e-15, most + 1e-15
+    return low, high
+
+
+class Fast:
+    """A model that could be read. outputs: (m, d) raw rows -> (m, c)."""
+
+    kind = "generic"
+
+    def outputs(self, x: Floats) -> Floats:
+        """(m, d) -> (m, c)."""
+        raise NotImplementedError
+
+    def specialise(self, x: Floats, free: Bools, default: Scorer) -> Scorer:
+        """A Scorer narrowed to people; the default asks the whole model."""
+        return default
+
+    def thresholds(self) -> list[Floats] | None:
+        """See Model.thresholds."""
+        return None
+
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats] | None:
+        """See Model.margin_bounds."""
+        return None
+
+
+@dataclass
+class GenericFast(Fast):
+    """Any estimator on encoded columns: the encoding is ours, the head is the estimator's own."""
+
+    encoder: Encoder
+    predict: Callable[[Floats], Floats]
+
+    def outputs(self, x: Floats) -> Floats:
+        """(m, d) -> (m, c), asked in padded chunks of one size."""
+        return padded(lambda rows: self.predict(self.encoder.encode(rows)), x)
+
+
+def padded(ask: Callable[[Floats], Any], x: Floats, size: int = 512) -> Floats:
+    """Ask in chunks of one fixed size, the last one filled up with its first row.
+
+    BLAS picks its code path by the shape, so a row alone and in a batch may differ in the last bit; one shape
+    for all calls removes that.
+    """
+    parts = []
+    for start in range(0, len(x), size):
+        part = x[start : start + size]
+        m = len(part)
+        if m < size:
+            part = np.concatenate([part, np.repeat(part[:1], size - m, axis=0)])
+        parts.append(np.asarray(ask(part))[:m])
+    return np.concatenate(parts)
+
+
+class LinearFast(Fast):
+    """A linear score of encoded columns, folded back to raw features.
+
+    coef (q, e), intercept (q,).
+    """
+
+    kind = "linear"
+
+    def __init__(self, encoder: Encoder, coef: Floats, intercept: Floats, link: Link) -> None:
+        schema = encoder.schema
+        q, d = len(coef), schema.d
+        self.encoder, self.link = encoder, link
+        self.coef, self.intercept = coef, intercept
+        bias = np.array(intercept, dtype=np.float64)
+        weight, gone = np.zeros((d, q)), np.zeros((d, q))
+        tables: dict[int, Floats] = {}
+        for e, column in enumerate(encoder.columns):
+            w, j = coef[:, e], column.feature
+            if column.table is not None:
+                if j < 0:
+                    bias += w * column.table[0]
+                else:
+                    tables[j] = tables.get(j, np.zeros((len(column.table), q))) + column.table[:, None] * w
+                continue
+            slope = column.factor / column.divisor
+            shift = column.shift - column.centre * slope
+            weight[j] += w * slope
+            bias += w * shift
+            gone[j] += w * (column.missing - shift)
+        self.form = LinearForm(
+            schema,
+            bias,
+            weight,
+            {j: t[:-1] for j, t in tables.items()},
+            np.array([tables[j][-1] if j in tables else gone[j] for j in range(d)]),
+        )
+        # kernel layout: for a level feature the first entry of `missing` holds the number of its levels
+        self._offset = np.full(d, -1, np.int64)
+        self._missing = gone.copy()
+        rows: list[Floats] = []
+        at = 0
+        for j, table in tables.items():
+            self._offset[j] = at
+            self._missing[j, 0] = len(table) - 1
+            rows.append(table)
+            at += len(table)
+        self._table = np.concatenate(rows) if rows else np.zeros((1, q))
+
+    def margin(self, x: Floats) -> Floats:
+        """(m, d) -> (m, q)."""
+        return kernels.linear(x, self.form.bias, self.form.weight, self._missing, self._offset, self._table)
+
+    def outputs(self, x: Floats) -> Floats:
+        """(m, d) -> (m, c)."""
+        return apply_link(self.margin(x), self.link)
+
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats]:
+        """Exact up to rounding; see Model.margin_bounds."""
+        form = self.form
+        n, q = len(low), len(form.bias)
+        least, most = np.tile(form.bias, (n, 1)), np.tile(form.bias, (n, 1))
+        size = np.tile(np.abs(form.bias), (n, 1))
+        for j in range(form.schema.d):
+            gone = np.isnan(low[:, j])
+            if j in form.tables:
+                a, b = level_range(form.tables[j], form.missing[j], low[:, j], high[:, j], levels.get(j))
+            elif not form.weight[j].any() and not np.nan_to_num(form.missing[j]).any():
+                continue
+            else:
+                with np.errstate(invalid="ignore"):
+                    ends = np.stack([low[:, j, None] * form.weight[j], high[:, j, None] * form.weight[j]])
+                ends = np.where(form.weight[j] == 0, 0.0, ends)
+                a = np.where(gone[:, None], form.missing[j], ends.min(axis=0))
+                b = np.where(gone[:, None], form.missing[j], ends.max(axis=0))
+            least, most = least + a, most + b
+            size = size + np.maximum(np.abs(a), np.abs(b))
+        slack = np.where(np.isfinite(size), size, 0.0).reshape(n, q) * 1e-13 + 1e-300
+        return link_bounds(least - slack, most + slack, self.link)
+
+
+def level_range(table: Floats, gone: Floats, low: Floats, high: Floats, allowed: Bools | None) -> tuple[Floats, Floats]:
+    """Least and greatest table row (L, q) over the allowed levels of each person -> two (n, q)."""
+    n, count = len(low), len(table)
+    if allowed is None:
+        index = np.arange(count)
+        with np.errstate(invalid="ignore"):
+            allowed = (index >= low[:, None]) & (index <= high[:, None])
+    missing = np.isnan(low)
+    allowed = allowed & ~missing[:, None]
+    a = np.where(allowed[:, :, None], table, np.inf).min(axis=1, initial=np.inf)
+    b = np.where(allowed[:, :, None], table, -np.inf).max(axis=1, initial=-np.inf)
+    nothing = missing | ~allowed.any(axis=1)
+    a = np.where(nothing[:, None], np.nan_to_num(gone), a)
+    b = np.where(nothing[:, None], np.nan_to_num(gone), b)
+    return a.reshape(n, -1), b.reshape(n, -1)
+
+
+class DenseFast(Fast):
+    """A dense network on encoded columns.
+
+    weights: list of (in, out); biases: list of (out,); activations: one name a layer, the last one 'identity'.
+    """
+
+    kind = "dense"
+
+    def __init__(
+        self, encoder: Encoder, weights: list[Floats], biases: list[Floats], activations: list[str], link: Link
+    ) -> None:
+        self.encoder, self.link = encoder, link
+        self.weights = [np.ascontiguousarray(w, dtype=np.float64) for w in weights]
+        self.biases = [np.ascontiguousarray(b, dtype=np.float64) for b in biases]
+        self.activations = activations
+        width = encoder.schema.d + len(encoder.ufuncs)
+        first = self.weights[0]
+        self._first = np.ascontiguousarray(first[encoder.numeric]) if encoder.numeric else np.zeros((0, first.shape[1]))
+        self._bias = self.biases[0].copy()
+        self._offset, self._levels = np.full(width, -1, np.int64), np.zeros(width, np.int64)
+        tables: dict[int, Floats] = {}
+        for e in encoder.tables:
+            column = encoder.columns[e]
+            if column.feature < 0:
+                self._bias += column.table[0] * first[e]
+            else:
+                part = column.table[:, None] * first[e]
+                tables[column.feature] = tables[column.feature] + part if column.feature in tables else part
+        at = 0
+        for j, table in tables.items():
+            self._offset[j], self._levels[j] = at, len(table) - 1
+            at += len(table)
+        self.tables = tables
+        self._table = np.ascontiguousarray(np.concatenate(list(tables.values()))) if tables else np.zeros((1, first.shape[1]))
+        self._codes = [kernels.ACTIVATIONS[a] for a in activations]
+
+    def margin(self, x: Floats) -> Floats:
+        """(m, d) -> (m, q) before the link."""
+        return kernels.dense(
+            self.encoder.extend(x),
+            self.encoder.source,
+            self.encoder.affine,
+            self._first,
+            self._offset,
+            self._levels,
+            self._table,
+            self._bias,
+            self.weights[1:],
+            self.biases[1:],
+            self._codes,
+        )
+
+    def outputs(self, x: Floats) -> Floats:
+        """(m, d) -> (m, c)."""
+        return apply_link(self.margin(x), self.link)
+
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats]:
+        """Interval arithmetic through the layers; sound, not tight. See Model.margin_bounds."""
+        enc = self.encoder
+        a, b = np.tile(self._bias, (len(low), 1)), np.tile(self._bias, (len(low), 1))
+        for i, e in enumerate(enc.numeric):
+            column = enc.columns[e]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ends = np.stack([low[:, column.feature], high[:, column.feature]])
+                if column.ufunc:
+                    ends = MONOTONE[column.ufunc](ends)
+                ends = ((ends - column.centre) / column.divisor) * column.factor + column.shift
+            gone = np.isnan(low[:, column.feature])
+            ends = np.where(gone, column.missing, np.nan_to_num(ends, nan=0.0, posinf=1e300, neginf=-1e300))
+            if column.factor == 0.0:
+                ends = np.where(gone, column.missing, column.shift) * np.ones_like(ends)
+            parts = ends[:, :, None] * self._first[i]
+            a, b = a + parts.min(axis=0), b + parts.max(axis=0)
+        for j, table in self.tables.items():
+            c, d = level_range(table[:-1], table[-1], low[:, j], high[:, j], levels.get(j))
+            a, b = a + c, b + d
+        a, b = _widen(a, b)
+        a, b = _activated(a, b, self.activations[0])
+        for w, bias, name in zip(self.weights[1:], self.biases[1:], self.activations[1:], strict=True):
+            up, down = np.maximum(w, 0.0), np.minimum(w, 0.0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                a, b = a @ up + b @ down + bias, b @ up + a @ down + bias
+            a, b = np.nan_to_num(a, nan=-np.inf), np.nan_to_num(b, nan=np.inf)
+            a, b = _activated(*_widen(a, b), name)
+        return link_bounds(a, b, self.link)
+
+
+def _widen(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    slack = SLACK * (1.0 + np.maximum(np.abs(a), np.abs(b)))
+    return a - slack, b + slack
+
+
+def _activated(a: Floats, b: Floats, name: str) -> tuple[Floats, Floats]:
+    if name == "relu":
+        return np.maximum(a, 0.0), np.maximum(b, 0.0)
+    if name == "tanh":
+        return np.tanh(a), np.tanh(b)
+    if name == "logistic":
+        return kernels.sigmoid(a), kernels.sigmoid(b)
+    return a, b
+
+
+__all__ = ["DenseFast", "Fast", "GenericFast", "Ints", "LinearFast", "Link", "apply_link", "level_range", "link_bounds", "padded"]

@@ -1,0 +1,205 @@
+"""The loops that cost time, compiled by numba where it is present; NumPy twins give the same semantics.
+
+Every loop works on one row at a time and in a fixed order, without fast-math, so a row's result never depends
+on the rows beside it. Forest sums are kept in fixed-point integers, whose addition is associative: a pruned
+forest and a full one, numba and NumPy, then agree to the last bit.
+
+Set the environment variable ``WAYFORWARD_NO_NUMBA=1`` to use the NumPy twins everywhere.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+IDENTITY, RELU, TANH, LOGISTIC = 0, 1, 2, 3
+ACTIVATIONS = {"identity": IDENTITY, "relu": RELU, "tanh": TANH, "logistic": LOGISTIC}
+CHUNK = 1024  # rows of one BLAS call in the NumPy twins: constant, so that a row always meets the same code path
+
+
+@functools.cache
+def _compiled() -> ModuleType:
+    from wayforward.model import _jit
+
+    return _jit
+
+
+def jit() -> ModuleType | None:
+    """The compiled kernels, or None when numba is absent or switched off."""
+    if os.environ.get("WAYFORWARD_NO_NUMBA", "") not in ("", "0"):
+        return None
+    if importlib.util.find_spec("numba") is None:
+        return None
+    return _compiled()
+
+
+def linear(x: Floats, bias: Floats, weight: Floats, missing: Floats, offset: Ints, table: Floats) -> Floats:
+    """Sum of one part a feature: (m, d) -> (m, q).
+
+    weight (d, q) per unit of a numeric feature; missing (d, q) its part when the value is NaN; for a level
+    feature offset[j] >= 0 is the first row in table (rows, q), one row a level and a last one for NaN.
+    """
+    fast = jit()
+    out = np.empty((len(x), len(bias)))
+    if fast is not None:
+        fast.linear(x, bias, weight, missing, offset, table, out)
+        return out
+    out[:] = bias
+    for j in range(x.shape[1]):
+        value = np.ascontiguousarray(x[:, j])
+        gone = np.isnan(value)
+        if offset[j] >= 0:
+            levels = int(missing[j, 0])
+            out += table[offset[j] + np.where(gone, levels, np.where(gone, 0.0, value)).astype(np.int64)]
+        elif weight[j].any() or missing[j].any():
+            part = np.where(gone, 0.0, value)[:, None] * weight[j]
+            part[gone] = missing[j]
+            out += part
+    return out
+
+
+def dense(
+    x: Floats,
+    source: Ints,
+    affine: Floats,
+    first: Floats,
+    offset: Ints,
+    levels: Ints,
+    table: Floats,
+    bias: Floats,
+    weights: list[Floats],
+    biases: list[Floats],
+    activation: list[int],
+) -> Floats:
+    """A dense network on raw rows: (m, d) -> (m, q) before the output's link.
+
+    source (a,) raw feature of each affine column; affine (a, 5) centre, divisor, factor, shift, value if NaN;
+    first (a, h) its weights into the first layer; offset (d,) row of table (rows, h) where a level feature's
+    contributions start, -1 for none; bias (h,) of the first layer; then the remaining layers.
+    """
+    fast = jit()
+    shapes = [len(bias)] + [w.shape[1] for w in weights]
+    if fast is not None:
+        flat = np.concatenate([w.ravel() for w in weights]) if weights else np.empty(0)
+        shift = np.concatenate(biases) if biases else np.empty(0)
+        out = np.empty((len(x), shapes[-1]))
+        fast.dense(
+            x,
+            source,
+            affine,
+            first,
+            offset,
+            levels,
+            table,
+            bias,
+            flat,
+            shift,
+            np.array(shapes, np.int64),
+            np.array(activation, np.int64),
+            out,
+        )
+        return out
+    out = np.empty((len(x), shapes[-1]))
+    buffer = np.zeros((CHUNK, x.shape[1]))
+    for start in range(0, len(x), CHUNK):
+        part = x[start : start + CHUNK]
+        buffer[: len(part)] = part  # the rest holds old rows: padding, never read
+        h = affine_columns(buffer, source, affine) @ first if len(source) else np.zeros((CHUNK, len(bias)))
+        h += bias
+        for j in np.flatnonzero(offset >= 0):
+            value = buffer[:, j]
+            gone = np.isnan(value)
+            h += table[offset[j] + np.where(gone, levels[j], np.where(gone, 0.0, value)).astype(np.int64)]
+        _activate(h, activation[0])
+        for w, b, a in zip(weights, biases, activation[1:], strict=True):
+            # a (CHUNK, 1) product would go through gemv, whose blocking is another one
+            h = h @ w if w.shape[1] > 1 else (h * w[:, 0]).sum(axis=1, keepdims=True)
+            h += b
+            _activate(h, a)
+        out[start : start + CHUNK] = h[: len(part)]
+    return out
+
+
+def affine_columns(x: Floats, source: Ints, affine: Floats) -> Floats:
+    """Affine encoded columns of raw rows: ((value - centre) / divisor) * factor + shift, NaN to its own value."""
+    value = x[:, source]
+    with np.errstate(invalid="ignore", over="ignore"):
+        out: Floats = ((value - affine[:, 0]) / affine[:, 1]) * affine[:, 2] + affine[:, 3]
+    gone = np.isnan(value)
+    if gone.any():
+        out = np.where(gone, affine[:, 4], out)
+    return out
+
+
+def _activate(h: Floats, kind: int) -> None:
+    if kind == RELU:
+        np.maximum(h, 0.0, out=h)
+    elif kind == TANH:
+        np.tanh(h, out=h)
+    elif kind == LOGISTIC:
+        h[:] = sigmoid(h)
+
+
+def sigmoid(z: Floats) -> Floats:
+    """1 / (1 + exp(-z)) without overflow, row by row the same in any batch."""
+    from scipy.special import expit
+
+    return np.asarray(expit(z), dtype=np.float64)
+
+
+def softmax(z: Floats) -> Floats:
+    """Softmax over the last axis."""
+    shifted = np.exp(z - z.max(axis=1, keepdims=True))
+    total = shifted[:, 0].copy()
+    for k in range(1, z.shape[1]):  # a fixed order whatever the batch
+        total += shifted[:, k]
+    out: Floats = shifted / total[:, None]
+    return out
+
+
+def split_space(x: Floats, plan: Any) -> Floats:
+    """Rows in the space of splits: raw numeric values (NaN to -inf or +inf) and 0/1 level memberships."""
+    z = np.empty((len(x), plan.width))
+    for column, (j, gone) in enumerate(zip(plan.numeric_feature, plan.numeric_missing, strict=True)):
+        value = x[:, j]
+        z[:, column] = np.where(np.isnan(value), gone, value)
+    for i, j in enumerate(plan.level_feature):
+        value = x[:, j]
+        gone_level = np.isnan(value)
+        count, columns, start = plan.level_count[i], plan.level_columns[i], plan.level_start[i]
+        row = np.where(gone_level, count, np.where(gone_level, 0.0, value)).astype(np.int64)
+        at = plan.level_offset[i] + row * columns
+        z[:, start : start + columns] = plan.level_table[at[:, None] + np.arange(columns)]
+    return z
+
+
+def forest(x: Floats, plan: Any) -> Ints:
+    """Fixed-point sums of the leaf values that each row reaches: (m, d) -> (m, q) int64."""
+    fast = jit()
+    out = np.zeros((len(x), plan.leaf.shape[1]), np.int64)
+    if fast is not None:
+        fast.forest(x, *plan.space, plan.roots, plan.feature, plan.threshold, plan.left, plan.leaf, out)
+        return out
+    for start in range(0, len(x), 2048):
+        z = split_space(x[start : start + 2048], plan)
+        m = len(z)
+        node = np.broadcast_to(plan.roots, (m, len(plan.roots))).copy()
+        rows = np.arange(m)[:, None]
+        while True:
+            feature = plan.feature[node]
+            inner = feature >= 0
+            if not inner.any():
+                break
+            right = z[rows, np.where(inner, feature, 0)] > plan.threshold[node]
+            node = np.where(inner, plan.left[node] + right, node)
+        out[start : start + m] = plan.leaf[plan.left[node]].sum(axis=1)
+    return out

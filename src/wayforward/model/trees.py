@@ -1,0 +1,722 @@
+"""Tree ensembles: read from each library, moved to raw feature units, pruned to a person, bounded over boxes.
+
+Each library compares in its own precision: scikit-learn rounds the value to float32 and goes left when it is
+<= a float64 threshold; XGBoost compares float32 with <; LightGBM and HistGradientBoosting compare float64 with <=.
+Every split is turned, exactly, into "raw value <= t" with t the last float64 on the left: encoding, rounding and
+comparison are monotone, so t is found by bisection over the float64 numbers themselves.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from wayforward.model import kernels
+from wayforward.model.base import Bools, Floats, FlatForest, Ints, Scorer
+from wayforward.model.encoder import MONOTONE, Column, Encoder, NotColumnwise
+from wayforward.model.fast import Fast, Link, apply_link, link_bounds
+
+_BLOCK = 2048  # people pruned together
+_PRUNED_BYTES = 384 * 2**20  # room for pruned forests; older blocks make place
+
+
+@dataclass
+class EncodedTrees:
+    """Trees over encoded columns, as a library stores them.
+
+    Node arrays over all trees (children are absolute positions, -1 at a leaf): column, threshold, left, right,
+    missing_left; value (N, q) at leaves; categories: node -> codes that go left. margin = base + sum / divisor.
+    """
+
+    column: Ints
+    threshold: Floats
+    left: Ints
+    right: Ints
+    missing_left: Bools
+    value: Floats
+    roots: Ints
+    base: Floats
+    divisor: float
+    link: Link
+    single: bool = False  # values are rounded to float32 before they are compared
+    strict: bool = False  # left when value < threshold (in float32), not <=
+    categories: dict[int, Ints] = field(default_factory=dict)
+
+
+@dataclass
+class _Parts:
+    column: list[Ints] = field(default_factory=list)
+    threshold: list[Floats] = field(default_factory=list)
+    left: list[Ints] = field(default_factory=list)
+    right: list[Ints] = field(default_factory=list)
+    missing: list[Bools] = field(default_factory=list)
+    value: list[Floats] = field(default_factory=list)
+    roots: list[int] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, column: Any, threshold: Any, left: Any, right: Any, missing: Any, value: Any) -> None:
+        left, right = np.asarray(left, np.int64), np.asarray(right, np.int64)
+        value = np.asarray(value, np.float64).reshape(len(left), -1)
+        order = _reachable(left, right)
+        if len(order) < len(left):  # a library may keep nodes that it cut off
+            new = np.full(len(left) + 1, -1, np.int64)
+            new[order] = np.arange(len(order))
+            column, threshold, missing = (np.asarray(a)[order] for a in (column, threshold, missing))
+            left, right, value = new[left[order]], new[right[order]], value[order]
+        leaf = left < 0
+        self.roots.append(self.size)
+        self.column.append(np.where(leaf, -1, column).astype(np.int64))
+        self.threshold.append(np.asarray(threshold, np.float64))
+        self.left.append(np.where(leaf, -1, left + self.size))
+        self.right.append(np.where(leaf, -1, right + self.size))
+        self.missing.append(np.asarray(missing, bool))
+        self.value.append(value)
+        self.size += len(leaf)
+
+    def build(self, base: Any, divisor: float, link: Link, **kind: Any) -> EncodedTrees:
+        return EncodedTrees(
+            np.concatenate(self.column),
+            np.concatenate(self.threshold),
+            np.concatenate(self.left),
+            np.concatenate(self.right),
+            np.concatenate(self.missing),
+            np.concatenate(self.value),
+            np.array(self.roots, np.int64),
+            np.atleast_1d(np.asarray(base, np.float64)),
+            divisor,
+            link,
+            **kind,
+        )
+
+
+def _reachable(left: Ints, right: Ints) -> Ints:
+    """Nodes that the root leads to, in order."""
+    seen = np.zeros(len(left), bool)
+    level = np.zeros(1, np.int64)
+    while level.size:
+        seen[level] = True
+        inner = level[left[level] >= 0]
+        level = np.concatenate([left[inner], right[inner]])
+    return np.flatnonzero(seen)
+
+
+# -- readers -----------------------------------------------------------------------------------------------
+
+
+def read_sklearn(estimator: Any) -> EncodedTrees | None:
+    """Decision trees, forests, gradient boosting and histogram boosting of scikit-learn; None for others."""
+    from sklearn.ensemble import (
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    kind = type(estimator)
+    if kind in (DecisionTreeClassifier, DecisionTreeRegressor, *_extra_trees()):
+        return _forest([estimator], hasattr(estimator, "classes_"))
+    if kind in (RandomForestClassifier, ExtraTreesClassifier, RandomForestRegressor, ExtraTreesRegressor):
+        return _forest(estimator.estimators_, hasattr(estimator, "classes_"))
+    if kind in (GradientBoostingClassifier, GradientBoostingRegressor):
+        return _gradient_boosting(estimator)
+    if kind in (HistGradientBoostingClassifier, HistGradientBoostingRegressor):
+        return _histogram(estimator)
+    return None
+
+
+def _extra_trees() -> tuple[type, type]:
+    from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+
+    return ExtraTreeClassifier, ExtraTreeRegressor
+
+
+def _forest(trees: list[Any], classifier: bool) -> EncodedTrees | None:
+    parts = _Parts()
+    for tree in trees:
+        t = tree.tree_
+        if t.n_outputs != 1:
+            return None
+        value = t.value[:, 0, :]
+        if classifier:
+            value = value / value.sum(axis=1, keepdims=True)
+            value = value[:, 1:] if value.shape[1] == 2 else value
+        parts.add(t.feature, t.threshold, t.children_left, t.children_right, _missing_left(t), value)
+    q = parts.value[0].shape[1]
+    return parts.build(np.zeros(q), float(len(trees)), "probability" if classifier else "identity", single=True)
+
+
+def _missing_left(tree: Any) -> Any:
+    got = getattr(tree, "missing_go_to_left", None)
+    return np.zeros(tree.node_count, bool) if got is None else got
+
+
+def _gradient_boosting(estimator: Any) -> EncodedTrees | None:
+    init = estimator._raw_predict_init(np.zeros((2, estimator.n_features_in_), np.float32))
+    if not (estimator.init_ == "zero" or type(estimator.init_).__name__.startswith("Dummy")):
+        return None  # starts from another estimator
+    parts = _Parts()
+    stages = estimator.estimators_
+    q = stages.shape[1]
+    for stage in stages:
+        for k, tree in enumerate(stage):
+            t = tree.tree_
+            value = np.zeros((t.node_count, q))
+            value[:, k] = t.value[:, 0, 0] * estimator.learning_rate
+            parts.add(t.feature, t.threshold, t.children_left, t.children_right, _missing_left(t), value)
+    link: Link = "identity"
+    if hasattr(estimator, "classes_"):
+        if q == 1 and type(estimator._loss).__name__ == "ExponentialLoss":
+            return None
+        link = "logistic" if q == 1 else "softmax"
+    return parts.build(init[0], 1.0, link, single=True)
+
+
+def _histogram(estimator: Any) -> EncodedTrees | None:
+    if getattr(estimator, "is_categorical_", None) is not None and np.any(estimator.is_categorical_):
+        return None
+    parts = _Parts()
+    q = estimator.n_trees_per_iteration_
+    for stage in estimator._predictors:
+        for k, predictor in enumerate(stage):
+            nodes = predictor.nodes
+            leaf = nodes["is_leaf"].astype(bool)
+            value = np.zeros((len(nodes), q))
+            value[:, k] = nodes["value"]
+            left = np.where(leaf, -1, nodes["left"].astype(np.int64))
+            right = np.where(leaf, -1, nodes["right"].astype(np.int64))
+            parts.add(nodes["feature_idx"], nodes["num_threshold"], left, right, nodes["missing_go_to_left"], value)
+    if not parts.roots:
+        return None
+    link: Link = "identity"
+    if hasattr(estimator, "classes_"):
+        link = "logistic" if q == 1 else "softmax"
+    elif getattr(estimator, "loss", "squared_error") not in ("squared_error", "absolute_error", "quantile"):
+        return None  # a log link
+    return parts.build(np.ravel(estimator._baseline_prediction), 1.0, link)
+
+
+def read_xgboost(booster: Any) -> tuple[EncodedTrees | None, str]:
+    """An XGBoost booster from its own JSON: (trees or None, why not)."""
+    import json
+
+    model = json.loads(booster.save_raw(raw_format="json"))["learner"]
+    name = model["gradient_booster"]["name"]
+    if name != "gbtree":
+        return None, f"booster {name}"
+    objective = model["objective"]["name"]
+    links: dict[str, Link] = {
+        "binary:logistic": "logistic",
+        "multi:softprob": "softmax",
+        "multi:softmax": "softmax",
+        "reg:squarederror": "identity",
+        "reg:absoluteerror": "identity",
+        "reg:pseudohubererror": "identity",
+    }
+    if objective not in links:
+        return None, f"objective {objective}"
+    inner = model["gradient_booster"]["model"]
+    q = max(int(model["learner_model_param"]["num_class"]), 1)
+    if int(model["learner_model_param"].get("num_target", "1")) > 1:
+        return None, "several targets"
+    import ast
+
+    text = model["learner_model_param"]["base_score"]
+    score = np.atleast_1d(np.asarray(ast.literal_eval(text) if text.startswith("[") else float(text), np.float64))
+    if objective == "binary:logistic":
+        score = np.log(score / (1.0 - score))
+    base = np.broadcast_to(score, (q,)).astype(np.float64)
+    attributes = booster.attributes()
+    trees, groups = inner["trees"], inner["tree_info"]
+    best = attributes.get("best_iteration")
+    if best is not None:
+        trees = trees[: (int(best) + 1) * q * int(inner["gbtree_model_param"].get("num_parallel_tree", "1"))]
+    parts = _Parts()
+    for tree, group in zip(trees, groups, strict=False):
+        if any(tree.get("split_type", [])) or tree.get("categories"):
+            return None, "categorical splits"
+        left = np.asarray(tree["left_children"], np.int64)
+        condition = np.asarray(tree["split_conditions"], np.float32).astype(np.float64)
+        value = np.zeros((len(left), q))
+        value[:, group] = np.where(left < 0, condition, 0.0)
+        parts.add(tree["split_indices"], condition, left, tree["right_children"], tree["default_left"], value)
+    if not parts.roots:
+        return None, "no trees"
+    return parts.build(base, 1.0, links[objective], single=True, strict=True), ""
+
+
+def read_lightgbm(booster: Any) -> tuple[EncodedTrees | None, str]:
+    """A LightGBM booster from its own dump: (trees or None, why not)."""
+    best = booster.best_iteration
+    dump = booster.dump_model(num_iteration=best if best and best > 0 else None)
+    objective = str(dump.get("objective", "")).split(" ")
+    q = int(dump["num_tree_per_iteration"])
+    kind = objective[0]
+    if kind == "binary":
+        if any(o.startswith("sigmoid:") and float(o.split(":")[1]) != 1.0 for o in objective):
+            return None, "a sigmoid other than 1"
+        link: Link = "logistic"
+    elif kind in ("multiclass", "softmax"):
+        link = "softmax"
+    elif kind in ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "l2", "l1") and "sqrt" not in objective:
+        link = "identity"
+    else:
+        return None, f"objective {' '.join(objective)}"
+    parts = _Parts()
+    divisor = 1.0
+    if dump.get("average_output"):
+        divisor = len(dump["tree_info"]) / q
+    for i, tree in enumerate(dump["tree_info"]):
+        nodes: list[dict[str, Any]] = []
+        stack = [(tree["tree_structure"], -1, "")]
+        while stack:
+            node, parent, side = stack.pop()
+            at = len(nodes)
+            nodes.append({"node": node, "left": -1, "right": -1})
+            if parent >= 0:
+                nodes[parent][side] = at
+            if "split_feature" in node:
+                if node["decision_type"] != "<=":
+                    return None, "categorical splits"
+                if node["missing_type"] == "Zero":
+                    return None, "zero as missing"
+                stack.append((node["right_child"], at, "right"))
+                stack.append((node["left_child"], at, "left"))
+        column, threshold, missing = np.zeros(len(nodes)), np.zeros(len(nodes)), np.zeros(len(nodes), bool)
+        value = np.zeros((len(nodes), q))
+        for at, entry in enumerate(nodes):
+            node = entry["node"]
+            if entry["left"] < 0:
+                value[at, i % q] = node["leaf_value"]
+                continue
+            column[at], threshold[at] = node["split_feature"], float(node["threshold"])
+            # without missing values in training LightGBM reads NaN as 0
+            missing[at] = bool(node["default_left"]) if node["missing_type"] == "NaN" else float(node["threshold"]) >= 0.0
+        parts.add(column, threshold, [e["left"] for e in nodes], [e["right"] for e in nodes], missing, value)
+    if not parts.roots:
+        return None, "no trees"
+    return parts.build(np.zeros(q), divisor, link), ""
+
+
+# -- raw units ---------------------------------------------------------------------------------------------
+
+
+def _key(x: Floats) -> Ints:
+    """float64 -> int64 in the same order, so that a bisection visits the floats themselves."""
+    bits = np.ascontiguousarray(x).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _unkey(k: Ints) -> Floats:
+    bits = np.where(k < 0, np.int64(-(2**63)) - k, k)
+    return np.ascontiguousarray(bits).view(np.float64)
+
+
+def goes_left(value: Floats, threshold: Floats, single: bool, strict: bool) -> Bools:
+    """The comparison of the model's library on encoded values, in its own precision."""
+    if single:
+        with np.errstate(over="ignore"):
+            value = value.astype(np.float32).astype(np.float64)
+    out: Bools = value < threshold if strict else value <= threshold
+    return out
+
+
+def raw_thresholds(columns: list[Column], threshold: Floats, single: bool, strict: bool) -> tuple[Floats, Bools]:
+    """Splits on encoded columns -> (last raw float64 on the low side, whether the low side is the left one)."""
+    centre, divisor, factor, shift = (
+        np.array([getattr(c, name) for c in columns], np.float64) for name in ("centre", "divisor", "factor", "shift")
+    )
+    rising = divisor * factor > 0
+    names = np.array([c.ufunc for c in columns])
+
+    def low_side(x: Floats) -> Bools:
+        with np.errstate(all="ignore"):
+            for name in set(names.tolist()) - {""}:
+                chosen = names == name
+                x = x.copy()
+                x[chosen] = np.nan_to_num(MONOTONE[name](x[chosen]), nan=-np.inf)
+            value = ((x - centre) / divisor) * factor + shift
+        value = np.where(np.isnan(value), np.where(rising, -np.inf, np.inf), value)
+        return goes_left(value, threshold, single, strict) == rising
+
+    biggest = np.finfo(np.float64).max
+    low = _key(np.full(len(columns), -biggest))
+    high = _key(np.full(len(columns), biggest))
+    none, every = ~low_side(_unkey(low)), low_side(_unkey(high))
+    for _ in range(64):  # invariant: low is on the low side, high is not
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)
+        inside = low_side(_unkey(middle))
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    out = np.where(none, -np.inf, np.where(every, np.inf, _unkey(low)))
+    return out, rising
+
+
+@dataclass
+class Plan:
+    """Arrays that the forest kernels read. The space of splits has a column for each raw numeric feature (NaN to
+    -inf or to +inf) and one 0/1 column for each set of levels that some split sends left."""
+
+    numeric_feature: Ints
+    numeric_missing: Floats
+    level_feature: Ints
+    level_count: Ints
+    level_columns: Ints
+    level_offset: Ints
+    level_start: Ints
+    level_table: Floats
+    width: int
+    owner: Ints  # raw feature of each column
+    roots: Ints
+    feature: Ints  # column of the space of splits, -1 at a leaf
+    threshold: Floats
+    left: Ints  # right is left + 1; at a leaf the row of `leaf`
+    leaf: Ints  # (leaves, q) fixed point
+
+    @property
+    def space(self) -> tuple[Any, ...]:
+        """The part that builds the space of splits, in the kernels' order."""
+        return (
+            self.numeric_feature,
+            self.numeric_missing,
+            self.level_feature,
+            self.level_count,
+            self.level_columns,
+            self.level_offset,
+            self.level_start,
+            self.level_table,
+            self.width,
+        )
+
+
+class ForestFast(Fast):
+    """A tree ensemble in raw units."""
+
+    kind = "forest"
+
+    def __init__(self, encoder: Encoder, trees: EncodedTrees) -> None:
+        if not encoder.exact:
+            raise NotColumnwise("several scalings in a row round differently")
+        self.schema, self.link = encoder.schema, trees.link
+        self.base, self.divisor = trees.base, trees.divisor
+        self.flat = _flatten(encoder, trees)
+        total = 0.0
+        leaf = self.flat.leaf >= 0
+        tree_of = np.cumsum(np.isin(np.arange(len(leaf)), self.flat.roots)) - 1
+        largest = np.zeros(len(self.flat.roots))
+        np.maximum.at(largest, tree_of[leaf], np.abs(self.flat.value[self.flat.leaf[leaf]]).max(axis=1))
+        total = float(largest.sum())
+        self.bits = int(np.floor(60 - np.log2(total))) if total > 0 else 0
+        self.plan = self._plan()
+
+    def _plan(self) -> Plan:
+        flat, schema = self.flat, self.schema
+        inner = flat.feature >= 0
+        numeric = inner & (flat.level_set < 0)
+        pairs = np.unique(np.stack([flat.feature[numeric], flat.missing_left[numeric]], axis=1), axis=0)
+        pairs = pairs.reshape(-1, 2)
+        column = np.full(len(flat.feature), -1, np.int64)
+        for k, (j, left) in enumerate(pairs):
+            column[numeric & (flat.feature == j) & (flat.missing_left == bool(left))] = k
+        width = len(pairs)
+        owner = [int(j) for j in pairs[:, 0]]
+        features, count, columns, offset, start, tables = [], [], [], [], [], []
+        at = 0
+        level = inner & (flat.level_set >= 0)
+        for j in np.unique(flat.feature[level]):
+            sets = np.unique(flat.level_set[level & (flat.feature == j)])
+            levels = int(schema.n_levels[j])
+            features.append(int(j))
+            count.append(levels)
+            columns.append(len(sets))
+            offset.append(at)
+            start.append(width)
+            tables.append((~flat.left_levels[sets, : levels + 1]).T.astype(np.float64).ravel())
+            at += tables[-1].size
+            where = np.zeros(len(flat.left_levels), np.int64)
+            where[sets] = width + np.arange(len(sets))
+            chosen = level & (flat.feature == j)
+            column[chosen] = where[flat.level_set[chosen]]
+            owner += [int(j)] * len(sets)
+            width += len(sets)
+        return Plan(
+            np.asarray(pairs[:, 0], np.int64),
+            np.where(pairs[:, 1] > 0, -np.inf, np.inf),
+            np.array(features, np.int64),
+            np.array(count, np.int64),
+            np.array(columns, np.int64),
+            np.array(offset, np.int64),
+            np.array(start, np.int64),
+            np.concatenate(tables) if tables else np.zeros(1),
+            width,
+            np.array(owner, np.int64),
+            flat.roots,
+            column,
+            # a split that all finite values pass on the left still sends a missing value, +inf here, to the right
+            np.where(level, 0.5, np.minimum(flat.threshold, np.finfo(np.float64).max)),
+            np.where(inner, flat.left, flat.leaf),
+            np.rint(np.ldexp(flat.value, self.bits)).astype(np.int64),
+        )
+
+    def finish(self, sums: Ints) -> Floats:
+        """Fixed-point leaf sums (m, q) -> outputs (m, c)."""
+        margin = self.base + np.ldexp(sums.astype(np.float64), -self.bits) / self.divisor
+        return apply_link(margin, self.link)
+
+    def outputs(self, x: Floats) -> Floats:
+        """(m, d) -> (m, c)."""
+        return self.finish(kernels.forest(x, self.plan))
+
+    def specialise(self, x: Floats, free: Bools, default: Scorer) -> Scorer:
+        """Resolve the splits on frozen features for each person; needs numba, else the default."""
+        if kernels.jit() is None or bool(free.all()):
+            return default
+        return PrunedScorer(default, self, x, free)
+
+    def thresholds(self) -> list[Floats]:
+        """See Model.thresholds."""
+        flat = self.flat
+        numeric = (flat.feature >= 0) & (flat.level_set < 0) & np.isfinite(flat.threshold)
+        return [np.unique(flat.threshold[numeric & (flat.feature == j)]) for j in range(self.schema.d)]
+
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats]:
+        """Per tree the least and the greatest reachable leaf; exact for one tree. See Model.margin_bounds."""
+        plan, n = self.plan, len(low)
+        a, b = np.empty((n, max(plan.width, 1))), np.empty((n, max(plan.width, 1)))
+        for k, j in enumerate(plan.numeric_feature):
+            gone = np.isnan(low[:, j])
+            a[:, k] = np.where(gone, plan.numeric_missing[k], low[:, j])
+            b[:, k] = np.where(gone, plan.numeric_missing[k], high[:, j])
+        for i, j in enumerate(plan.level_feature):
+            count, columns, start = plan.level_count[i], plan.level_columns[i], plan.level_start[i]
+            table = plan.level_table[plan.level_offset[i] :][: (count + 1) * columns].reshape(count + 1, columns)
+            index = np.arange(count)
+            with np.errstate(invalid="ignore"):
+                allowed = levels.get(int(j), (index >= low[:, j, None]) & (index <= high[:, j, None]))
+            gone = np.isnan(low[:, j]) | ~allowed.any(axis=1)
+            least = np.where(allowed[:, :, None], table[:-1], np.inf).min(axis=1)
+            most = np.where(allowed[:, :, None], table[:-1], -np.inf).max(axis=1)
+            a[:, start : start + columns] = np.where(gone[:, None], table[-1], least)
+            b[:, start : start + columns] = np.where(gone[:, None], table[-1], most)
+        smallest, largest = np.zeros((n, plan.leaf.shape[1]), np.int64), np.zeros((n, plan.leaf.shape[1]), np.int64)
+        fast = kernels.jit()
+        reach = fast.reach if fast is not None else _reach
+        reach(a, b, plan.roots, plan.feature, plan.threshold, plan.left, plan.leaf, smallest, largest)
+        scale = np.ldexp(1.0, -self.bits) / self.divisor
+        low_margin, high_margin = self.base + smallest * scale, self.base + largest * scale
+        slack = 1e-12 * (1.0 + np.maximum(np.abs(low_margin), np.abs(high_margin)))
+        return link_bounds(low_margin - slack, high_margin + slack, self.link)
+
+
+def _reach(
+    low: Floats, high: Floats, roots: Ints, feature: Ints, threshold: Floats, left: Ints, leaf: Ints, smallest: Ints, largest: Ints
+) -> None:
+    """NumPy twin of the kernel: all people at once, one node after another, children before parents."""
+    n, q = len(low), leaf.shape[1]
+    ends = np.append(roots[1:], len(feature))
+    for root, end in zip(roots, ends, strict=True):
+        least = np.empty((end - root, n, q), np.int64)
+        most = np.empty_like(least)
+        depth_first = _topological(root, end, feature, left)
+        for node in reversed(depth_first):
+            at = node - root
+            if feature[node] < 0:
+                least[at] = most[at] = leaf[left[node]]
+                continue
+            f, c = feature[node], left[node] - root
+            goes = (low[:, f] <= threshold[node])[:, None]
+            other = (high[:, f] > threshold[node])[:, None]
+            least[at] = np.where(goes & other, np.minimum(least[c], least[c + 1]), np.where(goes, least[c], least[c + 1]))
+            most[at] = np.where(goes & other, np.maximum(most[c], most[c + 1]), np.where(goes, most[c], most[c + 1]))
+        smallest += least[0]
+        largest += most[0]
+
+
+def _topological(root: int, end: int, feature: Ints, left: Ints) -> list[int]:
+    order, stack = [], [int(root)]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        if feature[node] >= 0:
+            stack += [int(left[node]), int(left[node]) + 1]
+    return order
+
+
+def _flatten(encoder: Encoder, trees: EncodedTrees) -> FlatForest:
+    """Move every split to raw units and put siblings next to each other."""
+    schema = encoder.schema
+    n = len(trees.column)
+    inner = trees.left >= 0
+    feature = np.full(n, -1, np.int64)
+    threshold, level_set = np.full(n, np.nan), np.full(n, -1, np.int64)
+    missing_left, swap = np.zeros(n, bool), np.zeros(n, bool)
+    widest = int(schema.n_levels.max(initial=0)) + 1
+    masks: dict[bytes, int] = {}
+    rows: list[Bools] = []
+
+    def mask_row(mask: Bools) -> int:
+        full = np.zeros(widest, bool)
+        full[: len(mask)] = mask
+        key = full.tobytes()
+        if key not in masks:
+            masks[key] = len(rows)
+            rows.append(full)
+        return masks[key]
+
+    split = np.flatnonzero(inner)
+    if trees.column[split].max(initial=-1) >= encoder.width:
+        raise NotColumnwise("the trees split on more columns than the preprocessing gives")
+    numeric = [i for i in split if encoder.columns[trees.column[i]].table is None]
+    if numeric:
+        at = np.array(numeric)
+        columns = [encoder.columns[e] for e in trees.column[at]]
+        raw, rising = raw_thresholds(columns, trees.threshold[at], trees.single, trees.strict)
+        feature[at] = [c.feature for c in columns]
+        filled = np.array([c.missing for c in columns])
+        left = np.where(
+            np.isnan(filled), trees.missing_left[at], goes_left(filled, trees.threshold[at], trees.single, trees.strict)
+        )
+        # a column that does not depend on the value (a missing indicator) is constant among finite values
+        flat = np.array([c.factor == 0.0 for c in columns])
+        if flat.any():
+            value = np.array([c.shift for c in columns])
+            always = goes_left(value, trees.threshold[at], trees.single, trees.strict)
+            raw, rising = np.where(flat, np.where(always, np.inf, -np.inf), raw), rising | flat
+        threshold[at], swap[at] = raw, ~rising
+        missing_left[at] = left == rising
+    known: dict[tuple[int, float, bool], tuple[int, int]] = {}
+    for i in split:
+        e = int(trees.column[i])
+        column = encoder.columns[e]
+        if column.table is None:
+            continue
+        key = (e, float(trees.threshold[i]), bool(trees.missing_left[i]))
+        if key not in known:
+            value = column.table
+            goes = np.where(
+                np.isnan(value),
+                trees.missing_left[i],
+                goes_left(value, np.full(len(value), trees.threshold[i]), trees.single, trees.strict),
+            )
+            if column.feature < 0:  # always the same way: hang it on a feature and ignore that
+                known[key] = (0, -2 if goes[0] else -3)
+            else:
+                known[key] = (column.feature, mask_row(goes.astype(bool)))
+        feature[i], level_set[i] = known[key]
+        if level_set[i] < -1:
+            swap[i] = level_set[i] == -3
+            if schema.has_levels[0]:
+                level_set[i] = mask_row(np.ones(int(schema.n_levels[0]) + 1, bool))
+            else:
+                level_set[i], threshold[i], missing_left[i] = -1, np.inf, True
+    left_child = np.where(swap, trees.right, trees.left)
+    right_child = np.where(swap, trees.left, trees.right)
+    # children of the k-th inner node of a tree go to places 1 + 2k and 2 + 2k after its root
+    ends = np.append(trees.roots[1:], n)
+    place = np.empty(n, np.int64)
+    for root, end in zip(trees.roots, ends, strict=True):
+        place[root] = root
+        own = np.arange(root, end)[inner[root:end]]
+        spots = root + 1 + 2 * np.arange(len(own))
+        place[left_child[own]] = spots
+        place[right_child[own]] = spots + 1
+    back = np.empty(n, np.int64)
+    back[place] = np.arange(n)
+
+    def moved(values: npt.NDArray[Any]) -> Any:
+        return values[back]
+
+    leaf = np.full(n, -1, np.int64)
+    leaf[~inner] = np.arange(int((~inner).sum()))
+    link: Literal["identity", "logistic", "softmax"] = (
+        trees.link if trees.link in ("logistic", "softmax") else "identity"  # type: ignore[assignment]
+    )
+    return FlatForest(
+        moved(feature),
+        moved(threshold),
+        moved(np.where(inner, place[np.maximum(left_child, 0)], -1)),
+        moved(np.where(inner, place[np.maximum(right_child, 0)], -1)),
+        moved(missing_left),
+        moved(level_set),
+        np.array(rows, bool).reshape(len(rows), widest),
+        moved(leaf),
+        trees.value[~inner],
+        trees.roots,
+        trees.base,
+        1.0 / trees.divisor,
+        link,
+    )
+
+
+class PrunedScorer(Scorer):
+    """Forests of people whose frozen splits are resolved: fewer nodes, the same fixed-point sums.
+
+    Forests are pruned in blocks of people when they are first asked for, and kept while they fit in memory.
+    """
+
+    def __init__(self, default: Scorer, fast: ForestFast, x: Floats, free: Bools) -> None:
+        super().__init__(default.model)
+        self.fast = fast
+        self.x = np.ascontiguousarray(x, dtype=np.float64)
+        self.free = np.ascontiguousarray(free, dtype=np.bool_)
+        self._blocks: OrderedDict[int, tuple[Any, ...]] = OrderedDict()
+        self._bytes = 0
+
+    def outputs(self, who: npt.NDArray[np.integer[Any]], rows: Floats) -> Floats:
+        """who (m,), rows (m, d) -> (m, c): the same numbers as the model's outputs."""
+        rows = self.model._rows(rows)
+        counter = self.model.counter
+        counter.rows += len(rows)
+        counter.calls += 1
+        who = np.asarray(who, np.int64)
+        plan = self.fast.plan
+        sums = np.empty((len(rows), plan.leaf.shape[1]), np.int64)
+        jit = kernels.jit()
+        if jit is None:
+            raise RuntimeError("numba was switched off while a pruned scorer was in use")
+        block_of = who // _BLOCK
+        blocks = np.unique(block_of)
+        for block in blocks:
+            one = len(blocks) == 1
+            chosen = slice(None) if one else np.flatnonzero(block_of == block)
+            part = sums if one else np.empty((len(chosen), sums.shape[1]), np.int64)  # type: ignore[arg-type]
+            data = self._block(int(block))
+            jit.pruned(who[chosen] - block * _BLOCK, rows[chosen], *plan.space, *data, plan.leaf, part)
+            if not one:
+                sums[chosen] = part
+        return self.fast.finish(sums)
+
+    def _block(self, block: int) -> tuple[Any, ...]:
+        if block in self._blocks:
+            self._blocks.move_to_end(block)
+            return self._blocks[block]
+        jit = kernels.jit()
+        assert jit is not None
+        plan = self.fast.plan
+        x, free = self.x[block * _BLOCK :][:_BLOCK], self.free[block * _BLOCK :][:_BLOCK]
+        n = len(x)
+        base = np.zeros((n, plan.leaf.shape[1]), np.int64)
+        tree_start, node_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+        fixed = (x, free, plan.owner, *plan.space, plan.roots, plan.feature, plan.threshold, plan.left, plan.leaf, base)
+        nothing = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+        jit.prune(*fixed, tree_start, node_start, *nothing, False)
+        np.cumsum(tree_start, out=tree_start)
+        np.cumsum(node_start, out=node_start)
+        roots, size = np.empty(tree_start[-1], np.int64), int(node_start[-1])
+        feature, threshold, left = np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64)
+        jit.prune(*fixed, tree_start, node_start, roots, feature, threshold, left, True)
+        data = (base, tree_start, roots, feature, threshold, left)
+        self._bytes += sum(a.nbytes for a in data)
+        self._blocks[block] = data
+        while self._bytes > _PRUNED_BYTES and len(self._blocks) > 1:
+            _, old = self._blocks.popitem(last=False)
+            self._bytes -= sum(a.nbytes for a in old)
+        return data

@@ -1,0 +1,164 @@
+"""Ordinary models for benchmarks, examples and tests: fitted pipelines on the raw table, the same for a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import DataError, ModelError, require
+from wayforward.schema import Schema
+
+ZOO = ("lr", "mlp", "rf", "gb", "xgb", "lgbm")
+_RARE = 0.2  # a class rarer than this share of an equal split is weighted up
+
+
+def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: str = "cpu") -> Any:
+    """Fit one of the zoo on a raw table -> a scikit-learn Pipeline that takes such tables.
+
+    name: lr (logistic regression), mlp (two hidden layers of 64), rf (100 trees, depth 10), gb (histogram gradient
+    boosting), xgb, lgbm. table: the features as a pandas, polars or pyarrow table, or (n, d) in feature units; other
+    columns are left out. y (n,): labels of any kind. Strong imbalance is met with class weights
+    (repeated rows where a scikit-learn before 1.7 gives mlp none). Missing values are imputed with an indicator, or handled by the trees themselves.
+    Raises: ModelError for an unknown name; DataError for labels that do not fit; MissingExtra.
+    Example: ``train("rf", schema, frame, y)``.
+    """
+    if name not in ZOO:
+        raise ModelError(f"There is no model '{name}'. Use one of {', '.join(ZOO)}, or give a file.")
+    x = np.asarray(schema.encode(table, "training"), dtype=np.float64)
+    labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if labels.shape != (len(x),):
+        raise DataError(f"The labels have shape {labels.shape}; the table has {len(x)} rows. Give one label a row.")
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise DataError(f"All {len(x)} labels are {classes[0]!r}. Give training data with at least two outcomes.")
+    frame = schema.decode(x)
+    rare = counts.min() < _RARE * len(x) / len(classes) * 1.5
+    weight = np.where(rare, len(x) / (len(classes) * counts), 1.0)[codes]
+    return _MAKERS[name](schema, frame, labels, codes, weight if rare else None, seed, device)
+
+
+def _columns(schema: Schema) -> tuple[list[str], list[str]]:
+    numeric = [f.name for f in schema.features if not f.has_levels]
+    return numeric, [f.name for f in schema.features if f.has_levels]
+
+
+def _encoder(schema: Schema, *, scale: bool, impute: bool, one_hot: bool = True) -> Any:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+    numeric, levels = _columns(schema)
+    steps: list[Any] = []
+    if impute and any(schema[name].missing for name in numeric):
+        steps.append(SimpleImputer(strategy="median", add_indicator=True))
+    if scale:
+        steps.append(StandardScaler())
+    categories = [np.array(schema[name].levels, dtype=object) for name in levels]
+    coder: Any
+    if one_hot:
+        coder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
+    else:
+        coder = OrdinalEncoder(categories=categories, handle_unknown="use_encoded_value", unknown_value=np.nan)
+    parts: list[Any] = []
+    if numeric:
+        parts.append(("numeric", make_pipeline(*steps) if steps else "passthrough", numeric))
+    if levels:
+        parts.append(("levels", coder, levels))
+    return ColumnTransformer(parts, verbose_feature_names_out=False)
+
+
+def _pipeline(encoder: Any, head: Any, frame: Any, y: Any, weight: Any) -> Any:
+    from sklearn.pipeline import Pipeline
+
+    import inspect
+
+    pipeline = Pipeline([("encode", encoder), ("model", head)])
+    if weight is not None and "sample_weight" not in inspect.signature(head.fit).parameters:
+        again = np.repeat(np.arange(len(y)), np.maximum(1, np.round(weight)).astype(int))
+        return pipeline.fit(frame.iloc[again] if hasattr(frame, "iloc") else frame[again], y[again])
+    return pipeline.fit(frame, y, **({} if weight is None else {"model__sample_weight": weight}))
+
+
+def _lr(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    head = LogisticRegression(max_iter=1000, random_state=seed)
+    return _pipeline(_encoder(schema, scale=True, impute=True), head, frame, y, weight)
+
+
+def _mlp(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
+    from sklearn.neural_network import MLPClassifier
+
+    n = len(y)
+    small = n < 2000
+    head = MLPClassifier(
+        (64, 64),
+        alpha=1e-3,
+        batch_size=min(n, 64 if small else 256),
+        early_stopping=True,
+        validation_fraction=0.15,
+        n_iter_no_change=8,
+        max_iter=80 if small else 40,
+        random_state=seed,
+    )
+    encoder = _encoder(schema, scale=True, impute=True)
+    return _quietly(lambda: _pipeline(encoder, head, frame, y, weight))
+
+
+def _quietly(fit: Callable[[], Any]) -> Any:
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the iteration limit is part of the recipe
+        return fit()
+
+
+def _rf(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    leaf = 5 if len(y) < 5000 else 10
+    head = RandomForestClassifier(100, max_depth=10, min_samples_leaf=leaf, random_state=seed, n_jobs=1)
+    return _pipeline(_encoder(schema, scale=False, impute=True), head, frame, y, weight)
+
+
+def _gb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    head = HistGradientBoostingClassifier(
+        max_iter=100, max_leaf_nodes=15, learning_rate=0.1, min_samples_leaf=20, early_stopping=False, random_state=seed
+    )
+    return _pipeline(_encoder(schema, scale=False, impute=False), head, frame, y, weight)
+
+
+def _xgb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
+    xgboost = require("xgboost", extra="trees")
+    head = _labelled(xgboost.XGBClassifier, y)(
+        n_estimators=150, max_depth=5, learning_rate=0.1, subsample=0.9, n_jobs=1, random_state=seed, device=device
+    )
+    return _pipeline(_encoder(schema, scale=False, impute=False), head, frame, y, weight)
+
+
+def _lgbm(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
+    lightgbm = require("lightgbm", extra="trees")
+    head = lightgbm.LGBMClassifier(
+        n_estimators=150, num_leaves=15, learning_rate=0.1, n_jobs=1, random_state=seed, verbose=-1, deterministic=True
+    )
+    return _pipeline(_encoder(schema, scale=False, impute=False), head, frame, y, weight)
+
+
+def _labelled(kind: Any, y: Any) -> Any:
+    classes = np.unique(y)
+    if np.array_equal(classes, np.arange(len(classes))):
+        return kind
+    raise DataError(
+        f"xgb needs the labels 0 to {len(classes) - 1}; got {classes[:3].tolist()}. Recode the labels, "
+        "or use another model of the zoo."
+    )
+
+
+_MAKERS: dict[str, Callable[..., Any]] = {"lr": _lr, "mlp": _mlp, "rf": _rf, "gb": _gb, "xgb": _xgb, "lgbm": _lgbm}
