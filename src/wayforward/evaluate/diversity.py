@@ -36,7 +36,7 @@ def diversity(
     Shapes: x (n, d), options (n, k, d), valid (n, k) bool.
     """
     options = np.asarray(options, dtype=np.float64)
-    n, k, _ = options.shape
+    k = options.shape[1]
     filled = ~np.isnan(options).all(-1)  # (n, k)
     there = filled.sum(1)
     dist = _dist(schema, options[:, :, None, :], options[:, None, :, :], scale)  # (n, k, k)
@@ -65,9 +65,7 @@ def diversity(
         out["set_proximity"] = -_over(np.where(filled, far, 0.0).sum(1), there, there < 1)
     if category.any():
         mismatch = moved[..., category].mean(-1)
-        out["set_proximity_categorical"] = 1 - _over(
-            np.where(filled, mismatch, 0.0).sum(1), there, there < 1
-        )
+        out["set_proximity_categorical"] = 1 - _over(np.where(filled, mismatch, 0.0).sum(1), there, there < 1)
     return out
 
 
@@ -88,7 +86,8 @@ def _distinct(schema: Schema, options: Array, valid: NDArray[np.bool_]) -> Array
     same = ~changed(schema, options[:, :, None, :], options[:, None, :, :]).any(-1)  # (n, k, k)
     earlier = np.tril(np.ones(same.shape[1:], dtype=bool), -1)
     repeated = (same & earlier & valid[:, None, :]).any(-1)
-    return (valid & ~repeated).sum(1).astype(np.float64)
+    distinct: Array = (valid & ~repeated).sum(1).astype(np.float64)
+    return distinct
 
 
 def _over(total: Array, count: NDArray[Any], undefined: NDArray[Any]) -> Array:

@@ -79,9 +79,9 @@ def group_gaps(
     for a in names:
         for b in names:
             gap = pairwise[a][b]
-            if a != b and np.isfinite(gap.value) and gap.value >= 0:
-                if best is None or gap.value > largest.value:
-                    best, largest = (a, b), gap
+            higher = a != b and np.isfinite(gap.value) and gap.value >= 0
+            if higher and (best is None or gap.value > largest.value):
+                best, largest = (a, b), gap
     return GroupGaps(names, mean, pairwise, largest, best)
 
 

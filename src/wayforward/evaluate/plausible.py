@@ -56,7 +56,7 @@ class Reference:
             self.x, self.favourable = self.x[kept], self.favourable[kept]
             self.correct = None if self.correct is None else np.asarray(self.correct, dtype=bool)[kept]
 
-    def yNN(self, rows: NDArray[Any], favourable: NDArray[Any] | None = None, k: int = 5) -> Array:  # noqa: N802
+    def yNN(self, rows: NDArray[Any], favourable: NDArray[Any] | None = None, k: int = 5) -> Array:
         """Share of the k nearest reference people whom the model decides about as about the row: (m,).
 
         `favourable` (m,) is the decision about each row; None means all favourable, the published shortcut.
@@ -188,4 +188,4 @@ def at_least_as_likely(density: Any, before: NDArray[Any], after: NDArray[Any]) 
 
 def _blank(rows: Array) -> tuple[Array, Mask]:
     """An all-NaN result and the rows that hold a profile."""
-    return np.full(len(rows), np.nan), ~np.isnan(rows).all(-1)
+    return np.full(len(rows), np.nan), np.asarray(~np.isnan(rows).all(-1))

@@ -103,7 +103,7 @@ def means(
     centre = _divide(filled.sum(0), counts)
     spread = np.sqrt(_divide((np.where(finite, table - centre, 0.0) ** 2).sum(0), counts))
     if n == 0:
-        return {name: NOTHING for name in names}
+        return dict.fromkeys(names, NOTHING)
     if n > NORMAL_ABOVE or resamples <= 0:
         half = _normal_quantile(0.5 + level / 2) * spread / np.sqrt(np.maximum(counts, 1))
         low, high = centre - half, centre + half
@@ -182,7 +182,8 @@ def _quantiles(drawn: Array, level: float) -> tuple[Array, Array]:
 def _divide(a: NDArray[Any], b: NDArray[Any]) -> Array:
     top = np.asarray(a, dtype=np.float64)
     bottom = np.broadcast_to(np.asarray(b, dtype=np.float64), top.shape)
-    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+    out: Array = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+    return out
 
 
 def _normal_quantile(p: float) -> float:
