@@ -102,9 +102,9 @@ class BoxAtoms:
         """Bounds of a quantity by interval arithmetic; NaN where nothing is known."""
         match node:
             case Number(value):
-                return np.float64(value), np.float64(value)  # type: ignore[return-value]
+                return np.array(value), np.array(value)
             case Level(index, _):
-                return np.float64(index), np.float64(index)  # type: ignore[return-value]
+                return np.array(float(index)), np.array(float(index))
             case Ref("change", _, index):
                 (low, high), (old_low, old_high) = self.column("after", index), self.column("before", index)
                 return low - old_high, high - old_low
@@ -230,7 +230,7 @@ class BoxAtoms:
         index, span = node.index, float(self.spans[node.index])
         (low, high), (old_low, old_high) = self.column("after", index), self.column("before", index)
         if np.isfinite(span):
-            narrow = wide = np.float64(TOLERANCE * span)
+            narrow = wide = np.array(TOLERANCE * span)
         else:
             one, other = _absolute((low, high)), _absolute((old_low, old_high))
             narrow = TOLERANCE * np.minimum(np.maximum(one[0], other[0]), HUGE)
@@ -252,7 +252,7 @@ class BoxAtoms:
 
     def changes(self, node: Changes) -> Truth:
         """A count of features that moved, over the box."""
-        least = most = np.float64(0)
+        least, most = np.zeros(()), np.zeros(())
         for index in node.indices:
             surely, possibly = self.changed(Changed("changed", "", index))
             least, most = least + surely, most + possibly
@@ -288,13 +288,13 @@ class BoxAtoms:
         return known & ~(possible & ~allowed).any(-1), ~known | (possible & allowed).any(-1)
 
     def _linear(self, form: _Form) -> Bounds:
-        low = high = np.float64(form.constant)
+        low, high = np.array(form.constant), np.array(form.constant)
         for (side, index), weight in form.weights.items():
             a, b = self.column(side, index)
             if weight != 0:
                 low = low + weight * (a if weight > 0 else b)
                 high = high + weight * (b if weight > 0 else a)
-        return low, high  # type: ignore[return-value]
+        return low, high
 
 
 def _times(left: Bounds, right: Bounds) -> Bounds:
@@ -329,7 +329,7 @@ def interval(
     before_levels: Mapping[int, np.ndarray] | None = None,
     after_levels: Mapping[int, np.ndarray] | None = None,
 ) -> np.ndarray:
-    """(..., d) bounds -> (..., r) int8: 1 surely holds, -1 surely broken, 0 unknown; see `RuleSet.interval`."""
+    """(..., d) -> (..., r) int8: 1 surely holds, -1 surely broken, 0 unknown (`RuleSet.interval`)."""
     arrays = [np.asarray(a, dtype=np.float64) for a in (before_low, before_high, after_low, after_high)]
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     levels: dict[tuple[Side, int], np.ndarray] = {
@@ -922,8 +922,8 @@ def _pinned(domain: _Domain, index: int) -> bool:
 
 def _clash(domain: _Domain, clauses: list[tuple[Atom, ...]]) -> bool:
     """Whether two forced inequalities over the same direction exclude each other, as x < y and y < x do."""
-    upper: dict[tuple[tuple[object, ...], ...], tuple[float, bool]] = {}
-    lower: dict[tuple[tuple[object, ...], ...], tuple[float, bool]] = {}
+    upper: dict[tuple[tuple[tuple[str, int], float], ...], tuple[float, bool]] = {}
+    lower: dict[tuple[tuple[tuple[str, int], float], ...], tuple[float, bool]] = {}
     equal = {index for index, moved in domain.moved.items() if not moved}
     for clause in clauses:
         if len(clause) != 1 or not isinstance(clause[0], Linear):

@@ -130,7 +130,8 @@ def value_of(node: Quantity, columns: Columns, ops: Any, atoms: Atoms | None = N
             return getattr(ops, function)(value_of(arguments[0], columns, ops, atoms))
         case Indicator(condition):
             assert atoms is not None
-            return ops.number(truth_of(condition, atoms)[0])
+            surely, possibly = truth_of(condition, atoms)
+            return ops.where(surely == possibly, ops.number(surely), float("nan"))
 
 
 def _folded(terms: Sequence[Quantity], columns: Columns, ops: Any, atoms: Atoms | None) -> Array:

@@ -369,7 +369,8 @@ class _Parser:
         return self.mark(Sum(tuple(terms)), start)
 
     def negated(self, term: Quantity, start: int) -> Quantity:
-        return self.mark(Number(-term.value) if isinstance(term, Number) else Negate(term), start)
+        node: Quantity = Number(-term.value) if isinstance(term, Number) else Negate(term)
+        return self.mark(node, start)
 
     def product(self) -> Node:
         left = self.factor()
@@ -485,10 +486,9 @@ class _RuleParser(_Parser):
     def rule(self) -> Condition | Drag:
         if self.token.kind == "end":
             self.fail("The rule is empty.", 0, 1)
-        following = self.tokens[1]
-        if self.token.kind in ("word", "string", "name") and following.kind == "word":
-            if following.text in ("drags", "drag"):
-                return self.link()
+        named = self.token.kind in ("word", "string", "name")
+        if named and self.tokens[1].kind == "word" and self.tokens[1].text in ("drags", "drag"):
+            return self.link()
         node = self.condition()
         if self.token.kind == "word" and self.token.text in ("drags", "drag"):
             self.fail("A link is written with plain names, such as 'x drags y by 1.5'.")

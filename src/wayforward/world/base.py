@@ -45,7 +45,7 @@ class World(ABC):
 
     @abstractmethod
     def consequences_torch(self, before: Array, value: Array, acted: Array) -> Array:
-        """The same on tensors: `value` (..., d) counts where `acted` (..., d) bool; differentiable in `value`."""
+        """The same on tensors: `value` (..., d) counts where `acted` (..., d) is True; differentiable in it."""
 
     @property
     @abstractmethod
@@ -70,8 +70,8 @@ class World(ABC):
 
     def _unknown(self, what: str) -> WorldError:
         return WorldError(
-            f"{type(self).__name__} does not offer '{what}'. Use a structural causal model with a distribution "
-            "for every noise (wayforward.SCM)."
+            f"{type(self).__name__} does not offer '{what}'. Use a structural causal model with a "
+            "distribution for every noise (wayforward.SCM)."
         )
 
 

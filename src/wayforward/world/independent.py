@@ -39,7 +39,7 @@ class Independent(World):
         """(n, d), (n, d) or (n, k, d) -> after: the action where there is one, else as before."""
         action = np.asarray(action, dtype=np.float64)
         before, action = aligned(before, action, action.shape[-1] if action.ndim else 0)
-        return np.where(np.isnan(action), before, action)
+        return np.asarray(np.where(np.isnan(action), before, action))
 
     def consequences_torch(self, before: Array, value: Array, acted: Array) -> Array:
         """The same on tensors, differentiable in `value`."""

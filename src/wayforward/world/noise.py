@@ -1,0 +1,257 @@
+"""Distributions of the noise in a structural equation, each written as it is read: ``Gamma(10, 3.5)``."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wayforward.errors import RuleError, WorldError
+from wayforward.rules.arrays import Array
+from wayforward.rules.expression import number_text
+from wayforward.rules.grammar import did_you_mean, tokens_of
+
+
+@dataclass(frozen=True)
+class Noise(ABC):
+    """One exogenous variable; discrete ones answer `log_density` with a log-probability."""
+
+    discrete: ClassVar[bool] = False
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) independent draws."""
+
+    @abstractmethod
+    def log_density(self, u: Array) -> np.ndarray:
+        """(...) -> (...) in nats; -inf outside the support, NaN where u is NaN."""
+
+    def __str__(self) -> str:
+        values: list[float] = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            values += list(value) if isinstance(value, tuple) else [value]
+        return f"{type(self).__name__}({', '.join(map(number_text, values))})"
+
+    def _check(self, holds: bool, need: str) -> None:
+        if not holds:
+            raise WorldError(f"{self} is no distribution: {need}.")
+
+
+@dataclass(frozen=True)
+class Normal(Noise):
+    """Normal with a mean and a standard deviation (not a variance)."""
+
+    mean: float = 0.0
+    sd: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._check(
+            math.isfinite(self.mean) and 0 < self.sd < math.inf, "the standard deviation must be above 0"
+        )
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) draws."""
+        return rng.normal(self.mean, self.sd, n)
+
+    def log_density(self, u: Array) -> np.ndarray:
+        """Log of the normal density."""
+        z = (np.asarray(u, dtype=np.float64) - self.mean) / self.sd
+        return np.asarray(-0.5 * z * z - math.log(self.sd) - 0.5 * math.log(2 * math.pi))
+
+
+@dataclass(frozen=True)
+class Gamma(Noise):
+    """Gamma with shape and scale: mean shape * scale."""
+
+    shape: float
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._check(
+            0 < self.shape < math.inf and 0 < self.scale < math.inf, "shape and scale must be above 0"
+        )
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) draws."""
+        return rng.gamma(self.shape, self.scale, n)
+
+    def log_density(self, u: Array) -> np.ndarray:
+        """Log of the gamma density."""
+        u = np.asarray(u, dtype=np.float64)
+        constant = math.lgamma(self.shape) + self.shape * math.log(self.scale)
+        inside = np.where(u > 0, u, 1.0)
+        out = (self.shape - 1) * np.log(inside) - inside / self.scale - constant
+        return np.where(np.isnan(u), np.nan, np.where(u > 0, out, -np.inf))
+
+
+@dataclass(frozen=True)
+class Exponential(Noise):
+    """Exponential with its mean."""
+
+    mean: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._check(0 < self.mean < math.inf, "the mean must be above 0")
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) draws."""
+        return rng.exponential(self.mean, n)
+
+    def log_density(self, u: Array) -> np.ndarray:
+        """Log of the exponential density."""
+        u = np.asarray(u, dtype=np.float64)
+        return np.where(u < 0, -np.inf, -u / self.mean - math.log(self.mean))
+
+
+@dataclass(frozen=True)
+class Laplace(Noise):
+    """Laplace with location and scale."""
+
+    mean: float = 0.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._check(math.isfinite(self.mean) and 0 < self.scale < math.inf, "the scale must be above 0")
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) draws."""
+        return rng.laplace(self.mean, self.scale, n)
+
+    def log_density(self, u: Array) -> np.ndarray:
+        """Log of the Laplace density."""
+        u = np.asarray(u, dtype=np.float64)
+        return np.asarray(-np.abs(u - self.mean) / self.scale - math.log(2 * self.scale))
+
+
+@dataclass(frozen=True)
+class Uniform(Noise):
+    """Uniform between two ends."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._check(-math.inf < self.low < self.high < math.inf, "the low end must be below the high end")
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) draws."""
+        return rng.uniform(self.low, self.high, n)
+
+    def log_density(self, u: Array) -> np.ndarray:
+        """Log of the uniform density."""
+        u = np.asarray(u, dtype=np.float64)
+        inside = (u >= self.low) & (u <= self.high)
+        return np.where(np.isnan(u), np.nan, np.where(inside, -math.log(self.high - self.low), -np.inf))
+
+
+@dataclass(frozen=True)
+class Bernoulli(Noise):
+    """1 with probability p, else 0."""
+
+    p: float = 0.5
+    discrete: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._check(0 <= self.p <= 1, "p must lie between 0 and 1")
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) draws."""
+        return (rng.random(n) < self.p).astype(np.float64)
+
+    def log_density(self, u: Array) -> np.ndarray:
+        """Log-probability of 0 and 1."""
+        return Categorical((1.0 - self.p, self.p)).log_density(u)
+
+
+@dataclass(frozen=True)
+class Categorical(Noise):
+    """Level i with probability p_i: ``Categorical(0.2, 0.5, 0.3)`` in text."""
+
+    probabilities: tuple[float, ...]
+    discrete: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "probabilities", tuple(float(p) for p in self.probabilities))
+        fine = len(self.probabilities) > 0 and all(p >= 0 for p in self.probabilities)
+        self._check(fine and abs(sum(self.probabilities) - 1) < 1e-6, "the probabilities must add up to 1")
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) draws."""
+        steps = np.cumsum(self.probabilities)[:-1]
+        return np.searchsorted(steps, rng.random(n), side="right").astype(np.float64)
+
+    def log_density(self, u: Array) -> np.ndarray:
+        """Log-probability of each level."""
+        u = np.asarray(u, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            table = np.log(np.array(self.probabilities))
+            level = np.nan_to_num(np.rint(u), nan=-1.0, posinf=-1.0, neginf=-1.0).astype(np.int64)
+            legal = (np.abs(u - level) < 1e-6) & (level >= 0) & (level < len(table))
+        return np.where(np.isnan(u), np.nan, np.where(legal, table[np.where(legal, level, 0)], -np.inf))
+
+
+@dataclass(frozen=True)
+class Constant(Noise):
+    """No noise at all: always the same value."""
+
+    value: float = 0.0
+    discrete: ClassVar[bool] = True
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) times the value."""
+        return np.full(n, self.value)
+
+    def log_density(self, u: Array) -> np.ndarray:
+        """0 at the value (up to 1e-6 of its size), -inf elsewhere."""
+        u = np.asarray(u, dtype=np.float64)
+        same = np.abs(u - self.value) <= 1e-6 * max(1.0, abs(self.value))
+        return np.where(np.isnan(u), np.nan, np.where(same, 0.0, -np.inf))
+
+
+KNOWN: dict[str, type[Noise]] = {
+    cls.__name__: cls
+    for cls in (Normal, Gamma, Exponential, Laplace, Uniform, Bernoulli, Categorical, Constant)
+}
+
+
+def parse_noise(text: Any, node: str) -> Noise:
+    """Read ``Name(number, ...)``, or pass a distribution through. Raises: WorldError that names the node."""
+    if isinstance(text, Noise):
+        return text
+    where = f"The noise of '{node}' is {text!r:.80}"
+    if not isinstance(text, str):
+        raise WorldError(f"{where}, which is no distribution. Write it like 'Normal(0, 1)'.")
+    try:
+        tokens = tokens_of(text)
+    except RuleError as error:
+        raise WorldError(f"{where}, which cannot be read. Write it like 'Normal(0, 1)'.") from error
+    words = [token.text for token in tokens[:-1]]
+    if len(words) < 3 or words[1] != "(" or words[-1] != ")":
+        raise WorldError(f"{where}, which cannot be read. Write it like 'Normal(0, 1)'.")
+    if words[0] not in KNOWN:
+        hint = did_you_mean(words[0], list(KNOWN)) or f" There are {', '.join(KNOWN)}."
+        raise WorldError(f"{where}; there is no distribution '{words[0]}'.{hint}")
+    numbers: list[float] = []
+    sign, due = 1.0, True
+    for token in tokens[2:-2]:
+        if due and token.text in "+-" and token.kind == "symbol":
+            sign = -sign if token.text == "-" else sign
+        elif due and token.kind == "number":
+            numbers.append(sign * float(token.text))
+            sign, due = 1.0, False
+        elif not due and token.text == ",":
+            due = True
+        else:
+            raise WorldError(f"{where}; '{token.text}' is no number. Write it like 'Normal(0, 1)'.")
+    kind = KNOWN[words[0]]
+    if kind is Categorical:
+        return Categorical(tuple(numbers))
+    names = [field.name for field in fields(kind)]
+    try:
+        return kind(*numbers)
+    except TypeError:
+        raise WorldError(f"{where}, but {kind.__name__} takes {', '.join(names)}.") from None
