@@ -12,11 +12,12 @@ from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
+    from wayforward.rules.abstract import Linear
     from wayforward.streams import Streams
 
 _BLOCK = 1 << 18  # candidate rows shown to the model at once
 _STARTS = 2048  # accepted reference people that starts are taken from
-_TIGHT = 1e-6  # share of a feature's span to which the last section narrows a value
+_LOOSE, _TIGHT = 1e-3, 1e-6  # share of a feature's span to which sections narrow a value, on the way and last
 _GREEDY_STEPS = 6
 _SLACKS = (0.6, 0.8, 1.0, 1.25, 1.7, 2.5)  # how far beyond the boundary an additive guess aims
 
@@ -93,6 +94,9 @@ class _Search:
         self.pool_who: list[np.ndarray] = []  # valid candidates, for the polish
         self.pool_action: list[np.ndarray] = []
         self.pool_cost: list[np.ndarray] = []
+        self.coupled = bool(self.schema.rules) and len(self.schema.compiled_rules.conditions) > 0
+        self.half_who: list[np.ndarray] = []  # candidates that only break rules, for the repair
+        self.half_action: list[np.ndarray] = []
 
     # -- asking about candidates ---------------------------------------------------------------------------
 
@@ -127,10 +131,14 @@ class _Search:
         valid = (score > self.slack) & rules
         if self.problem.plausibility is not None and valid.any():
             valid[valid] = people.plausible(who[valid], after[valid])
+        if self.coupled:  # turned the decision but broke a rule: another change may mend that
+            half = np.flatnonzero((score > self.slack) & ~rules)
+            self.half_who.append(who[half])
+            self.half_action.append(action[half])
         return score, valid
 
-    def keep(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray) -> None:
-        """Remember valid candidates; the cheapest of each person becomes the incumbent."""
+    def keep(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, pool: bool = True) -> None:
+        """The cheapest valid candidate of each person becomes the incumbent; the pool remembers a few to polish."""
         if not len(who):
             return
         order = np.lexsort((np.arange(len(who)), cost, who))
@@ -138,6 +146,8 @@ class _Search:
         better = cost[first] < self.cost[who[first]] - 1e-12
         at = first[better]
         self.cost[who[at]], self.best[who[at]] = cost[at], action[at]
+        if not pool:
+            return
         few = order[_rank(who[order]) < self.method.beam]
         self.pool_who.append(who[few])
         self.pool_action.append(action[few])
@@ -168,6 +178,8 @@ class _Search:
         self.start = start
         self._neighbours(everyone)
         self._sweep(everyone, start)
+        if self.coupled:
+            self._repair(start)
         lost = np.flatnonzero(~np.isfinite(self.cost))
         if lost.size:
             self._draw(lost)
@@ -181,6 +193,13 @@ class _Search:
             if not (self.cost < before - 1e-9).any():
                 break
         found = np.isfinite(self.cost)
+        for _ in range(3):  # the last polish: until no single change makes the option cheaper
+            at = np.flatnonzero(found)
+            before = self.cost.copy()
+            self._shrink(at, self.best[at], self.cost[at], _TIGHT)
+            found &= self.cost < np.inf
+            if not (self.cost[at] < before[at] - _TIGHT).any():
+                break
         if taken.shape[1]:
             again = self._same(taken)
             found &= ~again
@@ -296,8 +315,22 @@ class _Search:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Every single move from base actions (c, d): (c, M) score and (c, M) cost of the whole; -inf and inf where
         the move is not there, costs more than limit (c,), or may not be done. Valid ones are kept."""
+        score, cost, _ = self._look(who, base, feature, value, limit, pool=True)
+        return score, cost
+
+    def _look(
+        self,
+        who: np.ndarray,
+        base: np.ndarray,
+        feature: np.ndarray,
+        value: np.ndarray,
+        limit: np.ndarray,
+        pool: bool,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """`_scan`, with the cost of valid moves alone (c, M) as a third array, inf for the others."""
         score = np.full(value.shape, -np.inf)
         cost = np.full(value.shape, np.inf)
+        price = np.full(value.shape, np.inf)
         there = ~np.isnan(value)
         if self.separable:
             own = self.people.parts(who, base)
@@ -305,7 +338,7 @@ class _Search:
             there &= guess < limit[:, None] - 1e-12
         rows, moves = np.nonzero(there)
         if not rows.size:
-            return score, cost
+            return score, cost, price
         action = base[rows]
         action[np.arange(len(rows)), feature[moves]] = value[rows, moves]
         total = guess[rows, moves] if self.separable else self.people.cost(who[rows], action)
@@ -314,8 +347,9 @@ class _Search:
             rows, moves, action, total = rows[cheap], moves[cheap], action[cheap], total[cheap]
         got, valid = self.ask(who[rows], action)
         score[rows, moves], cost[rows, moves] = got, total
-        self.keep(who[rows][valid], action[valid], total[valid])
-        return score, cost
+        price[rows[valid], moves[valid]] = total[valid]
+        self.keep(who[rows][valid], action[valid], total[valid], pool)
+        return score, cost, price
 
     def _sweep(self, who: np.ndarray, start: np.ndarray) -> None:
         """Scan single moves from where people stand, guess sparse combinations, and step greedily."""
@@ -378,11 +412,11 @@ class _Search:
         base = np.full((len(who), self.d), np.nan)
         here, paid = start.copy(), np.zeros(len(who))
         for step in range(_GREEDY_STEPS - 1):
-            gain = np.where(np.isfinite(score), score - here[:, None], -np.inf)
+            there = np.isfinite(score) & (cost < self.cost[who][:, None]) & (here <= self.slack)[:, None]
+            gain = np.where(there, np.where(there, score, 0.0) - here[:, None], 0.0)
             gain = np.minimum(gain, np.maximum(-here, 1e-9)[:, None])
-            extra = np.maximum(cost - paid[:, None], 1e-9)
-            worth = np.where((gain > 1e-9) & (cost < self.cost[who][:, None]), gain / extra, -np.inf)
-            worth[~np.isfinite(score) | (here > self.slack)[:, None]] = -np.inf
+            extra = np.where(there, np.maximum(cost - paid[:, None], 1e-9), 1.0)
+            worth = np.where(gain > 1e-9, gain / extra, -np.inf)
             pick = worth.argmax(1)
             each = np.arange(len(who))
             go = np.isfinite(worth[each, pick])
@@ -395,6 +429,99 @@ class _Search:
             here, paid = score[each, pick], cost[each, pick]
             if step + 2 < _GREEDY_STEPS:
                 score, cost = self._scan(who, base, feature, value, self.cost[who])
+
+    def _repair(self, start: np.ndarray) -> None:
+        """Mend candidates that turn the decision and break a rule: by one more change, or by solving a linear rule
+        for one of its features; people with nothing yet also walk from one solved state to the next."""
+        for _ in range(2):
+            who, action, cost = self._half()
+            if not who.size:
+                break
+            feature, value = self._moves(who)
+            self._solve(who, action)
+            if feature.size:
+                self._scan(who, action, feature, value, self.cost[who])
+        lost = np.flatnonzero(~np.isfinite(self.cost))
+        if not lost.size or not self._linear_atoms():
+            return
+        base, here = np.full((lost.size, self.d), np.nan), start[lost]
+        for _ in range(4):
+            feature, value = self._moves(lost)
+            if not feature.size:
+                return
+            score, cost = self._scan(lost, base, feature, value, np.full(lost.size, np.inf))
+            top = np.argsort(-score, axis=1, kind="stable")[:, :8]
+            row = np.repeat(np.arange(lost.size), top.shape[1])
+            trial = base[row]
+            trial[np.arange(len(row)), feature[top.ravel()]] = value[row, top.ravel()]
+            owner, mended, origin = self._solved(lost[row], trial)
+            got, valid = self.ask(owner, mended)
+            price = self.people.cost(owner, mended)
+            self.keep(owner[valid], mended[valid], price[valid])
+            kept = self._rules_kept(owner, mended)
+            got = np.where(kept, got, -np.inf)
+            lead = _cheapest(row[origin], -got)
+            better = lead[got[lead] > here[row[origin[lead]]] + 1e-9]
+            if not better.size:
+                return
+            at = row[origin[better]]
+            lost, base, here = lost[at], mended[better], got[better]
+            go = ~np.isfinite(self.cost[lost])
+            lost, base, here = lost[go], base[go], here[go]
+            if not lost.size:
+                return
+
+    def _half(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The cheapest few candidates of each person that only break rules; the store is emptied."""
+        if not self.half_who:
+            return np.empty(0, np.int64), np.empty((0, self.d)), np.empty(0)
+        who, action = np.concatenate(self.half_who), np.concatenate(self.half_action)
+        self.half_who, self.half_action = [], []
+        cost = self.people.cost(who, action)
+        order = np.lexsort((np.arange(len(who)), cost, who))
+        order = order[cost[order] < self.cost[who[order]] - 1e-12]
+        order = order[_rank(who[order]) < 6]
+        return who[order], action[order], cost[order]
+
+    def _linear_atoms(self) -> list[Linear]:
+        from wayforward.rules.abstract import Linear
+
+        forms = [form for form in self.schema.compiled_rules.normal_form() if form is not None]
+        return [atom for form in forms for clause in form.clauses for atom in clause if isinstance(atom, Linear)]
+
+    def _rules_kept(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        after = self.people.after(who, action)
+        return np.asarray(self.schema.compiled_rules.kept(self.people.x[who], after))
+
+    def _solve(self, who: np.ndarray, action: np.ndarray) -> None:
+        owner, mended, _ = self._solved(who, action)
+        if owner.size:
+            self._try(owner, mended)
+
+    def _solved(self, who: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every broken linear rule solved for each feature in it that the person may act on: owner, action, and the
+        row that each came from."""
+        people, schema = self.people, self.schema
+        after, before = people.after(who, action), people.x[who]
+        owners, actions, origins = [np.empty(0, np.int64)], [np.empty((0, self.d))], [np.empty(0, np.int64)]
+        moved = schema.differs(after, before)
+        for atom in self._linear_atoms():
+            total = np.full(len(who), -atom.bound)
+            for side, j, weight in atom.terms:
+                total += weight * (after if side == "after" else before)[:, j]
+            for j, weight in atom.changed:
+                total += weight * moved[:, j]
+            for side, j, weight in atom.terms:
+                if side != "after" or weight == 0:
+                    continue
+                row = np.flatnonzero((total > 1e-12) & self.free[who, j])
+                trial = action[row].copy()
+                trial[:, j] = after[row, j] - total[row] / weight
+                trial = self._clean(who[row], trial)
+                owners.append(who[row])
+                actions.append(trial)
+                origins.append(row)
+        return np.concatenate(owners), np.concatenate(actions), np.concatenate(origins)
 
     def _draw(self, who: np.ndarray) -> None:
         """Nothing found yet: draw whole actions, sparse and wide, from each person's own stream."""
@@ -427,14 +554,16 @@ class _Search:
         action, cost = action.copy(), cost.copy()
         for _ in range(3):
             before = cost.copy()
-            action, cost = self._shrink(who, action, cost)
+            action, cost = self._shrink(who, action, cost, _LOOSE)
             action, cost = self._exchange(who, action, cost)
             moving = cost < before - 1e-9
             if not moving.any():
                 break
             who, action, cost = who[moving], action[moving], cost[moving]
 
-    def _shrink(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _shrink(
+        self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, tight: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Undo whole changes while the decision holds, then section each value towards where the person stands."""
         people, schema = self.people, self.schema
         action, cost = action.copy(), cost.copy()
@@ -463,8 +592,8 @@ class _Search:
         for turn in range(int(acted.sum(1).max(initial=0))):
             col = order[:, turn]
             go = np.flatnonzero(acted[np.arange(len(who)), col])
-            action[go], cost[go] = self._section(who[go], action[go], cost[go], col[go])
-        self.keep(who, action, cost)
+            action[go], cost[go] = self._section(who[go], action[go], cost[go], col[go], tight)
+        self.keep(who, action, cost, pool=False)
         return action, cost
 
     def _lattice(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -481,18 +610,19 @@ class _Search:
         return price
 
     def _section(
-        self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, col: np.ndarray
+        self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, col: np.ndarray, tight: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Move the value of one feature each, col (c,), as near to where the person stands as the decision holds."""
         people, schema = self.people, self.schema
         action, cost = action.copy(), cost.copy()
         each = np.arange(len(who))
         fails = people.x[who, col].copy()  # the nearest value, towards the person, that is taken to fail
-        tight = np.where(np.isnan(schema.step), _TIGHT * schema.span, 1.5 * schema.step)[col]
+        near = np.where(np.isnan(schema.step), 0.0, 1.5 * schema.step)
+        close = np.maximum(near, tight * schema.span)[col]
         share = np.arange(1, 8) / 8
         for _ in range(12):
             here = action[each, col]
-            live = np.flatnonzero(np.abs(fails - here) > tight)  # a missing value before: nothing to section to
+            live = np.flatnonzero(np.abs(fails - here) > close)  # a missing value before: nothing to section to
             if not live.size:
                 break
             c, w = col[live], who[live]
@@ -541,28 +671,13 @@ class _Search:
             base = action[at].copy()
             base[np.arange(len(at)), col[at]] = np.nan
             trial = np.where(feature[None, :] == col[at][:, None], np.nan, value[at])
-            mark = len(self.pool_who)
-            self._scan(who[at], base, feature, trial, cost[at])
-            if len(self.pool_who) > mark:  # the scan kept something: take each candidate's own improvement
-                best, price = self._own_best(at, who, base, mark, cost)
-                better = price < cost[at] - 1e-9
-                action[at[better]], cost[at[better]] = best[better], price[better]
+            _, _, price = self._look(who[at], base, feature, trial, cost[at], pool=False)
+            pick = price.argmin(1)
+            best = price[np.arange(len(at)), pick]
+            better = np.flatnonzero(best < cost[at] - 1e-9)
+            base[better, feature[pick[better]]] = trial[better, pick[better]]
+            action[at[better]], cost[at[better]] = base[better], best[better]
         return action, cost
-
-    def _own_best(
-        self, at: np.ndarray, who: np.ndarray, base: np.ndarray, mark: int, cost: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Cheapest candidate that the last scan kept for each person, given to that person's candidates."""
-        owner = np.concatenate(self.pool_who[mark:])
-        action = np.concatenate(self.pool_action[mark:])
-        price = np.concatenate(self.pool_cost[mark:])
-        first: np.ndarray = np.full(self.n, -1)
-        lead = _cheapest(owner, price)
-        first[owner[lead]] = lead
-        pick = first[who[at]]
-        got = pick >= 0
-        best = np.where(got[:, None], action[np.maximum(pick, 0)], base)
-        return best, np.where(got, price[np.maximum(pick, 0)], np.inf)
 
 
 def _cheapest(group: np.ndarray, price: np.ndarray) -> np.ndarray:

@@ -18,18 +18,26 @@ def out_of_reach(people: Population) -> Mask:
     """
     problem = people.problem
     n = people.n
-    if not problem.independent or not hasattr(problem.model, "margin_bounds"):
+    if not problem.independent:
         return np.zeros(n, dtype=bool)
     free = people.free
     low = np.where(free, np.fmin(people.low, people.x), people.x)
     high = np.where(free, np.fmax(people.high, people.x), people.x)
-    if np.isnan(low).any():  # a missing value can take branches that a box does not describe
-        return np.zeros(n, dtype=bool)
     levels = {}
     for j, ok in people.level_ok.items():
         stay = np.arange(ok.shape[1]) == people.x[:, j, None]
         levels[j] = np.where(free[:, j, None], ok | stay, stay)
-    bounds = problem.model.margin_bounds(low, high, levels)
-    if bounds is None:
-        return np.zeros(n, dtype=bool)
-    return np.asarray(problem.bound_target.surely_missed(*bounds))
+    proved = np.zeros(n, dtype=bool)
+    if problem.schema.rules and len(problem.schema.compiled_rules.conditions):
+        fixed = {j: np.arange(ok.shape[1]) == people.x[:, j, None] for j, ok in people.level_ok.items()}
+        truth = problem.schema.compiled_rules.interval(
+            people.x, people.x, low, high, before_levels=fixed, after_levels=levels
+        )
+        proved |= (truth == -1).any(1)
+    whole = ~np.isnan(low).any(1)  # a missing value can take branches that a box does not describe
+    if whole.any():
+        part = {j: ok[whole] for j, ok in levels.items()}
+        bounds = problem.model.margin_bounds(low[whole], high[whole], part)
+        if bounds is not None:
+            proved[whole] |= problem.bound_target.surely_missed(*bounds)
+    return proved
