@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wayforward.errors import FileFormatError, ProblemError
+from wayforward.scaling import checked_rows, present, ranges
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
@@ -77,7 +78,7 @@ class Cost(ABC):
 
         Raises: ProblemError if the reference does not fit the schema, or is needed and missing.
         """
-        known = _checked_reference(self, schema, reference)
+        known = None if reference is None else checked_rows(schema, reference, "reference")
         return self._fit(schema, known)
 
     def parts(self, before: npt.ArrayLike, action: npt.ArrayLike) -> Array:
@@ -329,7 +330,7 @@ class LpMix(Cost):
         return f"{' + '.join(terms)} of the range-scaled change{per}"
 
     def _fit(self, schema: Schema, reference: Array | None) -> Self:
-        span, fallback = _spans(schema, reference)
+        span, fallback = ranges(schema, reference)
         return replace(self, scales=Scales(schema.names, span.copy(), span, _categorical(schema), fallback))
 
     def _linear(self) -> tuple[float, float]:
@@ -425,12 +426,12 @@ class MadL1(Cost):
 
     def _fit(self, schema: Schema, reference: Array | None) -> Self:
         known = _needed(self, reference)
-        span, _ = _spans(schema, known)
+        span, _ = ranges(schema, known)
         divisor, odd = np.ones(schema.d), np.zeros(schema.d, dtype=np.bool_)
         for j, feature in enumerate(schema.features):
             if feature.kind in ("binary", "categorical"):
                 continue
-            column = _present(known[:, j])
+            column = present(known[:, j])
             mad = float(np.median(np.abs(column - np.median(column)))) if column.size else 0.0
             if mad <= _CHANGED * span[j]:
                 odd[j] = True
@@ -534,14 +535,14 @@ class PercentileShift(Cost):
 
     def _fit(self, schema: Schema, reference: Array | None) -> Self:
         known = _needed(self, reference)
-        span, _ = _spans(schema, known)
+        span, _ = ranges(schema, known)
         quantiles: list[Quantiles | None] = []
         odd = np.zeros(schema.d, dtype=np.bool_)
         for j in range(schema.d):
             if schema.is_categorical[j]:
                 quantiles.append(None)
                 continue
-            column = _present(known[:, j])
+            column = present(known[:, j])
             if column.size == 0:
                 raise ProblemError(
                     f"'{schema.names[j]}' is missing for everyone in the reference, so it has no "
@@ -666,12 +667,12 @@ class Mahalanobis(Cost):
 
     def _fit(self, schema: Schema, reference: Array | None) -> Self:
         known = _needed(self, reference)
-        span, _ = _spans(schema, known)
+        span, _ = ranges(schema, known)
         categorical = _categorical(schema)
         divisor, odd = np.ones(schema.d), np.zeros(schema.d, dtype=np.bool_)
         z = np.zeros(known.shape)
         for j in range(schema.d):
-            column = _present(known[:, j])
+            column = present(known[:, j])
             if categorical[j]:
                 share = np.unique(column, return_counts=True)[1] / max(column.size, 1)
                 differ = 1 - float(np.square(share).sum())
@@ -814,24 +815,6 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
         yield tuple(slice(start, start + step) if i == axis else slice(None) for i in range(len(shape)))
 
 
-def _checked_reference(cost: Cost, schema: Schema, reference: Array | None) -> Array | None:
-    if reference is None:
-        return None
-    known = np.asarray(reference, dtype=np.float64)
-    if known.ndim != 2 or known.shape[1] != schema.d:
-        raise ProblemError(
-            f"The reference of {type(cost).__name__} has shape {known.shape}, the schema has "
-            f"{schema.d} features. "
-            f"Give an (N, {schema.d}) array in the order of the schema."
-        )
-    if np.isinf(known).any():
-        name = schema.names[int(np.flatnonzero(np.isinf(known).any(axis=0))[0])]
-        raise ProblemError(
-            f"'{name}' is infinite somewhere in the reference. Replace it by a number or a missing value."
-        )
-    return known
-
-
 def _needed(cost: Cost, reference: Array | None) -> Array:
     if reference is None or not len(reference):
         raise ProblemError(
@@ -841,25 +824,8 @@ def _needed(cost: Cost, reference: Array | None) -> Array:
     return reference
 
 
-def _present(column: Array) -> Array:
-    return column[~np.isnan(column)]
-
-
 def _categorical(schema: Schema) -> Flags:
     return np.asarray(schema.is_categorical, dtype=np.bool_)
-
-
-def _spans(schema: Schema, reference: Array | None) -> tuple[Array, Flags]:
-    """(d,) ranges above zero, and where they had to be made up: no bounds, and nobody differs."""
-    span = np.asarray(schema.span, dtype=np.float64).copy()
-    made_up = np.zeros(schema.d, dtype=np.bool_)
-    open_ended = ~(np.isfinite(schema.low) & np.isfinite(schema.high))
-    for j in np.flatnonzero(open_ended & ~np.asarray(schema.has_levels)):
-        column = _present(reference[:, j]) if reference is not None else np.empty(0)
-        width = float(np.ptp(column)) if column.size else 0.0
-        made_up[j] = width <= 0
-        span[j] = width if width > 0 else 1.0
-    return span, made_up
 
 
 def _quantiles(column: Array, low: float, ties: str) -> Quantiles:
