@@ -76,7 +76,7 @@ _WORKCLASS = {
     "Never-worked": "never worked",
 }
 _MARITAL = {
-    "Married-civ-spouse": "married, spouse at home",
+    "Married-civ-spouse": "married, civilian spouse",
     "Never-married": "never married",
     "Divorced": "divorced",
     "Separated": "separated",
@@ -104,7 +104,7 @@ _RELATIONSHIP = {
     "Husband": "husband",
     "Not-in-family": "not in a family",
     "Own-child": "child of the household",
-    "Unmarried": "unmarried partner or parent",
+    "Unmarried": "unmarried",
     "Wife": "wife",
     "Other-relative": "other relative",
 }

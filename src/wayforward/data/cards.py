@@ -64,9 +64,9 @@ def card(data: Dataset) -> str:
     if data.graph:
         lines.append(f"- Causal graph: {', '.join(f'{a} -> {b}' for a, b in data.graph)}")
     lines += ["", "What was done to the rows:", ""]
-    before = None
+    before = data.steps[0].rows
     for step in data.steps:
-        lost = f" ({step.rows - before:+,})" if before is not None else ""
+        lost = f" ({step.rows - before:+,})" if step.rows != before else ""
         lines.append(f"1. {step.what}: {step.rows:,} rows{lost}")
         before = step.rows
     lines += ["", "Choices and traps:", "", *(f"- {note}" for note in data.notes)]

@@ -218,7 +218,7 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
             "age_cat": "derived from age",
             "score_text, decile_score, v_*": "the scores of the tool under study (score_text: variant "
             "'score')",
-            "is_recid, is_violent_recid, r_*, vr_*, event, start, end, *_custody": "known only after the outcome",
+            "is_recid, is_violent_recid, r_*, vr_*, event, start, end, *_custody": "known after the outcome",
             "violent_recid": "empty",
             "c_charge_desc, c_offense_date, c_arrest_date, c_days_from_compas": "no feature",
             "screening dates, days_b_screening_arrest": "used for the filters only",

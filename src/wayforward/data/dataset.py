@@ -157,7 +157,7 @@ class Dataset:
             return None
         from wayforward.world.loan import loan  # a world is built on schemas, so it is looked up on demand
 
-        return loan().bind(self.schema)
+        return loan("karimi" if "karimi" in self.variant else "carma").bind(self.schema)
 
     def take(self, rows: np.ndarray) -> Dataset:
         """Some of the people: row indices or a (n,) mask."""

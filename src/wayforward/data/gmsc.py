@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import numpy as np
 
@@ -180,11 +181,11 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
     keep = np.ones(len(x), dtype=bool)
     steps = [Step("read cs-training.csv", len(x))]
 
-    def drop(what: str, wrong: np.ndarray) -> None:
+    def drop(what: str, wrong: Any) -> None:
         keep[wrong] = False
         steps.append(Step(what, int(keep.sum())))
 
-    coded = (x[:, _LATE] > 90).any(axis=1)
+    coded = np.asarray((x[:, _LATE] > 90).any(axis=1))
     high: dict[int, float] = {}
     if "clipped" in chosen:
         drop("dropped rows with a missing value", np.isnan(x).any(axis=1))
@@ -196,7 +197,7 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
             x[:, j] = np.minimum(x[:, j], most)
     else:
         drop("dropped the row with age 0", x[:, _AGE] == 0)
-        x[np.ix_(coded, _LATE)] = np.nan
+        x[coded[:, None] & np.isin(np.arange(len(NAMES)), _LATE)] = np.nan
         steps.append(
             Step(f"codes 96 and 98 of late payments became missing in {coded.sum()} rows", int(keep.sum()))
         )

@@ -67,7 +67,7 @@ def _law_data(files: Files, chosen: frozenset[str]) -> Dataset:
     steps.append(Step("dropped the one row with region PO, as Kusner et al. do", int(keep.sum())))
     zfya = numbers(raw["ZFYA"])
     by_score = bool(chosen & {"zfya", "zfya_score"})
-    made_of = (
+    made_of: tuple[Feature, ...] = (
         Feature(
             name="race",
             kind="categorical",

@@ -53,11 +53,12 @@ ENTRY = Entry(
     ),
     acts=("recommended", "benchmark", "carma", "icarma"),
     variants={
+        "karimi": "drawn from the original equations of Karimi et al. (2020), with a label drawn at random",
         "recourse": "the 20,000 released rows meant for recourse methods",
         "clf": "the 20,000 released rows meant for the classifier",
         "causal_estimator": "the 25,000 released rows meant for causal generative models (labels recomputed)",
     },
-    exclusive=(("recourse", "clf", "causal_estimator"),),
+    exclusive=(("karimi", "recourse", "clf", "causal_estimator"),),
     files=tuple(f"carma_loan/{folder}/{part}.npz" for folder, parts in _RELEASED.items() for part in parts),
 )
 
@@ -117,13 +118,17 @@ def _sigmoid(z: np.ndarray) -> np.ndarray:
     return np.asarray(1.0 / (1.0 + np.exp(-z)))
 
 
-def equations(u: np.ndarray) -> np.ndarray:
-    """Exogenous noise (n, 7) -> people (n, 7), both in the order of `NAMES`; each row stands alone."""
+def equations(u: np.ndarray, karimi: bool = False) -> np.ndarray:
+    """Exogenous noise (n, 7) -> people (n, 7), both in the order of `NAMES`; each row stands alone.
+
+    karimi: the original equations, where gender raises amount and duration instead of lowering them.
+    """
     ug, ua, ue, ul, ud, ui, us = np.asarray(u, dtype=np.float64).T
     g, a = ug, ua - 35.0
+    asks = g if karimi else 1.0 - g
     e = -0.5 + _sigmoid(-1.0 + 0.5 * g + _sigmoid(0.1 * a) + ue)
-    amount = 1.0 - 0.01 * (a - 5.0) ** 2 + (1.0 - g) + ul
-    duration = -1.0 + 0.1 * a + 2.0 * (1.0 - g) + amount + ud
+    amount = 1.0 - 0.01 * (a - 5.0) ** 2 + asks + ul
+    duration = -1.0 + 0.1 * a + 2.0 * asks + amount + ud
     income = -4.0 + 0.1 * (a + 35.0) + 2.0 * g + g * e + ui
     savings = -4.0 + 1.5 * np.maximum(income, 0.0) + us
     return np.stack([g, a, e, amount, duration, income, savings], axis=1)
@@ -139,7 +144,7 @@ def decision(x: np.ndarray) -> np.ndarray:
     return np.asarray(-amount - duration + income + savings + sign * income * savings >= 0).astype(np.int64)
 
 
-def sample(n: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
+def sample(n: int, seed: int = SEED, karimi: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Draw n people. Returns x (n, 7) and the noise u (n, 7) that made them."""
     rng = np.random.default_rng(seed)
     u = np.stack(
@@ -154,7 +159,14 @@ def sample(n: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
         ],
         axis=1,
     )
-    return equations(u), u
+    return equations(u, karimi), u
+
+
+def _drawn_decision(x: np.ndarray) -> np.ndarray:
+    """(n, 7) -> (n,) int, the label of Karimi et al. (2020), drawn with a seed of its own."""
+    amount, duration, income, savings = x[:, 3:7].T
+    chance = _sigmoid(0.3 * (-amount - duration + income + savings + income * savings))
+    return (np.random.default_rng([SEED, 1]).random(len(x)) < chance).astype(np.int64)
 
 
 def build(files: Files, chosen: frozenset[str]) -> Dataset:
@@ -162,12 +174,14 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
     folder = next(iter(chosen), None)
     notes = [
         "Values are in the units of the equations: income and savings can be negative, age counts from 35.",
-        "The label is a threshold without noise, so a perfect classifier exists.",
+        "The label is drawn with probability sigmoid(0.3 (-L - D + I + S + I S)): no classifier is perfect."
+        if folder == "karimi"
+        else "The label is a threshold without noise, so a perfect classifier exists.",
     ]
     fold: np.ndarray | None = None
-    if folder is None:
-        x, u = sample(SIZE, SEED)
-        y = decision(x)
+    if folder is None or folder == "karimi":
+        x, u = sample(SIZE, SEED, karimi=folder == "karimi")
+        y = decision(x) if folder is None else _drawn_decision(x)
         steps = (Step(f"drawn from the structural equations with seed {SEED}", SIZE),)
     else:
         parts = []
