@@ -266,9 +266,9 @@ class _Parser:
     def blame(self, node: Node, message: str) -> NoReturn:
         self.fail(message, *self.span(node))
 
-    def binary(self, make: Callable[..., _T], left: Node, right: Node) -> _T:
+    def binary(self, make: Callable[[Quantity, Quantity], Node], left: Quantity, right: Quantity) -> Node:
         node = make(left, right)
-        self.spans[id(node)] = (self.span(left)[0], self.span(right)[1], node)  # type: ignore[assignment]
+        self.spans[id(node)] = (self.span(left)[0], self.span(right)[1], node)
         return node
 
     # -- conditions -----------------------------------------------------------------------------
@@ -382,7 +382,8 @@ class _Parser:
             right = self.number(self.factor())
             if sign.text == "/" and right == Number(0.0):
                 self.blame(right, "This divides by zero.")
-            left = self.binary(Product if sign.text == "*" else Quotient, self.number(left), right)
+            make: Callable[[Quantity, Quantity], Node] = Product if sign.text == "*" else Quotient
+            left = self.binary(make, self.number(left), right)
         self.depth = before
         return left
 

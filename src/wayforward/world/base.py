@@ -45,7 +45,7 @@ class World(ABC):
 
     @abstractmethod
     def consequences_torch(self, before: Array, value: Array, acted: Array) -> Array:
-        """The same on tensors: `value` (..., d) counts where `acted` (..., d) is True; differentiable in it."""
+        """The same on tensors: `value` (..., d) counts where `acted` (..., d); differentiable in `value`."""
 
     @property
     @abstractmethod

@@ -211,8 +211,8 @@ def _check_solvable(name: str, tree: Quantity) -> None:
                 inside = "a product with 0"
         if inside is not None:
             raise WorldError(
-                f"{where} holds the noise inside {inside}, so it cannot be recovered from a person. Move u outside, "
-                "for example 'max(...) + u'."
+                f"{where} holds the noise inside {inside}, so it cannot be recovered from a person. "
+                "Move u outside, for example 'max(...) + u'."
             )
         node = _towards_noise(node)  # type: ignore[arg-type]
 
@@ -330,7 +330,7 @@ class SCM(World):
         if extra := set(map(str, data)) - {"equations", "noise", "soft"}:
             name = sorted(extra)[0]
             raise FileFormatError(
-                f"The world has an unknown key '{name:.60}'.{did_you_mean(name, ('equations', 'noise', 'soft'))}"
+                f"The world has an unknown key '{name:.60}'; it knows 'equations', 'noise' and 'soft'."
             )
         noise, soft = data.get("noise") or {}, data.get("soft") or False
         for what, part in (("equations", data["equations"]), ("noise", noise)):
@@ -371,7 +371,7 @@ class SCM(World):
         return len(self.names)
 
     def _topological(self) -> tuple[int, ...]:
-        """Causes before effects, else in the order of the equations. Raises: WorldError that spells a cycle."""
+        """Causes before effects, else in the order written. Raises: WorldError that spells a cycle."""
         order: list[int] = []
         done: set[int] = set()
         for start in range(self.d):
@@ -442,8 +442,8 @@ class SCM(World):
         for equation in self.equations:
             if equation.holds_words:
                 raise WorldError(
-                    f"The equation of '{equation.name}' compares with a level in quotes, so the world must know "
-                    "the levels. Call world.bind(schema) and use what it returns."
+                    f"The equation of '{equation.name}' compares with a level in quotes, so the world must "
+                    "know the levels. Call world.bind(schema) and use what it returns."
                 )
 
     def _noise_of(
@@ -460,7 +460,7 @@ class SCM(World):
             value = np.broadcast_to(np.asarray(values[j]), wrong.shape)[np.asarray(wrong)][0]
             raise WorldError(
                 f"'{self.names[j]}' is {value:.6g}, which its equation \"{self.equations[j]}\" cannot give "
-                f"({int(wrong.sum())} of {int(np.size(wrong))} such values). Correct the value or the equation."
+                f"({int(wrong.sum())} of {int(np.size(wrong))} values). Correct the value or the equation."
             )
         return u, log_slope
 
@@ -674,7 +674,7 @@ class BoundSCM(World):
     def consequences(self, before: Array, action: Array) -> np.ndarray:
         """(n, d), (n, d) or (n, k, d) -> after, in the shape of the action."""
         before, action = aligned(before, action, self.schema.d)
-        after = np.where(np.isnan(action), before, action)
+        after = np.array(np.where(np.isnan(action), before, action))
         columns = list(self.columns)
         after[..., columns] = self.scm._act(before[..., columns], action[..., columns], legal=self._legal)
         return after
@@ -752,8 +752,8 @@ class BoundSCM(World):
         alone = [name for name in self.schema.names if name not in self.scm.names]
         if alone:
             raise WorldError(
-                f"'{alone[0]}' is no node of the world, so {what} of whole people is unknown. Add an equation for "
-                f"it, such as '{alone[0]}: u', with a noise."
+                f"'{alone[0]}' is no node of the world, so {what} of whole people is unknown. Add an "
+                f"equation for it, such as '{alone[0]}: u', with a noise."
             )
 
 
