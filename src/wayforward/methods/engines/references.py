@@ -1,0 +1,144 @@
+"""Accepted reference people as proposals: nearest first, and asked one after another until enough are usable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.methods.engines.asking import ask, rank_in_group
+from wayforward.methods.engines.neighbours import Metric, Reach, nearest, smallest
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+    from wayforward.problem.cost import Cost
+
+_FIRST = 16  # neighbours measured before the list is widened
+_PAIRS = 500_000  # person-row pairs costed at once where the cost is not a plain weighted L1
+
+
+def l1_metric(cost: Cost) -> Metric | None:
+    """The cost as the neighbour kernel measures it, or None if it is no weighted L1 of scaled changes."""
+    from wayforward.problem import LpMix, MadL1
+
+    if isinstance(cost, LpMix):
+        plain = cost.l1 > 0 and not (cost.l0 or cost.l2 or cost.linf or cost.l2_squared)
+        size = cost._linear()[1]
+    else:
+        plain, size = isinstance(cost, MadL1), 1.0
+    if not plain:
+        return None
+    scales = cost._scales
+    return Metric(size / scales.divisor, size * scales.span / scales.divisor, scales.categorical)
+
+
+def heom(problem: Problem, scale: str) -> Metric:
+    """HEOM: |difference| over the range ('range') or the standard deviation ('std') of the reference; categories 0 or 1."""
+    reference, schema = problem._needs_reference(), problem.schema
+    width = np.ones(schema.d)
+    for j in np.flatnonzero(schema.ordered):
+        known = reference[~np.isnan(reference[:, j]), j]
+        if known.size:
+            width[j] = np.ptp(known) if scale == "range" else known.std()
+    width = np.where(width > 0, width, schema.span)
+    return Metric(1.0 / width, np.ones(schema.d), schema.is_categorical)
+
+
+def reach_of(people: Population) -> Reach:
+    """What the neighbour kernel must know about the people."""
+    return Reach(people.x, people.free, people.low, people.high, people.weight, people.level_ok)
+
+
+class References:
+    """Usable reference rows for people: projected onto what each person may do, or, strictly, unchanged.
+
+    metric: how far a row is; None measures by the problem's own cost, whatever it is.
+    """
+
+    def __init__(self, people: Population, rows: np.ndarray, metric: Metric | None, *, project: bool) -> None:
+        self.people, self.rows, self.metric, self.project = people, rows, metric, project
+        self.reach = reach_of(people)
+        self.reach = Reach(*(getattr(self.reach, f) for f in ("x", "free")), *self._limits(), self.reach.weight, people.level_ok)
+
+    def _limits(self) -> tuple[np.ndarray, np.ndarray]:
+        slack = 1e-9 * self.people.schema.span
+        return self.people.low - slack, self.people.high + slack
+
+    def usable(self, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest rows of each person that reach the decision: action (n, k, d), NaN where none, and distance (n, k).
+
+        Asked nearest first, in lists that grow until k are found, all rows were asked, or `limit` model rows were
+        spent on the person.
+        """
+        people = self.people
+        action, distance = np.full((people.n, k, people.d), np.nan), np.full((people.n, k), np.inf)
+        found = np.zeros(people.n, dtype=np.int64)
+        cap = people.rows + limit
+        open_ = np.arange(people.n)
+        asked, length = 0, min(max(_FIRST, 2 * k), len(self.rows))
+        while open_.size:
+            index, far = self._ranked(open_, length)
+            # Ask in lots: few at first, since the nearest is mostly usable.
+            lot = max(k, 2)
+            while asked < length and open_.size:
+                some = slice(asked, min(asked + lot, length))
+                self._ask(open_, index[:, some], far[:, some], found, action, distance, k, cap)
+                asked, lot = some.stop, lot * 2
+                left = (found[open_] < k) & (people.rows[open_] < cap[open_]) & (index[:, min(asked, length) - 1] >= 0)
+                open_, index, far = open_[left], index[left], far[left]
+            if length >= len(self.rows):
+                break
+            length = min(length * 8, len(self.rows))
+        return action, distance
+
+    def _ranked(self, who: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """The `length` nearest rows of some people: index (m, length), -1 where none, and distance."""
+        if self.metric is not None:
+            return nearest(self.reach.take(who), self.rows, self.metric, length, strict=not self.project)
+        people, many = self.people, len(self.rows)
+        index, far = np.full((len(who), length), -1, dtype=np.int64), np.full((len(who), length), np.inf)
+        step = max(1, _PAIRS // many)
+        for begin in range(0, len(who), step):
+            some = who[begin : begin + step]
+            owner, row = np.repeat(some, many), np.tile(np.arange(many), len(some))
+            action, fits = self.action(owner, row)
+            cost = np.where(fits, people.cost(owner, action), np.inf).reshape(len(some), many)
+            index[begin : begin + step], far[begin : begin + step] = smallest(cost, length)
+        return index, far
+
+    def action(self, who: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What each person would do to become like a row: action (m, d), and fits (m,) bool: nothing forbidden."""
+        people, schema = self.people, self.people.schema
+        goal = self.rows[row]
+        action = people.snap(who, goal)
+        action = np.where(schema.differs(action, people.x[who]), action, np.nan)
+        fits = ~np.isnan(action).all(1)
+        if not self.project:
+            there = np.where(np.isnan(action), people.x[who], action)
+            fits &= ~schema.differs(there, goal).any(1)
+        return action, fits
+
+    def _ask(
+        self,
+        who: np.ndarray,
+        index: np.ndarray,
+        far: np.ndarray,
+        found: np.ndarray,
+        action: np.ndarray,
+        distance: np.ndarray,
+        k: int,
+        cap: np.ndarray,
+    ) -> None:
+        people = self.people
+        room = cap[who] - people.rows[who]
+        row, place = np.nonzero((index >= 0) & (np.arange(index.shape[1]) < room[:, None]))
+        owner = who[row]
+        trial, fits = self.action(owner, index[row, place])
+        row, place, owner, trial = row[fits], place[fits], owner[fits], trial[fits]
+        _, reached = ask(people, owner, trial)
+        owner, trial, away = owner[reached], trial[reached], far[row[reached], place[reached]]
+        slot = found[owner] + rank_in_group(owner)
+        into = slot < k
+        action[owner[into], slot[into]], distance[owner[into], slot[into]] = trial[into], away[into]
+        found += np.bincount(owner, minlength=people.n)
+        np.minimum(found, k, out=found)

@@ -1,0 +1,690 @@
+"""Choose at most one new value for each feature, so that the gains suffice and the cost is least.
+
+A `Menu` lists for n people what each feature may become, what that gains and what it costs. Two kinds of entry:
+single values (a table), and runs: evenly spaced or continuous values along which gain and cost are linear, so
+that a feature with a million legal values needs one entry. Two solvers read it:
+
+- `cheapest_sum` and `cheapest_peak` work on everybody at once (Lagrangian bound and repair; bisection on the
+  level) and say for whom their answer is proved optimal;
+- `solve` is a mixed-integer program for one person, with cuts, linear rules and limits on the number of changes.
+
+Source: B. Ustun, A. Spangher, Y. Liu (2019), Actionable Recourse in Linear Classification, FAT*; for the bound:
+P. Sinha, A. Zoltners (1979), The Multiple-Choice Knapsack Problem, Oper. Res. 27(3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+_TIE = 1e-12  # relative rounding error that a sum of gains may carry
+_CELLS = 3_000_000  # menu entries worked on at once
+
+
+@dataclass(frozen=True)
+class Menu:
+    """What n people may choose. d features, v table entries, 2 runs (upwards and downwards), r needs.
+
+    value, cost, peak (n, d, v): cost inf marks an entry that does not exist. gain (r, n, d, v).
+    start, step, count (n, d, 2): a run holds start + step * q for q in [0, count]; count < 0: no run.
+    whole (d,): q is a whole number. run_gain, run_cost, run_peak: at q = 0 and per unit of q, last axis 2.
+    need (r, n): the gains must sum to this. most (n,): features that may change.
+    """
+
+    value: np.ndarray
+    gain: np.ndarray
+    cost: np.ndarray
+    peak: np.ndarray
+    start: np.ndarray
+    step: np.ndarray
+    count: np.ndarray
+    whole: np.ndarray
+    run_gain: np.ndarray  # (r, n, d, 2, 2)
+    run_cost: np.ndarray  # (n, d, 2, 2)
+    run_peak: np.ndarray
+    need: np.ndarray
+    most: np.ndarray
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        return self.value.shape[0]
+
+    @property
+    def width(self) -> int:
+        """Table entries a feature."""
+        return self.value.shape[2]
+
+    def take(self, who: np.ndarray) -> Menu:
+        """The menu of some of the people."""
+        people_axis = {"gain": 1, "run_gain": 1, "need": 1, "whole": None}
+        part = {}
+        for f in fields(self):
+            axis = people_axis.get(f.name, 0)
+            array = getattr(self, f.name)
+            part[f.name] = array if axis is None else np.take(array, who, axis=axis)
+        return Menu(**part)
+
+    def values(self, pick: Pick) -> np.ndarray:
+        """(n, d) the values that a pick sets; NaN where a feature is left alone."""
+        v = self.width
+        out = _at(self.value, np.clip(pick.column, 0, v - 1)) if v else np.full(pick.column.shape, np.nan)
+        run = np.clip(pick.column - v, 0, 1)
+        along = _at(self.start, run) + _at(self.step, run) * pick.amount
+        out = np.where(pick.column >= v, along, out)
+        return np.where(pick.column < 0, np.nan, out)
+
+    def totals(self, pick: Pick) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """gains (r, n), summed cost (n,) and greatest peak (n,) of a pick."""
+        gain = np.stack([self._along(pick, g, rg).sum(1) for g, rg in zip(self.gain, self.run_gain, strict=True)])
+        return gain, self._along(pick, self.cost, self.run_cost).sum(1), self._along(
+            pick, self.peak, self.run_peak
+        ).max(1)
+
+    def _along(self, pick: Pick, table: np.ndarray, run: np.ndarray) -> np.ndarray:
+        """(n, d) one quantity of the picked entries; 0 where a feature is left alone."""
+        v = self.width
+        out = _at(table, np.clip(pick.column, 0, v - 1)) if v else np.zeros(pick.column.shape)
+        side = np.clip(pick.column - v, 0, 1)
+        along = _at(run[..., 0], side) + _at(run[..., 1], side) * pick.amount
+        out = np.where(pick.column >= v, along, out)
+        return np.where(pick.column < 0, 0.0, out)
+
+    def best_gain(self) -> np.ndarray:
+        """(r, n, d) the most that each feature can gain by itself; 0 by staying."""
+        ends = self.run_gain[..., 0] + self.run_gain[..., 1] * np.maximum(self.count, 0)
+        ends = np.where(self.count >= 0, np.maximum(ends, self.run_gain[..., 0]), 0.0).max(-1)
+        if not self.width:
+            return np.maximum(ends, 0.0)
+        table = np.where(np.isfinite(self.cost), self.gain, 0.0).max(-1)
+        return np.maximum(np.maximum(table, ends), 0.0)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """What n people choose: column (n, d), -1 to stay, below v a table entry, v and v + 1 a run at `amount`."""
+
+    column: np.ndarray
+    amount: np.ndarray
+
+    def take(self, who: np.ndarray) -> Pick:
+        """The picks of some of the people."""
+        return Pick(self.column[who], self.amount[who])
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """pick, which may be of any quality; found (n,): it suffices; optimal (n,): and nothing is cheaper."""
+
+    pick: Pick
+    found: np.ndarray
+    optimal: np.ndarray
+
+
+def _at(table: np.ndarray, column: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(table, column[..., None], axis=-1)[..., 0]
+
+
+def reachable(menu: Menu) -> np.ndarray:
+    """(n,) bool: the most favourable choices reach every need; False proves that nothing on the menu does."""
+    best = -np.sort(-menu.best_gain(), axis=-1)  # (r, n, d) greatest first
+    inside = np.arange(best.shape[-1]) < menu.most[:, None]
+    total = np.where(inside, best, 0.0).sum(-1)
+    return np.asarray((total >= menu.need - _slack(menu)).all(0))
+
+
+def _slack(menu: Menu) -> np.ndarray:
+    return np.asarray(_TIE * (np.abs(menu.need) + menu.best_gain().sum(-1)))
+
+
+def in_chunks(menu: Menu, solver: Any) -> Chosen:
+    """Run a population solver on pieces of bounded size; the answer does not depend on the cut."""
+    d = menu.value.shape[1]
+    size = max(1, _CELLS // (d * (menu.width + 6)))
+    parts = [solver(menu.take(np.arange(at, min(at + size, menu.n)))) for at in range(0, menu.n, size)]
+    pick = Pick(np.concatenate([p.pick.column for p in parts]), np.concatenate([p.pick.amount for p in parts]))
+    return Chosen(pick, np.concatenate([p.found for p in parts]), np.concatenate([p.optimal for p in parts]))
+
+
+# -- everybody at once: least sum of costs -----------------------------------------------------------------
+
+
+def cheapest_sum(menu: Menu) -> Chosen:
+    """Least total cost, one need. Bisection on the price of gain; then the best single repair of either side.
+
+    Optimal where the repaired choice meets the Lagrangian bound; always so where all runs are continuous and
+    there is no table (a fractional knapsack).
+    """
+    n, d, v = menu.value.shape
+    need = menu.need[0]
+    gain, cost, column, amount = _corners(menu)
+    price_low, price_high = np.zeros(n), _first_price(gain, cost, need)
+    low = _greedy(gain, cost, price_low)
+    high = _greedy(gain, cost, price_high)
+    bound = np.maximum(_dual(gain, cost, price_low, need), _dual(gain, cost, price_high, need))
+    for _ in range(64):
+        middle = (price_low + price_high) / 2
+        chosen = _greedy(gain, cost, middle)
+        bound = np.maximum(bound, _dual(gain, cost, middle, need))
+        enough = _sum_at(gain, chosen) >= need
+        high = np.where(enough[:, None], chosen, high)
+        low = np.where(enough[:, None], low, chosen)
+        price_high, price_low = np.where(enough, middle, price_high), np.where(enough, price_low, middle)
+        if (price_high - price_low <= 1e-15 * price_high).all():
+            break
+    best: Pick | None = None
+    best_cost = np.full(n, np.inf)
+    for corner in (high, low):
+        pick = Pick(
+            np.where(corner < 0, -1, _at(np.broadcast_to(column, gain.shape), np.maximum(corner, 0))),
+            np.where(corner < 0, 0.0, _at(amount, np.maximum(corner, 0))),
+        )
+        for _ in range(4):
+            pick, total = _repair(menu, pick)
+            better = total < best_cost - 1e-15
+            if best is None:
+                best, best_cost = pick, total
+            else:
+                best = Pick(
+                    np.where(better[:, None], pick.column, best.column),
+                    np.where(better[:, None], pick.amount, best.amount),
+                )
+                best_cost = np.where(better, total, best_cost)
+            if not better.any():
+                break
+    assert best is not None
+    found = np.isfinite(best_cost)
+    few = (best.column >= 0).sum(1) <= menu.most
+    closed = best_cost <= bound + 1e-9 * np.maximum(bound, 1e-12)
+    return Chosen(best, found & few, found & few & closed)
+
+
+def _corners(menu: Menu) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Gain, cost, column and amount (n, d, v + 4) of the table and of both ends of the runs."""
+    n, d, v = menu.value.shape
+    none = menu.count < 0
+    first = none | ~menu.whole[:, None]  # a continuous run starts by staying
+    last = np.maximum(menu.count, 0)
+    gain = np.concatenate(
+        [menu.gain[0], menu.run_gain[0, ..., 0], menu.run_gain[0, ..., 0] + menu.run_gain[0, ..., 1] * last], axis=2
+    )
+    cost = np.concatenate(
+        [
+            menu.cost,
+            np.where(first, np.inf, menu.run_cost[..., 0]),
+            np.where(none, np.inf, menu.run_cost[..., 0] + menu.run_cost[..., 1] * last),
+        ],
+        axis=2,
+    )
+    column = np.concatenate([np.arange(v), [v, v + 1, v, v + 1]])
+    amount = np.concatenate([np.zeros((n, d, v + 2)), last], axis=2)
+    return np.where(np.isfinite(cost), gain, 0.0), cost, column, amount
+
+
+def _greedy(gain: np.ndarray, cost: np.ndarray, price: np.ndarray) -> np.ndarray:
+    """(n, d) corner with the most profit at this price of gain; -1 to stay."""
+    profit = price[:, None, None] * gain - cost
+    best = profit.argmax(2)
+    return np.where(_at(profit, best) > 0, best, -1)
+
+
+def _dual(gain: np.ndarray, cost: np.ndarray, price: np.ndarray, need: np.ndarray) -> np.ndarray:
+    profit = (price[:, None, None] * gain - cost).max(2)
+    return np.asarray(price * need - np.maximum(profit, 0).sum(1))
+
+
+def _sum_at(gain: np.ndarray, corner: np.ndarray) -> np.ndarray:
+    return np.where(corner < 0, 0.0, _at(gain, np.maximum(corner, 0))).sum(1)
+
+
+def _first_price(gain: np.ndarray, cost: np.ndarray, need: np.ndarray) -> np.ndarray:
+    """(n,) a price at which every feature takes its greatest gain, or nearly."""
+    some = np.where(np.isfinite(cost), cost, 0.0).max((1, 2))
+    price = np.maximum(some, 1e-12) / np.maximum(need, 1e-300)
+    for _ in range(200):
+        short = _sum_at(gain, _greedy(gain, cost, price)) < need
+        if not short.any():
+            break
+        price = np.where(short, price * 4, price)
+        if (price > 1e30).all():
+            break
+    return price
+
+
+def _repair(menu: Menu, pick: Pick) -> tuple[Pick, np.ndarray]:
+    """Change the choice of the one feature that makes the whole suffice most cheaply; (n,) its total or inf."""
+    n, d, v = menu.value.shape
+    gain = menu._along(pick, menu.gain[0], menu.run_gain[0])
+    cost = menu._along(pick, menu.cost, menu.run_cost)
+    missing = (menu.need[0] - gain.sum(1))[:, None] + gain  # (n, d) what feature j must gain alone
+    slack = _slack(menu)[0][:, None]
+    column, amount = np.full((n, d), -1), np.zeros((n, d))
+    new = np.where(missing <= slack, 0.0, np.inf)
+    if v:
+        table = np.where(menu.gain[0] >= (missing - slack)[..., None], menu.cost, np.inf)
+        at = table.argmin(2)
+        cheaper = _at(table, at) < new
+        new, column = np.where(cheaper, _at(table, at), new), np.where(cheaper, at, column)
+    for side in (0, 1):
+        base, slope = menu.run_gain[0, :, :, side, 0], menu.run_gain[0, :, :, side, 1]
+        count = menu.count[:, :, side]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            q = np.where(slope > 0, (missing - base) / slope, np.where(base >= missing - slack, 0.0, np.inf))
+        whole = menu.whole[None, :]
+        q = np.where(whole, np.ceil(q - 1e-9), q)
+        near = (q > count) & (q <= count * (1 + 1e-9))  # an end that is missed by rounding alone
+        q = np.maximum(np.where(near, count, q), 0.0)
+        fits = (q <= count) & (whole | (q > 0))
+        q = np.where(fits, q, 0.0)
+        along = np.where(fits, menu.run_cost[:, :, side, 0] + menu.run_cost[:, :, side, 1] * q, np.inf)
+        cheaper = along < new
+        new, column = np.where(cheaper, along, new), np.where(cheaper, v + side, column)
+        amount = np.where(cheaper, q, amount)
+    total = cost.sum(1)[:, None] - cost + new
+    j = total.argmin(1)
+    rows = np.arange(n)
+    out = Pick(pick.column.copy(), pick.amount.copy())
+    out.column[rows, j], out.amount[rows, j] = column[rows, j], amount[rows, j]
+    return out, total[rows, j]
+
+
+# -- everybody at once: least greatest cost ----------------------------------------------------------------
+
+
+def cheapest_peak(menu: Menu) -> Chosen:
+    """Least greatest peak, one need, then few and cheap changes below it.
+
+    At a level the best choice is each feature's greatest gain below it, and the `most` greatest of those; the
+    least level that suffices is found by bisection, so the peak is optimal for everybody. Below that level the
+    total is that of `cheapest_sum`, which is not always least.
+    """
+    n, d, v = menu.value.shape
+    need, slack = menu.need[0], _slack(menu)[0]
+    tops = [np.zeros(n)]
+    if v:
+        tops.append(np.where(np.isfinite(menu.cost), menu.peak, 0.0).max((1, 2)))
+    ends = menu.run_peak[..., 0] + menu.run_peak[..., 1] * np.maximum(menu.count, 0)
+    tops.append(np.where(menu.count >= 0, ends, 0.0).max((1, 2)))
+    high = np.max(tops, axis=0)
+    low = np.full(n, -1.0)  # below every level: even free moves are out of reach
+    found = _most_gain(menu, _below(menu, high)) >= need - slack
+    for _ in range(200):
+        middle = (low + high) / 2
+        enough = _most_gain(menu, _below(menu, middle)) >= need - slack
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        if (high - low <= 1e-15 * np.maximum(high, 1e-300)).all():
+            break
+    capped = _below(menu, high)
+    chosen = cheapest_sum(capped)
+    # Where the number of changes binds, the sum's answer may have too many: take the greatest gains instead.
+    many = found & ~chosen.found
+    if many.any():
+        greatest = _greatest(capped)
+        chosen = Chosen(
+            Pick(
+                np.where(many[:, None], greatest.column, chosen.pick.column),
+                np.where(many[:, None], greatest.amount, chosen.pick.amount),
+            ),
+            chosen.found | many,
+            chosen.optimal,
+        )
+    return Chosen(chosen.pick, found & chosen.found, found & chosen.found)
+
+
+def _below(menu: Menu, level: np.ndarray) -> Menu:
+    """The menu without what costs more than `level` (n,)."""
+    cap = (level * (1 + 1e-14))[:, None, None]
+    cost = np.where(menu.peak <= cap, menu.cost, np.inf)
+    base, slope = menu.run_peak[..., 0], menu.run_peak[..., 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(slope > 0, (cap - base) / slope, np.where(base <= cap, np.inf, -1.0))
+    room = np.where(menu.whole[:, None], np.floor(room + 1e-9), room)
+    count = np.where(menu.count < 0, -1.0, np.where(room < 0, -1.0, np.minimum(room, menu.count)))
+    return replace(menu, cost=cost, count=count)
+
+
+def _most_gain(menu: Menu) -> np.ndarray:
+    best = -np.sort(-menu.best_gain()[0], axis=-1)
+    return np.asarray(np.where(np.arange(best.shape[-1]) < menu.most[:, None], best, 0.0).sum(-1))
+
+
+def _greatest(menu: Menu) -> Pick:
+    """Each feature's greatest gain, on the `most` best features."""
+    gain, cost, column, amount = _corners(menu)
+    best = np.where(np.isfinite(cost), gain, -np.inf).argmax(2)
+    value = _at(np.where(np.isfinite(cost), gain, 0.0), best)
+    rank = np.argsort(np.argsort(-value, axis=1, kind="stable"), axis=1, kind="stable")
+    use = (value > 0) & (rank < menu.most[:, None])
+    return Pick(
+        np.where(use, _at(np.broadcast_to(column, gain.shape), best), -1), np.where(use, _at(amount, best), 0.0)
+    )
+
+
+# -- continuous features under the Euclidean norm ----------------------------------------------------------
+
+
+def water_filling(slope: np.ndarray, effort: np.ndarray, room: np.ndarray, need: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least sqrt(sum (effort * step)^2) with sum(slope * step) >= need and 0 <= step <= room; all (n, d), need (n,).
+
+    The optimum is step = min(room, t * slope / effort^2) for one multiplier t, which is found exactly: the sum is
+    piecewise linear in t and its corners are sorted. Returns step (n, d) and found (n,).
+    """
+    use = (slope > 0) & (room > 0)
+    rate = np.where(use, slope / effort**2, 0.0)  # step per unit of t
+    corner = np.where(use, room / np.where(use, rate, 1.0), np.inf)  # t at which the feature is full
+    order = np.argsort(corner, axis=1, kind="stable")
+    sorted_corner = np.take_along_axis(corner, order, 1)
+    speed = np.take_along_axis(np.where(use, slope * rate, 0.0), order, 1)  # gain per unit of t while not full
+    full = np.take_along_axis(np.where(use, slope * room, 0.0), order, 1)
+    before = np.cumsum(full, 1) - full  # gain of the features that are full already
+    left = np.cumsum(speed[:, ::-1], 1)[:, ::-1]  # speed of those that are not
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(left > 0, (need[:, None] - before) / left, np.inf)
+    fits = t <= sorted_corner * (1 + 1e-12)
+    found = (full.sum(1) >= need * (1 - 1e-12)) & fits.any(1)
+    at = fits.argmax(1)
+    multiplier = np.where(found, t[np.arange(len(t)), at], 0.0)
+    return np.minimum(rate * multiplier[:, None], np.where(use, room, 0.0)), found
+
+
+# -- one person: a mixed-integer program -------------------------------------------------------------------
+
+Objective = Literal["sum", "peak", "mix"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """sum of coefficient x [entry is chosen] >= least; entries are (feature, column), column None: any."""
+
+    terms: tuple[tuple[int, int | None, float], ...]
+    least: float
+
+
+@dataclass(frozen=True)
+class Most:
+    """sum of weight x value after + sum of weight x [feature changes] <= most."""
+
+    values: tuple[tuple[int, float], ...]
+    changes: tuple[tuple[int, float], ...]
+    most: float
+
+
+@dataclass(frozen=True)
+class Among:
+    """The level of a feature is one of `allowed`; a missing level counts as one of them."""
+
+    feature: int
+    allowed: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The feature changes, or, if `wanted` is False, does not."""
+
+    feature: int
+    wanted: bool
+
+
+Atom = Most | Among | Changes
+Clause = tuple[Atom, ...]  # one of these must hold
+
+
+@dataclass(frozen=True)
+class Program:
+    """One person's menu (n = 1), where the person stands, and everything that couples features."""
+
+    menu: Menu
+    x: np.ndarray  # (d,)
+    objective: Objective
+    peak_weight: float = 1.0
+    cuts: tuple[Cut, ...] = ()
+    clauses: tuple[Clause, ...] = ()
+    tight: float = 0.0  # share of its size by which a linear rule is kept more than just
+    nodes: int = 100_000
+
+
+@dataclass(frozen=True)
+class Solved:
+    """column, amount (d,) or None; status: 'optimal', 'feasible' (work limit), 'infeasible' or 'stopped'."""
+
+    status: Literal["optimal", "feasible", "infeasible", "stopped"]
+    column: np.ndarray | None = None
+    amount: np.ndarray | None = None
+
+
+def solve(program: Program) -> Solved:
+    """The cheapest choice of one person under all cuts and rules. Deterministic: work is limited in nodes, not time."""
+    entries = _entries(program.menu)
+    if program.objective == "peak":
+        first = _milp(program, entries, "peak")
+        if first.column is None:
+            return first
+        pick = Pick(first.column[None], first.amount[None])  # type: ignore[index]
+        level = program.menu.totals(pick)[2]
+        capped = replace(program, menu=_below(program.menu, level * (1 + 1e-9)))
+        second = _milp(capped, _entries(capped.menu), "sum")
+        if second.column is None:
+            return first
+        worse = "feasible" if "feasible" in (first.status, second.status) else "optimal"
+        return Solved(worse, second.column, second.amount)  # type: ignore[arg-type]
+    return _milp(program, entries, program.objective)
+
+
+def _entries(menu: Menu) -> tuple[np.ndarray, np.ndarray]:
+    """Feature and column of every entry that exists."""
+    v = menu.width
+    table_j, table_c = np.nonzero(np.isfinite(menu.cost[0]))
+    run_j, run_c = np.nonzero(menu.count[0] >= 0)
+    return np.concatenate([table_j, run_j]), np.concatenate([table_c, v + run_c])
+
+
+def _milp(program: Program, entries: tuple[np.ndarray, np.ndarray], objective: Objective) -> Solved:
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array
+
+    menu, (feature, column) = program.menu, entries
+    d, v = menu.value.shape[1:]
+    b = len(feature)
+    if b == 0:
+        return Solved("infeasible")
+    is_run = column >= v
+    runs = np.flatnonzero(is_run)
+    side = np.maximum(column - v, 0)
+    q_of = np.full(b, -1)
+    q_of[runs] = b + np.arange(len(runs))
+    peak_var = b + len(runs)
+    size = peak_var + 1
+
+    def quantity(table: np.ndarray, run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficient of every binary (b,) and of every run's amount (len(runs),)."""
+        flat = table[feature, np.minimum(column, max(v - 1, 0))] if v else np.zeros(b)
+        base = np.where(is_run, run[feature, side, 0], flat)
+        return base, run[feature[runs], side[runs], 1]
+
+    count = menu.count[0][feature[runs], side[runs]]
+    cost_b, cost_q = quantity(menu.cost[0], menu.run_cost[0])
+    peak_b, peak_q = quantity(menu.peak[0], menu.run_peak[0])
+    rows: list[tuple[np.ndarray, np.ndarray]] = []  # columns, coefficients
+    least: list[float] = []
+    greatest: list[float] = []
+
+    def add(columns: Any, coefficients: Any, low: float, high: float) -> None:
+        rows.append((np.asarray(columns, dtype=np.int64), np.asarray(coefficients, dtype=np.float64)))
+        least.append(low)
+        greatest.append(high)
+
+    of_feature = [np.flatnonzero(feature == j) for j in range(d)]
+    for at in of_feature:
+        if len(at) > 1:
+            add(at, np.ones(len(at)), -np.inf, 1.0)
+    for run, entry in enumerate(runs):
+        add([b + run, entry], [1.0, -count[run]], -np.inf, 0.0)
+    for r in range(menu.gain.shape[0]):
+        gain_b, gain_q = quantity(menu.gain[r, 0], menu.run_gain[r, 0])
+        scale = max(abs(float(menu.need[r, 0])), float(np.abs(gain_b).max(initial=0.0)) * 1e-3, 1e-300)
+        add(
+            np.r_[np.arange(b), q_of[runs]], np.r_[gain_b, gain_q] / scale, float(menu.need[r, 0]) / scale, np.inf
+        )
+    changeable = sum(len(at) > 0 for at in of_feature)
+    if menu.most[0] < changeable:
+        add(np.arange(b), np.ones(b), -np.inf, float(menu.most[0]))
+    if objective in ("peak", "mix"):
+        for at in of_feature:
+            if len(at):
+                some = at[is_run[at]]
+                local = np.searchsorted(runs, some)
+                add(np.r_[at, q_of[some], peak_var], np.r_[peak_b[at], peak_q[local], -1.0], -np.inf, 0.0)
+    for cut in program.cuts:
+        columns, coefficients = [], []
+        for j, c, coefficient in cut.terms:
+            at = of_feature[j] if c is None else of_feature[j][column[of_feature[j]] == c]
+            columns.extend(at.tolist())
+            coefficients.extend([coefficient] * len(at))
+        if columns:
+            add(columns, coefficients, cut.least, np.inf)
+        elif cut.least > 0:
+            return Solved("infeasible")
+    extra = 0  # one more binary for each linear part of a disjunction
+    for clause in program.clauses:
+        lowered = _lower(program, clause, of_feature, column, is_run, side, q_of, size + extra)
+        if lowered is None:
+            return Solved("infeasible")
+        extra += lowered.binaries
+        for part in lowered.rows:
+            add(*part)
+    size += extra
+
+    weights = np.zeros(size)
+    if objective in ("sum", "mix"):
+        weights[:b], weights[q_of[runs]] = cost_b, cost_q
+    if objective in ("peak", "mix"):
+        weights[peak_var] = program.peak_weight if objective == "mix" else 1.0
+    # The solver stops at an absolute gap of 1e-6: make a typical cost a large number.
+    typical = np.median(np.r_[cost_b[cost_b > 0], (cost_b[runs] + cost_q * count)[cost_q > 0], 1e-300])
+    if objective != "sum":
+        typical = max(float(np.median(np.r_[peak_b[peak_b > 0], (peak_q * count)[peak_q > 0], 1e-300])), 1e-300)
+    weights *= 1e4 / max(float(typical), 1e-300)
+    whole = np.ones(size)  # binaries, those of the clauses included
+    whole[q_of[runs]] = menu.whole[feature[runs]]
+    whole[peak_var] = 0
+    upper = np.ones(size)
+    upper[q_of[runs]] = count
+    upper[peak_var] = np.inf
+    indptr = np.cumsum([0] + [len(c) for c, _ in rows])
+    matrix = csr_array(
+        (np.concatenate([w for _, w in rows]), np.concatenate([c for c, _ in rows]), indptr), shape=(len(rows), size)
+    )
+    matrix.sum_duplicates()
+    got = milp(
+        weights,
+        integrality=whole,
+        bounds=Bounds(np.zeros(size), upper),
+        constraints=LinearConstraint(matrix, np.asarray(least), np.asarray(greatest)),
+        options={"mip_rel_gap": 0.0, "node_limit": program.nodes},
+    )
+    if got.x is None:
+        return Solved("infeasible" if got.status == 2 else "stopped")
+    out_column, out_amount = np.full(d, -1), np.zeros(d)
+    for entry in np.flatnonzero(got.x[:b] > 0.5):
+        j = int(feature[entry])
+        out_column[j] = column[entry]
+        if is_run[entry]:
+            q = float(np.clip(got.x[q_of[entry]], 0.0, menu.count[0, j, side[entry]]))
+            out_amount[j] = round(q) if menu.whole[j] else q
+    return Solved("optimal" if got.status == 0 else "feasible", out_column, out_amount)
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    rows: list[tuple[list[int], list[float], float, float]]
+    binaries: int
+
+
+def _lower(
+    program: Program,
+    clause: Clause,
+    of_feature: list[np.ndarray],
+    column: np.ndarray,
+    is_run: np.ndarray,
+    side: np.ndarray,
+    q_of: np.ndarray,
+    next_binary: int,
+) -> _Lowered | None:
+    """A clause as rows of the program; None if it can never hold."""
+    menu, x, v = program.menu, program.x, program.menu.width
+    rows: list[tuple[list[int], list[float], float, float]] = []
+    one_of: tuple[list[int], list[float]] = ([], [])  # columns and coefficients whose sum must be at least `rest`
+    rest, binaries = 1.0, 0
+    for atom in clause:
+        if isinstance(atom, Changes):
+            at = of_feature[atom.feature].tolist()
+            one_of[0].extend(at)
+            one_of[1].extend([1.0 if atom.wanted else -1.0] * len(at))
+            rest -= 0.0 if atom.wanted else 1.0
+            continue
+        if isinstance(atom, Among):
+            stays = bool(np.isnan(x[atom.feature])) or int(x[atom.feature]) in atom.allowed
+            for entry in of_feature[atom.feature].tolist():
+                level = int(menu.value[0, atom.feature, column[entry]])
+                one_of[0].append(entry)
+                one_of[1].append(float(level in atom.allowed) - float(stays))
+            rest -= float(stays)
+            continue
+        columns: list[int] = []
+        coefficients: list[float] = []
+        most, greatest = atom.most, 0.0
+        for j, weight in atom.values:
+            most -= weight * x[j]
+            reach = 0.0
+            for entry in of_feature[j].tolist():
+                if is_run[entry]:
+                    s = side[entry]
+                    base, slope = weight * (menu.start[0, j, s] - x[j]), weight * menu.step[0, j, s]
+                    columns += [entry, int(q_of[entry])]
+                    coefficients += [base, slope]
+                    reach = max(reach, base, base + slope * menu.count[0, j, s])
+                else:
+                    columns.append(entry)
+                    coefficients.append(weight * (menu.value[0, j, column[entry]] - x[j]))
+                    reach = max(reach, coefficients[-1])
+            greatest += reach
+        for j, weight in atom.changes:
+            at = of_feature[j].tolist()
+            columns += at
+            coefficients += [weight] * len(at)
+            greatest += max(weight, 0.0) if at else 0.0
+        scale = max([abs(c) for c in coefficients] + [abs(most), 1e-300])
+        # A bound that the person's own position meets exactly must survive rounding.
+        most += (1e-9 - program.tight) * scale
+        if greatest <= most:
+            return _Lowered([], 0)  # always true, and with it the clause
+        if len(clause) == 1:
+            if not columns:
+                return None
+            rows.append((columns, [c / scale for c in coefficients], -np.inf, most / scale))
+            return _Lowered(rows, 0)
+        chosen = next_binary + binaries
+        binaries += 1
+        slack = (greatest - most) / scale  # sum <= most + slack (1 - chosen)
+        rows.append(([*columns, chosen], [*(c / scale for c in coefficients), slack], -np.inf, most / scale + slack))
+        one_of[0].append(chosen)
+        one_of[1].append(1.0)
+    if rest <= 0 and not any(c < 0 for c in one_of[1]):
+        return _Lowered([], 0)
+    if not one_of[0]:
+        return None
+    rows.append((one_of[0], one_of[1], rest, np.inf))
+    return _Lowered(rows, binaries)
+
+
+def solve_all(programs: list[Program], workers: int) -> list[Solved]:
+    """Solve many, in this process or in a pool; the order and the answers are the same."""
+    if workers <= 1 or len(programs) < 4 * workers:
+        return [solve(program) for program in programs]
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(solve, programs, chunksize=max(1, len(programs) // (4 * workers))))

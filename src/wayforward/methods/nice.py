@@ -1,0 +1,202 @@
+"""nice: copy features from the nearest accepted person, most reward first, until the decision turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from wayforward.errors import DataError, MethodError
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.asking import ask, distinct_changes
+from wayforward.methods.engines.neighbours import Metric, Reach, nearest
+from wayforward.methods.engines.polish import revert, shrink
+from wayforward.methods.engines.references import References, heom
+from wayforward.methods.nearest_observable import thinned
+from wayforward.model import Access
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+
+Reward = Literal["none", "sparsity", "proximity", "plausibility"]
+_CROWD = 2000  # accepted rows that stand for the accepted in the plausibility reward
+_NEAR = 5
+
+
+@dataclass
+class Nice(Method):
+    """Start at the person and copy one feature after another from their nearest accepted neighbour.
+
+    The neighbour is the nearest accepted row under HEOM (ordered features by range, categories 0 or 1). By default it
+    is moved onto what the person may do and the next neighbours are tried where the first is not usable; then
+    features are copied one by one, each time the one with the greatest reward, until the decision turns. The neighbour
+    itself turns it, so a person with a usable neighbour is always served. `project=False` with `neighbours=1` is the
+    published method, whose neighbour knows no immutable feature and is judged afterwards.
+
+    reward: 'sparsity' the gain in score; 'proximity' the gain per distance; 'plausibility' the gain times how much
+    nearer to accepted people (mean distance to the 5 nearest) the change leads, in place of the published
+    auto-encoder's error; 'none' the neighbour itself. justified: with `labels`, the true outcomes of the reference
+    rows as the model's classes, only neighbours that the model classifies correctly. scale: HEOM by 'range' or 'std'.
+    neighbours: how many to start from; the cheapest result is kept. polish: give back what is no longer needed, then
+    move values back as far as the decision allows (not part of the published method).
+    All people step in lockstep, at most d model calls; default budget 20,000 model rows a person.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``wf.recommend(problem, refused, method="nice", reward="proximity")``.
+    Source: D. Brughmans, P. Leyman, D. Martens (2023), NICE: an algorithm for nearest instance counterfactual
+    explanations, Data Mining and Knowledge Discovery; arXiv:2104.07411.
+    """
+
+    name: ClassVar[str] = "nice"
+    summary: ClassVar[str] = "copies few features from the nearest accepted neighbour, by sparsity, proximity or plausibility"
+    citation: ClassVar[str] = "Brughmans, Leyman & Martens (2023), DMKD, arXiv:2104.07411"
+    needs: ClassVar[int] = Access.PROBABILITY
+    needs_data: ClassVar[bool] = True
+
+    reward: Reward = "sparsity"
+    project: bool = True
+    justified: bool = True
+    labels: Any = None
+    scale: Literal["range", "std"] = "range"
+    neighbours: int = 1
+    polish: bool = False
+    pool: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.reward not in get_args(Reward):
+            raise MethodError(f"'{self.name}' has reward={self.reward!r}. Choose one of {', '.join(get_args(Reward))}.")
+        if self.scale not in ("range", "std"):
+            raise MethodError(f"'{self.name}' has scale={self.scale!r}. Choose 'range' or 'std'.")
+        if self.neighbours < 1:
+            raise MethodError(f"'{self.name}' has neighbours={self.neighbours}. Use 1 or more.")
+
+    def _fit(self, problem: Problem) -> None:
+        good = problem.reference_reached
+        if self.labels is not None and self.justified:
+            good = good & self._outcomes(problem)
+            if not good.any():
+                raise DataError(
+                    f"'{self.name}' found no accepted row whose label is favourable. Check labels, or use justified=False."
+                )
+        self.rows_ = thinned(np.unique(problem._needs_reference()[good], axis=0), self.pool)
+        self.metric_ = heom(problem, self.scale)
+        self.crowd_ = thinned(self.rows_, _CROWD)
+
+    def _outcomes(self, problem: Problem) -> np.ndarray:
+        """(N,) bool: reference rows whose true label is favourable."""
+        given = np.asarray(self.labels)
+        rows = len(problem._needs_reference())
+        if given.shape != (rows,):
+            raise DataError(f"'{self.name}' got labels of shape {given.shape}; the reference has {rows} rows. Give one each.")
+        target = problem.target
+        if target.interval is not None:
+            low, high = target._edges()
+            return np.asarray((given >= low) & (given <= high))
+        wanted = {str(label) for label in target.labels}
+        return np.array([str(label) in wanted for label in given.tolist()])
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        limit = 20_000 if budget.rows is None else budget.rows
+        cap = people.rows + limit
+        many = max(k, self.neighbours)
+        if self.project:
+            full, _ = References(people, self.rows_, self.metric_, project=True).usable(many, limit)
+        else:
+            full = self._published(people, many)
+        who, slot = np.nonzero(~np.isnan(full).all(2))
+        goal = full[who, slot]
+        if self.reward == "none" or not who.size:
+            action = goal
+        else:
+            action = self._copy(people, who, goal, cap)
+        if self.polish and who.size:
+            _, reached = ask(people, who, action)
+            at = np.flatnonzero(reached)
+            action[at] = revert(people, who[at], action[at], people.parts(who[at], action[at]), sweeps=3)
+            action[at] = shrink(people, who[at], action[at])
+        return distinct_changes(people, who, action, k)
+
+    def _published(self, people: Population, many: int) -> np.ndarray:
+        """Nearest rows as they are, every feature free: what the method does without knowing what people may do."""
+        schema, n = people.schema, people.n
+        wide = np.full((n, people.d), np.inf)
+        everything = Reach(people.x, np.ones((n, people.d), dtype=bool), -wide, wide, np.ones((n, people.d)), {})
+        index, _ = nearest(everything, self.rows_, self.metric_, many)
+        goal = self.rows_[np.maximum(index, 0)]
+        x = people.x[:, None]
+        return np.where((index >= 0)[..., None] & schema.differs(goal, x), goal, np.nan)
+
+    def _copy(self, people: Population, who: np.ndarray, goal: np.ndarray, cap: np.ndarray) -> np.ndarray:
+        """Copy features from goal (m, d) into rows of people `who` until the decision turns."""
+        m, d = goal.shape
+        action = np.full((m, d), np.nan)
+        left = ~np.isnan(goal)
+        score = self._score(people, who, people.x[who])
+        crowded = self._crowding(people, who, action) if self.reward == "plausibility" else np.ones(m)
+        live = np.flatnonzero(left.any(1))
+        while live.size:
+            row, column = np.nonzero(left[live])
+            lane = live[row]
+            child = action[lane].copy()
+            child[np.arange(len(lane)), column] = goal[lane, column]
+            after = people.after(who[lane], child)
+            value = self._score(people, who[lane], after)
+            turned = self._turned(people, who[lane], child, after, value)
+            worth = value - score[lane]
+            if self.reward == "proximity":
+                step = np.nan_to_num(self._distance(people, who[lane], child) - self._distance(people, who[lane], action[lane]))
+                worth = worth / np.maximum(step, 1e-12)
+            elif self.reward == "plausibility":
+                near = self._crowding(people, who[lane], child)
+                ratio = crowded[lane] / np.maximum(near, 1e-12)
+                worth = np.where(worth >= 0, worth * ratio, worth / np.maximum(ratio, 1e-12))
+            order = np.lexsort((column, -worth.round(12), ~turned, lane))
+            lead = order[np.r_[True, lane[order][1:] != lane[order][:-1]]]
+            at = lane[lead]
+            action[at], score[at] = child[lead], value[lead]
+            if self.reward == "plausibility":
+                crowded[at] = near[lead]
+            left[at, column[lead]] = False
+            on = ~turned[lead] & left[at].any(1)
+            spent = people.rows[who[at]] >= cap[who[at]]
+            action[at[on & spent]] = goal[at[on & spent]]  # no work left: the neighbour itself is usable
+            live = at[on & ~spent]
+        return action
+
+    def _score(self, people: Population, who: np.ndarray, after: np.ndarray) -> np.ndarray:
+        if self.project:
+            return people.score(who, after)
+        # The population's model is narrowed to what people may change, and the published neighbour changes anything.
+        people.rows += np.bincount(who, minlength=people.n)
+        return people.problem.bound_target.score(people.problem.model.outputs(after))
+
+    def _turned(
+        self, people: Population, who: np.ndarray, action: np.ndarray, after: np.ndarray, score: np.ndarray
+    ) -> np.ndarray:
+        turned = score > people.problem.slack
+        if not self.project:
+            return turned
+        at = np.flatnonzero(turned)
+        good = people.allowed(who[at], action[at], after[at])
+        good[good] = people.plausible(who[at][good], after[at][good])
+        turned[at] = good
+        return turned
+
+    def _distance(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """(m,) HEOM between the person and what they would set."""
+        x = people.x[who]
+        gap = np.abs(action - x) * self.metric_.scale
+        gap = np.where(self.metric_.categorical, (action != x).astype(np.float64), gap)
+        gap = np.where(np.isnan(x), self.metric_.full, gap)
+        return np.asarray(np.where(np.isnan(action), 0.0, gap * people.weight[who]).sum(1))
+
+    def _crowding(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """(m,) mean distance from where an action leads to the nearest accepted people; small is plausible."""
+        after = people.after(who, action)
+        m, d = after.shape
+        wide = np.full((m, d), np.inf)
+        here = Reach(after, np.ones((m, d), dtype=bool), -wide, wide, np.ones((m, d)), {})
+        _, far = nearest(here, self.crowd_, Metric(self.metric_.scale, self.metric_.full, self.metric_.categorical), _NEAR)
+        return np.asarray(far.mean(1))
