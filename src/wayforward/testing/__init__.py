@@ -1,0 +1,27 @@
+"""Contract tests that a new method inherits, and small random problems to try anything on. Needs pytest."""
+
+from __future__ import annotations
+
+from wayforward.testing.contract import MethodContract
+from wayforward.testing.problems import (
+    KINDS,
+    WORLDS,
+    Case,
+    case,
+    random_model,
+    random_people,
+    random_schema,
+    small_world,
+)
+
+__all__ = [
+    "KINDS",
+    "WORLDS",
+    "Case",
+    "MethodContract",
+    "case",
+    "random_model",
+    "random_people",
+    "random_schema",
+    "small_world",
+]
