@@ -2,42 +2,150 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from wayforward.problem.population import Population
 from wayforward.shapes import Mask
 
+_BOXES = 256  # boxes a person's reach may be split into before the proof is given up
+_ROUNDS = 40
+
+
+@dataclass
+class _Boxes:
+    """b boxes of values: owner (b,), low, high (b, d), and for level features the levels inside, j -> (b, L)."""
+
+    owner: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    levels: dict[int, np.ndarray]
+
+    def take(self, rows: np.ndarray) -> _Boxes:
+        return _Boxes(
+            self.owner[rows], self.low[rows], self.high[rows], {j: ok[rows] for j, ok in self.levels.items()}
+        )
+
+    @staticmethod
+    def join(a: _Boxes, b: _Boxes) -> _Boxes:
+        return _Boxes(
+            np.concatenate([a.owner, b.owner]),
+            np.concatenate([a.low, b.low]),
+            np.concatenate([a.high, b.high]),
+            {j: np.concatenate([a.levels[j], b.levels[j]]) for j in a.levels},
+        )
+
 
 def out_of_reach(people: Population) -> Mask:
     """(n,) bool: proved that no allowed action turns the decision, whatever method searches.
 
-    The box of everything that a person may reach contains every allowed action (rules, costs and plausibility only
-    shrink it), so if even the most favourable output that the model can give anywhere in the box is a no, nothing
-    exists. Needs a model that bounds its outputs over boxes, and a world in which nothing else moves; elsewhere, and
-    where the bound is not tight enough, the answer is False: not proved.
+    The box of everything that a person may reach holds every allowed action (costs and plausibility only shrink it).
+    Branch and bound: a box is discarded where a rule is surely broken all over it, or where even the most favourable
+    output that the model can give inside is a no; what is left is halved. If nothing is left, nothing exists. Needs a
+    world in which nothing else moves and, unless rules alone decide, a model that bounds its outputs over boxes.
+    Elsewhere, and where a few hundred boxes do not settle it, the answer is False: not proved.
     """
-    problem = people.problem
-    n = people.n
-    if not problem.independent:
-        return np.zeros(n, dtype=bool)
-    free = people.free
-    low = np.where(free, np.fmin(people.low, people.x), people.x)
-    high = np.where(free, np.fmax(people.high, people.x), people.x)
+    problem, schema, n = people.problem, people.schema, people.n
+    proved = np.zeros(n, dtype=bool)
+    if not problem.independent or n == 0:
+        return proved
+    boxes = _reach(people)
+    conditions = bool(schema.rules) and len(schema.compiled_rules.conditions) > 0
+    tried = np.ones(n, dtype=np.int64)
+    given_up = np.zeros(n, dtype=bool)
+    for _ in range(_ROUNDS):
+        gone = _rules_broken(people, boxes) if conditions else np.zeros(len(boxes.owner), dtype=bool)
+        missed = _surely_missed(people, boxes)
+        if missed is not None:
+            gone |= missed
+        boxes = boxes.take(np.flatnonzero(~gone))
+        left = np.bincount(boxes.owner, minlength=n) > 0
+        proved = ~left & ~given_up
+        if missed is None:  # no bounds from this model: splitting would only repeat the rules
+            return proved
+        width = _widths(people, boxes)
+        given_up[boxes.owner[(width <= 0).all(1)]] = True  # a single point that is not ruled out: it may be a yes
+        given_up |= tried > _BOXES
+        boxes = boxes.take(np.flatnonzero(~given_up[boxes.owner]))
+        if not len(boxes.owner):
+            return proved
+        boxes = _halved(people, boxes)
+        tried += np.bincount(boxes.owner, minlength=n)
+    return proved
+
+
+def _reach(people: Population) -> _Boxes:
+    free, x = people.free, people.x
+    low = np.where(free, np.fmin(people.low, x), x)
+    high = np.where(free, np.fmax(people.high, x), x)
     levels = {}
     for j, ok in people.level_ok.items():
-        stay = np.arange(ok.shape[1]) == people.x[:, j, None]
+        stay = np.arange(ok.shape[1]) == x[:, j, None]
         levels[j] = np.where(free[:, j, None], ok | stay, stay)
-    proved = np.zeros(n, dtype=bool)
-    if problem.schema.rules and len(problem.schema.compiled_rules.conditions):
-        fixed = {j: np.arange(ok.shape[1]) == people.x[:, j, None] for j, ok in people.level_ok.items()}
-        truth = problem.schema.compiled_rules.interval(
-            people.x, people.x, low, high, before_levels=fixed, after_levels=levels
-        )
-        proved |= (truth == -1).any(1)
-    whole = ~np.isnan(low).any(1)  # a missing value can take branches that a box does not describe
-    if whole.any():
-        part = {j: ok[whole] for j, ok in levels.items()}
-        bounds = problem.model.margin_bounds(low[whole], high[whole], part)
-        if bounds is not None:
-            proved[whole] |= problem.bound_target.surely_missed(*bounds)
-    return proved
+    return _Boxes(np.arange(people.n), low, high, levels)
+
+
+def _rules_broken(people: Population, boxes: _Boxes) -> Mask:
+    before = people.x[boxes.owner]
+    fixed = {j: np.arange(ok.shape[1]) == before[:, j, None] for j, ok in boxes.levels.items()}
+    truth = people.schema.compiled_rules.interval(
+        before, before, boxes.low, boxes.high, before_levels=fixed, after_levels=boxes.levels
+    )
+    return np.asarray((truth == -1).any(1))
+
+
+def _surely_missed(people: Population, boxes: _Boxes) -> Mask | None:
+    """(b,) bool, or None where the model gives no bounds. A feature that is missing and may be set has no box."""
+    problem = people.problem
+    before = people.x[boxes.owner]
+    sound = ~(np.isnan(before) & people.free[boxes.owner]).any(1)
+    missed = np.zeros(len(boxes.owner), dtype=bool)
+    if sound.any():
+        levels = {j: ok[sound] for j, ok in boxes.levels.items()}
+        bounds = problem.model.margin_bounds(boxes.low[sound], boxes.high[sound], levels)
+        if bounds is None:
+            return None
+        missed[sound] = problem.bound_target.surely_missed(*bounds)
+    return missed
+
+
+def _widths(people: Population, boxes: _Boxes) -> np.ndarray:
+    """(b, d) share of its span that a feature still covers; 0 where one value (or next to nothing) is left."""
+    schema = people.schema
+    with np.errstate(invalid="ignore"):
+        width = (boxes.high - boxes.low) / schema.span
+        tiny = np.where(np.isnan(schema.step), 1e-6, 0.5 * np.nan_to_num(schema.step) / schema.span)
+        width = np.where(np.nan_to_num(width) <= tiny, 0.0, np.nan_to_num(width))
+    for j, ok in boxes.levels.items():
+        count = ok.sum(1)
+        width[:, j] = np.where(count > 1, count / ok.shape[1], 0.0)
+    return np.where(people.free[boxes.owner], width, 0.0)
+
+
+def _halved(people: Population, boxes: _Boxes) -> _Boxes:
+    """Split every box in two along its widest feature; on a lattice, between two of its points."""
+    schema = people.schema
+    each = np.arange(len(boxes.owner))
+    col = _widths(people, boxes).argmax(1)
+    one, two = boxes.take(each), boxes.take(each)
+    middle = (boxes.low[each, col] + boxes.high[each, col]) / 2
+    step = schema.step[col]
+    point = schema.round(middle[:, None].T, columns=col).ravel()
+    point = np.where(point > middle, point - step, point)  # the last lattice point of the lower half
+    upper = np.where(np.isnan(step), middle, point + step)
+    one.high[each, col] = np.where(np.isnan(step), middle, np.maximum(point, boxes.low[each, col]))
+    two.low[each, col] = np.minimum(upper, boxes.high[each, col])
+    for j, ok in boxes.levels.items():
+        mine = np.flatnonzero(col == j)
+        if mine.size:
+            rank = ok[mine].cumsum(1)
+            first = ok[mine] & (rank <= ok[mine].sum(1)[:, None] // 2)
+            one.levels[j][mine], two.levels[j][mine] = first, ok[mine] & ~first
+            one.low[mine, j], one.high[mine, j] = _edges(one.levels[j][mine])
+            two.low[mine, j], two.high[mine, j] = _edges(two.levels[j][mine])
+    return _Boxes.join(one, two)
+
+
+def _edges(ok: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return ok.argmax(1).astype(float), (ok.shape[1] - 1 - ok[:, ::-1].argmax(1)).astype(float)
