@@ -192,9 +192,11 @@ def forest(
     level_table: Any,
     width: int,
     roots: Any,
+    depth: Any,
     feature: Any,
     threshold: Any,
     left: Any,
+    row: Any,
     leaf: Any,
     out: Any,
 ) -> None:
@@ -202,7 +204,8 @@ def forest(
     q = leaf.shape[1]
     trees = roots.shape[0]
     block = 32  # rows that go through one tree together: the tree stays in the first cache level
-    z = np.empty((block, max(width, 1)))
+    z = np.zeros((block, max(width, 1)))
+    node = np.empty(block, np.int64)
     for start in range(0, m, block):
         n = min(block, m - start)
         for r in range(n):
@@ -220,14 +223,19 @@ def forest(
             )
         for t in range(trees):
             for r in range(n):
-                node = roots[t]
-                f = feature[node]
-                while f >= 0:
-                    node = left[node] + (1 if z[r, f] > threshold[node] else 0)
-                    f = feature[node]
-                value = left[node]
-                for k in range(q):
-                    out[start + r, k] += leaf[value, k]
+                node[r] = roots[t]
+            for _ in range(depth[t]):  # leaves lead to themselves: no branch, so that rows overlap in the processor
+                for r in range(n):
+                    k = node[r]
+                    node[r] = left[k] + np.int64(z[r, feature[k]] > threshold[k])
+            if q == 1:
+                for r in range(n):
+                    out[start + r, 0] += leaf[row[node[r]], 0]
+            else:
+                for r in range(n):
+                    value = row[node[r]]
+                    for k in range(q):
+                        out[start + r, k] += leaf[value, k]
 
 
 @_kernel
@@ -248,22 +256,27 @@ def prune(
     feature: Any,
     threshold: Any,
     left: Any,
+    row: Any,
     leaf: Any,
     base: Any,
     tree_start: Any,
     node_start: Any,
     new_roots: Any,
+    new_depth: Any,
     new_feature: Any,
     new_threshold: Any,
     new_left: Any,
+    new_row: Any,
     write: bool,
 ) -> None:
     """Resolve each person's frozen splits. First call (write False) counts, second call fills."""
     n = x.shape[0]
     q = leaf.shape[1]
-    z = np.empty(max(width, 1))
+    z = np.zeros(max(width, 1))
     stack_old = np.empty(feature.shape[0] + 1, np.int64)
     stack_new = np.empty(feature.shape[0] + 1, np.int64)
+    stack_deep = np.empty(feature.shape[0] + 1, np.int64)
+    fixed = np.empty(max(width, 1), np.bool_)
     for i in range(n):
         _space(
             x[i],
@@ -277,46 +290,62 @@ def prune(
             level_table,
             z,
         )
+        for c in range(width):
+            fixed[c] = not free[i, owner[c]]
         at = node_start[i] if write else 0
         tree = tree_start[i] if write else 0
         for t in range(roots.shape[0]):
             node = roots[t]
-            while feature[node] >= 0 and not free[i, owner[feature[node]]]:
-                node = left[node] + (1 if z[feature[node]] > threshold[node] else 0)
-            if feature[node] < 0:
+            while row[node] < 0 and fixed[feature[node]]:
+                node = left[node] + np.int64(z[feature[node]] > threshold[node])
+            if row[node] >= 0:
                 if write:
                     for k in range(q):
-                        base[i, k] += leaf[left[node], k]
+                        base[i, k] += leaf[row[node], k]
                 continue
-            if write:
-                new_roots[tree] = at
-            tree += 1
+            first = at
+            deepest = 0
             stack_old[0] = node
             stack_new[0] = at
+            stack_deep[0] = 0
             at += 1
             depth = 1
             while depth > 0:
                 depth -= 1
                 node = stack_old[depth]
                 here = stack_new[depth]
-                if feature[node] < 0:
+                deep = stack_deep[depth]
+                if row[node] >= 0:
+                    deepest = max(deepest, deep)
                     if write:
-                        new_feature[here] = -1
-                        new_left[here] = left[node]
-                        new_threshold[here] = 0.0
+                        new_feature[here] = 0
+                        new_threshold[here] = np.inf
+                        new_left[here] = here
+                        new_row[here] = row[node]
                     continue
                 if write:
                     new_feature[here] = feature[node]
                     new_threshold[here] = threshold[node]
                     new_left[here] = at
+                    new_row[here] = -1
                 for side in range(2):
                     child = left[node] + side
-                    while feature[child] >= 0 and not free[i, owner[feature[child]]]:
-                        child = left[child] + (1 if z[feature[child]] > threshold[child] else 0)
+                    while row[child] < 0 and fixed[feature[child]]:
+                        child = left[child] + np.int64(z[feature[child]] > threshold[child])
                     stack_old[depth] = child
                     stack_new[depth] = at
+                    stack_deep[depth] = deep + 1
                     at += 1
                     depth += 1
+            if write:  # trees of a person in order of depth: neighbours go down together
+                spot = tree
+                while spot > tree_start[i] and new_depth[spot - 1] > deepest:
+                    new_depth[spot] = new_depth[spot - 1]
+                    new_roots[spot] = new_roots[spot - 1]
+                    spot -= 1
+                new_depth[spot] = deepest
+                new_roots[spot] = first
+            tree += 1
         if not write:
             tree_start[i + 1] = tree
             node_start[i + 1] = at
@@ -338,50 +367,98 @@ def pruned(
     base: Any,
     tree_start: Any,
     roots: Any,
+    depth: Any,
     feature: Any,
     threshold: Any,
     left: Any,
+    row: Any,
     leaf: Any,
     out: Any,
 ) -> None:
     m = x.shape[0]
     q = leaf.shape[1]
-    z = np.empty(max(width, 1))
-    for r in range(m):
-        i = who[r]
-        _space(
-            x[r],
-            numeric_feature,
-            numeric_missing,
-            level_feature,
-            level_count,
-            level_columns,
-            level_offset,
-            level_start,
-            level_table,
-            z,
-        )
-        if q == 1:
-            total = base[i, 0]
-            for t in range(tree_start[i], tree_start[i + 1]):
-                node = roots[t]
-                f = feature[node]
-                while f >= 0:
-                    node = left[node] + (1 if z[f] > threshold[node] else 0)
-                    f = feature[node]
-                total += leaf[left[node], 0]
-            out[r, 0] = total
-        else:
+    block = 32
+    z = np.zeros((block, max(width, 1)))
+    node = np.empty(block, np.int64)
+    start = 0
+    while start < m:
+        i = who[start]
+        n = 1
+        while n < block and start + n < m and who[start + n] == i:
+            n += 1
+        for r in range(n):
+            _space(
+                x[start + r],
+                numeric_feature,
+                numeric_missing,
+                level_feature,
+                level_count,
+                level_columns,
+                level_offset,
+                level_start,
+                level_table,
+                z[r],
+            )
             for k in range(q):
-                out[r, k] = base[i, k]
-            for t in range(tree_start[i], tree_start[i + 1]):
-                node = roots[t]
-                f = feature[node]
-                while f >= 0:
-                    node = left[node] + (1 if z[f] > threshold[node] else 0)
-                    f = feature[node]
+                out[start + r, k] = base[i, k]
+        t = tree_start[i]
+        end = tree_start[i + 1]
+        if n >= 6:  # rows of one person go down a tree together
+            while t < end:
+                for r in range(n):
+                    node[r] = roots[t]
+                for _ in range(depth[t]):
+                    for r in range(n):
+                        k = node[r]
+                        node[r] = left[k] + np.int64(z[r, feature[k]] > threshold[k])
+                for r in range(n):
+                    value = row[node[r]]
+                    for k in range(q):
+                        out[start + r, k] += leaf[value, k]
+                t += 1
+            start += n
+            continue
+        for r in range(n):  # few rows: four trees of like depth go down together
+            s = z[r]
+            t = tree_start[i]
+            while t < end:
+                a = roots[t]
+                b = roots[min(t + 1, end - 1)]
+                c = roots[min(t + 2, end - 1)]
+                d = roots[min(t + 3, end - 1)]
+                for _ in range(depth[min(t + 3, end - 1)]):
+                    a = left[a] + np.int64(s[feature[a]] > threshold[a])
+                    b = left[b] + np.int64(s[feature[b]] > threshold[b])
+                    c = left[c] + np.int64(s[feature[c]] > threshold[c])
+                    d = left[d] + np.int64(s[feature[d]] > threshold[d])
                 for k in range(q):
-                    out[r, k] += leaf[left[node], k]
+                    out[start + r, k] += leaf[row[a], k]
+                    if t + 1 < end:
+                        out[start + r, k] += leaf[row[b], k]
+                    if t + 2 < end:
+                        out[start + r, k] += leaf[row[c], k]
+                    if t + 3 < end:
+                        out[start + r, k] += leaf[row[d], k]
+                t += 4
+        start += n
+
+
+@_kernel
+def check(x: Any, levels: Any, may_miss: Any) -> int:
+    """Position (flat) of the first value that no model may see, or -1. levels (d,) 0 for numeric."""
+    m, d = x.shape
+    for i in range(m):
+        for j in range(d):
+            v = x[i, j]
+            if np.isnan(v):
+                if not may_miss[j]:
+                    return i * d + j
+            elif levels[j] > 0:
+                if not (v >= 0.0 and v < levels[j] and v == np.floor(v)):
+                    return i * d + j
+            elif np.isinf(v):
+                return i * d + j
+    return -1
 
 
 @_kernel
@@ -392,6 +469,7 @@ def reach(
     feature: Any,
     threshold: Any,
     left: Any,
+    row: Any,
     leaf: Any,
     smallest: Any,
     largest: Any,
@@ -411,9 +489,9 @@ def reach(
                 depth -= 1
                 node = stack[depth]
                 f = feature[node]
-                if f < 0:
+                if row[node] >= 0:
                     for k in range(q):
-                        v = leaf[left[node], k]
+                        v = leaf[row[node], k]
                         least[k] = v if first or v < least[k] else least[k]
                         most[k] = v if first or v > most[k] else most[k]
                     first = False

@@ -261,7 +261,9 @@ class Model(ABC):
             if known == label:
                 return k
         listed = ", ".join(repr(c) for c in self.classes[:10])
-        raise ModelError(f"{self.name} knows no class {label!r}; it has {listed or 'none: it is a regression'}.")
+        raise ModelError(
+            f"{self.name} knows no class {label!r}; it has {listed or 'none: it is a regression'}."
+        )
 
     def needs(self, access: Access, method: str) -> None:
         """Raises: UnsupportedModel where a method needs more access than this model offers."""
@@ -278,6 +280,8 @@ class Model(ABC):
                 f"{self.name} was given rows of shape {rows.shape}; the schema has {self.schema.d} features, "
                 f"so (m, {self.schema.d}) is needed. Encode a table with schema.encode first."
             )
+        if self._first_bad(rows) < 0:
+            return rows
         if not np.isfinite(rows).all():
             wrong = np.isinf(rows).any(axis=0) | (np.isnan(rows).any(axis=0) & ~self.schema.missing)
             if wrong.any():
@@ -285,7 +289,11 @@ class Model(ABC):
                 what = "an infinite value" if np.isinf(rows[:, j]).any() else "a missing value"
                 raise ModelError(
                     f"{self.name} was given {what} in '{self.schema.names[j]}'. Fill it in"
-                    + ("." if "inf" in what else ", or declare missing=True in the schema if the model accepts it.")
+                    + (
+                        "."
+                        if "inf" in what
+                        else ", or declare missing=True in the schema if the model accepts it."
+                    )
                 )
         has = self.schema.has_levels
         if has.any():  # a level that does not exist would read outside a table
@@ -303,6 +311,15 @@ class Model(ABC):
                     f"{count[at] - 1}. Snap the row to the schema first."
                 )
         return rows
+
+    def _first_bad(self, rows: Floats) -> int:
+        """Quick look: -1 if every value may be seen; without numba always 0, which asks for the slow look."""
+        from wayforward.model import kernels
+
+        fast = kernels.jit()
+        if fast is None:
+            return 0
+        return int(fast.check(rows, self.schema.n_levels, self.schema.missing))
 
     def __repr__(self) -> str:
         what = f"{len(self.classes)} classes" if self.task == "classification" else "regression"

@@ -19,7 +19,8 @@ from wayforward.model.kernels import affine_columns
 from wayforward.schema import Schema
 
 MONOTONE = {  # rising ufuncs, so that a split on the result is a split on the raw value
-    name: getattr(np, name) for name in ("log", "log1p", "log2", "log10", "sqrt", "cbrt", "exp", "expm1", "arctan", "tanh")
+    name: getattr(np, name)
+    for name in ("log", "log1p", "log2", "log10", "sqrt", "cbrt", "exp", "expm1", "arctan", "tanh")
 }
 
 
@@ -62,7 +63,12 @@ class Column:
 
     def _approximate(self, factor: float, shift: float, gone: float) -> Column:
         return replace(
-            self, factor=self.factor * factor, shift=self.shift * factor + shift, missing=gone, stage=2, exact=False
+            self,
+            factor=self.factor * factor,
+            shift=self.shift * factor + shift,
+            missing=gone,
+            stage=2,
+            exact=False,
         )
 
 
@@ -190,7 +196,13 @@ def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) ->
     from sklearn.feature_selection import SelectorMixin
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import FeatureUnion, Pipeline
-    from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+    from sklearn.preprocessing import (
+        FunctionTransformer,
+        MaxAbsScaler,
+        MinMaxScaler,
+        RobustScaler,
+        StandardScaler,
+    )
 
     if transformer is None or (isinstance(transformer, str) and transformer == "passthrough"):
         return columns, probe
@@ -217,17 +229,17 @@ def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) ->
     if isinstance(transformer, StandardScaler):
         mean = transformer.mean_ if transformer.with_mean else np.zeros(d)
         scale = transformer.scale_ if transformer.with_std else np.ones(d)
-        op = lambda i, c: c.divided(float(mean[i]), float(scale[i]))  # noqa: E731
+        op = lambda i, c: c.divided(float(mean[i]), float(scale[i]))
     elif isinstance(transformer, RobustScaler):
         centre = transformer.center_ if transformer.with_centering else np.zeros(d)
         width = transformer.scale_ if transformer.with_scaling else np.ones(d)
-        op = lambda i, c: c.divided(float(centre[i]), float(width[i]))  # noqa: E731
+        op = lambda i, c: c.divided(float(centre[i]), float(width[i]))
     elif isinstance(transformer, MaxAbsScaler):
-        op = lambda i, c: c.divided(0.0, float(transformer.scale_[i]))  # noqa: E731
+        op = lambda i, c: c.divided(0.0, float(transformer.scale_[i]))
     elif isinstance(transformer, MinMaxScaler):
         if transformer.clip:
             raise NotColumnwise("MinMaxScaler(clip=True) is not affine")
-        op = lambda i, c: c.scaled(float(transformer.scale_[i]), float(transformer.min_[i]))  # noqa: E731
+        op = lambda i, c: c.scaled(float(transformer.scale_[i]), float(transformer.min_[i]))
     elif isinstance(transformer, SimpleImputer):
         return _imputed(transformer, columns, after), after
     elif isinstance(transformer, FunctionTransformer):
@@ -244,11 +256,14 @@ def _with_tables(columns: list[Column], after: Any) -> list[Column]:
     if values.ndim != 2 or values.shape[1] != len(columns):
         raise NotColumnwise(f"{len(columns)} columns were expected, the transformer gave {values.shape}")
     return [
-        c if c.table is None or c.feature < 0 else replace(c, table=values[:, e]) for e, c in enumerate(columns)
+        c if c.table is None or c.feature < 0 else replace(c, table=values[:, e])
+        for e, c in enumerate(columns)
     ]
 
 
-def _column_transformer(t: Any, columns: list[Column], probe: Any, schema: Schema) -> tuple[list[Column], Any]:
+def _column_transformer(
+    t: Any, columns: list[Column], probe: Any, schema: Schema
+) -> tuple[list[Column], Any]:
     after = _dense(t.transform(probe))
     width = after.shape[1]
     made: list[Column | None] = [None] * width
@@ -261,7 +276,9 @@ def _column_transformer(t: Any, columns: list[Column], probe: Any, schema: Schem
         take = [int(i) for i in inputs[name]]
         part, _ = read(step, [columns[i] for i in take], _cell_columns(probe, take), schema)
         if len(part) != where.stop - where.start:
-            raise NotColumnwise(f"the step '{name}' gave {len(part)} columns, {where.stop - where.start} were expected")
+            raise NotColumnwise(
+                f"the step '{name}' gave {len(part)} columns, {where.stop - where.start} were expected"
+            )
         made[where] = part
     if any(c is None for c in made):
         raise NotColumnwise("the ColumnTransformer has an output column whose source is not known")
@@ -272,14 +289,18 @@ def _imputed(t: Any, columns: list[Column], after: Any) -> list[Column]:
     if any(isinstance(s, float) and np.isnan(s) for s in t.statistics_):
         raise NotColumnwise("SimpleImputer dropped an empty column")
     made = [
-        c if c.table is not None else replace(c, missing=float(t.statistics_[i]) if np.isnan(c.missing) else c.missing)
+        c
+        if c.table is not None
+        else replace(c, missing=float(t.statistics_[i]) if np.isnan(c.missing) else c.missing)
         for i, c in enumerate(columns)
     ]
     if t.add_indicator and t.indicator_ is not None:
         for i in t.indicator_.features_:
             c = columns[int(i)]
             flag = float(np.isnan(c.missing)) if c.table is None else 0.0
-            made.append(c if c.table is not None else replace(c, factor=0.0, shift=0.0, missing=flag, stage=2))
+            made.append(
+                c if c.table is not None else replace(c, factor=0.0, shift=0.0, missing=flag, stage=2)
+            )
     return _with_tables(made, after)
 
 
@@ -321,7 +342,9 @@ def _probed(t: Any, columns: list[Column], probe: Any, after: Any) -> list[Colum
             owner[e] = i
             tables[e] = varied[:, e]
     return [
-        replace(columns[owner[e]], table=values[:, e]) if owner[e] >= 0 else Column(feature=-1, table=tables[e])
+        replace(columns[owner[e]], table=values[:, e])
+        if owner[e] >= 0
+        else Column(feature=-1, table=tables[e])
         for e in range(width)
     ]
 
@@ -344,7 +367,12 @@ def _first_row(probe: Any, rows: int) -> Any:
 def _swap(base: Any, probe: Any, i: int) -> Any:
     if hasattr(probe, "iloc"):
         out = base.copy()
-        out.isetitem(i, probe.iloc[:, i].to_numpy() if probe.dtypes.iloc[i] == object else probe.iloc[:, i].reset_index(drop=True))
+        out.isetitem(
+            i,
+            probe.iloc[:, i].to_numpy()
+            if probe.dtypes.iloc[i] == object
+            else probe.iloc[:, i].reset_index(drop=True),
+        )
         return out
     if hasattr(probe, "gather_every"):
         return base.with_columns(probe[probe.columns[i]])
@@ -384,7 +412,9 @@ def identity(schema: Schema, values: list[Floats | None]) -> Encoder:
     columns = []
     for j in range(schema.d):
         table = values[j]
-        columns.append(Column(feature=j) if table is None else Column(feature=j, table=np.append(table, np.nan)))
+        columns.append(
+            Column(feature=j) if table is None else Column(feature=j, table=np.append(table, np.nan))
+        )
     return Encoder(schema, columns)
 
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from wayforward.model import kernels
 from wayforward.model.base import Bools, Floats, Ints, LinearForm, Scorer
 from wayforward.model.encoder import MONOTONE, Encoder
+
+if TYPE_CHECKING:
+    from wayforward.model.network import TorchNetwork
 
 Link = Literal["identity", "logistic", "softmax", "ovr", "probability"]
 SLACK = 1e-9  # outward rounding of interval bounds, relative to the magnitudes summed
@@ -77,6 +80,10 @@ class Fast:
 
     def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats] | None:
         """See Model.margin_bounds."""
+        return None
+
+    def network(self) -> TorchNetwork | None:
+        """See Model.network."""
         return None
 
 
@@ -188,7 +195,9 @@ class LinearFast(Fast):
         return link_bounds(least - slack, most + slack, self.link)
 
 
-def level_range(table: Floats, gone: Floats, low: Floats, high: Floats, allowed: Bools | None) -> tuple[Floats, Floats]:
+def level_range(
+    table: Floats, gone: Floats, low: Floats, high: Floats, allowed: Bools | None
+) -> tuple[Floats, Floats]:
     """Least and greatest table row (L, q) over the allowed levels of each person -> two (n, q)."""
     n, count = len(low), len(table)
     if allowed is None:
@@ -214,7 +223,12 @@ class DenseFast(Fast):
     kind = "dense"
 
     def __init__(
-        self, encoder: Encoder, weights: list[Floats], biases: list[Floats], activations: list[str], link: Link
+        self,
+        encoder: Encoder,
+        weights: list[Floats],
+        biases: list[Floats],
+        activations: list[str],
+        link: Link,
     ) -> None:
         self.encoder, self.link = encoder, link
         self.weights = [np.ascontiguousarray(w, dtype=np.float64) for w in weights]
@@ -222,7 +236,9 @@ class DenseFast(Fast):
         self.activations = activations
         width = encoder.schema.d + len(encoder.ufuncs)
         first = self.weights[0]
-        self._first = np.ascontiguousarray(first[encoder.numeric]) if encoder.numeric else np.zeros((0, first.shape[1]))
+        self._first = (
+            np.ascontiguousarray(first[encoder.numeric]) if encoder.numeric else np.zeros((0, first.shape[1]))
+        )
         self._bias = self.biases[0].copy()
         self._offset, self._levels = np.full(width, -1, np.int64), np.zeros(width, np.int64)
         tables: dict[int, Floats] = {}
@@ -238,7 +254,11 @@ class DenseFast(Fast):
             self._offset[j], self._levels[j] = at, len(table) - 1
             at += len(table)
         self.tables = tables
-        self._table = np.ascontiguousarray(np.concatenate(list(tables.values()))) if tables else np.zeros((1, first.shape[1]))
+        self._table = (
+            np.ascontiguousarray(np.concatenate(list(tables.values())))
+            if tables
+            else np.zeros((1, first.shape[1]))
+        )
         self._codes = [kernels.ACTIVATIONS[a] for a in activations]
 
     def margin(self, x: Floats) -> Floats:
@@ -307,4 +327,15 @@ def _activated(a: Floats, b: Floats, name: str) -> tuple[Floats, Floats]:
     return a, b
 
 
-__all__ = ["DenseFast", "Fast", "GenericFast", "Ints", "LinearFast", "Link", "apply_link", "level_range", "link_bounds", "padded"]
+__all__ = [
+    "DenseFast",
+    "Fast",
+    "GenericFast",
+    "Ints",
+    "LinearFast",
+    "Link",
+    "apply_link",
+    "level_range",
+    "link_bounds",
+    "padded",
+]

@@ -23,7 +23,9 @@ Ints = npt.NDArray[np.int64]
 
 IDENTITY, RELU, TANH, LOGISTIC = 0, 1, 2, 3
 ACTIVATIONS = {"identity": IDENTITY, "relu": RELU, "tanh": TANH, "logistic": LOGISTIC}
-CHUNK = 1024  # rows of one BLAS call in the NumPy twins: constant, so that a row always meets the same code path
+CHUNK = (
+    1024  # rows of one BLAS call in the NumPy twins: constant, so that a row always meets the same code path
+)
 
 
 @functools.cache
@@ -168,7 +170,7 @@ def softmax(z: Floats) -> Floats:
 
 def split_space(x: Floats, plan: Any) -> Floats:
     """Rows in the space of splits: raw numeric values (NaN to -inf or +inf) and 0/1 level memberships."""
-    z = np.empty((len(x), plan.width))
+    z = np.zeros((len(x), max(plan.width, 1)))
     for column, (j, gone) in enumerate(zip(plan.numeric_feature, plan.numeric_missing, strict=True)):
         value = x[:, j]
         z[:, column] = np.where(np.isnan(value), gone, value)
@@ -187,19 +189,14 @@ def forest(x: Floats, plan: Any) -> Ints:
     fast = jit()
     out = np.zeros((len(x), plan.leaf.shape[1]), np.int64)
     if fast is not None:
-        fast.forest(x, *plan.space, plan.roots, plan.feature, plan.threshold, plan.left, plan.leaf, out)
+        fast.forest(x, *plan.space, plan.roots, plan.depth, *plan.nodes, plan.leaf, out)
         return out
     for start in range(0, len(x), 2048):
         z = split_space(x[start : start + 2048], plan)
         m = len(z)
         node = np.broadcast_to(plan.roots, (m, len(plan.roots))).copy()
         rows = np.arange(m)[:, None]
-        while True:
-            feature = plan.feature[node]
-            inner = feature >= 0
-            if not inner.any():
-                break
-            right = z[rows, np.where(inner, feature, 0)] > plan.threshold[node]
-            node = np.where(inner, plan.left[node] + right, node)
-        out[start : start + m] = plan.leaf[plan.left[node]].sum(axis=1)
+        for _ in range(int(plan.depth.max(initial=0))):
+            node = plan.left[node] + (z[rows, plan.feature[node]] > plan.threshold[node])
+        out[start : start + m] = plan.leaf[plan.row[node]].sum(axis=1)
     return out

@@ -111,11 +111,15 @@ def sklearn_native(estimator: Any, schema: Schema, table: Table, name: str) -> N
     """Any fitted estimator with the scikit-learn interface."""
     from sklearn.base import is_classifier, is_regressor
 
-    if not (is_classifier(estimator) or hasattr(estimator, "predict_proba") or hasattr(estimator, "classes_")):
+    if not (
+        is_classifier(estimator) or hasattr(estimator, "predict_proba") or hasattr(estimator, "classes_")
+    ):
         if not (is_regressor(estimator) or hasattr(estimator, "predict")):
             raise ModelError(f"{name} has no predict. Give a fitted classifier or regressor, or a callable.")
         return Native(_sklearn_value(estimator, table, name), "regression", (), Access.PROBABILITY, name)
-    classes = tuple(c.item() if isinstance(c, np.generic) else c for c in np.asarray(estimator.classes_).tolist())
+    classes = tuple(
+        c.item() if isinstance(c, np.generic) else c for c in np.asarray(estimator.classes_).tolist()
+    )
     if len(classes) < 2:
         raise ModelError(f"{name} knows only the class {classes[0]!r}. Train it on data with both outcomes.")
     notes = []
@@ -123,7 +127,9 @@ def sklearn_native(estimator: Any, schema: Schema, table: Table, name: str) -> N
         ask, access = estimator.predict_proba, Access.PROBABILITY
     elif hasattr(estimator, "decision_function"):
         ask, access = (lambda rows: scores_to_outputs(estimator.decision_function(rows))), Access.PROBABILITY
-        notes.append("outputs are decision scores squashed into (0, 1); they rank, they are not probabilities")
+        notes.append(
+            "outputs are decision scores squashed into (0, 1); they rank, they are not probabilities"
+        )
     else:
         ask, access = None, Access.LABEL
     own_label = _own_label(estimator)
@@ -214,7 +220,11 @@ def callable_native(
 
     def ask(x: Floats) -> Any:
         try:
-            got = padded(lambda rows: _array(function(table(rows))), x, batch_rows) if batch_rows else _array(function(table(x)))
+            got = (
+                padded(lambda rows: _array(function(table(rows))), x, batch_rows)
+                if batch_rows
+                else _array(function(table(x)))
+            )
         except ModelError:
             raise
         except Exception as error:
@@ -224,7 +234,9 @@ def callable_native(
                 "It is given an (m, d) array in feature units; wrap(..., takes='frame') gives a table."
             ) from error
         if len(got) != len(x):
-            raise ModelError(f"{name} returned {len(got)} results for {len(x)} rows. Return one for each row, in order.")
+            raise ModelError(
+                f"{name} returned {len(got)} results for {len(x)} rows. Return one for each row, in order."
+            )
         return got
 
     kind, found = _kind_of(ask, schema, name, task, classes, output)
@@ -257,7 +269,9 @@ def _array(got: Any) -> Any:
         got = got.to_numpy()
     array = np.asarray(got)
     if array.ndim == 0:
-        raise ModelError(f"It returned one value, {array.item()!r}, for a batch of rows. Return one for each row.")
+        raise ModelError(
+            f"It returned one value, {array.item()!r}, for a batch of rows. Return one for each row."
+        )
     return array
 
 
@@ -293,7 +307,12 @@ def as_probabilities(out: Floats, kind: str, name: str) -> Floats:
 
 
 def _kind_of(
-    ask: Callable[[Floats], Any], schema: Schema, name: str, task: Task, classes: tuple[Any, ...] | None, output: OutputKind
+    ask: Callable[[Floats], Any],
+    schema: Schema,
+    name: str,
+    task: Task,
+    classes: tuple[Any, ...] | None,
+    output: OutputKind,
 ) -> tuple[str, tuple[Any, ...]]:
     """Look at two rows: what does the function return, and how many classes has it."""
     from wayforward.model.verify import sample_rows
@@ -313,8 +332,12 @@ def _kind_of(
     found = (0, 1) if classes is None else classes
     if output == "label" or (output == "auto" and (first.dtype.kind in "bOUSiu" or len(found) > 2)):
         if classes is None and first.dtype.kind not in "biu":
-            raise ModelError(f"{name} returns labels such as {first[0]!r}. Give all of them: wrap(..., classes=(...)).")
+            raise ModelError(
+                f"{name} returns labels such as {first[0]!r}. Give all of them: wrap(..., classes=(...))."
+            )
         return "label", found
     if len(found) != 2:
-        raise ModelError(f"{name} returns one number a row; classes has {len(found)} entries. Return one column a class.")
+        raise ModelError(
+            f"{name} returns one number a row; classes has {len(found)} entries. Return one column a class."
+        )
     return ("logit" if output == "logit" else "probability"), found

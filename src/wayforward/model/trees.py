@@ -8,7 +8,6 @@ comparison are monotone, so t is found by bisection over the float64 numbers the
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -17,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from wayforward.model import kernels
-from wayforward.model.base import Bools, Floats, FlatForest, Ints, Scorer
+from wayforward.model.base import Bools, FlatForest, Floats, Ints, Scorer
 from wayforward.model.encoder import MONOTONE, Column, Encoder, NotColumnwise
 from wayforward.model.fast import Fast, Link, apply_link, link_bounds
 
-_BLOCK = 2048  # people pruned together
-_PRUNED_BYTES = 384 * 2**20  # room for pruned forests; older blocks make place
+_BLOCK = 512  # people pruned together
+_PRUNED_BYTES = 384 * 2**20  # room for pruned forests
 
 
 @dataclass
@@ -152,7 +151,9 @@ def _forest(trees: list[Any], classifier: bool) -> EncodedTrees | None:
             value = value[:, 1:] if value.shape[1] == 2 else value
         parts.add(t.feature, t.threshold, t.children_left, t.children_right, _missing_left(t), value)
     q = parts.value[0].shape[1]
-    return parts.build(np.zeros(q), float(len(trees)), "probability" if classifier else "identity", single=True)
+    return parts.build(
+        np.zeros(q), float(len(trees)), "probability" if classifier else "identity", single=True
+    )
 
 
 def _missing_left(tree: Any) -> Any:
@@ -194,7 +195,9 @@ def _histogram(estimator: Any) -> EncodedTrees | None:
             value[:, k] = nodes["value"]
             left = np.where(leaf, -1, nodes["left"].astype(np.int64))
             right = np.where(leaf, -1, nodes["right"].astype(np.int64))
-            parts.add(nodes["feature_idx"], nodes["num_threshold"], left, right, nodes["missing_go_to_left"], value)
+            parts.add(
+                nodes["feature_idx"], nodes["num_threshold"], left, right, nodes["missing_go_to_left"], value
+            )
     if not parts.roots:
         return None
     link: Link = "identity"
@@ -231,7 +234,9 @@ def read_xgboost(booster: Any) -> tuple[EncodedTrees | None, str]:
     import ast
 
     text = model["learner_model_param"]["base_score"]
-    score = np.atleast_1d(np.asarray(ast.literal_eval(text) if text.startswith("[") else float(text), np.float64))
+    score = np.atleast_1d(
+        np.asarray(ast.literal_eval(text) if text.startswith("[") else float(text), np.float64)
+    )
     if objective == "binary:logistic":
         score = np.log(score / (1.0 - score))
     base = np.broadcast_to(score, (q,)).astype(np.float64)
@@ -267,7 +272,10 @@ def read_lightgbm(booster: Any) -> tuple[EncodedTrees | None, str]:
         link: Link = "logistic"
     elif kind in ("multiclass", "softmax"):
         link = "softmax"
-    elif kind in ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "l2", "l1") and "sqrt" not in objective:
+    elif (
+        kind in ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "l2", "l1")
+        and "sqrt" not in objective
+    ):
         link = "identity"
     else:
         return None, f"objective {' '.join(objective)}"
@@ -300,7 +308,11 @@ def read_lightgbm(booster: Any) -> tuple[EncodedTrees | None, str]:
                 continue
             column[at], threshold[at] = node["split_feature"], float(node["threshold"])
             # without missing values in training LightGBM reads NaN as 0
-            missing[at] = bool(node["default_left"]) if node["missing_type"] == "NaN" else float(node["threshold"]) >= 0.0
+            missing[at] = (
+                bool(node["default_left"])
+                if node["missing_type"] == "NaN"
+                else float(node["threshold"]) >= 0.0
+            )
         parts.add(column, threshold, [e["left"] for e in nodes], [e["right"] for e in nodes], missing, value)
     if not parts.roots:
         return None, "no trees"
@@ -330,10 +342,13 @@ def goes_left(value: Floats, threshold: Floats, single: bool, strict: bool) -> B
     return out
 
 
-def raw_thresholds(columns: list[Column], threshold: Floats, single: bool, strict: bool) -> tuple[Floats, Bools]:
+def raw_thresholds(
+    columns: list[Column], threshold: Floats, single: bool, strict: bool
+) -> tuple[Floats, Bools]:
     """Splits on encoded columns -> (last raw float64 on the low side, whether the low side is the left one)."""
     centre, divisor, factor, shift = (
-        np.array([getattr(c, name) for c in columns], np.float64) for name in ("centre", "divisor", "factor", "shift")
+        np.array([getattr(c, name) for c in columns], np.float64)
+        for name in ("centre", "divisor", "factor", "shift")
     )
     rising = divisor * factor > 0
     names = np.array([c.ufunc for c in columns])
@@ -376,10 +391,17 @@ class Plan:
     width: int
     owner: Ints  # raw feature of each column
     roots: Ints
-    feature: Ints  # column of the space of splits, -1 at a leaf
-    threshold: Floats
-    left: Ints  # right is left + 1; at a leaf the row of `leaf`
+    depth: Ints  # of each tree
+    feature: npt.NDArray[np.int32]  # column of the space of splits
+    threshold: Floats  # +inf at a leaf, which leads to itself
+    left: npt.NDArray[np.int32]  # right is left + 1
+    row: npt.NDArray[np.int32]  # row of `leaf` at a leaf, -1 elsewhere
     leaf: Ints  # (leaves, q) fixed point
+
+    @property
+    def nodes(self) -> tuple[Any, ...]:
+        """The node arrays, in the kernels' order."""
+        return self.feature, self.threshold, self.left, self.row
 
     @property
     def space(self) -> tuple[Any, ...]:
@@ -459,10 +481,12 @@ class ForestFast(Fast):
             width,
             np.array(owner, np.int64),
             flat.roots,
-            column,
-            # a split that all finite values pass on the left still sends a missing value, +inf here, to the right
-            np.where(level, 0.5, np.minimum(flat.threshold, np.finfo(np.float64).max)),
-            np.where(inner, flat.left, flat.leaf),
+            _depths(flat),
+            np.maximum(column, 0).astype(np.int32),
+            # a split that all finite values pass on the left still sends a missing value, +inf here, right
+            np.where(level, 0.5, np.where(inner, np.minimum(flat.threshold, np.finfo(np.float64).max), np.inf)),
+            np.where(inner, flat.left, np.arange(len(inner))).astype(np.int32),
+            flat.leaf.astype(np.int32),
             np.rint(np.ldexp(flat.value, self.bits)).astype(np.int64),
         )
 
@@ -497,7 +521,9 @@ class ForestFast(Fast):
             b[:, k] = np.where(gone, plan.numeric_missing[k], high[:, j])
         for i, j in enumerate(plan.level_feature):
             count, columns, start = plan.level_count[i], plan.level_columns[i], plan.level_start[i]
-            table = plan.level_table[plan.level_offset[i] :][: (count + 1) * columns].reshape(count + 1, columns)
+            table = plan.level_table[plan.level_offset[i] :][: (count + 1) * columns].reshape(
+                count + 1, columns
+            )
             index = np.arange(count)
             with np.errstate(invalid="ignore"):
                 allowed = levels.get(int(j), (index >= low[:, j, None]) & (index <= high[:, j, None]))
@@ -506,10 +532,13 @@ class ForestFast(Fast):
             most = np.where(allowed[:, :, None], table[:-1], -np.inf).max(axis=1)
             a[:, start : start + columns] = np.where(gone[:, None], table[-1], least)
             b[:, start : start + columns] = np.where(gone[:, None], table[-1], most)
-        smallest, largest = np.zeros((n, plan.leaf.shape[1]), np.int64), np.zeros((n, plan.leaf.shape[1]), np.int64)
+        smallest, largest = (
+            np.zeros((n, plan.leaf.shape[1]), np.int64),
+            np.zeros((n, plan.leaf.shape[1]), np.int64),
+        )
         fast = kernels.jit()
         reach = fast.reach if fast is not None else _reach
-        reach(a, b, plan.roots, plan.feature, plan.threshold, plan.left, plan.leaf, smallest, largest)
+        reach(a, b, plan.roots, *plan.nodes, plan.leaf, smallest, largest)
         scale = np.ldexp(1.0, -self.bits) / self.divisor
         low_margin, high_margin = self.base + smallest * scale, self.base + largest * scale
         slack = 1e-12 * (1.0 + np.maximum(np.abs(low_margin), np.abs(high_margin)))
@@ -517,7 +546,16 @@ class ForestFast(Fast):
 
 
 def _reach(
-    low: Floats, high: Floats, roots: Ints, feature: Ints, threshold: Floats, left: Ints, leaf: Ints, smallest: Ints, largest: Ints
+    low: Floats,
+    high: Floats,
+    roots: Ints,
+    feature: Any,
+    threshold: Floats,
+    left: Any,
+    row: Any,
+    leaf: Ints,
+    smallest: Ints,
+    largest: Ints,
 ) -> None:
     """NumPy twin of the kernel: all people at once, one node after another, children before parents."""
     n, q = len(low), leaf.shape[1]
@@ -525,27 +563,46 @@ def _reach(
     for root, end in zip(roots, ends, strict=True):
         least = np.empty((end - root, n, q), np.int64)
         most = np.empty_like(least)
-        depth_first = _topological(root, end, feature, left)
+        depth_first = _topological(root, row, left)
         for node in reversed(depth_first):
             at = node - root
-            if feature[node] < 0:
-                least[at] = most[at] = leaf[left[node]]
+            if row[node] >= 0:
+                least[at] = most[at] = leaf[row[node]]
                 continue
             f, c = feature[node], left[node] - root
             goes = (low[:, f] <= threshold[node])[:, None]
             other = (high[:, f] > threshold[node])[:, None]
-            least[at] = np.where(goes & other, np.minimum(least[c], least[c + 1]), np.where(goes, least[c], least[c + 1]))
-            most[at] = np.where(goes & other, np.maximum(most[c], most[c + 1]), np.where(goes, most[c], most[c + 1]))
+            least[at] = np.where(
+                goes & other, np.minimum(least[c], least[c + 1]), np.where(goes, least[c], least[c + 1])
+            )
+            most[at] = np.where(
+                goes & other, np.maximum(most[c], most[c + 1]), np.where(goes, most[c], most[c + 1])
+            )
         smallest += least[0]
         largest += most[0]
 
 
-def _topological(root: int, end: int, feature: Ints, left: Ints) -> list[int]:
+def _depths(flat: FlatForest) -> Ints:
+    """Depth of each tree."""
+    depth = np.zeros(len(flat.roots), np.int64)
+    node, tree = flat.roots, np.arange(len(flat.roots))
+    level = 0
+    while True:
+        inner = flat.feature[node] >= 0
+        if not inner.any():
+            return depth
+        node, tree = node[inner], tree[inner]
+        level += 1
+        depth[tree] = level
+        node, tree = np.concatenate([flat.left[node], flat.right[node]]), np.concatenate([tree, tree])
+
+
+def _topological(root: int, row: Any, left: Any) -> list[int]:
     order, stack = [], [int(root)]
     while stack:
         node = stack.pop()
         order.append(node)
-        if feature[node] >= 0:
+        if row[node] < 0:
             stack += [int(left[node]), int(left[node]) + 1]
     return order
 
@@ -582,7 +639,9 @@ def _flatten(encoder: Encoder, trees: EncodedTrees) -> FlatForest:
         feature[at] = [c.feature for c in columns]
         filled = np.array([c.missing for c in columns])
         left = np.where(
-            np.isnan(filled), trees.missing_left[at], goes_left(filled, trees.threshold[at], trees.single, trees.strict)
+            np.isnan(filled),
+            trees.missing_left[at],
+            goes_left(filled, trees.threshold[at], trees.single, trees.strict),
         )
         # a column that does not depend on the value (a missing indicator) is constant among finite values
         flat = np.array([c.factor == 0.0 for c in columns])
@@ -659,7 +718,8 @@ def _flatten(encoder: Encoder, trees: EncodedTrees) -> FlatForest:
 class PrunedScorer(Scorer):
     """Forests of people whose frozen splits are resolved: fewer nodes, the same fixed-point sums.
 
-    Forests are pruned in blocks of people when they are first asked for, and kept while they fit in memory.
+    Forests are pruned in blocks of people when they are first asked for. When the room is used up, later blocks go
+    through the whole forest: slower, the same numbers to the last bit.
     """
 
     def __init__(self, default: Scorer, fast: ForestFast, x: Floats, free: Bools) -> None:
@@ -667,56 +727,66 @@ class PrunedScorer(Scorer):
         self.fast = fast
         self.x = np.ascontiguousarray(x, dtype=np.float64)
         self.free = np.ascontiguousarray(free, dtype=np.bool_)
-        self._blocks: OrderedDict[int, tuple[Any, ...]] = OrderedDict()
+        self._blocks: dict[int, tuple[Any, ...] | None] = {}
         self._bytes = 0
 
     def outputs(self, who: npt.NDArray[np.integer[Any]], rows: Floats) -> Floats:
         """who (m,), rows (m, d) -> (m, c): the same numbers as the model's outputs."""
         rows = self.model._rows(rows)
-        counter = self.model.counter
-        counter.rows += len(rows)
-        counter.calls += 1
+        self.model.counter.rows += len(rows)
+        self.model.counter.calls += 1
         who = np.asarray(who, np.int64)
-        plan = self.fast.plan
-        sums = np.empty((len(rows), plan.leaf.shape[1]), np.int64)
-        jit = kernels.jit()
-        if jit is None:
-            raise RuntimeError("numba was switched off while a pruned scorer was in use")
-        block_of = who // _BLOCK
-        blocks = np.unique(block_of)
-        for block in blocks:
-            one = len(blocks) == 1
-            chosen = slice(None) if one else np.flatnonzero(block_of == block)
-            part = sums if one else np.empty((len(chosen), sums.shape[1]), np.int64)  # type: ignore[arg-type]
-            data = self._block(int(block))
-            jit.pruned(who[chosen] - block * _BLOCK, rows[chosen], *plan.space, *data, plan.leaf, part)
-            if not one:
-                sums[chosen] = part
+        if kernels.jit() is None:  # switched off since
+            return self.fast.outputs(rows)
+        if len(who) > 1 and (who[1:] < who[:-1]).any():  # one person after another: their nodes stay in the cache
+            order = np.argsort(who, kind="stable")
+            sums = np.empty((len(rows), self.fast.plan.leaf.shape[1]), np.int64)
+            sums[order] = self._sums(who[order], rows[order])
+        else:
+            sums = self._sums(who, rows)
         return self.fast.finish(sums)
 
-    def _block(self, block: int) -> tuple[Any, ...]:
+    def _sums(self, who: Ints, rows: Floats) -> Ints:
+        jit, plan = kernels._compiled(), self.fast.plan
+        sums = np.empty((len(rows), plan.leaf.shape[1]), np.int64)
+        if not len(rows):
+            return sums
+        first, last = int(who[0]) // _BLOCK, int(who[-1]) // _BLOCK
+        edges = np.searchsorted(who, np.arange(first, last + 2) * _BLOCK)
+        for block, start, end in zip(range(first, last + 1), edges[:-1], edges[1:], strict=True):
+            if start == end:
+                continue
+            part = slice(int(start), int(end))
+            data = self._block(block)
+            if data is None:
+                sums[part] = kernels.forest(rows[part], plan)
+            else:
+                jit.pruned(who[part] - block * _BLOCK, rows[part], *plan.space, *data, plan.leaf, sums[part])
+        return sums
+
+    def _block(self, block: int) -> tuple[Any, ...] | None:
         if block in self._blocks:
-            self._blocks.move_to_end(block)
             return self._blocks[block]
-        jit = kernels.jit()
-        assert jit is not None
-        plan = self.fast.plan
+        if self._bytes > _PRUNED_BYTES:
+            self._blocks[block] = None
+            return None
+        jit, plan = kernels._compiled(), self.fast.plan
         x, free = self.x[block * _BLOCK :][:_BLOCK], self.free[block * _BLOCK :][:_BLOCK]
         n = len(x)
         base = np.zeros((n, plan.leaf.shape[1]), np.int64)
         tree_start, node_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-        fixed = (x, free, plan.owner, *plan.space, plan.roots, plan.feature, plan.threshold, plan.left, plan.leaf, base)
-        nothing = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
-        jit.prune(*fixed, tree_start, node_start, *nothing, False)
+        fixed = (x, free, plan.owner, *plan.space, plan.roots, *plan.nodes, plan.leaf, base, tree_start, node_start)
+
+        def arrays(trees: int, nodes: int) -> tuple[Any, ...]:
+            small = (np.empty(nodes, np.int32), np.empty(nodes), np.empty(nodes, np.int32), np.empty(nodes, np.int32))
+            return np.empty(trees, np.int64), np.empty(trees, np.int64), *small
+
+        jit.prune(*fixed, *arrays(0, 0), False)
         np.cumsum(tree_start, out=tree_start)
         np.cumsum(node_start, out=node_start)
-        roots, size = np.empty(tree_start[-1], np.int64), int(node_start[-1])
-        feature, threshold, left = np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64)
-        jit.prune(*fixed, tree_start, node_start, roots, feature, threshold, left, True)
-        data = (base, tree_start, roots, feature, threshold, left)
+        made = arrays(int(tree_start[-1]), int(node_start[-1]))
+        jit.prune(*fixed, *made, True)
+        data = (base, tree_start, *made)
         self._bytes += sum(a.nbytes for a in data)
         self._blocks[block] = data
-        while self._bytes > _PRUNED_BYTES and len(self._blocks) > 1:
-            _, old = self._blocks.popitem(last=False)
-            self._bytes -= sum(a.nbytes for a in old)
         return data

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from wayforward.errors import ModelError
-from wayforward.model.base import Access, Bools, Floats, FlatForest, Ints, LinearForm, Model, Native, Scorer, Task
+from wayforward.model.base import (
+    Access,
+    Bools,
+    FlatForest,
+    Floats,
+    Ints,
+    LinearForm,
+    Model,
+    Native,
+    Scorer,
+    Task,
+)
 from wayforward.model.encoder import Encoder, NotColumnwise, finish, identity, probe_rows, raw_columns, read
 from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast, Link
 from wayforward.model.native import (
@@ -22,6 +33,9 @@ from wayforward.model.native import (
 )
 from wayforward.model.verify import check_missing, disagreement
 from wayforward.schema import Schema
+
+if TYPE_CHECKING:
+    from wayforward.model.network import TorchNetwork
 
 
 class Wrapped(Model):
@@ -63,12 +77,15 @@ class Wrapped(Model):
         return getattr(self.fast, "flat", None)
 
     @property
-    def network(self) -> Any:
+    def network(self) -> TorchNetwork | None:
         """See Model.network."""
-        if self._network is None and isinstance(self.fast, (LinearFast, DenseFast)):
-            from wayforward.model.network import from_fast
+        if self._network is None:
+            if isinstance(self.fast, (LinearFast, DenseFast)):
+                from wayforward.model.network import from_fast
 
-            self._network = from_fast(self.fast)
+                self._network = from_fast(self.fast)
+            elif self.fast is not None and self.fast.kind == "torch":
+                self._network = self.fast.network()
         return self._network
 
     def thresholds(self) -> list[Floats] | None:
@@ -138,7 +155,9 @@ def wrap(
         if takes not in ("array", "frame"):
             raise ModelError(f"takes={takes!r} is not known. Use 'array' or 'frame'.")
         table: Callable[[Floats], Any] = (
-            Table(schema, list(schema.names), frame, name, prepare) if takes == "frame" else (prepare or (lambda x: x))
+            Table(schema, list(schema.names), frame, name, prepare)
+            if takes == "frame"
+            else (prepare or (lambda x: x))
         )
         native = callable_native(model, schema, table, name, task, labels, output, batch_rows)
         path, notes = None, []
@@ -191,7 +210,11 @@ def _name(model: Any) -> str:
     if isinstance(model, (str, os.PathLike)):
         return f"The ONNX model '{os.path.basename(os.fspath(model))}'"
     if hasattr(model, "steps"):
-        return f"The pipeline ending in {type(model.steps[-1][1]).__name__}" if model.steps else "The empty pipeline"
+        return (
+            f"The pipeline ending in {type(model.steps[-1][1]).__name__}"
+            if model.steps
+            else "The empty pipeline"
+        )
     label = getattr(model, "__name__", None) if not isinstance(model, type) else None
     return f"The function {label}" if label and callable(model) else f"The {type(model).__name__}"
 
@@ -284,11 +307,11 @@ def _named_tables(columns: Any, probe: Any) -> Any:
     from dataclasses import replace
 
     if hasattr(probe, "iloc"):
-        get = lambda i: np.asarray(probe.iloc[:, i], dtype=object)  # noqa: E731
+        get = lambda i: np.asarray(probe.iloc[:, i], dtype=object)
     elif hasattr(probe, "column_names"):
-        get = lambda i: np.array(probe.column(i).to_pylist(), dtype=object)  # noqa: E731
+        get = lambda i: np.array(probe.column(i).to_pylist(), dtype=object)
     else:
-        get = lambda i: np.array(probe[probe.columns[i]].to_list(), dtype=object)  # noqa: E731
+        get = lambda i: np.array(probe[probe.columns[i]].to_list(), dtype=object)
     return [c if c.table is None else replace(c, table=get(i)) for i, c in enumerate(columns)]
 
 
@@ -306,9 +329,13 @@ def head_of(head: Any, encoder: Encoder, native: Native, probe: Any) -> Fast:
 
         return GenericFast(encoder, value)
     if hasattr(head, "predict_proba"):
-        return GenericFast(encoder, lambda rows: np.asarray(head.predict_proba(_named(rows, names)), np.float64))
+        return GenericFast(
+            encoder, lambda rows: np.asarray(head.predict_proba(_named(rows, names)), np.float64)
+        )
     if hasattr(head, "decision_function"):
-        return GenericFast(encoder, lambda rows: scores_to_outputs(head.decision_function(_named(rows, names))))
+        return GenericFast(
+            encoder, lambda rows: scores_to_outputs(head.decision_function(_named(rows, names)))
+        )
     raise NotColumnwise(f"{type(head).__name__} returns labels only")
 
 
@@ -328,7 +355,9 @@ def _linear_head(head: Any, encoder: Encoder) -> Fast | None:
         return None
     if name in ("PoissonRegressor", "GammaRegressor", "TweedieRegressor", "IsotonicRegression"):
         return None
-    coef = np.atleast_2d(np.asarray(head.coef_.toarray() if hasattr(head.coef_, "toarray") else head.coef_, np.float64))
+    coef = np.atleast_2d(
+        np.asarray(head.coef_.toarray() if hasattr(head.coef_, "toarray") else head.coef_, np.float64)
+    )
     intercept = np.broadcast_to(np.atleast_1d(np.asarray(head.intercept_, np.float64)), (len(coef),)).copy()
     link: Link
     if not hasattr(head, "classes_"):
@@ -354,7 +383,9 @@ def _dense_head(head: Any, encoder: Encoder) -> Fast | None:
     if not type(head).__module__.startswith("sklearn.neural_network") or not hasattr(head, "coefs_"):
         return None
     links: dict[str, Link] = {"logistic": "logistic", "softmax": "softmax", "identity": "identity"}
-    if head.out_activation_ not in links or (head.out_activation_ == "logistic" and head.coefs_[-1].shape[1] > 1):
+    if head.out_activation_ not in links or (
+        head.out_activation_ == "logistic" and head.coefs_[-1].shape[1] > 1
+    ):
         return None
     if head.out_activation_ == "identity" and head.coefs_[-1].shape[1] > 1:
         return None

@@ -29,10 +29,14 @@ def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: 
     x = np.asarray(schema.encode(table, "training"), dtype=np.float64)
     labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if labels.shape != (len(x),):
-        raise DataError(f"The labels have shape {labels.shape}; the table has {len(x)} rows. Give one label a row.")
+        raise DataError(
+            f"The labels have shape {labels.shape}; the table has {len(x)} rows. Give one label a row."
+        )
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) < 2:
-        raise DataError(f"All {len(x)} labels are {classes[0]!r}. Give training data with at least two outcomes.")
+        raise DataError(
+            f"All {len(x)} labels are {classes[0]!r}. Give training data with at least two outcomes."
+        )
     frame = schema.decode(x)
     rare = counts.min() < _RARE * len(x) / len(classes) * 1.5
     weight = np.where(rare, len(x) / (len(classes) * counts), 1.0)[codes]
@@ -61,7 +65,9 @@ def _encoder(schema: Schema, *, scale: bool, impute: bool, one_hot: bool = True)
     if one_hot:
         coder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
     else:
-        coder = OrdinalEncoder(categories=categories, handle_unknown="use_encoded_value", unknown_value=np.nan)
+        coder = OrdinalEncoder(
+            categories=categories, handle_unknown="use_encoded_value", unknown_value=np.nan
+        )
     parts: list[Any] = []
     if numeric:
         parts.append(("numeric", make_pipeline(*steps) if steps else "passthrough", numeric))
@@ -71,9 +77,9 @@ def _encoder(schema: Schema, *, scale: bool, impute: bool, one_hot: bool = True)
 
 
 def _pipeline(encoder: Any, head: Any, frame: Any, y: Any, weight: Any) -> Any:
-    from sklearn.pipeline import Pipeline
-
     import inspect
+
+    from sklearn.pipeline import Pipeline
 
     pipeline = Pipeline([("encode", encoder), ("model", head)])
     if weight is not None and "sample_weight" not in inspect.signature(head.fit).parameters:
@@ -130,7 +136,12 @@ def _gb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, 
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     head = HistGradientBoostingClassifier(
-        max_iter=100, max_leaf_nodes=15, learning_rate=0.1, min_samples_leaf=20, early_stopping=False, random_state=seed
+        max_iter=100,
+        max_leaf_nodes=15,
+        learning_rate=0.1,
+        min_samples_leaf=20,
+        early_stopping=False,
+        random_state=seed,
     )
     return _pipeline(_encoder(schema, scale=False, impute=False), head, frame, y, weight)
 
@@ -138,7 +149,13 @@ def _gb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, 
 def _xgb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
     xgboost = require("xgboost", extra="trees")
     head = _labelled(xgboost.XGBClassifier, y)(
-        n_estimators=150, max_depth=5, learning_rate=0.1, subsample=0.9, n_jobs=1, random_state=seed, device=device
+        n_estimators=150,
+        max_depth=5,
+        learning_rate=0.1,
+        subsample=0.9,
+        n_jobs=1,
+        random_state=seed,
+        device=device,
     )
     return _pipeline(_encoder(schema, scale=False, impute=False), head, frame, y, weight)
 
@@ -146,7 +163,13 @@ def _xgb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int,
 def _lgbm(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
     lightgbm = require("lightgbm", extra="trees")
     head = lightgbm.LGBMClassifier(
-        n_estimators=150, num_leaves=15, learning_rate=0.1, n_jobs=1, random_state=seed, verbose=-1, deterministic=True
+        n_estimators=150,
+        num_leaves=15,
+        learning_rate=0.1,
+        n_jobs=1,
+        random_state=seed,
+        verbose=-1,
+        deterministic=True,
     )
     return _pipeline(_encoder(schema, scale=False, impute=False), head, frame, y, weight)
 
@@ -161,4 +184,11 @@ def _labelled(kind: Any, y: Any) -> Any:
     )
 
 
-_MAKERS: dict[str, Callable[..., Any]] = {"lr": _lr, "mlp": _mlp, "rf": _rf, "gb": _gb, "xgb": _xgb, "lgbm": _lgbm}
+_MAKERS: dict[str, Callable[..., Any]] = {
+    "lr": _lr,
+    "mlp": _mlp,
+    "rf": _rf,
+    "gb": _gb,
+    "xgb": _xgb,
+    "lgbm": _lgbm,
+}

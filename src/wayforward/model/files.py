@@ -1,0 +1,282 @@
+"""Models in files, without pickle: skops for scikit-learn, native formats for boosters, safetensors, ONNX.
+
+A pickle can run any code when it is read, so none is ever read or written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import FileFormatError, ModelError, require
+from wayforward.model.base import Model
+from wayforward.schema import Schema
+
+_MAX_BYTES = 1 * 2**30  # of a file, and of all that a zip unpacks to
+_MAX_RATIO = 200  # unpacked bytes per packed byte that an honest model does not pass
+_FORMATS = ".skops (scikit-learn), .safetensors (torch), .onnx, .ubj or .json (XGBoost), .txt (LightGBM), .cbm (CatBoost)"
+
+# Types beyond skops' own list that a fitted pipeline may hold. Patterns over full names: data structures and estimators
+# of the libraries themselves, never functions, so that nothing of a hostile file is called.
+_TRUSTED = re.compile(
+    r"sklearn\.tree\._tree\.Tree"
+    r"|sklearn\.ensemble\._hist_gradient_boosting\.(predictor\.TreePredictor|binning\._BinMapper)"
+    r"|sklearn\._loss\.(_loss|link|loss)\.[A-Za-z]+"
+    r"|sklearn\.(compose|impute|preprocessing|linear_model|ensemble|tree|neural_network|svm|naive_bayes|neighbors"
+    r"|calibration|pipeline|feature_selection|decomposition|discriminant_analysis|dummy)(\._[a-z_]+)+\.[A-Z_][A-Za-z_]*"
+    r"|xgboost\.(core\.Booster|sklearn\.XGB(Classifier|Regressor))"
+    r"|lightgbm\.(basic\.Booster|sklearn\.LGBM(Classifier|Regressor))"
+    r"|numpy\.(dtype|ndarray|float(32|64)|int(32|64)|bool_?|str_|random\.[a-z_]*\.?[A-Z][A-Za-z0-9]+)"
+    r"|collections\.(OrderedDict|defaultdict)"
+)
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a model, wrapped or not, to a file whose ending says the format; returns the path.
+
+    scikit-learn -> .skops; torch Sequential -> .safetensors; XGBoost -> .ubj or .json; LightGBM -> .txt; CatBoost -> .cbm.
+    Raises: FileFormatError for an ending that does not fit the model, or for a pickle.
+    Example: ``save(pipeline, "model.skops")``.
+    """
+    if isinstance(model, Model):
+        model = getattr(model, "wrapped", model)
+    file = Path(path)
+    from wayforward.model.wrapping import _family
+
+    _no_pickle(file)
+    kind, ending = _family(model), file.suffix.lower()
+    allowed = {
+        "sklearn": (".skops",),
+        "torch": (".safetensors",),
+        "xgboost": (".ubj", ".json"),
+        "lightgbm": (".txt",),
+        "catboost": (".cbm",),
+    }.get(kind)
+    if allowed is None:
+        raise FileFormatError(
+            f"A {type(model).__name__} cannot be saved without pickle. Save a fitted estimator, a torch Sequential or a booster."
+        )
+    if ending not in allowed:
+        raise FileFormatError(
+            f"'{file.name}' does not fit a {kind} model. Use the ending {' or '.join(allowed)}."
+        )
+    if kind == "sklearn":
+        from skops import io
+
+        file.write_bytes(io.dumps(model))
+    elif kind == "torch":
+        _save_torch(model, file)
+    elif kind == "lightgbm":
+        getattr(model, "booster_", model).save_model(os.fspath(file))
+    else:
+        model.save_model(os.fspath(file))
+    return file
+
+
+def load(path: str | os.PathLike[str], schema: Schema, **options: Any) -> Model:
+    """Read a model file and wrap it; `options` are given on to `wrap`.
+
+    Formats by ending: see `save`, and .onnx. Nothing in the file is run: skops files are checked against a list of
+    types first. Raises: FileFormatError for a pickle, a broken, hostile or oversized file; ModelError from wrap.
+    Example: ``load("model.skops", schema)``.
+    """
+    from wayforward.model.wrapping import wrap
+
+    file = Path(path)
+    _no_pickle(file)
+    if not file.is_file():
+        raise FileFormatError(f"The model file '{file.name}' does not exist. Check the path.")
+    if file.stat().st_size > _MAX_BYTES:
+        raise FileFormatError(
+            f"'{file.name}' has {file.stat().st_size:,} bytes, above {_MAX_BYTES:,}. Is it a model?"
+        )
+    ending = file.suffix.lower()
+    if ending == ".onnx":
+        return wrap(file, schema, **options)
+    readers = {
+        ".skops": _load_skops,
+        ".safetensors": _load_torch,
+        ".ubj": _load_xgboost,
+        ".json": _load_xgboost,
+        ".txt": _load_lightgbm,
+        ".cbm": _load_catboost,
+    }
+    if ending not in readers:
+        raise FileFormatError(f"'{file.name}' has an ending that is not known. Use {_FORMATS}.")
+    return wrap(readers[ending](file), schema, **options)
+
+
+def _no_pickle(file: Path) -> None:
+    if file.suffix.lower() in (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".dill"):
+        raise FileFormatError(
+            f"'{file.name}' is a pickle, which can run any code when it is read. Save the model again with "
+            f"wayforward.model.save as {_FORMATS}."
+        )
+
+
+def _broken(file: Path, error: Exception, what: str) -> FileFormatError:
+    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return FileFormatError(f"'{file.name}' cannot be read as {what}: {first[:200]} Save the model again.")
+
+
+def _load_skops(file: Path) -> Any:
+    from skops import io
+
+    try:
+        with zipfile.ZipFile(file) as archive:
+            packed = sum(entry.compress_size for entry in archive.infolist())
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise _broken(file, error, "a skops file") from None
+    if unpacked > _MAX_BYTES or unpacked > _MAX_RATIO * max(packed, 4096):
+        raise FileFormatError(
+            f"'{file.name}' unpacks from {packed:,} to {unpacked:,} bytes, which no model does. Do not use this file."
+        )
+    try:
+        unknown = io.get_untrusted_types(file=file)
+    except Exception as error:
+        raise _broken(file, error, "a skops file") from None
+    strange = sorted(name for name in unknown if not _TRUSTED.fullmatch(name))
+    if strange:
+        raise FileFormatError(
+            f"'{file.name}' holds the type '{strange[0]}', which is not on the list of types that are loaded. If you "
+            "trust the file, load it with skops yourself and give the model to wrap."
+        )
+    try:
+        return io.load(file, trusted=unknown)
+    except Exception as error:
+        raise _broken(file, error, "a skops file") from None
+
+
+def _load_xgboost(file: Path) -> Any:
+    xgboost = require("xgboost", extra="trees")
+    booster = xgboost.Booster()
+    try:
+        booster.load_model(os.fspath(file))
+    except Exception as error:
+        raise _broken(file, error, "an XGBoost model") from None
+    return booster
+
+
+def _load_lightgbm(file: Path) -> Any:
+    lightgbm = require("lightgbm", extra="trees")
+    with file.open("rb") as stream:
+        head = stream.read(4)
+    if head != b"tree":
+        raise FileFormatError(f"'{file.name}' is not a LightGBM model file. Save it with booster.save_model.")
+    try:
+        return lightgbm.Booster(model_file=os.fspath(file))
+    except Exception as error:
+        raise _broken(file, error, "a LightGBM model") from None
+
+
+def _load_catboost(file: Path) -> Any:
+    catboost = require("catboost", extra="catboost")
+    with file.open("rb") as stream:
+        if stream.read(4) != b"CBM1":
+            raise FileFormatError(
+                f"'{file.name}' is not a CatBoost model file. Save it with model.save_model."
+            )
+    try:
+        model = catboost.CatBoost().load_model(os.fspath(file))
+        classes = getattr(model, "classes_", None)
+        kind = (
+            catboost.CatBoostClassifier
+            if classes is not None and len(classes)
+            else catboost.CatBoostRegressor
+        )
+        return kind().load_model(os.fspath(file))
+    except Exception as error:
+        raise _broken(file, error, "a CatBoost model") from None
+
+
+# -- torch: weights as safetensors, the architecture as a list of plain layers in its metadata ------------------
+
+_LAYERS = {
+    "Linear": ("in_features", "out_features"),
+    "ReLU": (),
+    "Tanh": (),
+    "Sigmoid": (),
+    "Identity": (),
+    "Softmax": ("dim",),
+    "Dropout": ("p",),
+    "LeakyReLU": ("negative_slope",),
+    "ELU": ("alpha",),
+    "GELU": (),
+    "SiLU": (),
+    "BatchNorm1d": ("num_features",),
+    "LayerNorm": ("normalized_shape",),
+}
+
+
+def _save_torch(module: Any, file: Path) -> None:
+    torch = require("torch", extra="torch")
+    safetensors = require("safetensors.torch", extra="torch")
+    if type(module) is not torch.nn.Sequential:
+        raise FileFormatError(
+            f"A {type(module).__name__} has code of its own, which a file cannot hold. Export it to ONNX, "
+            "or save a torch.nn.Sequential."
+        )
+    layers = []
+    for layer in module:
+        kind = type(layer).__name__
+        if kind not in _LAYERS or type(layer).__module__.split(".")[0] != "torch":
+            raise FileFormatError(
+                f"The layer {kind} is not one of {', '.join(_LAYERS)}. Export the module to ONNX."
+            )
+        entry: dict[str, Any] = {"kind": kind}
+        for key in _LAYERS[kind]:
+            value = getattr(layer, key)
+            entry[key] = list(value) if isinstance(value, tuple) else value
+        if kind == "Linear":
+            entry["bias"] = layer.bias is not None
+        layers.append(entry)
+    dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
+    weights = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
+    safetensors.save_file(
+        weights, file, metadata={"wayforward": json.dumps({"layers": layers, "dtype": dtype})}
+    )
+
+
+def _load_torch(file: Path) -> Any:
+    torch = require("torch", extra="torch")
+    safetensors = require("safetensors", extra="torch")
+    try:
+        with safetensors.safe_open(os.fspath(file), framework="pt") as stream:
+            metadata = stream.metadata() or {}
+            weights = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+        plan = json.loads(metadata["wayforward"])
+        layers = []
+        for entry in plan["layers"]:
+            kind = entry["kind"]
+            if kind not in _LAYERS:
+                raise ValueError(f"unknown layer {kind!r}")
+            given = {key: entry[key] for key in _LAYERS[kind]}
+            if any(not isinstance(v, (int, float, list)) for v in given.values()):
+                raise ValueError(f"layer {kind} has a setting that is not a number")
+            sizes = np.abs([v for v in given.values() if isinstance(v, int)])
+            if sizes.size and sizes.prod() > _MAX_BYTES // 8:
+                raise ValueError(f"layer {kind} is too large")
+            if kind == "Linear":
+                given["bias"] = bool(entry.get("bias", True))
+            layers.append(getattr(torch.nn, kind)(**given))
+        module = torch.nn.Sequential(*layers).to(
+            getattr(torch, {"float64": "float64"}.get(plan["dtype"], "float32"))
+        )
+        module.load_state_dict(weights)
+    except KeyError as error:
+        raise FileFormatError(
+            f"'{file.name}' holds weights without the layers ({error} is missing). Save it with wayforward.model.save."
+        ) from None
+    except Exception as error:
+        raise _broken(file, error, "a torch Sequential") from None
+    return module.eval()
+
+
+__all__ = ["ModelError", "load", "save"]
