@@ -227,7 +227,7 @@ def test_the_cheapest_usable_option_stands_for_the_person():
 
 
 def test_implausible_options_are_usable_but_not_usable_plausible():
-    """Known people rent, earn 60 or less and owe little: an owner on 100 who owes 90 looks like none of them."""
+    """Known people rent, earn 60 or less and owe little: an owner on 100 who owes 90 looks like none."""
     data = problem(4000).reference
     data = data[(data[:, 1] <= 60) & (data[:, 2] <= 25) & (data[:, 3] == 0)]
     prob = Problem(SCHEMA, Points(SCHEMA), Target(favourable=1), data=data)

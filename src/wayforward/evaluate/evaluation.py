@@ -834,7 +834,7 @@ def _neighbourhood(
 
 def _other_model(problem: Problem, other: Any, end: Array, has: Mask) -> Mask:
     """(n,) bool: another model accepts the chosen profile, by the same target."""
-    from wayforward.model import wrap
+    from wayforward.model.wrapping import wrap
 
     model = wrap(other, problem.schema)
     target = problem.target.bind(model)

@@ -54,9 +54,19 @@ class Judged:
 
 
 def judge(
-    problem: Problem, x: Array, action: Array, after: Array, preferences: Preferences | None = None
+    problem: Problem,
+    x: Array,
+    action: Array,
+    after: Array,
+    preferences: Preferences | None = None,
+    *,
+    all_asked: bool = False,
 ) -> Judged:
-    """Work out again what is true of options: x (n, d), action and after (n, k, d)."""
+    """Work out again what is true of options: x (n, d), action and after (n, k, d).
+
+    `all_asked` takes it as known that the model refuses all of these people, which saves asking it.
+    Raises: DataError if the preferences are for other people.
+    """
     n, k, _ = action.shape
     if preferences is not None and preferences.frozen.shape[0] != n:
         raise DataError(
@@ -64,7 +74,10 @@ def judge(
             "Pass the preferences of these people, in the same order."
         )
     schema = problem.schema
-    yes, value_before = ask_model(problem, x)
+    if all_asked:
+        yes, value_before = np.zeros(n, dtype=bool), np.full(n, np.nan)
+    else:
+        yes, value_before = ask_model(problem, x)
     returned = np.asarray(~np.isnan(action).all(-1))
     who, slot = np.nonzero(returned)
     before, act, end = x[who], action[who, slot], after[who, slot]

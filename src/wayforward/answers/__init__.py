@@ -1,0 +1,61 @@
+"""Answers for people: sentences, letters, tables, figures and a report that stands alone."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "Contrast": "contrast",
+    "consequences": "text",
+    "explain": "text",
+    "features_asked": "tables",
+    "figure_coverage": "figures",
+    "figure_options": "figures",
+    "figure_population": "figures",
+    "group_table": "tables",
+    "letter": "text",
+    "options_table": "tables",
+    "outcome_text": "text",
+    "plans_table": "tables",
+    "report": "page",
+    "rounded": "rounding",
+    "steps": "text",
+    "why": "contrast",
+    "write_csv": "tables",
+}
+
+__all__ = [
+    "Contrast",
+    "consequences",
+    "explain",
+    "features_asked",
+    "figure_coverage",
+    "figure_options",
+    "figure_population",
+    "group_table",
+    "letter",
+    "options_table",
+    "outcome_text",
+    "plans_table",
+    "report",
+    "rounded",
+    "steps",
+    "why",
+    "write_csv",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"wayforward.answers.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'wayforward.answers' has no attribute '{name}'")
+
+
+if TYPE_CHECKING:
+    from wayforward.answers.contrast import Contrast, why
+    from wayforward.answers.figures import figure_coverage, figure_options, figure_population
+    from wayforward.answers.page import report
+    from wayforward.answers.rounding import rounded
+    from wayforward.answers.tables import features_asked, group_table, options_table, plans_table, write_csv
+    from wayforward.answers.text import consequences, explain, letter, outcome_text, steps

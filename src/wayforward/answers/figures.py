@@ -1,0 +1,380 @@
+"""Figures that do not rest on colour: one person's options, a population, and coverage against cost.
+
+Every figure is a matplotlib `Figure`: save it as PNG, SVG or PDF. Each change has a marker, a sign and words
+besides its colour; the colours are told apart with every common kind of colour vision and hold 3:1 on white,
+text 4.5:1. `svg` turns one into inline SVG with a title and a description.
+
+Colours: M. Okabe & K. Ito (2008), "Color Universal Design".
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.answers import words
+from wayforward.answers.tables import features_asked, group_table
+from wayforward.answers.text import outcome_text
+from wayforward.errors import DataError, require
+from wayforward.recourse import Outcome, Recourse
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from wayforward.evaluate import Evaluation
+    from wayforward.problem import Problem
+
+INK, GREY, LIGHT = "#1a1a1a", "#595959", "#d9d9d9"
+BLUE, ORANGE, GREEN, PURPLE, BROWN = "#0072b2", "#b35900", "#00795a", "#8f4a7a", "#6b5200"
+_LINES = (("-", "o", BLUE), ("--", "s", ORANGE), ("-.", "^", GREEN), (":", "D", PURPLE), ("-", "v", BROWN))
+_OUTCOMES = {
+    Outcome.FOUND: ("has a plan", BLUE, ""),
+    Outcome.NONE_EXISTS: ("no plan exists (proved)", ORANGE, "///"),
+    Outcome.NOT_FOUND: ("no plan found", "#e69f00", "xxx"),
+    Outcome.ACCEPTED: ("accepted already", "#999999", "..."),
+}
+_MOST_FEATURES = 12
+
+
+def figure_options(recourse: Recourse, i: int, problem: Problem | None = None) -> Figure:
+    """Person i's options side by side: where they stand and would stand, for every feature that moves.
+
+    With the `problem` numbers are rounded for people and checked again. A hollow ring is now, a filled
+    triangle an act and its direction, a filled square a new category, a filled diamond what follows.
+    Raises: DataError if the person has no option; MissingExtra without matplotlib.
+    """
+    one = recourse[int(i)]
+    found = np.flatnonzero(one.found[0])
+    if not len(found):
+        raise DataError(f"Person {i} has no option to draw: {outcome_text(one.outcome[0, 0])}")
+    if problem is not None:
+        from wayforward.answers.rounding import rounded
+
+        one = rounded(problem, one)
+    touched = np.flatnonzero(one.changed[0, found].any(0) | (~np.isnan(one.action[0, found])).any(0))
+    with _style():
+        from matplotlib.lines import Line2D
+
+        figure = _new(2.0 + 3.4 * len(found), 1.25 + 0.66 * len(touched))
+        axes = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+        for place, (ax, o) in enumerate(zip(axes, found, strict=True)):
+            changes = int(one.changed[0, o].sum())
+            ax.set_title(f"Option {place + 1}: {words.count(changes, 'change')}", loc="left", weight="bold")
+            ax.set_xlim(-0.06, 1.06)
+            ax.set_ylim(len(touched) - 0.4, -0.65)
+            ax.set_xticks([])
+            ax.spines[:].set_visible(False)
+            ax.tick_params(length=0)
+            for row, j in enumerate(touched):
+                _one_change(ax, row, one, int(o), int(j))
+        axes[0].set_yticks(
+            range(len(touched)), [_wrap(one.schema.features[j].text_label, 22) for j in touched]
+        )
+        handles = [
+            Line2D([], [], marker=m, mfc=f, mec=c, ls="", label=t, ms=7)
+            for m, f, c, t in (
+                ("o", "white", GREY, "now"),
+                ("^", BLUE, BLUE, "raise"),
+                ("v", ORANGE, ORANGE, "lower"),
+                ("s", GREEN, GREEN, "change"),
+                ("D", PURPLE, PURPLE, "follows by itself"),
+            )
+        ]
+        figure.legend(handles=handles, loc="outside lower left", ncols=5, frameon=False, handletextpad=0.2)
+    return figure
+
+
+def figure_population(recourse: Recourse, evaluation: Evaluation | None = None, groups: Any = None) -> Figure:
+    """How everybody fared: outcomes, what plans cost, which features they ask for, and by group.
+
+    With an `evaluation` outcomes are those worked out again, and groups come with 95 % intervals.
+    """
+    outcome = recourse.outcome[:, 0] if evaluation is None else evaluation.outcome
+    by_group = []
+    if evaluation is not None and (groups is not None or evaluation.groups is not None):
+        by_group = group_table(evaluation, groups)
+    asked = features_asked(recourse)[:_MOST_FEATURES]
+    with _style():
+        rows = 3 if by_group else 2
+        heights = [1.7, max(1.6, 0.3 * len(asked) + 0.6)] + ([0.55 * len(by_group) + 0.9] if by_group else [])
+        figure = _new(9.5, sum(heights) + 0.6 * rows)
+        grid = figure.add_gridspec(rows, 2, height_ratios=heights)
+        _outcomes(figure.add_subplot(grid[0, 0]), outcome)
+        _cost_histogram(figure.add_subplot(grid[0, 1]), recourse, evaluation)
+        _asked(figure.add_subplot(grid[1, :]), asked, int(recourse.found[:, 0].sum()))
+        if by_group:
+            _group_share(figure.add_subplot(grid[2, 0]), by_group)
+            _group_cost(figure.add_subplot(grid[2, 1]), by_group)
+    return figure
+
+
+def figure_coverage(
+    evaluations: Evaluation | Mapping[str, Evaluation], metric: str = "cost_l1_range"
+) -> Figure:
+    """Share of people who asked that have a usable plan within a given cost, one line a method.
+
+    A line that is higher and further left serves more people for less: the upper left edge of all lines
+    is the Pareto front of cost and coverage. Lines end at `usable`; failures stay in the denominator.
+    """
+    several = (
+        evaluations if isinstance(evaluations, Mapping) else {evaluations.method or "plans": evaluations}
+    )
+    names = {
+        "cost_l1_range": "cost: sum of changes, as shares of their ranges",
+        "cost_l0": "cost: number of changes",
+    }
+    with _style():
+        figure = _new(7, 3.8)
+        ax = figure.add_subplot()
+        most = 0.0
+        for place, (name, got) in enumerate(several.items()):
+            cost, share = got.coverage_curve(metric)
+            line, marker, colour = _LINES[place % len(_LINES)]
+            most = max(most, float(cost[-1]) if len(cost) else 0.0)
+            x, y = np.r_[0.0, cost], np.r_[0.0, share]
+            every = max(1, len(x) // 8)
+            label = f"{name}: {words.percent(float(y[-1]))} of people have one"
+            ax.step(
+                x, y, where="post", ls=line, marker=marker, markevery=every, color=colour, lw=2, label=label
+            )
+        ax.set_xlim(0, most * 1.02 or 1.0)
+        ax.set_ylim(0, 1.04)
+        ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
+        ax.set_xlabel(names.get(metric, metric))
+        ax.set_ylabel("people with a usable plan")
+        ax.legend(frameon=False, loc="lower right")
+        _plain_axes(ax)
+        ax.grid(axis="y", color=LIGHT, lw=0.6)
+    return figure
+
+
+def svg(figure: Figure, name: str, title: str, description: str) -> str:
+    """Inline SVG with <title> and <desc>: real text, no script, no link, ids that start with `name`.
+
+    The same figure always gives the same text.
+    """
+    matplotlib = require("matplotlib", extra="plots")
+    out = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(
+            out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None}
+        )
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\b(id="|href="#|url\(#)', rf"\g<1>{name}-", text)
+    head = re.search(r'viewBox="([^"]*)"', text)
+    box = head.group(1) if head else "0 0 100 100"
+    start = (
+        f'<svg viewBox="{box}" role="img" aria-labelledby="{name}-title {name}-desc" '
+        'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    )
+    return start + text[text.index(">") + 1 :].strip()
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """matplotlib with our look; the caller's settings come back afterwards."""
+    matplotlib = require("matplotlib", extra="plots")
+    look = {
+        "font.size": 10,
+        "font.family": "sans-serif",
+        "axes.titlesize": 10.5,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": GREY,
+        "text.color": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "hatch.linewidth": 0.8,
+        # A feature that is called "$x" is a name and not a formula.
+        "text.parse_math": False,
+        "axes.unicode_minus": True,
+    }
+
+    with matplotlib.rc_context(look):
+        yield
+
+
+def _new(width: float, height: float) -> Figure:
+    """An empty figure, inches, outside pyplot's global list of figures."""
+    require("matplotlib", extra="plots")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _one_change(ax: Axes, row: int, one: Recourse, option: int, j: int) -> None:
+    feature = one.schema.features[j]
+    before, after = float(one.x[0, j]), float(one.after[0, option, j])
+    acted, changed = not np.isnan(one.action[0, option, j]), bool(one.changed[0, option, j])
+    at = [_place(one, j, v) for v in (before, after)]
+    ax.plot([0, 1], [row, row], color=LIGHT, lw=4, solid_capstyle="round", zorder=1)
+    way = words.sign(feature, before, after)
+    if changed:
+        marker, colour = {"up": ("^", BLUE), "down": ("v", ORANGE)}.get(way, ("s", GREEN))
+        if not acted:
+            marker, colour = "D", PURPLE
+        ax.plot(at, [row, row], color=colour, lw=2, zorder=2)
+        ax.plot(at[1], row, marker=marker, color=colour, ms=9, zorder=4)
+    ax.plot(at[0], row, marker="o", mfc="white", mec=GREY, mew=1.5, ms=8, zorder=3)
+    was, now = words.before_after(feature, before, after)
+    if not changed:
+        text = f"{words.value_text(feature, before)}, {'kept' if acted else 'same'}"
+    else:
+        if not acted and not feature.has_levels:
+            now = words.value_text(feature, after, words.about(after, 4))
+        text = f"{_wrap(was, 18, 1)} \u2192 {_wrap(now, 18, 1)}"
+    ax.text(
+        0,
+        row - 0.22,
+        text,
+        va="bottom",
+        ha="left",
+        fontsize=9.5,
+        weight="bold" if changed else "normal",
+        color=INK if changed else GREY,
+    )
+
+
+def _place(one: Recourse, j: int, value: float) -> float:
+    """Where a value sits on its track, 0 to 1; missing values at the left end."""
+    schema = one.schema
+    if np.isnan(value):
+        return 0.0
+    low = float(schema.low[j]) if np.isfinite(schema.low[j]) else min(0.0, value, float(one.x[0, j]))
+    span = max(schema.features[j].n_levels - 1, 1) if schema.has_levels[j] else float(schema.span[j])
+    return float(np.clip((value - low) / span, 0, 1))
+
+
+def _outcomes(ax: Axes, outcome: Any) -> None:
+    total = max(1, len(outcome))
+    rows = [(o, int((outcome == o).sum())) for o in Outcome]
+    for y, (o, count) in enumerate(rows):
+        _, colour, hatch = _OUTCOMES[o]
+        ax.barh(y, count, color=colour, hatch=hatch, edgecolor="white", height=0.62)
+        ax.text(
+            count + total * 0.015, y, f"{words.number(count)} ({words.percent(count / total)})", va="center"
+        )
+    ax.set_yticks(range(len(rows)), [_OUTCOMES[o][0] for o, _ in rows])
+    ax.set_xlim(0, total * 1.28)
+    ax.set_ylim(max(len(rows), 2) - 0.4, -0.6)
+    ax.set_xticks([])
+    ax.set_title("How people fared", loc="left", weight="bold")
+    _plain_axes(ax)
+    ax.spines["bottom"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None) -> None:
+    if evaluation is None:
+        cost, unit = recourse.cost[recourse.found[:, 0], 0], "cost of the cheapest plan"
+    else:
+        cost, unit = evaluation.people["cost"][evaluation.asked], "cost of the cheapest plan"
+    cost = cost[np.isfinite(cost)]
+    ax.set_title("What the cheapest plan costs", loc="left", weight="bold")
+    _plain_axes(ax)
+    if not len(cost):
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ax.text(0.0, 0.5, "nobody has a plan", transform=ax.transAxes, va="center")
+        return
+    bins = int(np.clip(np.sqrt(len(cost)), 5, 24))
+    ax.hist(cost, bins=bins, range=(0, float(cost.max()) or 1.0), color=BLUE, edgecolor="white", lw=0.8)
+    middle = float(np.median(cost))
+    ax.axvline(middle, color=INK, ls="--", lw=1.5)
+    ax.margins(y=0.22)
+    top = ax.get_ylim()[1]
+    right = middle < 0.6 * float(cost.max())
+    ax.text(
+        middle,
+        top * 0.99,
+        f" half pay {words.number(middle, words.about(middle, 2))} or less ",
+        va="top",
+        ha="left" if right else "right",
+    )
+    ax.set_xlabel(unit)
+    ax.set_ylabel("people")
+    ax.yaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+
+
+def _asked(ax: Axes, asked: list[dict[str, Any]], total: int) -> None:
+    ax.set_title("What the cheapest plans ask for", loc="left", weight="bold")
+    for y, row in enumerate(asked):
+        ax.barh(y, row["share"], color=BLUE, height=0.62)
+        parts = [f"{words.number(row['asked'])} of {words.count(total, 'plan')}"]
+        if row["up"] and row["down"]:
+            parts.append(f"\u25b2 {row['up']} up, \u25bc {row['down']} down")
+        elif row["up"] or row["down"]:
+            parts.append("\u25b2 up" if row["up"] else "\u25bc down")
+        ax.text(row["share"] + 0.008, y, "  ".join(parts), va="center", fontsize=9)
+    ax.set_yticks(range(len(asked)), [_wrap(row["feature"], 34, 1) for row in asked])
+    ax.set_ylim(max(len(asked), 1) - 0.4, -0.6)
+    ax.set_xlim(0, max([row["share"] for row in asked], default=1.0) * 1.3)
+    ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if v <= 1 else "")
+    ax.tick_params(axis="y", length=0)
+    _plain_axes(ax)
+
+
+def _group_share(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    ax.set_title("Have a usable plan, by group", loc="left", weight="bold")
+    for y, row in enumerate(rows):
+        if not np.isfinite(row["usable"]):
+            continue
+        ax.plot([row["low"], row["high"]], [y, y], color=GREY, lw=2)
+        ax.plot(row["usable"], y, marker="o", color=BLUE, ms=8)
+        ax.text(row["usable"], y - 0.18, words.percent(row["usable"]), ha="center", va="bottom", fontsize=9)
+    _group_axis(ax, rows)
+    ax.set_xlim(-0.03, 1.08)
+    ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if -0.01 <= v <= 1.01 else "")
+
+
+def _group_cost(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    ax.set_title("Average cost of a plan, by group", loc="left", weight="bold")
+    for y, row in enumerate(rows):
+        if not np.isfinite(row.get("cost", np.nan)):
+            continue
+        ax.plot([row["cost low"], row["cost high"]], [y, y], color=GREY, lw=2)
+        ax.plot(row["cost"], y, marker="s", color=ORANGE, ms=8)
+        ax.text(row["cost"], y - 0.18, words.number(row["cost"], 2), ha="center", va="bottom", fontsize=9)
+    _group_axis(ax, rows)
+    ax.set_yticks(range(len(rows)), [""] * len(rows))
+    ax.set_xlim(left=0)
+    ax.set_xlabel("sum of changes (bar: 95 % interval)")
+
+
+def _group_axis(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    ax.set_yticks(
+        range(len(rows)), [f"{_wrap(row['group'], 24)} ({words.number(row['asked'])})" for row in rows]
+    )
+    ax.set_ylim(len(rows) - 0.5, -0.75)
+    ax.tick_params(axis="y", length=0)
+    _plain_axes(ax)
+
+
+def _plain_axes(ax: Axes) -> None:
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.spines["bottom"].set_color(GREY)
+
+
+def _wrap(text: str, width: int, lines: int = 2) -> str:
+    """At most `lines` lines of about `width` characters; longer text ends in an ellipsis."""
+    out: list[str] = []
+    for word in " ".join(text.split()).split(" "):
+        if out and len(out[-1]) + 1 + len(word) <= width:
+            out[-1] += " " + word
+        else:
+            out.append(word)
+    if len(out) > lines:
+        kept = " ".join(out[lines - 1 :])
+        out = [*out[: lines - 1], kept]
+    return "\n".join(
+        line if len(line) <= width + 6 else line[: width + 5].rstrip() + "\u2026" for line in out
+    )

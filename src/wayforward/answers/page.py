@@ -1,0 +1,332 @@
+"""One HTML report that stands alone: no script, no request to anywhere, a table beside every figure.
+
+It opens from a mail or a folder, prints well, and holds no person's whole row: examples are named Person A, B
+and so on, and show only what their plans touch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.answers import figures, words
+from wayforward.answers.contrast import Contrast, why
+from wayforward.answers.rounding import rounded
+from wayforward.answers.tables import features_asked, group_table, options_table
+from wayforward.answers.text import consequences, outcome_text, steps
+from wayforward.errors import DataError
+from wayforward.recourse import Outcome, Recourse
+
+if TYPE_CHECKING:
+    from wayforward.evaluate import Evaluation
+    from wayforward.problem import Problem
+
+_OUTCOME_WORDS = {
+    Outcome.FOUND: "has a plan",
+    Outcome.NONE_EXISTS: "no plan exists (proved)",
+    Outcome.NOT_FOUND: "no plan found",
+    Outcome.ACCEPTED: "accepted already",
+}
+_HEADLINE = (
+    ("usable", "People with a usable plan"),
+    ("usable_plausible", "of these like people who are accepted"),
+    ("validity", "People with a plan that the model accepts"),
+    ("legal", "Plans that are legal"),
+    ("rules_kept", "Plans that keep every rule"),
+    ("wishes_kept", "Plans that keep the person's wishes"),
+)
+_COSTS = (
+    ("cost_l0", "Features changed"),
+    ("cost_l1_range", "Sum of changes, as shares of their ranges"),
+    ("cost_percentile_max", "Largest percentile shift"),
+    ("redundancy", "Changes that could be taken back"),
+    ("ynn", "Share of the 5 nearest people who are accepted"),
+)
+
+
+def report(
+    problem: Problem,
+    recourse: Recourse,
+    path: str | Path,
+    evaluation: Evaluation | None = None,
+    people: int | list[int] = 5,
+    title: str = "Ways forward",
+) -> Path:
+    """Write the report of a recourse to one HTML file and return its path.
+
+    Args:
+        evaluation: what `evaluate` found; left out, it is worked out here.
+        people: how many examples, spread from the cheapest to the dearest plan, or the row numbers of some.
+    Raises: MissingExtra without matplotlib or Jinja2; DataError if an example does not exist.
+    """
+    from wayforward.evaluate import evaluate
+
+    if evaluation is None:
+        evaluation = evaluate(recourse, problem)
+    chosen = examples(recourse, people) if isinstance(people, int) else _checked(recourse, people)
+    path = Path(path)
+    path.write_text(render(problem, recourse, evaluation, chosen, title), encoding="utf-8")
+    return path
+
+
+def examples(recourse: Recourse, count: int) -> list[int]:
+    """Row numbers of people to show: from the cheapest to the dearest plan, one without a plan last."""
+    cost = recourse.cost[:, 0]
+    found = np.flatnonzero(recourse.found[:, 0])
+    without = np.flatnonzero(~recourse.found[:, 0] & ~recourse.accepted)
+    last = [int(without[0])] if len(without) and count > 1 else []
+    room = min(count - len(last), len(found))
+    ranked = found[np.argsort(cost[found], kind="stable")]
+    spread = ranked[np.unique(np.linspace(0, len(ranked) - 1, room).round().astype(int))] if room > 0 else []
+    return [*(int(i) for i in spread), *last][: max(count, 0)]
+
+
+def render(
+    problem: Problem, recourse: Recourse, evaluation: Evaluation, chosen: list[int], title: str
+) -> str:
+    """The HTML text. Everything that comes from data or schema is escaped by the template engine."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    engine = Environment(
+        loader=PackageLoader("wayforward.answers"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    outcomes = [
+        {
+            "Outcome": _OUTCOME_WORDS[o],
+            "People": words.number(n),
+            "Share": words.percent(n / max(1, recourse.n)),
+        }
+        for o in Outcome
+        for n in [int((evaluation.outcome == o).sum())]
+    ]
+    asked = features_asked(recourse)
+    groups = group_table(evaluation) if evaluation.groups is not None else []
+    shown = rounded(problem, recourse[np.array(chosen, dtype=np.int64)]) if chosen else None
+    contrast = why(problem, shown.x) if shown is not None and problem.reference is not None else None
+    people = [] if shown is None else [_example(shown, contrast, i) for i in range(shown.n)]
+    return engine.get_template("report.html.j2").render(
+        title=title,
+        lead=_lead(problem, recourse, evaluation),
+        outcomes=outcomes,
+        headline=_headline(evaluation),
+        costs=_costs(evaluation),
+        asked=[
+            {
+                "Feature": row["feature"],
+                "Asked in": words.count(row["asked"], "plan"),
+                "Share": words.percent(row["share"]),
+                "Direction": _direction(row),
+            }
+            for row in asked
+        ],
+        coverage=_coverage(evaluation),
+        groups=[_group_row(row) for row in groups],
+        gap=_gap(evaluation) if groups else "",
+        population=Markup(
+            figures.svg(
+                figures.figure_population(recourse, evaluation),
+                "population",
+                "How people fared",
+                "Bar charts: outcomes, the cost of the cheapest plans, the features they ask for"
+                + (", and results by group" if groups else "")
+                + ". The tables below hold the same numbers.",
+            )
+        ),
+        curve=Markup(
+            figures.svg(
+                figures.figure_coverage(evaluation),
+                "coverage",
+                "Share of people with a usable plan within a given cost",
+                "A rising line. The table below holds the same numbers.",
+            )
+        ),
+        people=people,
+        features=_features(problem),
+        rules=list(problem.schema.rules),
+        facts=_facts(problem, recourse, evaluation),
+        notes=list(evaluation.notes),
+    )
+
+
+def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    name, one = f"Person {_letters(i)}", shown[i]
+    found = [int(o) for o in np.flatnonzero(one.found[0])]
+    drawing = ""
+    if found:
+        drawing = figures.svg(
+            figures.figure_options(one, 0),
+            f"options-{i}",
+            f"Options of {name}",
+            "For each feature: where it stands now and where each option puts it. "
+            "The table holds the same values.",
+        )
+    reason = contrast.text(i) if contrast is not None and not one.accepted[0] else ""
+    return {
+        "name": name,
+        "outcome": outcome_text(one.outcome[0, 0]),
+        "why": reason,
+        "options": [
+            {
+                "steps": steps(one, 0, o),
+                "follows": consequences(one, 0, o),
+                "cost": words.number(one.cost[0, o], 2),
+            }
+            for o in found
+        ],
+        "figure": Markup(drawing),
+        "table": [{k.capitalize(): v for k, v in row.items()} for row in options_table(one, 0)],
+    }
+
+
+def _letters(place: int) -> str:
+    """0 -> A, 25 -> Z, 26 -> AA."""
+    text = ""
+    place += 1
+    while place:
+        place, rest = divmod(place - 1, 26)
+        text = chr(65 + rest) + text
+    return text
+
+
+def _lead(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> str:
+    asked = int(evaluation.asked.sum())
+    text = f"{words.count(recourse.n, 'person', 'people')}, of whom the model refused {words.number(asked)}. "
+    if asked:
+        with_plan = int(np.nansum(evaluation.people["usable"]))
+        text += f"{words.number(with_plan)} of them have a plan that was checked and works. "
+    return text + f"The aim is {problem.target.describe()}."
+
+
+def _headline(evaluation: Evaluation) -> list[dict[str, str]]:
+    rows = []
+    for name, label in _HEADLINE:
+        got = evaluation.totals.get(name)
+        if got is None or not np.isfinite(got.value):
+            continue
+        rows.append(
+            {
+                "Measure": label,
+                "Value": words.percent(got.value, 1),
+                "95 % interval": f"{words.percent(got.low, 1)} to {words.percent(got.high, 1)}",
+                "Counted": words.number(got.n),
+            }
+        )
+    return rows
+
+
+def _costs(evaluation: Evaluation) -> list[dict[str, str]]:
+    rows = []
+    for name, label in _COSTS:
+        got = evaluation.totals.get(name)
+        if got is None or got.n == 0:
+            continue
+        rows.append(
+            {
+                "Measure": label,
+                "Mean": words.number(got.value, 2),
+                "95 % interval": f"{words.number(got.low, 2)} to {words.number(got.high, 2)}",
+                "Median": words.number(got.median, 2),
+                "People": words.number(got.n),
+            }
+        )
+    return rows
+
+
+def _coverage(evaluation: Evaluation) -> list[dict[str, str]]:
+    """The coverage curve at the costs that each tenth of the people who have a plan needs."""
+    cost, share = evaluation.coverage_curve()
+    if not len(cost):
+        return []
+    at = np.unique(np.linspace(0, len(cost) - 1, min(10, len(cost))).round().astype(int))
+    return [
+        {"Cost up to": words.number(float(cost[i]), 3), "People": words.percent(float(share[i]), 1)}
+        for i in at
+    ]
+
+
+def _group_row(row: dict[str, Any]) -> dict[str, str]:
+    has = np.isfinite(row.get("cost", np.nan))
+    return {
+        "Group": row["group"],
+        "Asked": words.number(row["asked"]),
+        "Have a usable plan": f"{words.percent(row['usable'], 1)} "
+        f"({words.percent(row['low'], 1)} to {words.percent(row['high'], 1)})",
+        "Mean cost": f"{words.number(row['cost'], 2)} "
+        f"({words.number(row['cost low'], 2)} to {words.number(row['cost high'], 2)})"
+        if has
+        else "no plan",
+    }
+
+
+def _gap(evaluation: Evaluation) -> str:
+    gap = evaluation.gaps()
+    if gap.largest_pair is None:
+        return "Costs of groups cannot be compared: fewer than two groups have plans."
+    a, b = gap.largest_pair
+    e = gap.largest
+    sure = "" if e.low > 0 or e.high < 0 else " The interval holds zero: this may be chance."
+    return (
+        f"The largest difference in mean cost is {words.number(e.value, 2)} "
+        f"({words.number(e.low, 2)} to {words.number(e.high, 2)}): {words.quoted(a)} pay more than "
+        f"{words.quoted(b)}.{sure}"
+    )
+
+
+def _features(problem: Problem) -> list[dict[str, str]]:
+    who = {"actionable": "people can act on it", "mutable": "only follows", "immutable": "never changes"}
+    way = {"any": "", "increase": ", only up", "decrease": ", only down"}
+    rows = []
+    for f in problem.schema.features:
+        if f.has_levels:
+            shown = [f.level_text(i) for i in range(min(f.n_levels, 6))]
+            reach = ", ".join(shown) + (f" and {f.n_levels - 6} more" if f.n_levels > 6 else "")
+        else:
+            low = "no limit" if f.low is None else words.number(f.low)
+            high = "no limit" if f.high is None else words.value_text(f, f.high)
+            reach = f"{low} to {high}"
+        rows.append(
+            {"Feature": f.text_label, "Values": reach, "Change": who[f.actionability] + way[f.direction]}
+        )
+    return rows
+
+
+def _facts(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> list[dict[str, str]]:
+    meta = recourse.meta
+    rows = [
+        ("Method", recourse.method or "not stated"),
+        ("Model", type(problem.model).__name__),
+        ("World", type(problem.world).__name__),
+        ("Cost", type(problem.cost).__name__),
+        ("Options a person", words.number(recourse.k)),
+        ("Seed", str(meta.get("seed", "not stated"))),
+    ]
+    if np.isfinite(evaluation.people_per_second):
+        speed = evaluation.people_per_second
+        rows.append(("People a second", words.number(speed, 0 if speed >= 10 else 1)))
+    if evaluation.model_rows:
+        rows.append(("Model rows", words.number(evaluation.model_rows)))
+    versions = meta.get("versions")
+    if isinstance(versions, dict):
+        rows += [(f"Version of {name}", str(v)) for name, v in versions.items()]
+    return [{"Fact": name, "Value": value} for name, value in rows]
+
+
+def _direction(row: dict[str, Any]) -> str:
+    parts = [f"{n} {way}" for way, n in (("up", row["up"]), ("down", row["down"])) if n]
+    return ", ".join(parts) or "another category"
+
+
+def _checked(recourse: Recourse, people: list[int]) -> list[int]:
+    for i in people:
+        if not 0 <= i < recourse.n:
+            raise DataError(f"There is no person {i} to show; people are numbered 0 to {recourse.n - 1}.")
+    return [int(i) for i in people]

@@ -1,0 +1,189 @@
+"""Values in words: numbers with thousands and units, levels by their labels, verbs by direction."""
+
+from __future__ import annotations
+
+import math
+
+from wayforward.schema import Feature
+
+MINUS = "\u2212"  # a hyphen before a number is easily read as a dash
+THIN = "\u202f"  # narrow no-break space: keeps a number and its sign of unit on one line
+_MOST_DECIMALS = 12
+
+
+def decimals_of(value: float, most: int = _MOST_DECIMALS) -> int:
+    """The fewest decimals that show `value` exactly, to one part in a thousand million; at most `most`."""
+    if not math.isfinite(value):
+        return 0
+    for decimals in range(most + 1):
+        if abs(round(value, decimals) - value) <= 1e-9 * max(abs(value), 1e-3):
+            return decimals
+    return most
+
+
+def number(value: float, decimals: int | None = None, thousands: str = ",") -> str:
+    """A number for people: ``number(2050) == "2,050"``; `decimals` None shows it exactly.
+
+    Four-digit and longer numbers get a thousands mark; negative ones a true minus sign.
+    """
+    if math.isnan(value):
+        return "not known"
+    if math.isinf(value):
+        return "no limit" if value > 0 else f"{MINUS}no limit"
+    shown = decimals_of(value) if decimals is None else decimals
+    text = f"{abs(value):,.{shown}f}".replace(",", thousands)
+    is_zero = not any(c in "123456789" for c in text)
+    return f"{MINUS}{text}" if value < 0 and not is_zero else text
+
+
+def about(value: float, digits: int = 3) -> int:
+    """Decimals that show about `digits` significant digits, and never fewer than whole units."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    wanted = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return min(wanted, decimals_of(value), _MOST_DECIMALS)
+
+
+def with_unit(text: str, feature: Feature, value: float) -> str:
+    """A number and its unit: "2,050 EUR", "1 year", "35 %"."""
+    unit = feature.unit.strip()
+    if not unit:
+        return text
+    if value == 1 and len(unit) > 3 and unit.endswith("s") and not unit.endswith("ss") and unit.islower():
+        unit = unit[:-1]
+    return f"{text}{THIN}{unit}" if unit == "%" else f"{text} {unit}"
+
+
+def value_text(feature: Feature, value: float, decimals: int | None = None, unit: bool = True) -> str:
+    """One value of a feature in words; a missing value is "not stated"."""
+    if math.isnan(value):
+        return "not stated"
+    if feature.has_levels:
+        return level_words(feature, value)
+    text = number(value, decimals)
+    return with_unit(text, feature, value) if unit else text
+
+
+def level_words(feature: Feature, value: float) -> str:
+    """The label of a level; bare truth values and 0/1 codes become yes and no."""
+    i = int(value)
+    if not 0 <= i < feature.n_levels or i != value:
+        return "an unknown value"
+    if feature.level_labels:
+        return feature.level_labels[i]
+    level = feature.levels[i]
+    if isinstance(level, bool) or (feature.kind == "binary" and set(feature.levels) == {0, 1}):
+        return "yes" if level else "no"
+    return str(level)
+
+
+def quoted(text: str) -> str:
+    """A level inside a sentence: quoted where it has several words, so that its ends are plain to see."""
+    return f"\u201c{text}\u201d" if " " in text.strip() else text
+
+
+def label(feature: Feature) -> str:
+    """What people call the feature, ready for the middle of a sentence: "Savings" becomes "savings"."""
+    text = " ".join(feature.text_label.split())
+    first = text.split(" ", 1)[0]
+    # Names such as "EUR debt", "iPhone" or "PhD" keep their capitals.
+    return text if any(c.isupper() for c in first[1:]) or len(first) == 1 else text[:1].lower() + text[1:]
+
+
+def sign(feature: Feature, before: float, after: float) -> str:
+    """The direction of a change as a word, for tables and figures that must not rest on colour."""
+    if math.isnan(before) or math.isnan(after) or not feature.ordered or feature.kind == "binary":
+        return "changed"
+    return "up" if after > before else "down" if after < before else "kept"
+
+
+ARROW = {"up": "\u25b2", "down": "\u25bc", "changed": "\u25c6", "kept": "\u25cf"}
+
+
+def before_after(feature: Feature, before: float, after: float) -> tuple[str, str]:
+    """Both values in words; the unit goes with the second, and two numbers that differ never read alike."""
+    if feature.has_levels or math.isnan(before) or math.isnan(after):
+        return value_text(feature, before), value_text(feature, after)
+    after_decimals = decimals_of(after)
+    before_decimals = max(min(after_decimals, decimals_of(before)), about(before))
+    if before != after:
+        while before_decimals < _MOST_DECIMALS and number(before, before_decimals) == number(
+            after, after_decimals
+        ):
+            before_decimals += 1
+    return number(before, before_decimals), value_text(feature, after, after_decimals)
+
+
+def change_text(feature: Feature, before: float, after: float) -> str:
+    """What to do about one feature, without a capital or a full stop.
+
+    Examples: "raise your savings from 1,200 to 2,050 EUR"; "change your housing from rent to own".
+    """
+    name = label(feature)
+    if math.isnan(before):
+        return f"state your {name}: {value_text(feature, after)}"
+    if math.isnan(after):
+        return f"leave your {name} unstated"
+    was, now = before_after(feature, before, after)
+    if before == after:
+        return f"keep your {name} at {now}"
+    if feature.has_levels:
+        way = ""
+        if feature.kind == "ordinal":
+            steps = int(abs(after - before))
+            way = f" ({'one step' if steps == 1 else f'{steps} steps'} {'up' if after > before else 'down'})"
+        return f"change your {name} from {quoted(was)} to {quoted(now)}{way}"
+    return f"{'raise' if after > before else 'lower'} your {name} from {was} to {now}"
+
+
+def consequence_text(feature: Feature, before: float, after: float) -> str:
+    """What follows from acting, as a whole sentence: "Your savings would then also rise to 2,050 EUR."."""
+    name = label(feature)
+    if math.isnan(after) or math.isnan(before):
+        return f"Your {name} would then also become {value_text(feature, after)}."
+    if feature.has_levels:
+        return f"Your {name} would then also change to {quoted(value_text(feature, after))}."
+    decimals = about(after, 4)
+    near = "" if decimals == decimals_of(after) else "about "
+    verb = "rise" if after > before else "fall"
+    return f"Your {name} would then also {verb} to {near}{value_text(feature, after, decimals)}."
+
+
+def join(parts: list[str], last: str = "and") -> str:
+    """ "a", "a, and b", "a, b, and c"."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])}, {last} {parts[-1]}"
+
+
+def sentence(text: str) -> str:
+    """With a capital first letter and one full stop."""
+    text = text.strip()
+    return (
+        text
+        if not text
+        else text[0].upper() + text[1:] + ("" if text.endswith((".", "?", "!", ":")) else ".")
+    )
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """ "1 person", "2 people"."""
+    return f"{number(n)} {one if n == 1 else many or one + 's'}"
+
+
+def percent(share: float, decimals: int = 0) -> str:
+    """A share as a percentage: ``percent(0.5) == "50 %"`` with a narrow space; near the ends it never rounds
+    up to 100 % or down to 0 % what is not."""
+    if math.isnan(share):
+        return "not known"
+    shown = 100 * share
+    while decimals < 3 and 0 < share < 1 and round(shown, decimals) in (0.0, 100.0):
+        decimals += 1
+    if 0 < share < 1 and round(shown, decimals) in (0.0, 100.0):
+        edge = number(10.0**-decimals, decimals)
+        return (
+            f"under {edge}{THIN}%"
+            if share < 0.5
+            else f"over {number(100 - 10.0**-decimals, decimals)}{THIN}%"
+        )
+    return f"{number(shown, decimals)}{THIN}%"
