@@ -95,6 +95,7 @@ class _Search:
         self.pool_action: list[np.ndarray] = []
         self.pool_cost: list[np.ndarray] = []
         self.coupled = bool(self.schema.rules) and len(self.schema.compiled_rules.conditions) > 0
+        self.few = bool((people.max_changes < people.d).any())
         self.half_who: list[np.ndarray] = []  # candidates that only break rules, for the repair
         self.half_action: list[np.ndarray] = []
 
@@ -110,31 +111,35 @@ class _Search:
         return score, valid
 
     def _ask(self, who: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        people = self.people
-        open_ = people.rows[who] < self.cap[who]
-        if people.box_is_enough:
-            if open_.all():
-                after = np.where(np.isnan(action), people.x[who], action)
-                score = people.score(who, after).round(9)
-                valid = score > self.slack
-                if self.problem.plausibility is not None and valid.any():
-                    valid[valid] = people.plausible(who[valid], after[valid])
-                return score, valid
-            ok, rules = open_, np.ones(len(who), dtype=bool)
-            after = people.after(who, action)
+        people, problem = self.people, self.problem
+        ok = people.rows[who] < self.cap[who]
+        rules = None
+        if problem.independent:  # moves are drawn inside each person's box, so only couplings are left to judge
+            before = people.x[who]
+            after = np.where(np.isnan(action), before, action)
+            if self.few:
+                ok &= (~np.isnan(action)).sum(1) <= people.max_changes[who]
+            if self.coupled:
+                rules = np.asarray(self.schema.compiled_rules.kept(before, after))
         else:
             after = people.after(who, action)
-            judged = self.problem.judge_rows(people, who, action, after)
-            ok, rules = judged["legal"] & judged["wishes"] & open_, judged["rules"]
-        score = np.full(len(who), -np.inf)
-        score[ok] = people.score(who[ok], after[ok]).round(9)
-        valid = (score > self.slack) & rules
-        if self.problem.plausibility is not None and valid.any():
-            valid[valid] = people.plausible(who[valid], after[valid])
-        if self.coupled:  # turned the decision but broke a rule: another change may mend that
-            half = np.flatnonzero((score > self.slack) & ~rules)
+            judged = problem.judge_rows(people, who, action, after)
+            ok &= judged["legal"] & judged["wishes"]
+            rules = judged["rules"]
+        if ok.all():
+            score = people.score(who, after).round(9)
+        else:
+            score = np.full(len(who), -np.inf)
+            score[ok] = people.score(who[ok], after[ok]).round(9)
+        valid = score > self.slack
+        if rules is not None and not rules.all():
+            # turned the decision but broke a rule: another change may mend that
+            half = np.flatnonzero(valid & ~rules)
             self.half_who.append(who[half])
             self.half_action.append(action[half])
+            valid &= rules
+        if problem.plausibility is not None and valid.any():
+            valid[valid] = people.plausible(who[valid], after[valid])
         return score, valid
 
     def keep(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, pool: bool = True) -> None:
@@ -524,26 +529,54 @@ class _Search:
         return np.concatenate(owners), np.concatenate(actions), np.concatenate(origins)
 
     def _draw(self, who: np.ndarray) -> None:
-        """Nothing found yet: draw whole actions, sparse and wide, from each person's own stream."""
+        """Nothing found yet: draw whole actions from each person's own stream, corners included, and climb the score
+        from the best of them, whatever it costs."""
         people, schema = self.people, self.schema
         for attempt in range(6):
             who = who[~np.isfinite(self.cost[who]) & (people.rows[who] < self.cap[who])]
             if not who.size:
                 return
-            size = 64
-            tag = 1000 * self.option + 10 * attempt
+            size, tag = 64, 1000 * self.option + 10 * attempt
             place = self.streams.uniform(who, size, self.d, tag=tag + 1)
             some = self.streams.uniform(who, size, self.d, tag=tag + 2)
             share = self.streams.uniform(who, size, 1, tag=tag + 3)
             owner = np.repeat(who, size)
-            place, act = place.reshape(-1, self.d), (some < np.maximum(share, 1.0 / self.d)).reshape(-1, self.d)
-            value = people.low[owner] + place * (people.high[owner] - people.low[owner])
-            for j in np.flatnonzero(schema.has_levels):
-                value[:, j] = np.floor(place[:, j] * schema.n_levels[j])
-            if len(self.method.reference_) and attempt % 2:  # mix the values of accepted people
+            act = (some < np.maximum(share, 1.0 / self.d)).reshape(-1, self.d)
+            place = place.reshape(-1, self.d)
+            if attempt % 2 and len(self.method.reference_):  # mix the values of accepted people
                 row = (place * len(self.method.reference_)).astype(np.int64)
                 value = self.method.reference_[row, np.arange(self.d)]
-            self._try(owner, self._clean(owner, np.where(act, value, np.nan)))
+            else:
+                reach = np.clip(2.0 * place - 0.5, 0.0, 1.0)  # a quarter of the values at either end of the reach
+                value = people.low[owner] + reach * (people.high[owner] - people.low[owner])
+                for j in np.flatnonzero(schema.is_categorical):
+                    value[:, j] = np.floor(place[:, j] * schema.n_levels[j])
+            action = self._clean(owner, np.where(act, value, np.nan))
+            score, valid = self.ask(owner, action)
+            self.keep(owner[valid], action[valid], people.cost(owner[valid], action[valid]))
+            lost = ~np.isfinite(self.cost[owner])
+            if lost.any():
+                best = np.flatnonzero(lost)[np.lexsort((-score[lost], owner[lost]))]
+                best = best[_rank(owner[best]) < 3]
+                self._climb(owner[best], action[best], score[best])
+
+    def _climb(self, who: np.ndarray, base: np.ndarray, here: np.ndarray) -> None:
+        """Coordinate ascent of the score from whole actions, until the decision turns or no move helps."""
+        for _ in range(2 * self.d):
+            go = ~np.isfinite(self.cost[who]) & np.isfinite(here)
+            who, base, here = who[go], base[go], here[go]
+            if not who.size:
+                return
+            feature, value = self._moves(who)
+            if not feature.size:
+                return
+            score, _ = self._scan(who, base, feature, value, np.full(len(who), np.inf))
+            pick = score.argmax(1)
+            each = np.arange(len(who))
+            better = score[each, pick] > here + 1e-9
+            base = base.copy()
+            base[each, feature[pick]] = value[each, pick]
+            who, base, here = who[better], base[better], score[each, pick][better]
 
     # -- the polish ----------------------------------------------------------------------------------------
 

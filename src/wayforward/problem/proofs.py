@@ -9,7 +9,7 @@ import numpy as np
 from wayforward.problem.population import Population
 from wayforward.shapes import Mask
 
-_BOXES = 256  # boxes a person's reach may be split into before the proof is given up
+_BOXES = 512  # boxes a person's reach may be split into before the proof is given up
 _ROUNDS = 40
 
 
