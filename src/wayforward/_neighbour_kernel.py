@@ -71,9 +71,10 @@ def search(
                 total[s] = 0.0
             for j in range(d):
                 here, weight, most = q[i, j], w[wi, j], cap[j]
+                column = r[j, first : first + size]
                 if math.isnan(here) or gone[b, j]:
                     for s in range(size):
-                        there = r[j, first + s]
+                        there = column[s]
                         t = min(abs(here - there), most)
                         if math.isnan(here) or math.isnan(there):
                             t = 0.0 if math.isnan(here) and math.isnan(there) and not heom else 1.0
@@ -81,11 +82,11 @@ def search(
                         total[s] += t * t if square else t
                 elif square:
                     for s in range(size):
-                        t = weight * min(abs(here - r[j, first + s]), most)
+                        t = weight * min(abs(here - column[s]), most)
                         total[s] += t * t
                 else:
                     for s in range(size):
-                        total[s] += weight * min(abs(here - r[j, first + s]), most)
+                        total[s] += weight * min(abs(here - column[s]), most)
             for s in range(size):
                 value = total[s]
                 if value > worst or not allowed[first + s]:

@@ -101,7 +101,7 @@ class NeighbourIndex:
         """
         if isinstance(k, bool) or k != int(k) or k < 1:
             raise ProblemError(f"k is {k!r} neighbours. Give a whole number of at least 1.")
-        x = np.atleast_2d(checked_rows(self.schema, people, "people"))
+        x = checked_rows(self.schema, np.atleast_2d(np.asarray(people)), "people")
         m, d = x.shape
         q = x / self.scale
         w = self.weight[None, :] if weight is None else self.weight * self._weights(weight, (m, d))
@@ -112,9 +112,8 @@ class NeighbourIndex:
         skip = np.full(m, -1) if leave_out is None else np.asarray(leave_out, dtype=np.int64)
         if ok.shape != (self.n,) or skip.shape != (m,):
             raise ProblemError(
-                f"allowed has shape {ok.shape} and leave_out {skip.shape}. Give ({self.n},) for the "
-                f"rows and ({m},) for "
-                "the people."
+                f"allowed has shape {ok.shape} and leave_out {skip.shape}. Give ({self.n},) for the rows "
+                f"and ({m},) for the people."
             )
         distance, row = np.full((m, k), np.inf), np.full((m, k), -1, dtype=np.int64)
         if self.n and m:
@@ -166,8 +165,8 @@ class NeighbourIndex:
             widths = np.asarray(scale, dtype=np.float64)
             if widths.shape != (self.schema.d,) or not (np.isfinite(widths) & (widths > 0)).all():
                 raise ProblemError(
-                    f"The scale has shape {widths.shape}. Give {self.schema.d} finite widths above 0, "
-                    "or 'range'."
+                    f"The scale has shape {widths.shape}. Give {self.schema.d} finite widths above 0, or "
+                    "'range'."
                 )
         return np.where(self.schema.is_categorical, 1.0, widths)
 

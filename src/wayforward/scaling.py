@@ -59,14 +59,13 @@ def checked_rows(schema: Schema, rows: npt.ArrayLike, what: str) -> Array:
     known = np.asarray(rows, dtype=np.float64)
     if known.ndim != 2 or known.shape[1] != schema.d:
         raise ProblemError(
-            f"The {what} has shape {known.shape}, the schema has {schema.d} features. Give an (N, "
-            f"{schema.d}) array "
-            "in the order of the schema."
+            f"The {what} array has shape {known.shape}, the schema has {schema.d} features. Give an (N, "
+            f"{schema.d}) array in the order of the schema."
         )
     if np.isinf(known).any():
         name = schema.names[int(np.flatnonzero(np.isinf(known).any(axis=0))[0])]
         raise ProblemError(
-            f"'{name}' is infinite somewhere in the {what}. Replace it by a number or a missing value."
+            f"'{name}' is infinite somewhere in the {what} array. Replace it by a number or a missing value."
         )
     return known
 

@@ -1,8 +1,8 @@
 """What people cannot change, how far they can go, and what is harder for them: hard limits, soft weights.
 
-Hard limits hold for what a person *does*: a frozen feature is never acted on, a limit bounds the value that
-they set. What follows from an action is up to the world. Soft weights make a feature
-dearer in the problem's cost. `wayforward.people.sampling` draws preferences for experiments.
+A frozen feature is never acted on, but may move as a consequence of other actions. A limit binds wherever a value
+changes, by an action or as a consequence; nobody has to act because they stand outside one. Soft weights make a
+feature dearer in the problem's cost. `wayforward.people.sampling` draws preferences for experiments.
 """
 
 from __future__ import annotations
@@ -78,9 +78,8 @@ class Preferences:
         for name, array in arrays.items():
             if array.shape != (n, d):
                 raise PreferencesError(
-                    f"Preferences have {name} of shape {array.shape}; for {n} people and the {d} "
-                    "features of the "
-                    f"schema it must be ({n}, {d})."
+                    f"Preferences have {name} of shape {array.shape}; for {n} people and the {d} features "
+                    f"of the schema it must be ({n}, {d})."
                 )
         if most.shape != (n,) or (n and not np.issubdtype(most.dtype, np.number)):
             raise PreferencesError(
@@ -105,13 +104,13 @@ class Preferences:
             )
         for i, j in np.argwhere(np.isnan(low) | np.isnan(high))[:1]:
             raise PreferencesError(
-                f"'{names[j]}' has the limits {low[i, j]:g} and {high[i, j]:g} for person {i}. "
-                "Use -inf and inf where there is no limit."
+                f"'{names[j]}' has the limits {low[i, j]:g} and {high[i, j]:g} for person {i}. Use -inf "
+                "and inf where there is no limit."
             )
         for i, j in np.argwhere(low > high)[:1]:
             raise PreferencesError(
-                f"'{names[j]}' has low={low[i, j]:g} above high={high[i, j]:g} for person {i}. "
-                f"Swap the two; freeze('{names[j]}') says that they cannot change it."
+                f"'{names[j]}' has low={low[i, j]:g} above high={high[i, j]:g} for person {i}. Swap the "
+                f"two; freeze('{names[j]}') says that they cannot change it."
             )
         wrong = np.flatnonzero(~((most >= 0) & (most == np.floor(most))))
         if wrong.size:
@@ -124,8 +123,7 @@ class Preferences:
             for i, j in np.argwhere((score < 0) | (score > top))[:1]:
                 raise PreferencesError(
                     f"'{names[j]}' has score {score[i, j]:g} for person {i}. Give 1 (easiest) to "
-                    f"{top - 1:g} (hardest), "
-                    f"{top:g} for 'cannot', or NaN where nobody asked."
+                    f"{top - 1:g} (hardest), {top:g} for 'cannot', or NaN where nobody asked."
                 )
 
     def _checked_levels(self, j: int, ok: Flags, n: int) -> Flags:
@@ -139,8 +137,7 @@ class Preferences:
         if allowed.shape != (n, feature.n_levels):
             raise PreferencesError(
                 f"'{feature.name}' has levels of shape {allowed.shape}; for {n} people and "
-                f"{feature.n_levels} levels it "
-                f"must be ({n}, {feature.n_levels})."
+                f"{feature.n_levels} levels it must be ({n}, {feature.n_levels})."
             )
         return allowed
 
@@ -237,9 +234,8 @@ class Preferences:
         fair = (given >= 1) & (given <= top + 1) & (given == np.floor(given))
         for i, j in np.argwhere(asked & ~fixed & ~fair)[:1]:
             raise PreferencesError(
-                f"'{schema.names[j]}' has score {given[i, j]:g} for person {i}. Give a whole number "
-                "from 1 (easiest) to "
-                f"{top} (hardest), or {top + 1} for 'cannot'."
+                f"'{schema.names[j]}' has score {given[i, j]:g} for person {i}. Give a whole number from 1 "
+                f"(easiest) to {top} (hardest), or {top + 1} for 'cannot'."
             )
         score = np.where(fixed, 0.0, given)
         weight = score_weights(score, top, profile=profile, w_min=w_min, w_max=w_max, gamma=gamma)
@@ -302,9 +298,9 @@ class Preferences:
             for j in np.flatnonzero(ranked[i]):
                 if not 1 <= given[i, j] <= many[i] or given[i, j] % 1 or (values == given[i, j]).sum() > 1:
                     raise PreferencesError(
-                        f"'{schema.names[j]}' has rank {given[i, j]:g} for person {i}, who ranks "
-                        f"{many[i]} features. "
-                        f"Use each whole number from 1 to {many[i]} once, and {top + 1} for 'cannot'."
+                        f"'{schema.names[j]}' has rank {given[i, j]:g} for person {i}, who ranks {many[i]} "
+                        f"features. Use each whole number from 1 to {many[i]} once, and {top + 1} for "
+                        "'cannot'."
                     )
         columns = {name: given[:, j] for j, name in enumerate(schema.names) if asked[:, j].any()}
         return cls.from_scores(schema, columns, top, profile=profile, w_min=w_min, w_max=w_max, gamma=gamma)
@@ -341,7 +337,7 @@ class Preferences:
     def limit(
         self, name: str, *, low: Bound = None, high: Bound = None, x: Array | None = None, who: Who = None
     ) -> Preferences:
-        """The least and the greatest value of `name` that `who` can set; of two limits the tighter one holds.
+        """The least and the greatest value that `name` can change to; of two limits the tighter one holds.
 
         A limit is a number (or one a person), a level of an ordinal feature, or text relative to where the
         person stands in `x` (n, d): "+10%", "-500".
@@ -483,8 +479,8 @@ class Preferences:
             )
         if stored.get("version") != _VERSION:
             raise FileFormatError(
-                f"The preferences have version {stored.get('version')!r}; this release reads "
-                f"{_VERSION}. Update wayforward."
+                f"The preferences have version {stored.get('version')!r}; this release reads {_VERSION}. "
+                "Update wayforward."
             )
         try:
             blank = cls.none(schema, int(stored["n"]))
@@ -510,8 +506,8 @@ class Preferences:
                 most[rows] = values
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise FileFormatError(
-                f"The stored preferences are broken ({type(error).__name__}: {error}). Save them "
-                "again with save()."
+                f"The stored preferences are broken ({type(error).__name__}: {error}). Save them again "
+                "with save()."
             ) from error
         return cls(
             schema,
@@ -570,8 +566,8 @@ class Preferences:
         for line, (row, i) in enumerate(zip(rows, number, strict=True)):
             if not 0 <= i < size:
                 raise PreferencesError(
-                    f"Row {line} of the wishes is about person {i}, but there are {size} people, "
-                    "numbered from 0."
+                    f"Row {line} of the wishes is about person {i}, but there are {size} people, numbered "
+                    "from 0."
                 )
             name = str(row.get("feature", ""))
             for cell, value in row.items():
@@ -612,6 +608,9 @@ class Preferences:
         if asked["score"].any() and asked["rank"].any():
             raise PreferencesError("The wishes have both 'score' and 'rank'. Give one of the two columns.")
         key, top = ("rank", int(schema.actionable.sum())) if asked["rank"].any() else ("score", levels)
+        ranks = np.sort(np.where(scores["rank"] <= top, scores["rank"], np.nan), axis=1)
+        for i in np.flatnonzero((np.diff(ranks, axis=1) == 0).any(axis=1))[:1]:
+            raise PreferencesError(f"Person {i} gives the same rank twice. Use each rank once.")
         if asked[key].any():
             out = out._scored(scores[key], top, profile, w_min, w_max)
         return out
@@ -620,12 +619,18 @@ class Preferences:
 
     def _scored(self, score: Array, top: int, profile: Profile, w_min: float, w_max: float) -> Preferences:
         """Lay scores with gaps (NaN: not asked) over the other wishes; weights given outright stand."""
+        fixed = ~np.isnan(score) & ~np.asarray(self.schema.actionable)
+        for i, j in np.argwhere(fixed)[:1]:
+            raise PreferencesError(
+                f"'{self.schema.names[j]}' has score {score[i, j]:g} for person {i}, but it is "
+                f"{self.schema.features[j].actionability} in the schema. Leave it out, or revise its "
+                "actionability."
+            )
         fair = np.isnan(score) | ((score >= 1) & (score <= top + 1) & (score == np.floor(score)))
         for i, j in np.argwhere(~fair)[:1]:
             raise PreferencesError(
-                f"'{self.schema.names[j]}' has score {score[i, j]:g} for person {i}. Give a whole "
-                "number from 1 to "
-                f"{top}, or {top + 1} for 'cannot'."
+                f"'{self.schema.names[j]}' has score {score[i, j]:g} for person {i}. Give a whole number "
+                f"from 1 to {top}, or {top + 1} for 'cannot'."
             )
         weight = score_weights(score, top, profile=profile, w_min=w_min, w_max=w_max)
         return replace(
@@ -680,8 +685,8 @@ class Preferences:
         values = np.asarray(bound, dtype=np.float64)
         if values.ndim and values.shape != (len(rows),):
             raise PreferencesError(
-                f"The limit of '{feature.name}' has shape {values.shape}. Give a number, or one for "
-                f"each of {len(rows)}."
+                f"The limit of '{feature.name}' has shape {values.shape}. Give a number, or one for each "
+                f"of {len(rows)}."
             )
         return np.broadcast_to(values, (len(rows),))
 
@@ -699,8 +704,8 @@ class Preferences:
             )
         if x is None:
             raise PreferencesError(
-                f"'{feature.name}' has the limit {bound!r}, relative to where people stand. Add x=x, "
-                "the (n, d) people."
+                f"'{feature.name}' has the limit {bound!r}, relative to where people stand. Add x=x, the "
+                "(n, d) people."
             )
         stands = np.asarray(x, dtype=np.float64)
         if stands.shape != (self.n, self.d):
@@ -711,9 +716,8 @@ class Preferences:
         if np.isnan(now).any():
             person = rows[int(np.argmax(np.isnan(now)))]
             raise PreferencesError(
-                f"'{feature.name}' is missing for person {person}, so the limit {bound!r} has nothing "
-                "to start from. "
-                "Give a number for them."
+                f"'{feature.name}' is missing for person {person}, so the limit {bound!r} has nothing to "
+                "start from. Give a number for them."
             )
         return np.asarray(now + (np.abs(now) * change / 100 if share else change))
 
@@ -807,8 +811,7 @@ def _answers(schema: Schema, answers: Any, what: str, *, yes_no: bool = False) -
     if array.ndim != 2 or array.shape[1] not in (schema.d, len(act)):
         raise PreferencesError(
             f"The {what} have shape {array.shape}. Give (n, {schema.d}), one column a feature, or (n, "
-            f"{len(act)}), one "
-            "column an actionable feature, or a table with named columns."
+            f"{len(act)}), one column an actionable feature, or a table with named columns."
         )
     if array.shape[1] == schema.d:
         return array, np.broadcast_to(schema.actionable, array.shape)

@@ -92,9 +92,8 @@ def draw_rankings(
         p = np.asarray(law, dtype=np.float64)
         if p.shape != (len(orders),) or (p < 0).any() or not math.isclose(float(p.sum()), 1.0, abs_tol=1e-9):
             raise PreferencesError(
-                f"The law has shape {p.shape} and sum {p.sum():g}. Give {len(orders)} probabilities "
-                "that sum to 1, "
-                "one an order; ranking_law makes them."
+                f"The law has shape {p.shape} and sum {p.sum():g}. Give {len(orders)} probabilities that "
+                "sum to 1, one an order; ranking_law makes them."
             )
         ranks = orders[rng.choice(len(orders), size=n, p=p)]
     if threshold is None:
@@ -104,8 +103,7 @@ def draw_rankings(
     if odd.size:
         raise PreferencesError(
             f"The threshold of person {odd[0]} is {cut[odd[0]]:g}. Give a whole number from 2 (one "
-            "feature) to "
-            f"{features + 1} (all)."
+            f"feature) to {features + 1} (all)."
         )
     return np.where(ranks >= cut[:, None], features + 1.0, ranks)
 
@@ -146,7 +144,7 @@ def ranking_law(
 def _orders(features: int) -> Array:
     if features > _MOST_PERMUTED:
         raise PreferencesError(
-            f"{features} features have too many orders to list. Use at most {_MOST_PERMUTED}, or "
-            "law=None for uniform."
+            f"{features} features have too many orders to list. Use at most {_MOST_PERMUTED}, or law=None "
+            "for uniform."
         )
     return np.array(list(itertools.permutations(range(1, features + 1))), dtype=np.float64)

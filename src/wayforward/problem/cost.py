@@ -236,8 +236,8 @@ class Cost(ABC):
         d = len(self._scales.names)
         if a.ndim == 0 or a.shape[-1] != d or b.ndim == 0 or b.shape[-1] != d:
             raise ProblemError(
-                f"This cost was fitted on {d} features and got before {b.shape} and action {a.shape}. "
-                f"Give arrays whose last axis has {d} entries."
+                f"This cost was fitted on {d} features and got before {b.shape} and action {a.shape}. Give "
+                f"arrays whose last axis has {d} entries."
             )
         w = None if weight is None else _expand(_checked(weight), a.ndim)
         try:
@@ -245,8 +245,8 @@ class Cost(ABC):
         except ValueError:
             seen = f"before {b.shape}, action {a.shape}" + ("" if w is None else f", weight {w.shape}")
             raise ProblemError(
-                f"The shapes do not go together: {seen}. Give before (n, d) with an action (n, k, d), "
-                "or equal rows."
+                f"The shapes do not go together: {seen}. Give before (n, d) with an action (n, k, d), or "
+                "equal rows."
             ) from None
         a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
         return b, a, None if w is None else np.broadcast_to(w, shape)
@@ -546,8 +546,7 @@ class PercentileShift(Cost):
             if column.size == 0:
                 raise ProblemError(
                     f"'{schema.names[j]}' is missing for everyone in the reference, so it has no "
-                    "percentiles. "
-                    "Give a reference with values, or use another cost."
+                    "percentiles. Give a reference with values, or use another cost."
                 )
             quantiles.append(_quantiles(column, float(schema.low[j]), self.ties))
             odd[j] = bool(np.ptp(column) == 0)
@@ -818,8 +817,8 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
 def _needed(cost: Cost, reference: Array | None) -> Array:
     if reference is None or not len(reference):
         raise ProblemError(
-            f"{type(cost).__name__} measures against a population and has none. Give data: "
-            "Problem(..., data=train)."
+            f"{type(cost).__name__} measures against a population and has none. Give data: Problem(..., "
+            "data=train)."
         )
     return reference
 

@@ -65,9 +65,8 @@ class Plausibility(ABC):
             known = known[chosen]
         if not len(known) and self._needs_people:
             raise ProblemError(
-                f"{type(self).__name__} compares with accepted people, and there are none. Give data "
-                "in which the "
-                "model accepts somebody: Problem(..., data=train)."
+                f"{type(self).__name__} compares with accepted people, and there are none. Give data in "
+                "which the model accepts somebody: Problem(..., data=train)."
             )
         fitted = replace(self)
         object.__setattr__(fitted, "_schema", schema)
@@ -138,7 +137,7 @@ class Plausibility(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Domain(Plausibility):
-    """Every value exists: in its bounds, on its step, a known level. The score is minus the count of others."""
+    """Every value exists: in bounds, on its step, a known level. The score is minus the number of others."""
 
     name: ClassVar[str] = "domain"
     _needs_people: ClassVar[bool] = False
@@ -432,9 +431,8 @@ def agreement(
     known = checked_rows(schema, reference, "reference")
     if decided.shape != (len(known),) or own.shape != (len(rows),) or not len(known):
         raise ProblemError(
-            f"There are {len(rows)} profiles with {own.shape} decisions and {len(known)} reference "
-            "people with "
-            f"{decided.shape}. Give one decision each, and at least one reference person."
+            f"There are {len(rows)} profiles with {own.shape} decisions and {len(known)} reference people "
+            f"with {decided.shape}. Give one decision each, and at least one reference person."
         )
     out = np.full(len(rows), np.nan)
     filled = ~np.isnan(rows).all(axis=1)
