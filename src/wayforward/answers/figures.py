@@ -172,8 +172,9 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
     text = re.sub(r'\b(id="|href="#|url\(#)', rf"\g<1>{name}-", text)
     head = re.search(r'viewBox="([^"]*)"', text)
     box = head.group(1) if head else "0 0 100 100"
+    width = round(float(box.split()[2]) * 4 / 3)  # a point is 4/3 CSS pixels: no larger than drawn
     start = (
-        f'<svg viewBox="{box}" role="img" aria-labelledby="{name}-title {name}-desc" '
+        f'<svg viewBox="{box}" style="max-width: {width}px" role="img" aria-labelledby="{name}-title {name}-desc" '
         'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
     )
@@ -290,12 +291,12 @@ def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None)
     ax.hist(cost, bins=bins, range=(0, float(cost.max()) or 1.0), color=BLUE, edgecolor="white", lw=0.8)
     middle = float(np.median(cost))
     ax.axvline(middle, color=INK, ls="--", lw=1.5)
-    ax.margins(y=0.22)
+    ax.margins(y=0.35)
     top = ax.get_ylim()[1]
     right = middle < 0.6 * float(cost.max())
     ax.text(
         middle,
-        top * 0.99,
+        top * 0.97,
         f" half pay {words.number(middle, words.about(middle, 2))} or less ",
         va="top",
         ha="left" if right else "right",

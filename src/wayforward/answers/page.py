@@ -31,7 +31,7 @@ _OUTCOME_WORDS = {
 }
 _HEADLINE = (
     ("usable", "People with a usable plan"),
-    ("usable_plausible", "of these like people who are accepted"),
+    ("usable_plausible", "People with a usable plan like those who are accepted"),
     ("validity", "People with a plan that the model accepts"),
     ("legal", "Plans that are legal"),
     ("rules_kept", "Plans that keep every rule"),
@@ -109,7 +109,7 @@ def render(
     asked = features_asked(recourse)
     groups = group_table(evaluation) if evaluation.groups is not None else []
     shown = rounded(problem, recourse[np.array(chosen, dtype=np.int64)]) if chosen else None
-    contrast = why(problem, shown.x) if shown is not None and problem.reference is not None else None
+    contrast = None if shown is None else why(problem, shown.x)
     people = [] if shown is None else [_example(shown, contrast, i) for i in range(shown.n)]
     return engine.get_template("report.html.j2").render(
         title=title,
@@ -178,7 +178,7 @@ def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, An
             {
                 "steps": steps(one, 0, o),
                 "follows": consequences(one, 0, o),
-                "cost": words.number(one.cost[0, o], 2),
+                "cost": words.number(one.cost[0, o], max(2, words.about(one.cost[0, o], 2))),
             }
             for o in found
         ],

@@ -83,7 +83,7 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
     """A letter to person i, plain text: the answer, why, what they can do, what to keep in mind.
 
     Numbers are rounded for people and every plan is checked again after rounding. The letter holds no name
-    and no score. `reasons` adds the contrastive explanation where the problem knows people.
+    and no score. `reasons` adds why the answer was no (`why`).
 
     Raises: DataError if there is no such person.
     """
@@ -92,7 +92,7 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
     if outcome is Outcome.ACCEPTED:
         return "Your answer\n\nThe answer is yes. You need not change anything."
     lines = ["Your answer", "", "A computer model looked at your data. The answer is no for now.", ""]
-    if reasons and problem.reference is not None:
+    if reasons:
         lines += _why_lines(problem, one)
     lines += ["What you can do", ""]
     found = np.flatnonzero(one.found[0])
