@@ -35,10 +35,13 @@ KINDS = dict.fromkeys(NUMERIC, "real") | {
 
 FEATURES = tuple(
     SimpleNamespace(
-        name=name, kind=KINDS[name], low=None, high=None, levels=LEVELS.get(name, ()), has_levels=name in LEVELS
+        name=name, kind=KINDS[name], low=None, high=None, levels=LEVELS.get(name, ()),
+        has_levels=name in LEVELS,
     )
     for name in NAMES
 )  # fmt: skip
+
+HALF = settings(max_examples=settings().max_examples // 2)  # building trees is slow
 
 numbers = st.integers(-12, 12).map(lambda n: e.Number(n / 4))
 times = st.sampled_from(["before", "after", "change"])
@@ -228,13 +231,13 @@ def array(values):
 
 
 @given(conditions)
-@settings(max_examples=300)
+@HALF
 def test_what_is_written_is_read_back(body):
     assert parse_rule(e.text(body), index_of(FEATURES)) == body
 
 
 @given(st.lists(conditions, min_size=1, max_size=3), st.lists(people(), min_size=1, max_size=5))
-@settings(max_examples=300)
+@HALF
 def test_truth_over_arrays_is_that_of_a_scalar_judge(bodies, rows):
     rules = rules_of(*bodies)
     before, after = (np.stack([array(row[side]) for row in rows]) for side in (0, 1))
@@ -245,7 +248,7 @@ def test_truth_over_arrays_is_that_of_a_scalar_judge(bodies, rows):
 
 
 @given(conditions, people(), people())
-@settings(max_examples=50)
+@HALF
 def test_torch_agrees_with_numpy(body, one, other):
     torch = pytest.importorskip("torch")
     rules = rules_of(body)
@@ -284,7 +287,7 @@ def inside(low, high, rng, n=40):
 
 
 @given(conditions, boxes(), st.integers(0, 2**32 - 1))
-@settings(max_examples=300)
+@HALF
 def test_a_judged_box_holds_no_counterexample(body, box, seed):
     rules, rng = rules_of(body), np.random.default_rng(seed)
     verdict = rules.interval(*box)[0]
@@ -299,7 +302,7 @@ def test_a_judged_box_holds_no_counterexample(body, box, seed):
 
 
 @given(conditions, people(missing=False))
-@settings(max_examples=200)
+@HALF
 def test_a_box_of_one_point_is_decided(body, row):
     rules = rules_of(body)
     before, after = array(row[0]), array(row[1])
@@ -313,7 +316,7 @@ def test_a_box_of_one_point_is_decided(body, row):
 
 
 @given(conditions, boxes(), people(missing=False), st.data())
-@settings(max_examples=100)
+@HALF
 def test_level_sets_narrow_a_box_soundly(body, box, row, data):
     before, after = array(row[0]), array(row[1])
     sets = []
@@ -348,7 +351,7 @@ def holds(atom, before, after):
 
 
 @given(conditions, people(missing=False))
-@settings(max_examples=300)
+@HALF
 def test_the_normal_form_says_the_same(body, row):
     form = normal_form(body, FEATURES)
     assume(form is not None)
@@ -360,7 +363,8 @@ SMALL = {"b": (0, 1), "c": ("red", "green"), "o": ("low", "mid", "high"), "n": (
 SMALL_FEATURES = tuple(
     SimpleNamespace(
         name=name, kind={"b": "binary", "c": "categorical", "o": "ordinal", "n": "integer"}[name],
-        low=0 if name == "n" else None, high=2 if name == "n" else None, levels=levels, has_levels=name != "n",
+        low=0 if name == "n" else None, high=2 if name == "n" else None, levels=levels,
+        has_levels=name != "n",
     )
     for name, levels in SMALL.items()
 )  # fmt: skip
@@ -368,17 +372,22 @@ LATTICE = np.stack(
     [g.ravel() for g in np.meshgrid(*[np.arange(n) for n in (2, 2, 3, 3)] * 2, indexing="ij")], axis=-1
 ).astype(float)  # every before and after of the four features: 1296 pairs
 SMALL_TEXTS = st.sampled_from(
-    "after.b == 1|after.b == 0|not changed(b)|changed(b)|before.b == 1 implies after.c == 'red'|changed(c)|"
-    "after.c == 'green'|after.c != 'green' or after.o >= 'mid'|after.o > before.o|after.o < 'high'|after.o == 'low'|"
-    "increased(n)|after.n <= before.n|after.n + after.o >= 4|after.n - before.n >= 2|2 * after.n == 3|after.n > 1|"
-    "at most 1 change|at least 3 changes|exactly 2 changes of b, c, o|after.n * after.n >= 3|abs(change.n) >= 1|"
-    "max(after.n, after.o) <= 1|after.b implies changed(o)|after.o in {'low', 'high'}|change.o + change.n == 3|"
-    "after.c == before.c implies at most 0 changes of n|min(after.n, 2 - after.n) >= 1".split("|")
+    """
+    after.b == 1|after.b == 0|not changed(b)|changed(b)|before.b == 1 implies after.c == 'red'|changed(c)
+    after.c == 'green'|after.c != 'green' or after.o >= 'mid'|after.o > before.o|after.o < 'high'
+    after.o == 'low'|increased(n)|after.n <= before.n|after.n + after.o >= 4|after.n - before.n >= 2
+    2 * after.n == 3|after.n > 1|at most 1 change|at least 3 changes|exactly 2 changes of b, c, o
+    after.n * after.n >= 3|abs(change.n) >= 1|max(after.n, after.o) <= 1|after.b implies changed(o)
+    after.o in {'low', 'high'}|change.o + change.n == 3|min(after.n, 2 - after.n) >= 1
+    after.c == before.c implies at most 0 changes of n
+    """.strip()
+    .replace("\n    ", "|")
+    .split("|")
 )
 
 
 @given(st.lists(SMALL_TEXTS, min_size=1, max_size=5, unique=True))
-@settings(max_examples=300)
+@HALF
 def test_contradictions_are_exactly_those_of_the_lattice(texts):
     rules = RuleSet.parse(texts, SMALL_FEATURES)
     possible = rules.kept(LATTICE[:, :4], LATTICE[:, 4:]).any()
@@ -394,7 +403,7 @@ def test_contradictions_are_exactly_those_of_the_lattice(texts):
 
 
 @given(st.text(alphabet="abxy()<>=!'\"`.,{}+-*/ 0123456789\\andorniftheAFTEßé\n", max_size=60))
-@settings(max_examples=300)
+@HALF
 def test_any_text_is_read_or_refused_with_a_place(text):
     try:
         RuleSet.parse([text], FEATURES)

@@ -48,6 +48,7 @@ from wayforward.rules.expression import (
     Level,
     Member,
     Negate,
+    Node,
     Not,
     Number,
     Operator,
@@ -68,7 +69,7 @@ Side: TypeAlias = Literal["before", "after"]
 Bounds: TypeAlias = tuple[np.ndarray, np.ndarray]
 _ROUNDING = 1e-14  # more than any sum of a rule can lose, relative to its largest term
 _MAX_CLAUSES = 500
-_MAX_NODES = 400
+_MAX_NODES = 200
 _SMALL = 12  # values of a domain that is enumerated
 
 
@@ -189,9 +190,8 @@ class BoxAtoms:
             low, high = np.fmax(low, tight[0]), np.fmin(high, tight[1])
         one, other = self.magnitude(left), self.magnitude(right)
         least, most = np.maximum(one[0], other[0]), np.maximum(one[1], other[1])
-        exact = all(isinstance(side, (Ref, Number, Level)) for side in (left, right))
-        exact = exact and not any(isinstance(side, Ref) and side.when == "change" for side in (left, right))
         # one subtraction has the right sign; longer sums may lose the last digits
+        exact = not any(_rounds(part) for side in (left, right) for part in walk(side))
         slack = 0.0 if exact else _ROUNDING * np.minimum(most, HUGE)
         low, high = low - slack, high + slack
         narrow, wide = TOLERANCE * np.minimum(least, HUGE), TOLERANCE * np.minimum(most, HUGE)
@@ -307,6 +307,15 @@ def _absolute(bounds: Bounds) -> Bounds:
     one, other = np.abs(low), np.abs(high)
     around = (low <= 0) & (high >= 0)
     return np.where(around, 0.0, np.minimum(one, other)), np.maximum(one, other)
+
+
+def _rounds(node: Node) -> bool:
+    """Whether computing this node loses digits."""
+    match node:
+        case Sum() | Product() | Quotient() | Call("sum", _) | Ref("change", _, _):
+            return True
+        case _:
+            return False
 
 
 def _holds(operator: Operator, left: float, right: float) -> bool:
@@ -967,12 +976,16 @@ def contradiction(rules: RuleSet) -> str | None:
     for rule in chosen:
         if _Refuter(rules, [rule]).refuted():
             return f"the rule '{rule.text}' can never hold."
-    if len(chosen) == 1 or not _Refuter(rules, chosen).refuted():
+    whole = _Refuter(rules, chosen)
+    if len(chosen) == 1 or not whole.refuted():
         return None
+    spent = whole.nodes
     for rule in list(chosen):  # leave out whatever the proof does not need
         fewer = [other for other in chosen if other is not rule]
-        if _Refuter(rules, fewer).refuted():
+        attempt = _Refuter(rules, fewer)
+        if spent < 10 * _MAX_NODES and attempt.refuted():
             chosen = fewer
+        spent += attempt.nodes
     texts = [f"'{rule.text}'" for rule in chosen]
     return f"the rules {', '.join(texts[:-1])} and {texts[-1]} can never hold together."
 

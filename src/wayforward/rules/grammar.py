@@ -621,9 +621,9 @@ class _RuleParser(_Parser):
                 f"There is no function '{word}'.{hint}",
                 token.start, token.end,
             )  # fmt: skip
-        hint = did_you_mean(word, sorted(KEYWORDS))
-        if not hint:
-            hint = did_you_mean(word, list(self.known)).replace("Did you mean '", "Did you mean 'after.")
+        hint = did_you_mean(word, [*self.known, *sorted(KEYWORDS)])
+        if any(hint.endswith(f"'{name}'?") for name in self.known):
+            hint = hint.replace("Did you mean '", "Did you mean 'after.")
         self.fail(f"'{word}' is not a word of the rules.{hint}", token.start, token.end)
 
     # -- meaning --------------------------------------------------------------------------------
