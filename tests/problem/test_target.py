@@ -1,0 +1,92 @@
+"""Targets: classes, thresholds, many classes, intervals, ties."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from wayforward.errors import ProblemError
+from wayforward.problem import Target
+
+TWO = SimpleNamespace(task="classification", classes=("bad", "good"))
+THREE = SimpleNamespace(task="classification", classes=(0, 1, 2))
+NUMBER = SimpleNamespace(task="regression", classes=())
+
+
+def test_the_models_own_label_decides_ties():
+    bound = Target("good").bind(TWO)
+    even = np.array([[0.5, 0.5]])
+    assert not bound.reached(even)[0]  # the first class wins a tie
+    assert bound.reached(even, np.array([1]))[0]  # unless the model says so
+    assert Target("bad").bind(TWO).reached(even)[0]
+
+
+def test_score_is_the_log_odds_beyond_the_threshold():
+    bound = Target("good", threshold=0.8).bind(TWO)
+    p = np.array([0.5, 0.8, 0.9])
+    outputs = np.stack([1 - p, p], 1)
+    expected = np.log(p / (1 - p)) - np.log(0.8 / 0.2)
+    np.testing.assert_allclose(bound.score(outputs), expected, atol=1e-12)
+    assert bound.reached(outputs).tolist() == [False, True, True]
+    assert bound.value(outputs).tolist() == p.tolist()
+    assert Target("good", threshold=0.8, margin=0.05).bind(TWO).reached(outputs).tolist() == [False, False, True]
+
+
+def test_several_favourable_classes():
+    outputs = np.array([[0.4, 0.35, 0.25], [0.3, 0.3, 0.4], [0.2, 0.5, 0.3]])
+    bound = Target([1, 2]).bind(THREE)
+    assert bound.reached(outputs).tolist() == [False, True, True]
+    assert (bound.score(outputs) > 0).tolist() == [False, True, True]
+    assert Target((1, 2), threshold=0.6).bind(THREE).reached(outputs).tolist() == [True, True, True]
+
+
+def test_intervals():
+    bound = Target(interval=(10, 20), margin=1).bind(NUMBER)
+    assert bound.reached(np.array([[10.5], [11.0], [19.0], [25.0]])).tolist() == [False, True, True, False]
+    open_ = Target(interval=(10, None)).bind(NUMBER)
+    assert open_.reached(np.array([[9.0], [1e9]])).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "either favourable"),
+        ({"favourable": 1, "interval": (0, 1)}, "either favourable"),
+        ({"favourable": 1, "threshold": 1.5}, "not a probability"),
+        ({"favourable": 1, "margin": -0.1}, "below zero"),
+        ({"favourable": 1, "threshold": 0.9, "margin": 0.2}, "1 or more"),
+        ({"favourable": 1, "margin": 0.5}, "less than 0.5"),
+        ({"interval": (3, 1)}, "empty"),
+        ({"interval": (3, 9), "threshold": 0.5}, "Leave one out"),
+    ],
+)
+def test_targets_check_themselves(arguments, words):
+    with pytest.raises(ProblemError) as error:
+        Target(**arguments)
+    assert words in str(error.value)
+
+
+def test_targets_that_the_model_cannot_reach():
+    with pytest.raises(ProblemError, match="no class 'fine'; its classes are 'bad', 'good'"):
+        Target("fine").bind(TWO)
+    with pytest.raises(ProblemError, match="Every class"):
+        Target(["bad", "good"]).bind(TWO)
+    with pytest.raises(ProblemError, match="Use interval"):
+        Target(1).bind(NUMBER)
+    with pytest.raises(ProblemError, match="needs a regression"):
+        Target(interval=(0, 1)).bind(TWO)
+
+
+def test_bounds_that_prove_a_miss():
+    bound = Target("good").bind(TWO)
+    low, high = np.array([[0.6, 0.1], [0.4, 0.3]]), np.array([[0.9, 0.4], [0.7, 0.6]])
+    assert bound.surely_missed(low, high).tolist() == [True, False]
+    assert Target("good", threshold=0.7).bind(TWO).surely_missed(low, high).tolist() == [True, True]
+    number = Target(interval=(10, 20)).bind(NUMBER)
+    assert number.surely_missed(np.array([[0.0], [5.0], [21.0]]), np.array([[9.0], [11.0], [30.0]])).tolist() == [
+        True,
+        False,
+        True,
+    ]
