@@ -1,8 +1,8 @@
 """What people cannot change, how far they can go, and what is harder for them: hard limits, soft weights.
 
-A frozen feature is never acted on, but may move as a consequence of other actions. A limit binds wherever a value
-changes, by an action or as a consequence; nobody has to act because they stand outside one. Soft weights make a
-feature dearer in the problem's cost. `wayforward.people.sampling` draws preferences for experiments.
+A frozen feature is never acted on, but may move as a consequence of other actions. A limit binds wherever a
+value changes, by an action or as a consequence; nobody has to act because they stand outside one. Soft weights
+make a feature dearer in the problem's cost. `wayforward.people.sampling` draws preferences for experiments.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Preferences:
     """Limits and weights of n people over the d features of a schema. It checks itself and never changes.
 
     frozen (n, d) bool: the person cannot act on it. low, high (n, d): the least and the greatest value that
-    they can set, feature units; infinite where there is no limit. weight (n, d) above 0: 2 is twice as
+    it can change to, feature units; infinite where there is no limit. weight (n, d) above 0: 2 is twice as
     hard. levels: for a feature with levels, by position, the levels that they can take, (n, L) bool;
     absent: all. max_changes (n,): how many features they will change at most; d for no limit. score (n, d):
     the elicited actionability scores, 1 for the easiest to `score_levels` for the hardest, one more for
@@ -521,7 +521,7 @@ class Preferences:
 
     def save(self, path: str | Path) -> None:
         """Write the wishes as JSON, for replay with `load`."""
-        Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False, indent=1) + "\n", encoding="utf-8")
+        Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path, schema: Schema) -> Preferences:
