@@ -1,7 +1,7 @@
 """What people cannot change, how far they can go, and what is harder for them: hard limits, soft weights.
 
 A frozen feature is never acted on, but may move as a consequence of other actions. A limit binds wherever a
-value changes, by an action or as a consequence; nobody has to act because they stand outside one. Soft weights
+value changes, by an action or as a consequence; nobody has to act because they stand outside. Soft weights
 make a feature dearer in the problem's cost. `wayforward.people.sampling` draws preferences for experiments.
 """
 
