@@ -489,11 +489,10 @@ class SCM(World):
                 if moved[parent] is not None:
                     touched = moved[parent] if touched is None else touched | moved[parent]
             if touched is not None:
-                u = (
-                    noise[j]
-                    if noise is not None
-                    else self._noise_of(j, before, ops, touched if exact else None)[0]
-                )
+                asked = touched if self._soft_at[j] else touched & ~acted[j]  # where the equation has a say
+                u = noise[j] if noise is not None else self._noise_of(j, before, ops, asked)[0]
+                if not exact:  # a NaN that nobody asks for would still poison the gradient
+                    u = ops.where(ops.isnan(u) & ~asked, 0.0, u)
                 computed = equation.value(after, u, ops)
                 if legal is not None:
                     computed = legal(j, computed, ops)
