@@ -6,6 +6,7 @@ says how); 3, interrupted (the same command again goes on where it stopped); any
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -14,6 +15,10 @@ DONE, NOBODY, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``wayforward`` with the arguments given (or those of the process) and leave with its exit code."""
+    # Before NumPy, torch or scikit-learn start their pools: the work is many small calls, in which a helper
+    # thread that waits for a core costs more than it gives. Whoever sets a number themselves keeps it.
+    for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(pool, "1")
     from wayforward.cli.app import app
 
     app(args=list(arguments) if arguments is not None else sys.argv[1:], prog_name="wayforward")

@@ -306,9 +306,9 @@ def demo(
     json: Json = None,
 ) -> None:
     """See it whole: train a model on a generated loan world, refuse, recommend, explain."""
-    from wayforward.cli.demo import run
+    from wayforward.cli.demo import tell
 
-    run(out, seed=seed, n=n, json=json)
+    tell(out, seed=seed, n=n, json=json)
 
 
 @app.command()

@@ -33,6 +33,7 @@ def compare(
     json: Path | None,
 ) -> None:
     """Every method on every data set and model; what does not fit is named and left out."""
+    from wayforward.evaluate import evaluate
     from wayforward.methods import names
 
     chosen = list(method) if method else list(names())
@@ -49,7 +50,7 @@ def compare(
                     if method:
                         say(f"left out: {name} on {source} {kind}: {why}")
                     continue
-                summary = summarise(got, ready, "headline")
+                summary = summarise(got, ready, evaluate(got, ready.problem, metrics="headline"))
                 rows.append({"data": source, "model": kind, **summary})
     write_json(rows, json)
     if str(json) != "-":

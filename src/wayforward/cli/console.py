@@ -43,7 +43,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     from rich.console import Console
     from rich.table import Table
 
-    grid = Table(title=title or None, title_justify="left", header_style="bold", expand=False)
+    grid = Table(title=title or None, title_justify="left", header_style="bold", show_header=any(columns))
     for i, name in enumerate(columns):
         grid.add_column(name, overflow="fold", justify="left" if i == 0 else "default")
     for row in rows:

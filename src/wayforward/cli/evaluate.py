@@ -35,7 +35,7 @@ def judge(
     if "train" in given:
         stored = {name: v for name, v in stored.items() if name != "data"}
     question = replace(Question.from_plain(stored), **given)
-    problem = question.problem(got.schema)
+    problem = question.made(got.schema).problem
     with steps("judging", 1) as progress:
         found = evaluate(got, problem, groups=groups, metrics=metrics)
         progress(1)

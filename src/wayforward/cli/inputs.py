@@ -56,7 +56,7 @@ class Question:
 
     def ready(self) -> Ready:
         """Read, train or load, put the problem together and choose the people. Raises: WayforwardError."""
-        made = self._made(None)
+        made = self.made()
         problem, files = made.problem, dict(made.files)
         if self.people is not None:
             files["people"] = _sha256(self.people)
@@ -70,11 +70,8 @@ class Question:
             files["preferences"] = _sha256(self.preferences)
         return Ready(problem, x, wishes, made.title, made.seconds_train, from_training, files)
 
-    def problem(self, schema: Schema | None = None) -> Problem:
-        """The problem alone, under the schema given (that of saved answers, say)."""
-        return self._made(schema).problem
-
-    def _made(self, schema: Schema | None) -> Made:
+    def made(self, schema: Schema | None = None) -> Made:
+        """The problem and the tables behind it; a schema given (that of saved answers) is used as it is."""
         if (self.data is None) == (self.train is None):
             raise DataError(
                 "Say where the data is: either --data NAME (see: wayforward datasets) or --train FILE."

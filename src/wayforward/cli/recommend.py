@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from wayforward.cli.inputs import Question, Ready
+    from wayforward.evaluate import Evaluation
     from wayforward.methods import Method
     from wayforward.recourse import Recourse
 
@@ -66,9 +66,11 @@ def run(
 
 def answer(
     question: Question, *, method: str, k: int, budget: int | None, device: str | None, part: int,
-    out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: str = "standard",
+    out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
 ) -> Recourse:  # fmt: skip
     """Everything that `wayforward recommend` does; returns the answers."""
+    from wayforward.evaluate import evaluate
+
     room_for(out, (".parquet", ".json"))
     room_for(csv, (".csv",))
     room_for(report, (".html",))
@@ -80,7 +82,8 @@ def answer(
     got = run(
         ready, chosen, k=k, seed=question.seed, budget=budget, part=part, keep=keep, question=question.plain()
     )
-    summary = summarise(got, ready, metrics)
+    judged = evaluate(got, ready.problem, metrics=metrics)
+    summary = summarise(got, ready, judged)
     if out is not None:
         half = out.with_name(f"{out.stem}.half{out.suffix}")
         got.save(half)
@@ -88,7 +91,9 @@ def answer(
     if csv is not None:
         write_csv(got, csv)
     if report is not None:
-        write_report(got, ready, report)
+        from wayforward.answers import report as write_report
+
+        write_report(ready.problem, got, report, judged, title=f"Ways forward: {ready.title}")
     write_json(summary, json)
     if keep is not None:
         Parts(keep, "", part).forget()
@@ -97,11 +102,9 @@ def answer(
     return got
 
 
-def summarise(got: Recourse, ready: Ready, metrics: Any = "standard") -> dict[str, Any]:
+def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]:
     """The numbers of a run: what was asked, how good the answers are, what they cost in time."""
-    from wayforward.evaluate import evaluate
-
-    judged = evaluate(got, ready.problem, metrics=metrics).to_dict()
+    numbers = judged.to_dict()
     seconds = float(got.meta.get("seconds_recommend", 0.0))
     refused = int((~got.accepted).sum())
     head = {
@@ -122,25 +125,17 @@ def summarise(got: Recourse, ready: Ready, metrics: Any = "standard") -> dict[st
     must = dict.fromkeys(
         ("usable", "usable_plausible", "validity", "legal", "rules_kept", "cost_l1_range", "cost_l0")
     )
-    return {**head, **must, **{name: value for name, value in judged.items() if name not in head}, **tail}
+    return {**head, **must, **{name: value for name, value in numbers.items() if name not in head}, **tail}
 
 
 def write_csv(got: Recourse, path: Path) -> None:
-    """One row for each person and option. Raises: MissingExtra if no table library is installed."""
-    frame = got.to_frame("pandas" if find_spec("pandas") else "polars")
+    """One row for each person and option: outcome, cost, score, values before, set and after."""
+    from wayforward.answers import write_csv as write
+
+    columns = {name: values.tolist() for name, values in got.to_frame("dict").items()}
     half = path.with_name(path.name + ".half")
-    if hasattr(frame, "to_csv"):
-        frame.to_csv(half, index=False)
-    else:
-        frame.write_csv(half)
+    write([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], half)
     half.replace(path)
-
-
-def write_report(got: Recourse, ready: Ready, path: Path) -> None:
-    """One self-contained HTML page about all answers."""
-    from wayforward.answers import report
-
-    report(got, ready.problem, path)
 
 
 def show(summary: dict[str, Any], files: list[Path]) -> None:
@@ -148,16 +143,16 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
     ends = ", ".join(
         f"{count:,} {name.lower().replace('_', ' ')}" for name, count in summary["outcomes"].items() if count
     )
+    wanted = summary["question"].get("n")
+    if wanted is not None and summary["n"] < wanted:
+        say(f"note: {wanted:,} people were asked for and {summary['n']:,} are there.")
     rows = [
         ("people", f"{summary['n']:,}: {ends}"),
-        (
-            "usable",
-            number(_value(summary["usable"])) + " of those refused: checked, legal, within rules and wishes",
-        ),
-        ("usable and plausible", number(_value(summary["usable_plausible"]))),
-        ("mean cost (L1, share of range)", number(_value(summary["cost_l1_range"]))),
-        ("mean features changed", number(_value(summary["cost_l0"]))),
-        ("people a second", number(_value(summary["people_per_second"]))),
+        ("usable", _share(summary["usable"]) + " of those refused (checked, legal, within rules and wishes)"),
+        ("usable and plausible", _share(summary["usable_plausible"])),
+        ("mean cost", f"{_number(summary['cost_l1_range'])} (sum of changes as shares of their ranges)"),
+        ("mean features changed", _number(summary["cost_l0"])),
+        ("people a second", _number(summary["people_per_second"])),
     ]
     table(f"{summary['method']}", ("", ""), rows)
     for file in files:
@@ -165,5 +160,9 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
             say(f"written: {file}")
 
 
-def _value(cell: Any) -> float:
-    return float("nan") if cell is None else float(cell)
+def _share(cell: float | None) -> str:
+    return "–" if cell is None else f"{cell:.1%}"
+
+
+def _number(cell: float | None) -> str:
+    return "–" if cell is None else number(float(cell))

@@ -1,0 +1,123 @@
+"""The `demo` command: the whole story on people who were drawn from known equations, so nobody is real."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.cli.console import room_for, say, write_json, write_text
+from wayforward.cli.inputs import Question, Ready
+from wayforward.cli.recommend import choose, run, show, summarise
+
+if TYPE_CHECKING:
+    from wayforward.evaluate import Evaluation
+    from wayforward.recourse import Recourse
+
+MODEL, METHOD, OPTIONS, LETTERS = "gb", "local-search", 3, 3
+
+
+def tell(out: Path, *, seed: int, n: int, json: Path | None) -> None:
+    """Train, refuse, recommend, judge and explain; everything that is written lies in the folder `out`."""
+    from wayforward.evaluate import evaluate
+
+    started = time.perf_counter()
+    room_for(out / "report.html")
+    room_for(json)
+    out.mkdir(parents=True, exist_ok=True)
+    say(f"1. Draw people from a loan world whose equations are known, and train a model ({MODEL}) to decide.")
+    question, ready = _question(out, seed, n)
+    say(f"2. Take {len(ready.x):,} people whom it refuses, and look for up to {OPTIONS} options for each.")
+    got = run(ready, choose(METHOD, None), k=OPTIONS, seed=seed, question=question.plain())
+    say("3. Check every option again, measure, and write it down.")
+    judged = evaluate(got, ready.problem)
+    summary = summarise(got, ready, judged)
+    write_json(summary, out / "summary.json")
+    _files(out, ready, got, judged)
+    first = _letters(out, ready, got)
+    write_json(summary, json)
+    if str(json) == "-":
+        return
+    say(f"\n{first}\n")
+    show(summary, [])
+    say(f"Open {out / 'report.html'}. Everything is in {out}/ after {time.perf_counter() - started:.0f} s.")
+
+
+def _question(out: Path, seed: int, n: int) -> tuple[Question, Ready]:
+    """Write the people as tables, as a user would have them, and go on from those files."""
+    from wayforward.cli import everyday
+    from wayforward.data import load
+
+    schema = everyday.schema()
+    train, test = load("loan").split(test=0.3, seed=seed)
+    schema.to_yaml(out / "schema.yaml")
+    everyday.world().to_yaml(out / "world.yaml")
+    _csv(out / "train.csv", {**schema.decode(everyday.people(train), like="dict"), train.label: train.y})
+    question = Question(
+        train=out / "train.csv", label=train.label, favourable=("1",), schema=out / "schema.yaml",
+        world=str(out / "world.yaml"), model=MODEL, seed=seed,
+    )  # fmt: skip
+    made = question.made()
+    x = everyday.people(test)
+    x = x[~made.problem.reached(x)[0]][:n]
+    _csv(out / "refused.csv", schema.decode(x, like="dict"))
+    question = replace(question, people=out / "refused.csv")
+    return question, Ready(made.problem, x, None, made.title, made.seconds_train, files=made.files)
+
+
+def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation) -> None:
+    from wayforward.answers import (
+        figure_coverage,
+        figure_options,
+        figure_population,
+        plans_table,
+        report,
+        write_csv,
+    )
+
+    report(
+        ready.problem, got, out / "report.html", judged, title="Ways forward: a loan world of made-up people"
+    )
+    got.save(out / "recourse.json")
+    write_csv(plans_table(got), out / "options.csv")
+    figures = out / "figures"
+    figures.mkdir(exist_ok=True)
+    drawn = {
+        "population": figure_population(got, judged, "gender"),
+        "coverage": figure_coverage(judged),
+        "person": figure_options(got, _person_to_show(got), ready.problem),
+    }
+    for name, figure in drawn.items():
+        for ending in ("svg", "png"):
+            figure.savefig(figures / f"{name}.{ending}", dpi=160)
+
+
+def _csv(path: Path, columns: dict[str, np.ndarray]) -> None:
+    from wayforward.answers import write_csv
+
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    write_csv([dict(zip(columns, row, strict=True)) for row in rows], path)
+
+
+def _person_to_show(got: Recourse) -> int:
+    """Somebody with a full set of options of middling cost: neither the easiest case nor the hardest."""
+    full = np.flatnonzero(got.found.all(1))
+    full = full if len(full) else np.flatnonzero(got.found[:, 0])
+    return int(full[np.argsort(got.cost[full, 0], kind="stable")[len(full) // 2]]) if len(full) else 0
+
+
+def _letters(out: Path, ready: Ready, got: Recourse) -> str:
+    """A few letters in plain words; returns the first."""
+    from wayforward.answers import letter
+    from wayforward.answers.page import examples
+
+    folder = out / "letters"
+    folder.mkdir(exist_ok=True)
+    chosen = list(dict.fromkeys([_person_to_show(got), *examples(got, LETTERS)]))[:LETTERS]
+    texts = {i: letter(ready.problem, got, i) for i in chosen}
+    for i, text in texts.items():
+        write_text(folder / f"person-{i:03d}.txt", text + "\n")
+    return texts[chosen[0]]
