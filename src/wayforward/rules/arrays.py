@@ -56,6 +56,14 @@ class NumpyOps:
         return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
     @staticmethod
+    def replaced(array: Array, columns: dict[int, Array], shape: tuple[int, ...]) -> Array:
+        """A copy of the array in this shape, with some columns (...) exchanged."""
+        out = np.array(np.broadcast_to(array, shape))
+        for index, column in columns.items():
+            out[..., index] = column
+        return out
+
+    @staticmethod
     def broadcast(array: Array, shape: tuple[int, ...]) -> Array:
         """A view of the wanted shape."""
         return np.broadcast_to(array, shape)
@@ -108,6 +116,12 @@ class TorchOps:
     def stack(self, columns: list[Array]) -> Array:
         """Columns (...) side by side: (..., d)."""
         return self.torch.stack(self.torch.broadcast_tensors(*columns), dim=-1)
+
+    def replaced(self, array: Array, columns: dict[int, Array], shape: tuple[int, ...]) -> Array:
+        """The array in this shape with some columns (...) exchanged; gradients flow through both."""
+        full = self.torch.broadcast_to(array, shape)
+        parts = [columns.get(j, full[..., j]) for j in range(shape[-1])]
+        return self.torch.stack([self.torch.broadcast_to(part, shape[:-1]) for part in parts], dim=-1)
 
     def broadcast(self, array: Array, shape: tuple[int, ...]) -> Array:
         """A view of the wanted shape."""

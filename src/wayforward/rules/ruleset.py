@@ -214,13 +214,7 @@ class RuleSet:
             stays = acted[..., index] | (move == 0.0)
             columns[index] = ops.where(stays, old, new)
         shape = (*broadcast_shape(before, after), after.shape[-1])
-        full = ops.broadcast(after, shape)
-        return ops.stack(
-            [
-                ops.broadcast(columns[j], shape[:-1]) if j in columns else full[..., j]
-                for j in range(shape[-1])
-            ]
-        )
+        return ops.replaced(after, columns, shape)
 
     # -- abstraction (see `wayforward.rules.abstract`) -------------------------------------------
     def interval(

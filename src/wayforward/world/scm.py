@@ -565,8 +565,10 @@ class SCM(World):
                 noise=noise,
                 legal=legal,
             )
-        shape = np.broadcast_shapes(before.shape, action.shape)
-        return np.stack([np.broadcast_to(column, shape[:-1]) for column in after], axis=-1)
+        out = np.empty(np.broadcast_shapes(before.shape, action.shape))
+        for j, column in enumerate(after):
+            out[..., j] = column
+        return out
 
     def consequences_torch(self, before: Array, value: Array, acted: Array) -> Array:
         """The same on tensors, differentiable in `value`."""
@@ -687,10 +689,11 @@ class BoundSCM(World):
         told = self.scm._act_torch(
             before[..., columns], value[..., columns], acted[..., columns], legal=self._legal
         )
-        parts = [alone[..., j] for j in range(self.schema.d)]
-        for j, place in enumerate(columns):
-            parts[place] = told[..., j]
-        return ops.stack(parts)
+        return ops.replaced(
+            alone,
+            {place: told[..., j] for j, place in enumerate(columns)},
+            tuple(told.shape[:-1]) + (self.schema.d,),
+        )
 
     @cached_property
     def descendants(self) -> np.ndarray:
