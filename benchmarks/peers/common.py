@@ -6,7 +6,8 @@ wayforward. An exchange folder holds
     task.json    features (name, kind, levels, low, high, step), index of the favourable class, seed
     rows.npz     train (N, d), label (N,) 1 = favourable, people (n, d), warm (w, d), check (c, d) and
                  check_score (c,) the probability of the favourable class that the owner's process computed;
-                 free (d,) bool; low, high (n, d) reach of each person; levels_<j> (n, L) bool levels each may take
+                 free (d,) bool; low, high (n, d) reach of each person; levels_<j> (n, L) bool levels each
+                 may take
     model.skops  the fitted scikit-learn pipeline on raw frames
 
 with values in feature units and level indices for binary, ordinal and categorical features.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import signal
 import sys
 import time
@@ -51,9 +53,13 @@ class Task:
         self.free = self.rows["free"]
         self.has_levels = np.array([bool(f["levels"]) for f in self.features])
         self.span = np.array(
-            [max(len(f["levels"]) - 1, 1) if f["levels"] else (f["high"] - f["low"]) or 1.0 for f in self.features],
+            [
+                max(len(f["levels"]) - 1, 1) if f["levels"] else (f["high"] - f["low"]) or 1.0
+                for f in self.features
+            ],
             dtype=float,
         )
+        self.words: list[str] = []
         self.model = Bridge(self)
 
     def reach(self, i: int, warm: bool = False) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
@@ -95,7 +101,7 @@ class Task:
 
 
 class Bridge:
-    """The classifier as peers call it, counted: codes or frames in, probabilities (unfavourable, favourable) out."""
+    """The classifier as peers call it, counted: codes or frames in, (unfavourable, favourable) out."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -106,7 +112,9 @@ class Bridge:
         self.rows = self.calls = 0
         self.seconds = 0.0
         self.text_levels = {
-            f["name"]: {str(v): v for v in f["levels"]} for f in task.features if any(not isinstance(v, str) for v in f["levels"])
+            f["name"]: {str(v): v for v in f["levels"]}
+            for f in task.features
+            if any(not isinstance(v, str) for v in f["levels"])
         }
         self.numeric = [f["name"] for f in task.features if not f["levels"]]
 
@@ -181,7 +189,8 @@ def peak_megabytes() -> float:
 def run(name: str, packages: tuple[str, ...], build: Callable[[Task, dict[str, Any]], Any]) -> None:
     """Drive one peer over the people of one exchange folder.
 
-    `build(task, options)` fits the peer and returns `answer(x (d,), low, high, levels) -> (d,) or None`.
+    `build(task, options)` fits the peer and returns `answer(x (d,), low, high, levels) -> (d,) or None`,
+    which may leave one word about each person in `task.words`, such as a solver's status.
     Writes after (n, d), NaN where nothing was found or the limit was hit, and a JSON file beside it.
     """
     parser = argparse.ArgumentParser(prog=name)
@@ -195,7 +204,8 @@ def run(name: str, packages: tuple[str, ...], build: Callable[[Task, dict[str, A
     options = dict(text.split("=", 1) for text in arguments.option)
     task = Task(arguments.folder)
     agreement = task.model.agreement()
-    np.random.seed(task.meta["seed"])
+    random.seed(task.meta["seed"])
+    np.random.seed(task.meta["seed"])  # noqa: NPY002 - dice-ml draws from the global generators
     task.model.reset()
     started = time.perf_counter()
     answer = build(task, options)
@@ -207,6 +217,7 @@ def run(name: str, packages: tuple[str, ...], build: Callable[[Task, dict[str, A
         except Exception as error:  # a peer may fail on one person; the people below are counted properly
             print(f"warm-up: {type(error).__name__}", file=sys.stderr)
     task.model.reset()
+    task.words.clear()
     n = min(arguments.n, len(task.people))
     after = np.full((n, len(task.names)), np.nan)
     seconds = np.full(n, np.nan)
@@ -236,7 +247,9 @@ def run(name: str, packages: tuple[str, ...], build: Callable[[Task, dict[str, A
             after[i] = task.clean(x, np.asarray(found, dtype=float))
     generate_seconds = time.perf_counter() - began
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(f"{arguments.out}.npz", after=after[:done], seconds=seconds[:done])
+    np.savez_compressed(
+        f"{arguments.out}.npz", after=after[:done], seconds=seconds[:done], words=np.array(task.words)
+    )
     Path(f"{arguments.out}.json").write_text(
         json.dumps(
             {
@@ -250,13 +263,17 @@ def run(name: str, packages: tuple[str, ...], build: Callable[[Task, dict[str, A
                 "model_calls": task.model.calls,
                 "peak_mb": peak_megabytes(),
                 "failures": failures,
+                "words": {word: task.words.count(word) for word in sorted(set(task.words))},
                 "agreement": agreement,
                 "options": options,
                 "person_seconds": arguments.person_seconds,
                 "cell_seconds": arguments.cell_seconds,
                 "versions": {
                     "python": ".".join(map(str, sys.version_info[:3])),
-                    **{package: version(package) for package in (*packages, "scikit-learn", "numpy", "pandas")},
+                    **{
+                        package: version(package)
+                        for package in (*packages, "scikit-learn", "numpy", "pandas")
+                    },
                 },
             },
             indent=1,

@@ -1,8 +1,8 @@
 """dice-ml (random or genetic), one counterfactual a person, on the people of an exchange folder.
 
-Best fair settings: `features_to_vary` and `permitted_range` for each person follow the schema's actionability and
-directions; `continuous_features_precision` follows the schema's steps; everything else is the package's default.
-Ordinal features are given as categories, so that only existing levels are proposed.
+Best fair settings: `features_to_vary` and `permitted_range` for each person follow the schema's
+actionability and directions; `continuous_features_precision` follows the schema's steps; everything else is
+the package's default. Ordinal features are given as categories, so that only existing levels are proposed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import dice_ml
 import numpy as np
 from common import Task, run
-
-import dice_ml
 
 
 def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | None]:
@@ -29,16 +28,18 @@ def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | Non
     frame["outcome__"] = task.label[rows].astype(int)
     continuous = [f["name"] for f in task.features if not f["levels"]]
     precision = {
-        f["name"]: max(0, round(-math.log10(f["step"]))) for f in task.features if f["kind"] == "real" and f["step"]
+        f["name"]: max(0, round(-math.log10(f["step"])))
+        for f in task.features
+        if f["kind"] == "real" and f["step"]
     }
-    known = {
-        f["name"]: {str(v) for v in frame[f["name"]].unique()} for f in task.features if f["levels"]
-    }
+    known = {f["name"]: {str(v) for v in frame[f["name"]].unique()} for f in task.features if f["levels"]}
     extra = {"continuous_features_precision": precision} if precision else {}
     data = dice_ml.Data(dataframe=frame, continuous_features=continuous, outcome_name="outcome__", **extra)
     explainer = dice_ml.Dice(data, dice_ml.Model(model=task.model, backend="sklearn"), method=method)
 
-    def answer(x: np.ndarray, low: np.ndarray, high: np.ndarray, levels: dict[int, np.ndarray]) -> np.ndarray | None:
+    def answer(
+        x: np.ndarray, low: np.ndarray, high: np.ndarray, levels: dict[int, np.ndarray]
+    ) -> np.ndarray | None:
         permitted: dict[str, list[Any]] = {}
         for j, feature in enumerate(task.features):
             if not task.free[j]:

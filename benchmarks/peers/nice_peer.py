@@ -1,4 +1,4 @@
-"""NICEx on the people of an exchange folder, with the package's defaults (HEOM, sparsity, justified neighbours).
+"""NICEx on the people of an exchange folder, with its defaults (HEOM, sparsity, justified neighbours).
 
 NICE knows no immutable features and no directions: it is given the whole training table and judged like all.
 Levels travel as indices; categorical and binary features are declared as categories, ordinal ones as numbers.
@@ -29,7 +29,9 @@ def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | Non
         optimization=options.get("optimization", "sparsity"),
     )
 
-    def answer(x: np.ndarray, low: np.ndarray, high: np.ndarray, levels: dict[int, np.ndarray]) -> np.ndarray | None:
+    def answer(
+        x: np.ndarray, low: np.ndarray, high: np.ndarray, levels: dict[int, np.ndarray]
+    ) -> np.ndarray | None:
         return np.asarray(explainer.explain(x[None, :]))[0]
 
     return answer

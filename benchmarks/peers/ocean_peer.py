@@ -1,11 +1,14 @@
 """oceanpy (constraint programming, optimal for L1) on the people of an exchange folder; forests only.
 
-oceanpy reads trees over its own columns. The trees here are those of the benchmark's forest, not retrained: every
-encoded column is traced back to its feature by asking the fitted encoder, and the thresholds of numeric columns
-are rewritten into shares of the feature's range, so that its L1 objective is the range-scaled L1 of the scorer.
-The package has no option for immutable features or directions; its models are CP-SAT models, so each person's
-reach is added as constraints on the package's own variables, and removed by its own clean-up. A value
-that the solver places just above a threshold is moved to the next legal value, outwards.
+oceanpy reads trees over its own columns. The trees here are those of the benchmark's forest, not retrained:
+every encoded column is traced back to its feature by asking the fitted encoder, and the thresholds of
+numeric columns are rewritten into shares of the feature's range, so that its L1 objective is the
+range-scaled L1 of the scorer. Where the forest sees an ordered feature as a one-hot block, the package would count any change of it as 1; the
+objective of such blocks is replaced by the steps moved over the steps there are, as the scorer counts them.
+The package has no option for immutable features or directions; its models
+are CP-SAT models, so each person's reach is added as constraints on the package's own variables, and
+removed by its own clean-up. A value that the solver places just above a threshold is moved to the next
+legal value, outwards.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ class Column:
         return self.share((encoded - self.offset) / self.slope)
 
     def point(self, levels: np.ndarray, k: int, code: float) -> float | None:
-        """The legal value nearest to `code` within interval k, (levels[k], levels[k + 1]]; None if there is none."""
+        """The legal value nearest to `code` in interval k, (levels[k], levels[k + 1]]; None for none."""
         bottom, top = levels[k] * self.span + self.low, levels[k + 1] * self.span + self.low
         if bottom < code <= top:
             return code
@@ -61,8 +64,24 @@ class Column:
         return value if value > bottom else None
 
 
+class RangedExplainer(ConstraintProgrammingExplainer):
+    """The package's explainer, with ordered one-hot blocks costed by how far the level moves."""
+
+    def set_person(self, x: np.ndarray, ordered: dict[str, tuple[int, float]]) -> None:
+        """Where the next person stands; ordered: feature name -> (feature, number of steps)."""
+        self.stand = {id(self.mapper[name]): (x[j], steps) for name, (j, steps) in ordered.items()}
+
+    def Lp(self, x: Any, v: Any, code: Any = None, *, norm: int = 1) -> Any:
+        """The contribution of one column to the objective."""
+        if id(v) not in self.stand:
+            return super().Lp(x, v, code, norm=norm)
+        now, steps = self.stand[id(v)]
+        weight = round(abs(int(code) - now) / steps * self._obj_scale)
+        return cp_model.LinearExpr.WeightedSum([v.xget(code)], [weight])
+
+
 def trace(task: Task, encode: Callable[[np.ndarray], np.ndarray]) -> list[tuple[int, str, Any]]:
-    """For each encoded column: (feature, 'level', level index), (feature, 'column', Column) or (-1, 'still', value)."""
+    """For each encoded column: (j, 'level', index), (j, 'column', Column) or (-1, 'still', value)."""
     base = task.people[:1]
     start = encode(base)[0]
     out: list[tuple[int, str, Any]] = [(-1, "still", float(v)) for v in start]
@@ -72,13 +91,20 @@ def trace(task: Task, encode: Callable[[np.ndarray], np.ndarray]) -> list[tuple[
         else:
             middle = (feature["low"] + feature["high"]) / 2
             whole = feature["kind"] == "integer"
-            probes = np.array([feature["low"], round(middle) if whole else middle, feature["high"]], dtype=float)
+            probes = np.array(
+                [feature["low"], round(middle) if whole else middle, feature["high"]], dtype=float
+            )
         rows = np.repeat(base, len(probes), axis=0)
         rows[:, j] = probes
         block = encode(rows)
         touched = np.flatnonzero((np.abs(block - block[:1]) > 1e-12).any(axis=0))
         hot = block[:, touched]
-        if feature["levels"] and len(touched) > 1 and np.isin(hot, (0.0, 1.0)).all() and (hot.sum(1) <= 1).all():
+        if (
+            feature["levels"]
+            and len(touched) > 1
+            and np.isin(hot, (0.0, 1.0)).all()
+            and (hot.sum(1) <= 1).all()
+        ):
             for c, column in zip(touched, hot.T, strict=True):
                 out[c] = (j, "level", int(column.argmax()))
             continue
@@ -128,10 +154,17 @@ def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | Non
                 here = tree.feature == c
                 tree.threshold[here] = detail.threshold(tree.threshold[here])
     mapper = Mapper(mapping, columns=pd.MultiIndex.from_tuples(labels))
-    explainer = ConstraintProgrammingExplainer(forest, mapper=mapper)
+    explainer = RangedExplainer(forest, mapper=mapper)
+    ordered = {
+        f"f{j}": (j, len(task.features[j]["levels"]) - 1.0)
+        for j, what, _ in columns
+        if what == "level" and task.features[j]["kind"] != "categorical"
+    }
     target = int(task.meta["favourable_index"])
 
-    def answer(x: np.ndarray, low: np.ndarray, high: np.ndarray, levels: dict[int, np.ndarray]) -> np.ndarray | None:
+    def answer(
+        x: np.ndarray, low: np.ndarray, high: np.ndarray, levels: dict[int, np.ndarray]
+    ) -> np.ndarray | None:
         query = np.empty(len(columns))
         for c, (j, what, detail) in enumerate(columns):
             if what == "level":
@@ -163,7 +196,11 @@ def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | Non
                 variable = explainer.mapper[f"f{j}"].xget()
                 domain = cp_model.Domain.FromValues(list(reachable))
                 explainer.add_garbage(explainer.AddLinearExpressionInDomain(variable, domain))
-        explanation = explainer.explain(query, y=target, norm=1, max_time=seconds, num_workers=1, random_seed=0)
+        explainer.set_person(x, ordered)
+        explanation = explainer.explain(
+            query, y=target, norm=1, max_time=seconds, num_workers=1, random_seed=0
+        )
+        task.words.append(explainer.get_solving_status())
         if explanation is None:
             return None
         after = x.copy()

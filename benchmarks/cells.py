@@ -1,0 +1,92 @@
+"""What is compared: data sets, classifiers, peers and their limits, in one place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+CACHE = HERE / ".cache"
+RESULTS = HERE / "results"
+VENVS = HERE / ".venvs"
+
+# The actionability sets: the recommended one, or, where that leaves next to nothing to act on (counts of
+# the past cannot go down), the convention of the literature.
+DATA = {"adult": "recommended", "german": "recommended", "compas": "benchmark", "gmsc": "benchmark"}
+MODELS = ("lr", "mlp", "rf")
+OURS = ("local-search", "nice", "growing-spheres", "wachter")
+SEED = 0
+N = 200  # people for peers and ours
+BIG = 10_000  # people for ours alone
+WARM = 3  # people of the warm-up, not measured
+CHECK = 1_000  # rows on which a peer's classifier must agree with ours
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One competitor: script, environment, how many people and how long.
+
+    person_seconds: one person's limit, after which they count as not found. cell_seconds: after it no
+    further person is started, and the comparison is over the people done, the first of a shuffled order.
+    """
+
+    name: str
+    title: str
+    script: str
+    venv: str
+    python: tuple[int, int] = (3, 11)
+    n: int = N
+    person_seconds: float = 20.0
+    cell_seconds: float = 90.0
+    options: dict[str, str] = field(default_factory=dict)
+    models: tuple[str, ...] = MODELS
+
+    @property
+    def requirements(self) -> Path:
+        """Its pinned requirements."""
+        return HERE / "peers" / f"{self.venv}.txt"
+
+
+PEERS = (
+    Peer("nicex", "NICEx", "nice_peer.py", "nicex"),
+    Peer("dice-random", "dice-ml random", "dice_peer.py", "dice", options={"method": "random"}),
+    Peer(
+        "dice-genetic",
+        "dice-ml genetic",
+        "dice_peer.py",
+        "dice",
+        n=50,
+        person_seconds=10.0,
+        cell_seconds=45.0,
+        options={"method": "genetic"},
+    ),
+    Peer(
+        "oceanpy",
+        "oceanpy (CP)",
+        "ocean_peer.py",
+        "oceanpy",
+        python=(3, 12),
+        n=50,
+        person_seconds=30.0,
+        cell_seconds=90.0,
+        options={"seconds": "10"},
+        models=("rf",),
+    ),
+)
+
+
+def digest(*parts: Any) -> str:
+    """A short name for settings and file contents: a changed part makes a new one."""
+    h = hashlib.sha256()
+    for part in parts:
+        h.update(part.read_bytes() if isinstance(part, Path) else json.dumps(part, sort_keys=True).encode())
+    return h.hexdigest()[:16]
+
+
+def source_digest() -> str:
+    """The library's source as it stands: our own measurements are kept for this state only."""
+    return digest(*sorted((ROOT / "src" / "wayforward").rglob("*.py")))

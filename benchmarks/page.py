@@ -1,0 +1,514 @@
+"""From what was measured to benchmarks/results/*.json, docs/benchmarks.md and its figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cells import CACHE, DATA, HERE, MODELS, OURS, PEERS, RESULTS, ROOT, digest
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+FIGURE = ROOT / "docs" / "_static" / "bench_growth.svg"
+LEAD = "local-search"
+SPEED = {"lr": 100.0, "mlp": 100.0, "rf": 30.0}  # times dice-ml random
+SPEED_NICE = 5.0
+TITLE = {p.name: p.title for p in PEERS}
+
+
+def _rows(home: Path, name: str) -> dict[str, np.ndarray]:
+    with np.load(home / f"{name}-score.npz", allow_pickle=False) as stored:
+        return {key: stored[key] for key in stored.files}
+
+
+def _against(ours: dict[str, np.ndarray], peer: dict[str, np.ndarray]) -> dict[str, Any]:
+    """local-search and a peer on the peer's people: shares usable, and costs where both are usable."""
+    n = len(peer["usable"])
+    mine = ours["usable"][:n]
+    both = mine & peer["usable"]
+    out: dict[str, Any] = {
+        "n": n,
+        "ours_usable": float(mine.mean()),
+        "peer_usable": float(peer["usable"].mean()),
+        "both": int(both.sum()),
+        "only_peer": int((peer["usable"] & ~mine).sum()),
+        "only_ours": int((mine & ~peer["usable"]).sum()),
+    }
+    if both.any():
+        for measure in ("l1", "l0"):
+            out[f"ours_{measure}"] = float(ours[measure][:n][both].mean())
+            out[f"peer_{measure}"] = float(peer[measure][both].mean())
+        out["ours_cheaper"] = float((ours["l1"][:n][both] < peer["l1"][both] - 1e-9).mean())
+        out["peer_cheaper"] = float((ours["l1"][:n][both] > peer["l1"][both] + 1e-9).mean())
+    return out
+
+
+def _verdicts(model: str, peers: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The targets of one cell: what was asked, what was reached, met or not."""
+    out: dict[str, dict[str, Any]] = {}
+    known = {name: got for name, got in peers.items() if "against" in got}
+    if known:
+        worst = min(known.values(), key=lambda g: g["against"]["ours_usable"] - g["against"]["peer_usable"])
+        gap = worst["against"]["ours_usable"] - worst["against"]["peer_usable"]
+        out["usable"] = {"value": gap, "met": bool(gap >= 0)}
+    dice, nice = known.get("dice-random"), known.get("nicex")
+    if dice:
+        pair = dice["against"]
+        if "ours_l1" in pair:
+            ratio = pair["ours_l1"] / pair["peer_l1"]
+            out["cost_dice"] = {"value": ratio, "met": bool(ratio <= 0.5)}
+        ratio = dice["ours_people_per_second"] / dice["people_per_second"]
+        out["speed_dice"] = {"value": ratio, "met": bool(ratio >= SPEED[model])}
+    if nice:
+        pair = nice["against"]
+        if "ours_l1" in pair:
+            ratio = pair["ours_l1"] / pair["peer_l1"]
+            out["cost_nice"] = {"value": ratio, "met": bool(ratio <= 1.0 + 1e-9)}
+        ratio = nice["ours_people_per_second"] / nice["people_per_second"]
+        out["speed_nice"] = {"value": ratio, "met": bool(ratio >= SPEED_NICE)}
+    return out
+
+
+def gather() -> list[dict[str, Any]]:
+    """Everything measured, cell by cell, with comparisons and verdicts."""
+    cells = []
+    for data in DATA:
+        for model in MODELS:
+            home = CACHE / f"{data}-{model}"
+            if not (home / "cell.json").exists():
+                continue
+            kept = json.loads((home / "cell.json").read_text())
+            if "score" not in kept.get("ours", {}).get(LEAD, {}):
+                continue
+            ours = _rows(home, LEAD)
+            peers = {}
+            for name, got in kept["peers"].items():
+                if got.get("failed"):
+                    peers[name] = got
+                    continue
+                script = HERE / "peers" / next(p.script for p in PEERS if p.name == name)
+                stale = got["ours_source"] != kept.get("source", got["ours_source"])
+                peers[name] = got | {
+                    "against": _against(ours, _rows(home, name)),
+                    "script": digest(script),
+                    "older_ratio": stale,
+                }
+            for name in OURS:
+                got = kept["ours"].get(name, {})
+                if name != LEAD and "score" in got:
+                    got["against"] = _against(ours, _rows(home, name))
+            cells.append(
+                {
+                    "about": kept["about"],
+                    "ours": kept["ours"],
+                    "peers": peers,
+                    "targets": _verdicts(model, peers),
+                    "date": kept.get("date"),
+                }
+            )
+    return cells
+
+
+# -- words -------------------------------------------------------------------------------------------------
+
+
+def _number(value: Any, digits: int = 3) -> str:
+    if value is None or (isinstance(value, float) and not np.isfinite(value)):
+        return "–"
+    return f"{value:,.{digits}f}"
+
+
+def _speed(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}" if value >= 1 else f"{value:.2f}"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    align = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, align, *rows))
+
+
+def _mark(verdict: dict[str, Any] | None, text: str) -> str:
+    if verdict is None:
+        return "–"
+    return f"{text} {'met' if verdict['met'] else '**not met**'}"
+
+
+def _targets(cells: list[dict[str, Any]]) -> str:
+    rows = []
+    for cell in cells:
+        t, about = cell["targets"], cell["about"]
+        get = t.get
+        rows.append(
+            [
+                f"{about['data']} {about['model']}",
+                _mark(get("usable"), f"{get('usable', {}).get('value', 0):+.3f}"),
+                _mark(get("cost_dice"), f"{get('cost_dice', {}).get('value', 0):.2f}"),
+                _mark(get("cost_nice"), f"{get('cost_nice', {}).get('value', 0):.2f}"),
+                _mark(get("speed_dice"), f"{get('speed_dice', {}).get('value', 0):,.0f} x"),
+                _mark(get("speed_nice"), f"{get('speed_nice', {}).get('value', 0):,.0f} x"),
+            ]
+        )
+    head = [
+        "cell",
+        "usable: least lead over a peer (target 0 or more)",
+        "L1 / dice-ml random (0.50 or less)",
+        "L1 / NICEx (1.00 or less)",
+        "people/s over dice-ml random (100 x; rf 30 x)",
+        "people/s over NICEx (5 x)",
+    ]
+    return _table(head, rows)
+
+
+def _tally(cells: list[dict[str, Any]]) -> str:
+    names = {
+        "usable": "`usable` at least every peer's",
+        "cost_dice": "L1 at most half of dice-ml random's",
+        "cost_nice": "L1 at most NICEx's",
+        "speed_dice": "people a second, over dice-ml random",
+        "speed_nice": "people a second, over NICEx",
+    }
+    lines = []
+    for key, words in names.items():
+        got = [(c["about"], c["targets"][key]) for c in cells if key in c["targets"]]
+        missed = [f"{a['data']} {a['model']}" for a, v in got if not v["met"]]
+        text = f"- {words}: met in {len(got) - len(missed)} of {len(got)} cells"
+        lines.append(text + (f"; not in {', '.join(missed)}." if missed else "."))
+    return "\n".join(lines)
+
+
+def _usable(cells: list[dict[str, Any]]) -> str:
+    rows = []
+    for cell in cells:
+        about, ours = cell["about"], cell["ours"]
+        row = [f"{about['data']} {about['model']}", str(about["n"])]
+        for name in OURS:
+            score = ours.get(name, {}).get("score")
+            row.append(f"{score['usable']:.3f} / {_number(score['usable_plausible'])}" if score else "–")
+        for peer in PEERS:
+            got = cell["peers"].get(peer.name)
+            if not got or "score" not in got:
+                row.append("failed" if got else "–")
+                continue
+            score = got["score"]
+            people = "" if got["n"] == about["n"] else f" (n {got['n']})"
+            row.append(f"{score['usable']:.3f} / {_number(score['usable_plausible'])}{people}")
+        rows.append(row)
+    return _table(["cell", "n", *OURS, *(p.title for p in PEERS)], rows)
+
+
+def _costs(cells: list[dict[str, Any]]) -> str:
+    rows = []
+    for cell in cells:
+        about = cell["about"]
+        for peer in PEERS:
+            got = cell["peers"].get(peer.name)
+            if not got or "ours_l1" not in got.get("against", {}):
+                continue
+            a = got["against"]
+            rows.append(
+                [
+                    f"{about['data']} {about['model']}",
+                    peer.title,
+                    str(a["both"]),
+                    f"{a['ours_l1']:.3f}",
+                    f"{a['peer_l1']:.3f}",
+                    f"{a['ours_l1'] / a['peer_l1']:.2f}" if a["peer_l1"] > 0 else "–",
+                    f"{a['ours_l0']:.2f}",
+                    f"{a['peer_l0']:.2f}",
+                    f"{a['ours_cheaper']:.0%}",
+                    f"{a['peer_cheaper']:.0%}",
+                    str(a["only_ours"]),
+                    str(a["only_peer"]),
+                ]
+            )
+    head = ["cell", "peer", "both usable", "L1 ours", "L1 peer", "ratio", "L0 ours", "L0 peer"]
+    return _table(head + ["ours cheaper", "peer cheaper", "only ours usable", "only peer usable"], rows)
+
+
+def _speeds(cells: list[dict[str, Any]]) -> str:
+    rows = []
+    for cell in cells:
+        about = cell["about"]
+        for peer in PEERS:
+            got = cell["peers"].get(peer.name)
+            if not got or got.get("failed"):
+                continue
+            rows.append(
+                [
+                    f"{about['data']} {about['model']}",
+                    peer.title,
+                    str(got["n"]),
+                    _speed(got["people_per_second"]),
+                    _speed(got["ours_people_per_second"]),
+                    f"{_speed(got['ours_people_per_second'] / got['people_per_second'])} x"
+                    + (" (older)" if got["older_ratio"] else ""),
+                    f"{got['model_seconds'] / got['generate_seconds']:.0%}",
+                    f"{got['fit_seconds']:.2f}",
+                    f"{got['model_rows'] / got['n']:,.0f}" if got["model_rows"] else "–",
+                    f"{got['peak_mb']:,.0f}",
+                    ", ".join(f"{v} {k}" for k, v in got["failures"].items()) or "none",
+                ]
+            )
+    head = ["cell", "peer", "people", "peer people/s", "local-search people/s beside it", "ratio"]
+    head += ["peer's time in the classifier", "fit s", "model rows a person", "peak MB", "failures"]
+    return _table(head, rows)
+
+
+def _own(cells: list[dict[str, Any]]) -> str:
+    rows = []
+    for cell in cells:
+        about = cell["about"]
+        for name in OURS:
+            got = cell["ours"].get(name)
+            if not got:
+                continue
+            if "unsupported" in got:
+                word = "failed" if got["unsupported"] == "failed" else "needs gradients or an extra"
+                rows.append([f"{about['data']} {about['model']}", name, word, *[""] * 8])
+                continue
+            big = got.get("big", {})
+            score = big.get("score", got["score"])
+            with_big = "score" in big
+            use = big if with_big else got
+            rows.append(
+                [
+                    f"{about['data']} {about['model']}",
+                    name,
+                    f"{use['n']:,}" + ("" if use["distinct_people"] == use["n"] else "*"),
+                    f"{score['usable']:.3f}",
+                    _number(score["usable_plausible"]),
+                    _number(score["l1_usable"]),
+                    _number(score["l0_usable"], 2),
+                    _speed(use["people_per_second"]),
+                    f"{got['fit_seconds']:.2f}",
+                    f"{use['model_rows'] / use['n']:,.0f}",
+                    f"{use['peak_mb']:,.0f}",
+                ]
+            )
+    head = ["cell", "method", "people", "usable", "usable plausible", "L1", "L0", "people/s", "fit s"]
+    return _table(head + ["model rows a person", "peak MB"], rows)
+
+
+def _cells(cells: list[dict[str, Any]]) -> str:
+    rows = []
+    for cell in cells:
+        a = cell["about"]
+        rows.append(
+            [
+                f"{a['data']} {a['model']}",
+                a["actionability"],
+                f"{a['train_rows']:,}",
+                f"{a['actionable']} of {a['features']}",
+                str(a["rules"]),
+                f"{a['accuracy_held_out']:.3f}",
+                f"{a['refused']:,}",
+                f"{min(a['n'], a['refused_held_out'])} of {a['n']}",
+            ]
+        )
+    head = ["cell", "actionability set", "training rows", "actionable", "rules", "accuracy, held out"]
+    return _table(head + ["refused in all", "held out among those compared"], rows)
+
+
+def _agreement(cells: list[dict[str, Any]]) -> str:
+    checks = [g["agreement"] for c in cells for g in c["peers"].values() if "agreement" in g]
+    if not checks:
+        return "No peer was run."
+    largest = max(max(a["largest_difference"], a["largest_difference_text_frames"]) for a in checks)
+    differ = sum(a["decisions_differ"] for a in checks)
+    rows = max(a["rows"] for a in checks)
+    return (
+        f"Before each run, the peer's process predicts up to {rows:,} rows and compares with ours: over "
+        f"{len(checks)} runs the largest difference of a probability was {largest:.1e}, and {differ} "
+        "decisions differed."
+    )
+
+
+def _versions(cells: list[dict[str, Any]]) -> str:
+    lines = []
+    ours = next((c["ours"][LEAD]["versions"] for c in cells), {})
+    lines.append("- wayforward: " + ", ".join(f"{k} {v}" for k, v in ours.items()))
+    seen: dict[str, dict[str, str]] = {}
+    for cell in cells:
+        for name, got in cell["peers"].items():
+            if "versions" in got:
+                seen[name] = got["versions"]
+    for peer in PEERS:
+        if peer.name in seen:
+            lines.append(f"- {peer.title}: " + ", ".join(f"{k} {v}" for k, v in seen[peer.name].items()))
+    return "\n".join(lines)
+
+
+def _growth(points: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            f"{p['n']:,}" + ("" if p["distinct_people"] == p["n"] else "*"),
+            f"{p['seconds']:,.1f}",
+            f"{1000 * p['seconds'] / p['n']:.2f}",
+            f"{p['n'] / p['seconds']:,.0f}",
+            f"{p['peak_mb']:,.0f}",
+        ]
+        for p in points
+    ]
+    return _table(["people", "seconds", "ms a person", "people/s", "peak MB of the process"], rows)
+
+
+def _slope(points: list[dict[str, Any]]) -> float:
+    """Exponent of time in the number of people, from 1,000 people on (fixed costs rule below)."""
+    used = [p for p in points if p["n"] >= 1000] or points
+    people, seconds = np.log([p["n"] for p in used]), np.log([p["seconds"] for p in used])
+    return float(np.polyfit(people, seconds, 1)[0]) if len(used) > 1 else float("nan")
+
+
+def figure(points: list[dict[str, Any]]) -> None:
+    """Seconds and memory against people, as an SVG that says the same in the same bytes."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    ink, line = "#3b3f46", "#1f6feb"
+    settings = {"svg.hashsalt": "wayforward", "font.size": 10, "font.family": "sans-serif"}
+    with plt.rc_context(settings | {"svg.fonttype": "none", "axes.edgecolor": ink, "text.color": ink}):
+        sketch, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.2), layout="constrained")
+        people = [p["n"] for p in points]
+        seconds = [p["seconds"] for p in points]
+        left.plot(people, seconds, "o-", color=line, label="measured")
+        last = seconds[-1]
+        ideal = [last * n / people[-1] for n in people]
+        left.plot(people, ideal, "--", color="#8b949e", label="proportional to people")
+        left.set(xscale="log", yscale="log", xlabel="people", ylabel="seconds", title="Time")
+        left.legend(frameon=False)
+        right.plot(people, [p["peak_mb"] / 1024 for p in points], "o-", color=line)
+        right.axhline(2.0, linestyle="--", color="#8b949e")
+        right.annotate("limit: 2 GiB", (people[0], 2.0), xytext=(0, -12), textcoords="offset points")
+        right.set(xscale="log", ylim=(0, 2.3), xlabel="people", ylabel="peak memory, GiB", title="Memory")
+        for axis in (left, right):
+            axis.spines[["top", "right"]].set_visible(False)
+            axis.grid(alpha=0.25)
+        FIGURE.parent.mkdir(parents=True, exist_ok=True)
+        sketch.savefig(FIGURE, metadata={"Date": None, "Creator": None})
+        plt.close(sketch)
+
+
+def write(machine: dict[str, Any]) -> None:
+    """Write results, figure and page from what the cache holds."""
+    cells = gather()
+    for cell in cells:
+        name = f"{cell['about']['data']}-{cell['about']['model']}.json"
+        (RESULTS / name).write_text(json.dumps(cell, indent=1, sort_keys=True) + "\n")
+    file = CACHE / "growth.json"
+    points = json.loads(file.read_text())["points"] if file.exists() else []
+    (RESULTS / "growth.json").write_text(json.dumps(points, indent=1) + "\n")
+    (RESULTS / "machine.json").write_text(json.dumps(machine, indent=1) + "\n")
+    if points:
+        figure(points)
+    PAGE.write_text(text(cells, points, machine))
+    print(f"written: {PAGE.relative_to(ROOT)}, {RESULTS.relative_to(ROOT)}", flush=True)
+
+
+def text(cells: list[dict[str, Any]], points: list[dict[str, Any]], machine: dict[str, Any]) -> str:
+    """The page."""
+    dates = sorted({g["date"] for c in cells for g in c["peers"].values() if "date" in g})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "–"
+    limits = "; ".join(
+        f"{p.title}: {p.n} people, {p.person_seconds:.0f} s a person, {p.cell_seconds:.0f} s a cell"
+        for p in PEERS
+    )
+    growth = ""
+    if points:
+        top = points[-1]
+        under = "under" if top["peak_mb"] < 2048 else "**over**"
+        repeated = any(p["distinct_people"] < p["n"] for p in points)
+        star = "\n\\* Drawn with replacement: there are fewer refused people than that." if repeated else ""
+        growth = f"""## Growth with people
+
+`local-search` on gmsc with the mlp, one option each, a new process for each size.
+From 1,000 people on, time grows as people to the power {_slope(points):.2f} (1 is linear).
+At {top["n"]:,} people the process peaks at {top["peak_mb"]:,.0f} MB, {under} 2 GiB (2,048 MB); this counts
+the interpreter, libraries, training table and classifier too.
+
+![Seconds and peak memory of local-search against the number of people](_static/bench_growth.svg)
+
+{_growth(points)}
+{star}
+"""
+    return f"""# Benchmarks
+
+`make bench` measures this page: our methods beside dice-ml (random, genetic), NICEx and, on forests, oceanpy.
+Every tool answers for the same refused people and the same fitted classifiers, and one scorer
+(`wayforward.evaluate_rows`) judges all rows. Measured {when} on a shared machine with {machine["cores"]}
+cores and
+{machine["memory_gib"]} GiB of memory ({machine["system"]}, {machine["architecture"]}), one thread for every
+tool.
+
+## The targets
+
+{_tally(cells)}
+
+{_targets(cells)}
+
+The first column is the smallest difference between `usable` of local-search and of any peer, each time on
+that peer's people. Cost ratios are over the people for whom both are usable (against NICEx: all whom NICEx
+solves usably and local-search too). Speed ratios come from runs of local-search just before and just after
+the peer.
+
+## Usable, and usable and plausible
+
+`usable`: found, accepted by the classifier itself, legal (values that exist, nothing immutable moved,
+directions kept) and within the rules. After the slash: plausible as well, like the people whom the
+classifier accepts. A person for whom a tool fails counts as not usable. Share of people who have any option
+at all is unknown for lr and mlp, so 1.000 need not be possible.
+
+{_usable(cells)}
+
+## Cost where both are usable
+
+L1 is the sum of changes, each as a share of its feature's range; a changed category counts 1. L0 is the
+number of features changed. oceanpy proves its answers optimal unless its time runs out, so there the ratio
+shows how far local-search is from the optimum.
+
+{_costs(cells)}
+
+## Speed, work and memory of the peers
+
+People a second while generating; fitting and {3} warm-up people are not counted. The classifier's share of
+the time is the part that no change of the peer could save. Rows are those that the classifier was shown.
+
+{_speeds(cells)}
+
+## Our methods on more people
+
+{_own(cells)}
+
+\\* Drawn with replacement: there are fewer refused people than that.
+
+{growth}
+## How it was done
+
+- One option for each person (k = 1), everywhere. dice-ml is built for several diverse options; this
+  comparison is about cost and speed of one.
+- The classifiers are scikit-learn pipelines on raw tables (`wayforward.model.train`, seed 0), trained on 70
+  % of the rows and handed to the peers as skops files with the same version of scikit-learn. Peers do not
+  import our library; they get plain arrays and JSON. {_agreement(cells)}
+- The people are refused by the classifier: those held out first, then training people, shuffled.
+- dice-ml is given `features_to_vary` and `permitted_range` for each person, from actionability, direction and
+  rules on single features; ordered levels are given as categories; the rest is its default. NICEx
+  has no setting for immutable features or directions; it runs with its defaults (sparsity, justified
+  neighbours). oceanpy gets the forest itself, thresholds rewritten to shares of ranges so that its L1 is
+  ours, each person's reach as constraints on its own variables, 10 s a person, one worker.
+- Limits: {limits}. Past a person's limit they count as not found; past a cell's limit no further person
+  is started and the comparison is over those done. Errors of a peer count as not found.
+- Each peer's own virtual environment is built from `benchmarks/peers/*.txt`. Results in full:
+  `benchmarks/results/*.json`. Finished cells are kept in `benchmarks/.cache`; `python -m benchmarks
+  --fresh` forgets them.
+
+{_cells(cells)}
+
+### Versions
+
+{_versions(cells)}
+"""

@@ -1,0 +1,317 @@
+"""The benchmark: every peer and every method of ours on every cell, one run, one machine, one thread.
+
+For each cell (data set x classifier) a worker trains the classifier and writes the exchange folder. Then,
+for each peer: local-search on the same people, the peer, local-search again, so that the ratio of speeds
+comes from the same minutes. Everything is kept in benchmarks/.cache and used again unless settings, scripts
+or the library changed; `--fresh` forgets it. Results go to benchmarks/results/*.json and from there into
+docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks import environments
+from benchmarks.cells import (
+    BIG,
+    CACHE,
+    DATA,
+    HERE,
+    MODELS,
+    OURS,
+    PEERS,
+    RESULTS,
+    ROOT,
+    Peer,
+    digest,
+    source_digest,
+)
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+GROWTH = (100, 1_000, 10_000, 100_000)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONHASHSEED": "0"}
+
+
+class Worker:
+    """Our side in its own process, so that its memory can be read and peers start beside an idle one."""
+
+    def __init__(self, data: str, model: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.ours"],
+            cwd=ROOT,
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.about = self.ask(do="open", data=data, model=model)
+
+    def ask(self, **command: Any) -> dict[str, Any]:
+        """One command, one answer. Raises: RuntimeError if the worker failed or died."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("the worker died; its last words are above")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _peer(python: Path, peer: Peer, folder: Path, out: Path) -> dict[str, Any] | None:
+    """Run one peer over one exchange folder; None, and words, where it broke down altogether."""
+    command = [
+        str(python), str(HERE / "peers" / peer.script), str(folder), str(out),
+        "--n", str(peer.n),
+        "--person-seconds", str(peer.person_seconds), "--cell-seconds", str(peer.cell_seconds),
+        *(f"--option={key}={value}" for key, value in peer.options.items()),
+    ]  # fmt: skip
+    wait = peer.cell_seconds + 4 * peer.person_seconds + 300
+    try:
+        got = subprocess.run(
+            command,
+            cwd=HERE / "peers",
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            timeout=wait,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        print(f"    {peer.title} did not end within {wait:.0f} s", flush=True)
+        return None
+    if got.returncode:
+        print(
+            f"    {peer.title} failed: {(got.stderr.strip().splitlines() or ['no message'])[-1]}", flush=True
+        )
+        return None
+    answer: dict[str, Any] = json.loads(Path(f"{out}.json").read_text())
+    return answer
+
+
+class Bench:
+    """One run over the cells."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.source = source_digest()
+        self.pythons = {peer.name: environments.ensure(peer) for peer in PEERS if self._wanted(peer)}
+
+    def _wanted(self, peer: Peer) -> bool:
+        return not self.arguments.peers or peer.name in self.arguments.peers
+
+    def cell(self, data: str, model: str) -> None:
+        """Everything of one cell, from the cache where nothing changed."""
+        home = CACHE / f"{data}-{model}"
+        if self.arguments.fresh and home.exists():
+            shutil.rmtree(home)
+        home.mkdir(parents=True, exist_ok=True)
+        kept_file = home / "cell.json"
+        kept: dict[str, Any] = json.loads(kept_file.read_text()) if kept_file.exists() else {}
+        mine = digest(self.source, HERE / "ours.py", HERE / "cells.py")
+        todo_ours = kept.get("mine") != mine
+        peers = [p for p in PEERS if model in p.models and self.pythons.get(p.name)]
+        keys = {
+            p.name: digest(
+                asdict(p), p.requirements, HERE / "peers" / p.script, HERE / "peers" / "common.py",
+                "" if self.arguments.keep_peers else mine,
+            )
+            for p in peers
+        }  # fmt: skip
+        stored = kept.setdefault("peers", {})
+        stale = [p for p in peers if stored.get(p.name, {}).get("key") != keys[p.name]]
+        if not todo_ours and not stale:
+            print(f"{data} {model}: kept", flush=True)
+            return
+        started = time.perf_counter()
+        worker = Worker(data, model)
+        try:
+            self._do(worker, kept, home, stale, keys, todo_ours)
+            kept["mine"] = mine
+            kept["source"] = self.source
+            kept["date"] = datetime.now(UTC).strftime("%Y-%m-%d")
+        finally:
+            worker.close()
+            kept_file.write_text(json.dumps(kept, indent=1))
+        print(f"{data} {model}: {time.perf_counter() - started:.0f} s", flush=True)
+
+    def _do(
+        self,
+        worker: Worker,
+        kept: dict[str, Any],
+        home: Path,
+        stale: list[Peer],
+        keys: dict[str, str],
+        todo_ours: bool,
+    ) -> None:
+        about = kept["about"] = worker.about
+        print(f"{about['data']} {about['model']}: {about['refused']} refused", flush=True)
+        folder = home / "exchange"
+        worker.ask(do="exchange", folder=str(folder))
+        ours = kept.setdefault("ours", {})
+        if todo_ours:
+            ours.clear()
+            for name in OURS:
+                ours[name] = self._ours(worker, name, about["n"], 3, home)
+                self._say(name, ours[name])
+        speeds: list[float] = []
+        for peer in stale:
+            # ours, the peer, ours: the ratio is made of neighbours in time.
+            before = self._speed(worker)
+            python = self.pythons[peer.name]
+            assert python is not None
+            got = _peer(python, peer, folder, home / peer.name)
+            after = self._speed(worker)
+            if got is None:
+                kept["peers"][peer.name] = {"key": keys[peer.name], "failed": True}
+                continue
+            got["score"] = worker.ask(
+                do="score", path=str(home / f"{peer.name}.npz"), save=str(home / f"{peer.name}-score.npz")
+            )
+            got["people_per_second"] = got["n"] / got["generate_seconds"]
+            got["ours_people_per_second"] = _median(before + after)
+            got["ours_source"] = self.source
+            got["date"] = datetime.now(UTC).strftime("%Y-%m-%d")
+            got["key"] = keys[peer.name]
+            kept["peers"][peer.name] = got
+            speeds += before + after
+            self._say(peer.title, got)
+        if todo_ours and self.arguments.big:
+            for name in OURS:
+                if "unsupported" not in ours[name]:
+                    ours[name]["big"] = self._ours(worker, name, self.arguments.big, 1, home, tag="-big")
+                    self._say(f"{name}, {self.arguments.big:,} people", ours[name]["big"])
+
+    def _speed(self, worker: Worker) -> list[float]:
+        got = worker.ask(do="run", method="local-search", n=worker.about["n"], repeat=3)
+        return [got["n"] / s for s in got["seconds"]]
+
+    def _ours(
+        self, worker: Worker, name: str, n: int, repeat: int, home: Path, tag: str = ""
+    ) -> dict[str, Any]:
+        out = home / f"{name}{tag}.npz"
+        try:
+            got = worker.ask(do="run", method=name, n=n, repeat=repeat, out=str(out))
+        except RuntimeError as error:  # a crash of ours is a result too; the page says so
+            return {"unsupported": "failed", "why": str(error)}
+        if "unsupported" in got:
+            return got
+        got["score"] = worker.ask(do="score", path=str(out), save=str(home / f"{name}{tag}-score.npz"))
+        got["people_per_second"] = n / _median(got["seconds"])
+        return got
+
+    def _say(self, name: str, got: dict[str, Any]) -> None:
+        if "unsupported" in got:
+            print(f"    {name:28s} {got['why'][:120]}", flush=True)
+            return
+        score = got["score"]
+        cost = "-" if score["l1_usable"] is None else f"{score['l1_usable']:.3f}"
+        print(
+            f"    {name:28s} n {got['n']:6d}  usable {score['usable']:.3f}  L1 {cost:>6s}  "
+            f"{got['people_per_second']:9.1f} people/s",
+            flush=True,
+        )
+
+    def growth(self) -> None:
+        """Seconds and memory of local-search against people (gmsc, mlp), each size in a new process."""
+        file = CACHE / "growth.json"
+        key = digest(self.source, HERE / "ours.py")
+        kept = json.loads(file.read_text()) if file.exists() and not self.arguments.fresh else {}
+        if kept.get("key") == key:
+            print("growth: kept", flush=True)
+            return
+        points = []
+        for n in GROWTH:
+            worker = Worker("gmsc", "mlp")
+            try:
+                got = worker.ask(do="run", method="local-search", n=n, repeat=1)
+            finally:
+                worker.close()
+            points.append(
+                {
+                    "n": n,
+                    "distinct_people": got["distinct_people"],
+                    "seconds": got["seconds"][0],
+                    "peak_mb": got["peak_mb"],
+                    "model_rows": got["model_rows"],
+                }
+            )
+            print(
+                f"growth: {n:7,d} people  {points[-1]['seconds']:8.1f} s  {points[-1]['peak_mb']:7.0f} MB",
+                flush=True,
+            )
+        file.write_text(json.dumps({"key": key, "points": points}, indent=1))
+
+
+def _machine() -> dict[str, Any]:
+    """The machine in general words: no names."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory),
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "threads_used": 1,
+    }
+
+
+def main() -> int:
+    """Run what is missing, write the results and the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--data", nargs="*", default=list(DATA), choices=list(DATA))
+    parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--peers", nargs="*", default=[], choices=[p.name for p in PEERS])
+    parser.add_argument("--big", type=int, default=BIG, help="people for ours alone; 0 leaves it out")
+    parser.add_argument("--no-growth", action="store_true")
+    parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    parser.add_argument(
+        "--keep-peers",
+        action="store_true",
+        help="keep peers' measurements although the library changed (the page marks their speed ratios)",
+    )
+    parser.add_argument("--no-write", action="store_true", help="measure only; leave results and docs alone")
+    arguments = parser.parse_args()
+    CACHE.mkdir(exist_ok=True)
+    bench = Bench(arguments)
+    for data in arguments.data:
+        for model in arguments.models:
+            try:
+                bench.cell(data, model)
+            except RuntimeError as error:
+                print(f"{data} {model}: failed: {error}", flush=True)
+    if not arguments.no_growth:
+        bench.growth()
+    if not arguments.no_write:
+        from benchmarks import page
+
+        RESULTS.mkdir(exist_ok=True)
+        page.write(_machine())
+    return 0
