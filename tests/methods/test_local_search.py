@@ -1,0 +1,205 @@
+"""The default method: as cheap as brute force on small lattices, and no single change improves what it returns."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from wayforward.methods import recommend
+from wayforward.model import wrap
+from wayforward.people import Preferences
+from wayforward.problem import LpMix, Mahalanobis, Neighbours, PercentileShift, Problem, Target
+from wayforward.recourse import Outcome
+from wayforward.schema import Feature, Schema
+from wayforward.testing import case
+
+pytest.importorskip("sklearn")
+
+
+def small(kind, seed, rules=(), **more):
+    from wayforward.model import train
+
+    rng = np.random.default_rng(seed)
+    schema = Schema(
+        (
+            Feature(name="a", kind="integer", low=0, high=7),
+            Feature(name="b", kind="integer", low=0, high=7, direction="increase"),
+            Feature(name="c", kind="categorical", levels=("x", "y", "z")),
+            Feature(name="d", kind="ordinal", levels=("l", "m", "h")),
+            Feature(name="e", kind="integer", low=0, high=9, actionability="immutable"),
+        ),
+        tuple(rules),
+    )
+    x = np.column_stack([rng.integers(0, n, 400) for n in (8, 8, 3, 3, 10)]).astype(float)
+    taste = rng.normal(0, 0.5, 5)
+    score = x @ taste + 0.15 * x[:, 0] * (x[:, 2] == 1) - 0.1 * (x[:, 1] - 4) ** 2
+    y = (score > np.quantile(score, 0.65)).astype(int)
+    return Problem(schema, train(kind, schema, x, y, seed=seed), Target(1), data=x, **more), x
+
+
+def brute_force(problem, x, preferences=None):
+    """(n,) least cost over the whole lattice, inf where nothing works."""
+    people = problem.population(x, preferences)
+    best = np.full(len(x), np.inf)
+    for i in range(len(x)):
+        axes = [
+            np.r_[np.nan, np.arange(problem.schema.low[j], problem.schema.high[j] + 1)] if people.free[i, j] else [np.nan]
+            for j in range(problem.schema.d)
+        ]
+        action = np.array(list(itertools.product(*axes)))
+        who = np.full(len(action), i)
+        after = people.after(who, action)
+        ok = people.allowed(who, action, after)
+        ok[ok] = problem.reached(after[ok])[0]
+        if ok.any():
+            best[i] = people.cost(who[ok], action[ok]).min()
+    return best
+
+
+RULES = ("after.a + after.b <= 10", "changed(c) implies after.d >= before.d", "at most 3 changes")
+
+
+@pytest.mark.parametrize("kind", ["lr", "mlp", "rf", "gb"])
+@pytest.mark.parametrize("rules", [(), RULES], ids=["free", "ruled"])
+def test_close_to_brute_force(kind, rules):
+    problem, x = small(kind, 5, rules)
+    x = x[~problem.reached(x)[0]][:60]
+    got, best = recommend(problem, x), brute_force(problem, x)
+    exists = np.isfinite(best)
+    assert (got.found[:, 0] == exists).mean() >= 0.98  # it may miss; it never finds what is not there
+    assert not (got.found[:, 0] & ~exists).any()
+    both = got.found[:, 0] & exists
+    gap = got.cost[both, 0] - best[both]
+    assert gap.min() > -1e-9
+    assert (gap < 1e-9).mean() >= 0.9 and gap.mean() <= 0.02 * best[both].mean()
+    proved = got.outcome[:, 0] == Outcome.NONE_EXISTS
+    assert not (proved & exists).any()
+
+
+@pytest.mark.parametrize(
+    "cost", [LpMix(l0=0.2, l1=1), LpMix(l1=0.5, linf=1), Mahalanobis(), PercentileShift("max"), PercentileShift("total", log=True)]
+)
+def test_every_cost_is_followed(cost):
+    problem, x = small("mlp", 2, cost=cost)
+    x = x[~problem.reached(x)[0]][:40]
+    got, best = recommend(problem, x), brute_force(problem, x)
+    both = got.found[:, 0] & np.isfinite(best)
+    assert both.sum() >= np.isfinite(best).sum() - 1
+    assert (got.cost[both, 0] - best[both] < 1e-9).mean() >= 0.8
+    assert got.cost[both, 0].mean() <= best[both].mean() * 1.06
+
+
+@pytest.mark.parametrize(("kind", "world"), [("linear", "independent"), ("forest", "independent"), ("network", "causal")])
+def test_no_single_change_makes_an_option_cheaper(kind, world):
+    it = case(kind, world, 1, 30)
+    problem, x = it.problem, it.x[it.refused]
+    got = recommend(problem, x)
+    people, schema = problem.population(x), problem.schema
+    for i in np.flatnonzero(got.found[:, 0]):
+        action = got.action[i, 0]
+        trials = []
+        for j in np.flatnonzero(~np.isnan(action)):
+            undone = action.copy()
+            undone[j] = np.nan
+            trials.append(undone)
+            if schema.is_categorical[j]:
+                continue
+            for share in (0.05, 0.2, 0.5, 0.9):
+                nearer = action.copy()
+                nearer[j] = schema.snap(action[j] + share * (x[i, j] - action[j]), columns=int(j))
+                trials.append(nearer)
+        rows = np.array(trials)
+        who = np.full(len(rows), i)
+        cost = people.cost(who, rows)
+        rows, who = rows[cost < got.cost[i, 0] - 1e-5], who[cost < got.cost[i, 0] - 1e-5]
+        if len(rows) and world == "independent" and kind == "linear":  # a monotone score: sections are exact
+            assert not people.evaluate(who, rows).reached.any()
+        elif len(rows):
+            undo = np.isnan(rows).sum(1) > np.isnan(action).sum()
+            assert not people.evaluate(who[undo], rows[undo]).reached.any()
+
+
+def test_options_differ_in_what_they_change():
+    problem, x = small("lr", 3)
+    x = x[~problem.reached(x)[0]][:40]
+    got = recommend(problem, x, k=3)
+    assert got.found[:, 1].mean() > 0.6
+    for i in np.flatnonzero(got.found[:, 1]):
+        main = [int(np.nanargmax(np.abs(got.action[i, o] - x[i]))) for o in (0, 1)]
+        assert len(np.unique(got.after[i, got.found[i]], axis=0)) == got.found[i].sum()
+        sets = {tuple(~np.isnan(got.action[i, o])) for o in range(3) if got.found[i, o]}
+        assert len(sets) >= 2 or main[0] == main[1]
+    np.testing.assert_array_equal(got.cost[:, 0], recommend(problem, x, k=1).cost[:, 0])
+
+
+def test_labels_alone_and_no_data_are_enough():
+    schema = Schema(
+        (
+            Feature(name="a", kind="real", low=0, high=10),
+            Feature(name="b", kind="real", low=0, high=10),
+            Feature(name="c", kind="categorical", levels=("x", "y")),
+        )
+    )
+    model = wrap(lambda r: ((r[:, 0] > 6) & (r[:, 1] > 4)).astype(int), schema, output="label", classes=(0, 1))
+    x = np.random.default_rng(0).uniform(0, [6, 4, 1], size=(30, 3))
+    x[:, 2] = x[:, 2].round()
+    got = recommend(Problem(schema, model, Target(1)), x)
+    assert got.found.all()
+    np.testing.assert_allclose(got.cost[:, 0], (6 - x[:, 0]) / 10 + (4 - x[:, 1]) / 10, atol=1e-4)
+
+
+def test_a_rule_that_couples_changes_is_solved_for():
+    schema = Schema(
+        (
+            Feature(name="work", kind="integer", low=0, high=24, unit="h"),
+            Feature(name="rest", kind="integer", low=0, high=24, unit="h"),
+            Feature(name="play", kind="integer", low=0, high=24, unit="h"),
+        ),
+        ("after.work + after.rest + after.play == 24",),
+    )
+    model = wrap(lambda r: 1 / (1 + np.exp(-(r[:, 0] - 9.5))), schema, classes=(0, 1))
+    x = np.array([[4.0, 10.0, 10.0], [8.0, 8.0, 8.0]])
+    got = recommend(Problem(schema, model, Target(1)), x)
+    assert got.found.all() and (got.after[:, 0].sum(1) == 24).all()
+    np.testing.assert_allclose(got.cost[:, 0], [12 / 24, 4 / 24])
+
+
+def test_an_implication_between_changes_is_mended():
+    problem, x = small("lr", 7, ("changed(a) or changed(b) implies changed(c)",))
+    x = x[~problem.reached(x)[0]][:40]
+    got, best = recommend(problem, x), brute_force(problem, x)
+    assert (got.found[:, 0] == np.isfinite(best)).mean() >= 0.95
+
+
+def test_plausibility_is_searched_for_not_filtered_after():
+    problem, x = small("rf", 4, plausibility=Neighbours())
+    x = x[~problem.reached(x)[0]][:50]
+    got = recommend(problem, x)
+    assert got.found.mean() > 0.9
+    found = got.found[:, 0]
+    assert problem.plausibility.holds(x[found], got.after[found, 0]).all()
+
+
+def test_work_is_bounded_and_more_work_is_never_dearer():
+    problem, x = small("mlp", 8)
+    x = x[~problem.reached(x)[0]][:40]
+    cheap = [recommend(problem, x, budget=rows) for rows in (5, 60, 5000)]
+    rows = [r.meta["model_rows"] / len(x) for r in cheap]
+    assert rows[0] < rows[1] < rows[2] and rows[0] < 200
+    assert cheap[2].found.sum() >= cheap[1].found.sum() >= cheap[0].found.sum()
+
+
+def test_wishes_shape_the_search():
+    problem, x = small("lr", 9)
+    x = x[~problem.reached(x)[0]][:40]
+    plain = recommend(problem, x)
+    wish = Preferences.none(problem.schema, len(x)).freeze("a").at_most(1)
+    got = recommend(problem, x, preferences=wish)
+    best = brute_force(problem, x, wish)
+    assert not got.acted[:, :, 0].any() and got.acted.sum(2).max() <= 1
+    found = got.found[:, 0]
+    assert (found == np.isfinite(best)).all()
+    np.testing.assert_allclose(got.cost[found, 0], best[found])
+    assert (got.cost[found, 0] >= plain.cost[found, 0] - 1e-9).all()

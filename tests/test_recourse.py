@@ -1,0 +1,89 @@
+"""The answer keeps everyone, and reads back what it wrote, value for value."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from wayforward.errors import DataError, FileFormatError
+from wayforward.methods import recommend
+from wayforward.people import Preferences
+from wayforward.recourse import Outcome, Recourse
+from wayforward.testing import case
+
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture(scope="module")
+def answer():
+    it = case("linear", "independent", 0, 30)
+    wishes = Preferences.none(it.problem.schema, 30).freeze("income", who=[0, 3]).weigh(debt=2.0)
+    return recommend(it.problem, it.x, k=2, preferences=wishes)
+
+
+def same(a, b):
+    for name in ("x", "action", "after", "cost", "score", "seconds", "score_before"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    assert (a.outcome == b.outcome).all() and a.schema == b.schema and a.method == b.method and a.meta == b.meta
+    np.testing.assert_array_equal(a.preferences.frozen, b.preferences.frozen)
+    np.testing.assert_array_equal(a.preferences.weight, b.preferences.weight)
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_files_read_back_exactly(answer, tmp_path, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    same(Recourse.load(answer.save(tmp_path / f"r.{ending}")), answer)
+
+
+def test_json_is_strict_and_plain(answer, tmp_path):
+    def refuse(word):
+        raise AssertionError(word)
+
+    data = json.loads(answer.save(tmp_path / "r.json").read_text(), parse_constant=refuse)
+    assert data["format"] == "wayforward.recourse/1" and len(data["outcome"]) == 30
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("r.json", "{}"), ("r.json", "[1"), ("r.json", '{"format": "x"}'), ("r.parquet", "PAR1")]
+)
+def test_broken_files_are_refused(tmp_path, name, text):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match="does not hold a recourse"):
+        Recourse.load(path)
+
+
+def test_other_endings_and_absent_files(answer, tmp_path):
+    with pytest.raises(FileFormatError, match="Change the ending"):
+        answer.save(tmp_path / "r.pkl")
+    with pytest.raises(FileFormatError, match="no file"):
+        Recourse.load(tmp_path / "none.json")
+
+
+def test_parts_and_wholes(answer):
+    assert len(answer) == 30 and answer[3].n == 1 and answer[-1].x.tolist() == answer.x[29:].tolist()
+    again = Recourse.concat([answer[:10], answer[10:]])
+    np.testing.assert_array_equal(again.action, answer.action)
+    np.testing.assert_array_equal(again.preferences.frozen, answer.preferences.frozen)
+    assert sum(answer.outcomes().values()) == 30
+    with pytest.raises(DataError, match="0 to 29"):
+        answer[30]
+
+
+def test_the_frame_has_a_row_for_every_person_and_option(answer):
+    frame = answer.to_frame()
+    assert len(frame) == 60 and list(frame["person"][:4]) == [0, 0, 1, 1]
+    row = frame[(frame.outcome == "FOUND")].iloc[0]
+    assert row["before.housing"] in ("rent", "own", "free")
+    assert answer.changed[~answer.found].sum() == 0
+    assert (answer.outcome[answer.accepted, 0] == Outcome.ACCEPTED).all()
+
+
+def test_shapes_are_checked(answer):
+    with pytest.raises(DataError, match="Recourse.cost has shape"):
+        Recourse(answer.schema, answer.x, answer.action, answer.after, answer.cost[:, :1], answer.score, answer.outcome, answer.seconds)
