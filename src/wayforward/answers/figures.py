@@ -174,7 +174,8 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
     box = head.group(1) if head else "0 0 100 100"
     width = round(float(box.split()[2]) * 4 / 3)  # a point is 4/3 CSS pixels: no larger than drawn
     start = (
-        f'<svg viewBox="{box}" style="max-width: {width}px" role="img" aria-labelledby="{name}-title {name}-desc" '
+        f'<svg viewBox="{box}" style="max-width: {width}px" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc" '
         'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
     )

@@ -1,8 +1,8 @@
 """Numbers rounded for people, towards the safe side, and checked again after rounding.
 
 "Raise your savings to 2,050 EUR" is easier to keep in mind than 2,049.37. Rounding goes further in the
-direction of the change, never back; the rounded option is judged again from scratch, by the real model, and
-where it no longer holds, more digits are kept, down to the exact value.
+direction of the change, and back by no more than a hair; the rounded option is judged again from scratch, by
+the real model, and where it no longer holds, more digits are kept, down to the exact value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 # How much further than needed a change may go for the sake of a round number, as shares of the change.
-GENEROSITY = (0.05, 0.02, 0.005, 1e-3, 1e-4, 1e-6, 1e-9)
+GENEROSITY = (0.02, 0.005, 1e-3, 1e-4, 1e-6, 1e-9)
+# A search ends a hair beyond the edge of a yes. A round number that lies before it by this share of the above
+# is tried too: like every candidate it counts only if it holds when judged again.
+_HAIR = 0.005
 
 
 def rounded(problem: Problem, recourse: Recourse) -> Recourse:
@@ -98,7 +101,7 @@ def round_away(schema: Schema, before: NDArray[Any], value: NDArray[Any], genero
     bottom = min(top, int(np.floor(np.log10(np.min(size[todo]) * generosity))) - 1)
     for power in range(top, max(bottom, -12) - 1, -1):
         for base in (5, 2, 1):
-            candidate = _on_grid(value, up, base, power)
+            candidate = _on_grid(value, up, base, power, _HAIR * generosity * size)
             with np.errstate(invalid="ignore"):
                 near = np.abs(candidate - value) <= generosity * size
             take = todo & near & schema.legal(candidate, before)
@@ -109,12 +112,12 @@ def round_away(schema: Schema, before: NDArray[Any], value: NDArray[Any], genero
     return out
 
 
-def _on_grid(value: Array, up: Mask, base: int, power: int) -> Array:
-    """The next multiple of base * 10**power, upwards where `up`, in the shortest decimal form there is."""
+def _on_grid(value: Array, up: Mask, base: int, power: int, hair: Array) -> Array:
+    """The next multiple of base * 10**power, upwards where `up`; the nearest where it is a hair away."""
     with np.errstate(invalid="ignore", over="ignore"):
         # Dividing by 10**-power, which is exact, gives the double nearest to the decimal number.
         steps = value * 10.0**-power / base if power < 0 else value / (base * 10.0**power)
         nearest = np.round(steps)
-        there = np.abs(steps - nearest) < 1e-9 * np.maximum(np.abs(steps), 1.0)
+        there = np.abs(steps - nearest) * (base * 10.0**power) <= hair
         count = np.where(there, nearest, np.where(up, np.ceil(steps), np.floor(steps)))
         return np.asarray(count * base / 10.0**-power if power < 0 else count * base * 10.0**power)

@@ -1,0 +1,192 @@
+"""Sentences that a person can use: the issue's example, every outcome, and the reading level of a letter."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wayforward.answers import consequences, explain, letter, outcome_text, steps, why
+from wayforward.errors import DataError
+from wayforward.people import Preferences
+from wayforward.recourse import Outcome
+
+
+def syllables(word):
+    """Groups of vowels, a silent last e left out; the usual rule of thumb for English."""
+    word = re.sub(r"[^a-z]", "", word.lower())
+    groups = len(re.findall(r"[aeiouy]+", word))
+    if word.endswith("e") and not word.endswith(("le", "ee")) and groups > 1:
+        groups -= 1
+    return max(1, groups)
+
+
+def grade(text):
+    """Flesch-Kincaid grade level; each line of a list is a sentence (Kincaid et al. 1975)."""
+    sentences = [s for s in re.split(r"[.!?:]\s|\n", text) if re.search(r"[a-zA-Z]", s)]
+    listed = [w for s in sentences for w in s.split() if re.search(r"[a-zA-Z0-9]", w)]
+    return 0.39 * len(listed) / len(sentences) + 11.8 * sum(map(syllables, listed)) / len(listed) - 15.59
+
+
+def test_the_grade_of_known_texts():
+    assert grade("The cat sat on the mat. The dog ran to the car.") < 2
+    assert (
+        grade(
+            "Notwithstanding institutional considerations, algorithmic decision infrastructure necessitates "
+            "comprehensive interpretability documentation regarding consequential recommendations."
+        )
+        > 16
+    )
+
+
+def test_the_issues_example(problem, x, answer):
+    recourse = answer(problem, x, {"savings": 2500.37}, {"housing": 1, "savings": 1200.4})
+    text = explain(recourse, 0, problem=problem)
+    assert "Raise your savings from 1,200 to 2,520 EUR" in text
+    assert "change your housing from rent to own" in text.lower()
+
+
+def test_one_option_reads_as_one_paragraph(problem, x, answer):
+    recourse = answer(problem, x, {"housing": 1})
+    text = explain(recourse, 0)
+    assert text.startswith(
+        "Change your housing from rent to own. The answer would then be yes, with a score of 0.67"
+    )
+    assert "\n" not in text and recourse.explain(0) == text
+
+
+def test_consequences_are_told_apart_from_acts(problem, x, answer):
+    recourse = answer(problem, x, {"savings": 2500.0})
+    assert steps(recourse, 0) == ["Raise your savings from 1,200 to 2,500 EUR."]
+    assert consequences(recourse, 0) == ["Your rating would then also rise to 42.6 points."]
+    assert "would then also rise to 42.6 points." in explain(recourse, 0)
+
+
+def test_several_options_are_numbered_and_one_can_be_asked_for(problem, x, answer):
+    recourse = answer(problem, x, {"savings": 2500.0}, {"housing": 1}, {"savings": 100.0})
+    text = explain(recourse, 0)
+    assert text.startswith("There are 2 options. Each is enough on its own.\nOption 1. ")
+    assert "Option 2. Change your housing" in text and "Option 3" not in text
+    assert explain(recourse, 0, 1).startswith("Change your housing")
+    assert explain(recourse, 0, 2) == "Option 3 is empty. There are 2 options."
+    with pytest.raises(DataError, match="no option 3"):
+        explain(recourse, 0, 3)
+    with pytest.raises(DataError, match="no person 1"):
+        explain(recourse, 1)
+
+
+def test_many_changes_become_sentences_of_their_own(problem, x, answer):
+    recourse = answer(problem, x, {"savings": 1300.0, "housing": 1, "education": 2, "phone": 1})
+    text = explain(recourse, 0)
+    assert "Change your own phone from no to yes. " in text
+    assert "Change your education from bachelor to master (one step up). " in text
+
+
+@pytest.mark.parametrize("outcome", [Outcome.NONE_EXISTS, Outcome.NOT_FOUND, Outcome.ACCEPTED])
+def test_every_outcome_has_words(problem, x, empty, outcome):
+    recourse = empty(problem, x, outcome)
+    assert explain(recourse, 0) == outcome_text(outcome)
+    assert len(outcome_text(outcome)) > 20
+
+
+def test_the_words_do_not_promise_what_was_not_proved():
+    assert "proved" in outcome_text(Outcome.NONE_EXISTS)
+    assert "may still be one" in outcome_text(Outcome.NOT_FOUND)
+
+
+def test_the_letter(problem, x, answer):
+    recourse = answer(problem, x, {"savings": 2500.37}, {"housing": 1})
+    text = letter(problem, recourse, 0)
+    assert text.startswith("Your answer\n\nA computer model looked at your data. The answer is no for now.")
+    for part in ("Why\n", "What you can do\n", "Plan 1\n", "Plan 2\n", "Good to know\n"):
+        assert part in text
+    assert "2,500.37" not in text  # rounded for people
+    assert "score" not in text and "cost" not in text
+
+
+def test_the_letter_of_each_outcome(problem, x, empty):
+    nothing = letter(problem, empty(problem, x, Outcome.NOT_FOUND), 0)
+    assert "may still be one" in nothing and "Plan 1" not in nothing and "ask for a person" in nothing
+    assert "proved" in letter(problem, empty(problem, x, Outcome.NONE_EXISTS), 0)
+    yes = x.copy()
+    yes[0, 1] = 9000
+    assert letter(problem, empty(problem, yes, Outcome.ACCEPTED), 0).endswith("You need not change anything.")
+
+
+def test_limits_are_mentioned_only_where_there_are_some(problem, x, answer):
+    recourse = answer(problem, x, {"housing": 1})
+    assert "limits that you gave us" not in letter(problem, recourse, 0)
+    with_wishes = replace(recourse, preferences=Preferences.none(problem.schema, 1))
+    assert "limits that you gave us" in letter(problem, with_wishes, 0)
+
+
+def test_letters_read_at_grade_eight_or_below(problem):
+    import wayforward as wf
+
+    refused = problem.reference[~problem.reference_reached][:20]
+    recourse = wf.recommend(problem, refused, k=3, seed=0)
+    grades = [grade(letter(problem, recourse, i)) for i in range(recourse.n)]
+    assert max(grades) <= 8, max(grades)
+    assert np.mean(grades) <= 6
+
+
+def test_outcome_texts_read_at_grade_eight_or_below():
+    for outcome in Outcome:
+        assert grade(outcome_text(outcome)) <= 8, outcome
+
+
+# -- why ---------------------------------------------------------------------------------------------------
+
+
+def test_why_names_the_nearest_profile_that_the_model_accepts(problem):
+    refused = problem.reference[~problem.reference_reached][:30]
+    got = why(problem, refused)
+    assert got.known.all() and not got.accepted.any()
+    assert problem.reached(got.profile)[0].all()
+    assert problem.schema.legal(got.profile, refused).all()
+    assert (got.differs.sum(1) >= 1).all()
+    # one change of savings alone always does, so no profile is further off than that (with room for rounding)
+    need = 3 - (refused[:, 1] / 1000 - 10 * refused[:, 3] + 2 * (refused[:, 2] == 1) + refused[:, 4])
+    size = np.abs(got.profile - refused) / problem.schema.span
+    size[:, 2] = size[:, 2] > 0
+    assert (size.sum(1) <= need / 20 * 1.06 + 1e-9).all()
+
+
+def test_why_says_it_in_words_and_does_not_advise(problem, x):
+    text = why(problem, x).text(0)
+    assert text.startswith(
+        "The answer would have been yes with one difference: savings 2,500 EUR, not 1,200 EUR."
+    )
+    assert text.endswith("It is not advice.")
+
+
+def test_why_may_differ_in_what_nobody_can_change(problem, x):
+    """Only age counts for this model: the reason is the age, though nobody can act on it."""
+    from wayforward.problem import Problem
+
+    class Old(type(problem.model)):
+        def _outputs(self, rows):
+            p = 1 / (1 + np.exp(-(rows[:, 0] - 40.5)))
+            return np.stack([1 - p, p], 1)
+
+    aged = Problem(problem.schema, Old(problem.schema), problem.target, data=problem.reference)
+    assert why(aged, x).points(0) == [("age", "41 years", "35 years")]
+
+
+def test_why_for_the_accepted_and_for_nobody(problem, x):
+    yes = x.copy()
+    yes[0, 1] = 9000
+    got = why(problem, np.concatenate([x, yes]))
+    assert got.accepted.tolist() == [False, True]
+    assert got.text(1) == "The answer is yes already." and np.isnan(got.profile[1]).all()
+    nothing = replace(got, profile=np.full((2, 7), np.nan))
+    assert nothing.text(0).startswith("We found no profile")
+    with pytest.raises(DataError, match="no person 2"):
+        got.text(2)
+
+
+def test_why_of_one_person_is_the_same_in_any_batch(problem):
+    refused = problem.reference[~problem.reference_reached][:12]
+    together = why(problem, refused).profile
+    alone = np.concatenate([why(problem, refused[i : i + 1]).profile for i in (3, 7)])
+    np.testing.assert_array_equal(together[[3, 7]], alone)

@@ -1,0 +1,122 @@
+"""Values in words: thousands, units, levels, directions."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wayforward.answers import words
+from wayforward.schema import Feature
+
+SAVINGS = Feature(name="savings", kind="real", low=0, high=20_000, unit="EUR", label="Savings")
+HOME = Feature(name="housing", kind="categorical", levels=("rent", "own", "with parents"))
+SCHOOL = Feature(name="education", kind="ordinal", levels=("school", "bachelor", "master"))
+YEARS = Feature(name="job_years", kind="integer", low=0, high=50, unit="years")
+SHARE = Feature(name="debt_share", kind="real", low=0, high=1)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2050, "2,050"),
+        (0.25, "0.25"),
+        (1234567.5, "1,234,567.5"),
+        (-3, "\u22123"),
+        (0, "0"),
+        (-0.0, "0"),
+        (0.1 + 0.2, "0.3"),
+        (1e-4, "0.0001"),
+        (math.nan, "not known"),
+        (math.inf, "no limit"),
+    ],
+)
+def test_numbers(value, text):
+    assert words.number(value) == text
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(0, 6))
+def test_a_decimal_number_is_shown_exactly(count, decimals):
+    value = count / 10**decimals
+    text = words.number(value).replace(",", "").replace("\u2212", "-")
+    assert float(text) == pytest.approx(value, abs=1e-9, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("feature", "before", "after", "text"),
+    [
+        (SAVINGS, 1200, 2050, "raise your savings from 1,200 to 2,050 EUR"),
+        (SAVINGS, 2050, 1200, "lower your savings from 2,050 to 1,200 EUR"),
+        (HOME, 0, 1, "change your housing from rent to own"),
+        (HOME, 0, 2, "change your housing from rent to \u201cwith parents\u201d"),
+        (SCHOOL, 0, 1, "change your education from school to bachelor (one step up)"),
+        (SCHOOL, 2, 0, "change your education from master to school (2 steps down)"),
+        (YEARS, 0, 1, "raise your job years from 0 to 1 year"),
+        (SAVINGS, math.nan, 500, "state your savings: 500 EUR"),
+        (SAVINGS, 500, math.nan, "leave your savings unstated"),
+        (SAVINGS, 500, 500, "keep your savings at 500 EUR"),
+        (SHARE, 0.123456, 0.1, "lower your debt share from 0.123 to 0.1"),
+    ],
+)
+def test_changes(feature, before, after, text):
+    assert words.change_text(feature, before, after) == text
+
+
+def test_two_numbers_that_differ_never_read_alike():
+    was, now = words.before_after(SHARE, 0.1000004, 0.1)
+    assert was != now.split()[0]
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("Savings", "savings"),
+        ("EUR debt", "EUR debt"),
+        ("PhD", "PhD"),
+        ("", "debt share"),
+        ("A level", "A level"),
+    ],
+)
+def test_labels_fit_the_middle_of_a_sentence(label, text):
+    assert words.label(Feature(name="debt_share", kind="real", label=label)) == text
+
+
+@pytest.mark.parametrize(
+    ("levels", "index", "text"),
+    [((False, True), 1, "yes"), ((0, 1), 0, "no"), (("f", "m"), 0, "f"), ((1, 2), 0, "1")],
+)
+def test_truth_values_become_yes_and_no(levels, index, text):
+    assert words.level_words(Feature(name="a", kind="binary", levels=levels), index) == text
+
+
+def test_an_unknown_level_is_said_to_be_one():
+    assert words.level_words(HOME, -1) == "an unknown value"
+    assert words.level_words(HOME, 0.5) == "an unknown value"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.5, "50 %"),
+        (1, "100 %"),
+        (0, "0 %"),
+        (0.9999, "99.99 %"),
+        (1e-7, "under 0.001 %"),
+        (1 - 1e-7, "over 99.999 %"),
+    ],
+)
+def test_percent_never_rounds_to_all_or_nothing(share, text):
+    assert words.percent(share).replace(words.THIN, " ") == text
+
+
+def test_consequences_are_about_right():
+    assert (
+        words.consequence_text(SAVINGS, 1200, 2049.3717)
+        == "Your savings would then also rise to about 2,049 EUR."
+    )
+    assert words.consequence_text(HOME, 0, 1) == "Your housing would then also change to own."
+
+
+def test_joining():
+    assert words.join(["a"]) == "a" and words.join(["a", "b"]) == "a, and b"
+    assert words.join(["a", "b", "c"]) == "a, b, and c"
