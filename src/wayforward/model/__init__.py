@@ -20,7 +20,20 @@ _HOME = {
     "wrap": "wrapping",
 }
 
-__all__ = list(_HOME)
+__all__ = [
+    "ZOO",
+    "Access",
+    "Counter",
+    "FlatForest",
+    "LinearForm",
+    "Model",
+    "Scorer",
+    "TorchNetwork",
+    "load",
+    "save",
+    "train",
+    "wrap",
+]
 
 
 def __getattr__(name: str) -> Any:

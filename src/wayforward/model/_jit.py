@@ -224,7 +224,9 @@ def forest(
         for t in range(trees):
             for r in range(n):
                 node[r] = roots[t]
-            for _ in range(depth[t]):  # leaves lead to themselves: no branch, so that rows overlap in the processor
+            for _ in range(
+                depth[t]
+            ):  # leaves lead to themselves: no branch, so that rows overlap in the processor
                 for r in range(n):
                     k = node[r]
                     node[r] = left[k] + np.int64(z[r, feature[k]] > threshold[k])
@@ -444,7 +446,7 @@ def pruned(
 
 
 @_kernel
-def check(x: Any, levels: Any, may_miss: Any) -> int:
+def check(x: Any, levels: Any, may_miss: Any) -> Any:
     """Position (flat) of the first value that no model may see, or -1. levels (d,) 0 for numeric."""
     m, d = x.shape
     for i in range(m):

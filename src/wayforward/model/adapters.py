@@ -1,4 +1,6 @@
-"""Adapters of the optional libraries: torch, XGBoost, LightGBM, CatBoost and ONNX; none is imported before it is used."""
+"""Adapters of the optional libraries: torch, XGBoost, LightGBM, CatBoost and ONNX; none is imported before it
+is used.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,8 @@ def _check_sklearn_api(model: Any, name: str) -> None:
 def encoder_for(schema: Schema, encoder: Any, frame: Any, name: str, width: int | None, one_hot: bool) -> Any:
     """The encoding of raw rows for a model on numbers: an Encoder where it can be read, else a function.
 
-    Without an encoder: numeric as is and levels one-hot (torch, or where the width says so), else the level numbers.
+    Without an encoder: numeric as is and levels one-hot (torch, or where the width says so), else the level
+    numbers.
     """
     if encoder is None:
         as_numbers = identity(schema, level_values(schema))
@@ -89,8 +92,8 @@ def encoder_for(schema: Schema, encoder: Any, frame: Any, name: str, width: int 
             if width == made.width:
                 return made
         raise ModelError(
-            f"{name} takes {width} numbers a row; the schema has {schema.d} features, {wide.width} with one column a "
-            "level. Give wrap(..., encoder=...) the transformer that its training data went through."
+            f"{name} takes {width} numbers a row; the schema has {schema.d} features, {wide.width} with one "
+            "column a level. Give wrap(..., encoder=...) the transformer that its training data went through."
         )
     if not hasattr(encoder, "transform"):
         return lambda x: np.asarray(encoder(x), dtype=np.float64)
@@ -166,8 +169,9 @@ def _torch(
             except Exception as error:
                 first_line = str(error).strip().splitlines()[0]
                 raise ModelError(
-                    f"{name} failed on a ({len(x)}, {rows.shape[1]}) tensor: {first_line[:200]} Without an encoder it "
-                    "is given numeric features as they are and one column a level; give wrap(..., encoder=...)."
+                    f"{name} failed on a ({len(x)}, {rows.shape[1]}) tensor: {first_line[:200]} Without an "
+                    "encoder it is given numeric features as they are and one column a level; give "
+                    "wrap(..., encoder=...)."
                 ) from error
         out: Floats = got.double().cpu().numpy()
         return out[:, None] if out.ndim == 1 else out
@@ -233,7 +237,7 @@ def _torch_kind(module: Any, probe: Floats, task: Task, output: OutputKind) -> s
 
 
 class TorchHead(Fast):
-    """A torch module that stays a torch module: asked in padded chunks, differentiable through its network."""
+    """A torch module that stays one: asked in padded chunks, differentiable through its network."""
 
     kind = "torch"
 
@@ -380,8 +384,8 @@ def onnx_session(path: Any) -> Any:
     file = Path(os.fspath(path))
     if file.suffix.lower() in (".pkl", ".pickle", ".joblib"):
         raise FileFormatError(
-            f"'{file.name}' is a pickle, which can run any code when it is read. Save the model with wayforward's save, "
-            "with skops or as ONNX, and load that."
+            f"'{file.name}' is a pickle, which can run any code when it is read. Save the model with "
+            "wayforward's save, with skops or as ONNX, and load that."
         )
     if file.suffix.lower() != ".onnx":
         raise FileFormatError(
@@ -511,8 +515,8 @@ def _onnx_feed(
     unknown = [i.name for i in inputs if i.name not in schema.names]
     if unknown:
         raise ModelError(
-            f"{name} has the input '{unknown[0]}', which is not in the schema. Infer the schema from the table that the "
-            "model was trained on, or export it with one input a column."
+            f"{name} has the input '{unknown[0]}', which is not in the schema. Infer the schema from the "
+            "table that the model was trained on, or export it with one input a column."
         )
 
     def feed(x: Floats) -> dict[str, Any]:

@@ -87,13 +87,13 @@ class FlatForest:
     """A tree ensemble in raw feature units, as arrays over nodes.
 
     feature (N,) the raw feature of a split, -1 at a leaf. A numeric split goes left when x <= threshold: the
-    threshold is the last float64 on the left in the model's own precision, so `np.nextafter(threshold, inf)` is
-    the first on the right. A level split goes left when left_levels[level_set[node], level]; the last column,
-    index L of the feature, stands for a missing value. missing_left (N,) for numeric splits.
-    left, right (N,) children. leaf (N,) row of `value` at a leaf, -1 elsewhere. roots (T,).
-    value (leaves, q): margin = base + scale * sum over trees; `link` turns it into outputs: 'identity'
-    (probabilities or a prediction), 'logistic' (q = 1) or 'softmax'. With link 'identity', two classes and q = 1
-    the sum is the probability of the second class.
+    threshold is the last float64 on the left in the model's own precision, so `np.nextafter(threshold, inf)`
+    is the first on the right. A level split goes left when left_levels[level_set[node], level]; the last
+    column, index L of the feature, stands for a missing value. missing_left (N,) for numeric splits. left,
+    right (N,) children. leaf (N,) row of `value` at a leaf, -1 elsewhere. roots (T,). value (leaves, q):
+    margin = base + scale * sum over trees; `link` turns it into outputs: 'identity' (probabilities or a
+    prediction), 'logistic' (q = 1) or 'softmax'. With link 'identity', two classes and q = 1 the sum is the
+    probability of the second class.
     """
 
     feature: Ints
@@ -118,7 +118,7 @@ class Scorer:
         self.model = model
 
     def outputs(self, who: npt.NDArray[np.integer[Any]], rows: Floats) -> Floats:
-        """who (m,) person of each row, rows (m, d) -> (m, c). Valid while frozen values are the person's own."""
+        """who (m,) person of each row, rows (m, d) -> (m, c); frozen values must be the person's own."""
         return self.model.outputs(rows)
 
 
@@ -193,7 +193,8 @@ class Model(ABC):
         return self._checked.outputs(self._outputs(x), len(x))
 
     def native(self, x: Floats) -> tuple[Floats, Ints]:
-        """(m, d) -> outputs (m, c) and label index (m,) by the wrapped object itself, on rows as it was trained.
+        """(m, d) -> outputs (m, c) and label index (m,) by the wrapped object itself, on rows as it was
+        trained.
 
         The last word on a decision, counted apart. Regression: label index zeros. Raises: ModelError.
         """
@@ -229,8 +230,8 @@ class Model(ABC):
     def thresholds(self) -> list[Floats] | None:
         """For each feature the sorted values v, in raw units, such that x <= v and x > v may be told apart.
 
-        v is the last float64 on its side and `np.nextafter(v, inf)` the first on the other, in the model's own
-        precision. Level features have an empty array. None where the model is not piecewise constant.
+        v is the last float64 on its side and `np.nextafter(v, inf)` the first on the other, in the model's
+        own precision. Level features have an empty array. None where the model is not piecewise constant.
         """
         return None
 
@@ -239,8 +240,8 @@ class Model(ABC):
     ) -> tuple[Floats, Floats] | None:
         """Sound bounds on every output over boxes: low, high (n, d) -> (n, c) least, (n, c) greatest.
 
-        levels j -> (n, L): allowed levels of a level feature; without it the indices from low to high are allowed.
-        NaN in low stands for a value that is missing and stays so. None where no bound is known.
+        levels j -> (n, L): allowed levels of a level feature; without it the indices from low to high are
+        allowed. NaN in low stands for a value that is missing and stays so. None where no bound is known.
         """
         return None
 
@@ -270,7 +271,8 @@ class Model(ABC):
         if self.access < access:
             raise UnsupportedModel(
                 f"'{method}' needs {access.name.lower().replace('_', ' ')} access; {self.name} offers "
-                f"{self.access.name.lower().replace('_', ' ')}. Use a method that asks for less, such as local-search."
+                f"{self.access.name.lower().replace('_', ' ')}. Use a method that asks for less, such as "
+                "local-search."
             )
 
     def _rows(self, x: Any) -> Floats:
@@ -307,8 +309,8 @@ class Model(ABC):
                 j = int(np.flatnonzero(has)[at])
                 value = part[int(np.argmax(off[:, at])), at]
                 raise ModelError(
-                    f"{self.name} was given level {value:g} of '{self.schema.names[j]}', which has levels 0 to "
-                    f"{count[at] - 1}. Snap the row to the schema first."
+                    f"{self.name} was given level {value:g} of '{self.schema.names[j]}', which has levels 0 "
+                    f"to {count[at] - 1}. Snap the row to the schema first."
                 )
         return rows
 

@@ -1,8 +1,10 @@
-"""Read a fitted preprocessing as columns: each is affine in one numeric feature, or a table over one level feature.
+"""Read a fitted preprocessing as columns: each is affine in one numeric feature, or a table over one level
+feature.
 
-Tables come from the transformer itself, probed on a few rows that visit every level; affine parts are read from
-the fitted parameters and keep the transformer's own order of floating-point operations, so that encoded values
-agree to the last bit. What cannot be read this way raises `NotColumnwise`, and the model stays on its native path.
+Tables come from the transformer itself, probed on a few rows that visit every level; affine parts are read
+from the fitted parameters and keep the transformer's own order of floating-point operations, so that encoded
+values agree to the last bit. What cannot be read this way raises `NotColumnwise`, and the model stays on its
+native path.
 """
 
 from __future__ import annotations
@@ -32,8 +34,9 @@ class NotColumnwise(Exception):
 class Column:
     """One column on its way through the preprocessing.
 
-    feature: raw feature, -1 for a constant. Numeric: ((f(x) - centre) / divisor) * factor + shift with `missing`
-    in place of NaN. Level feature or constant: `table` (L + 1,), the last entry for a missing value.
+    feature: raw feature, -1 for a constant. Numeric: ((f(x) - centre) / divisor) * factor + shift with
+    `missing` in place of NaN. Level feature or constant: `table` (L + 1,), the last entry for a missing
+    value.
     """
 
     feature: int
@@ -44,32 +47,49 @@ class Column:
     missing: float = np.nan
     ufunc: str = ""
     table: Any = None
-    stage: int = 0  # 0 untouched, 1 after a subtraction/division, 2 after a factor/shift
-    exact: bool = True
+    steps: tuple[tuple[str, float, float], ...] = ()  # the transformers' own operations, in order
 
     def divided(self, centre: float, divisor: float) -> Column:
         """(value - centre) / divisor."""
         gone = (self.missing - centre) / divisor
-        if self.stage == 0:
-            return replace(self, centre=centre, divisor=divisor, missing=gone, stage=1)
-        return self._approximate(1.0 / divisor, -centre / divisor, gone)
+        if self.factor == 0.0:
+            return replace(self, shift=(self.shift - centre) / divisor, missing=gone)
+        steps = (*self.steps, ("divide", centre, divisor))
+        if not self.steps:
+            return replace(self, centre=centre, divisor=divisor, missing=gone, steps=steps)
+        return self._combined(1.0 / divisor, -centre / divisor, gone, steps)
 
     def scaled(self, factor: float, shift: float) -> Column:
         """value * factor + shift."""
         gone = self.missing * factor + shift
-        if self.stage <= 1:
-            return replace(self, factor=factor, shift=shift, missing=gone, stage=2)
-        return self._approximate(factor, shift, gone)
+        if self.factor == 0.0:
+            return replace(self, shift=self.shift * factor + shift, missing=gone)
+        steps = (*self.steps, ("scale", factor, shift))
+        if all(kind == "divide" for kind, _, _ in self.steps) and len(self.steps) <= 1:
+            return replace(self, factor=factor, shift=shift, missing=gone, steps=steps)
+        return self._combined(factor, shift, gone, steps)
 
-    def _approximate(self, factor: float, shift: float, gone: float) -> Column:
+    def _combined(
+        self, factor: float, shift: float, gone: float, steps: tuple[tuple[str, float, float], ...]
+    ) -> Column:
         return replace(
-            self,
-            factor=self.factor * factor,
-            shift=self.shift * factor + shift,
-            missing=gone,
-            stage=2,
-            exact=False,
+            self, factor=self.factor * factor, shift=self.shift * factor + shift, missing=gone, steps=steps
         )
+
+    def indicator(self, gone: float) -> Column:
+        """1 where the value is missing, in place of the value."""
+        return replace(self, centre=0.0, divisor=1.0, factor=0.0, shift=0.0, missing=gone, ufunc="", steps=())
+
+    def value(self, x: Floats) -> Floats:
+        """Raw finite values -> encoded values, with the transformers' own rounding."""
+        with np.errstate(all="ignore"):
+            out = MONOTONE[self.ufunc](np.ascontiguousarray(x)) if self.ufunc else x
+            if self.factor == 0.0:
+                return np.full(len(x), self.shift)
+            for kind, a, b in self.steps:
+                out = (out - a) / b if kind == "divide" else out * a + b
+        result: Floats = out
+        return result
 
 
 @dataclass
@@ -101,18 +121,15 @@ class Encoder:
         """Number of encoded columns."""
         return len(self.columns)
 
-    @property
-    def exact(self) -> bool:
-        """True if encoded values agree with the transformer's to the last bit."""
-        return all(c.exact for c in self.columns)
-
     def _source(self, column: Column) -> int:
         if not column.ufunc:
             return column.feature
         return self.schema.d + self.ufuncs.index((column.feature, column.ufunc))
 
     def extend(self, x: Floats) -> Floats:
-        """Raw rows with one more column for each numeric feature that enters through a function such as log1p."""
+        """Raw rows with one more column for each numeric feature that enters through a function such as
+        log1p.
+        """
         if not self.ufuncs:
             return x
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -124,6 +141,11 @@ class Encoder:
         out = np.empty((len(x), self.width))
         if self.numeric:
             out[:, self.numeric] = affine_columns(self.extend(x), self.source, self.affine)
+            for e in self.numeric:
+                column = self.columns[e]
+                if len(column.steps) > 2:  # the four numbers round otherwise than a longer chain
+                    value = x[:, column.feature]
+                    out[:, e] = np.where(np.isnan(value), column.missing, column.value(value))
         for e in self.tables:
             column = self.columns[e]
             if column.feature < 0:
@@ -140,7 +162,7 @@ class Encoder:
 
 
 def probe_rows(schema: Schema) -> Floats:
-    """Rows that visit every level of every level feature: (max levels + 1, d); the last stands for missing."""
+    """Rows that visit every level of every feature: (max levels + 1, d); the last stands for missing."""
     count = schema.n_levels
     rows = int(count.max(initial=0)) + 1
     x = np.tile(_middle(schema), (rows, 1))
@@ -298,9 +320,7 @@ def _imputed(t: Any, columns: list[Column], after: Any) -> list[Column]:
         for i in t.indicator_.features_:
             c = columns[int(i)]
             flag = float(np.isnan(c.missing)) if c.table is None else 0.0
-            made.append(
-                c if c.table is not None else replace(c, factor=0.0, shift=0.0, missing=flag, stage=2)
-            )
+            made.append(c if c.table is not None else c.indicator(flag))
     return _with_tables(made, after)
 
 
@@ -312,7 +332,7 @@ def _function(t: Any) -> Callable[[int, Column], Column]:
         raise NotColumnwise(f"FunctionTransformer({name or 'function'}) of a numeric feature is not read")
 
     def op(i: int, c: Column) -> Column:
-        if c.stage or c.ufunc:
+        if c.steps or c.ufunc:
             raise NotColumnwise(f"{name} after a scaling is not read")
         if not np.isnan(c.missing):
             c = replace(c, missing=float(t.func(c.missing)))
@@ -370,7 +390,7 @@ def _swap(base: Any, probe: Any, i: int) -> Any:
         out.isetitem(
             i,
             probe.iloc[:, i].to_numpy()
-            if probe.dtypes.iloc[i] == object
+            if probe.dtypes.iloc[i].kind == "O"
             else probe.iloc[:, i].reset_index(drop=True),
         )
         return out

@@ -1,6 +1,8 @@
-"""Fast evaluation of models that could be read: a linear score, a dense network, or any head on encoded columns.
+"""Fast evaluation of models that could be read: a linear score, a dense network, or any head on encoded
+columns.
 
-Each class answers `outputs` on raw (m, d) rows and gives the views that its kind has. Forests have their own file.
+Each class answers `outputs` on raw (m, d) rows and gives the views that its kind has. Forests have their own
+file.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ def apply_link(margin: Floats, link: Link) -> Floats:
 
 
 def link_bounds(low: Floats, high: Floats, link: Link) -> tuple[Floats, Floats]:
-    """Bounds on margins (n, q) -> bounds on outputs (n, c); sound because every link is monotone in each margin."""
+    """Bounds on margins (n, q) -> bounds on outputs (n, c); sound because every link is monotone in each
+    margin.
+    """
     if link == "logistic" or (link == "probability" and low.shape[1] == 1):
         below, above = apply_link(low, link), apply_link(high, link)
         return np.stack([above[:, 0], below[:, 1]], axis=1), np.stack([below[:, 0], above[:, 1]], axis=1)
@@ -217,7 +221,8 @@ def level_range(
 class DenseFast(Fast):
     """A dense network on encoded columns.
 
-    weights: list of (in, out); biases: list of (out,); activations: one name a layer, the last one 'identity'.
+    weights: list of (in, out); biases: list of (out,); activations: one name a layer, the last one
+    'identity'.
     """
 
     kind = "dense"

@@ -20,10 +20,13 @@ from wayforward.schema import Schema
 
 _MAX_BYTES = 1 * 2**30  # of a file, and of all that a zip unpacks to
 _MAX_RATIO = 200  # unpacked bytes per packed byte that an honest model does not pass
-_FORMATS = ".skops (scikit-learn), .safetensors (torch), .onnx, .ubj or .json (XGBoost), .txt (LightGBM), .cbm (CatBoost)"
+_FORMATS = (
+    ".skops (scikit-learn), .safetensors (torch), .onnx, .ubj or .json (XGBoost), .txt (LightGBM), "
+    ".cbm (CatBoost)"
+)
 
-# Types beyond skops' own list that a fitted pipeline may hold. Patterns over full names: data structures and estimators
-# of the libraries themselves, never functions, so that nothing of a hostile file is called.
+# Types beyond skops' own list that a fitted pipeline may hold. Patterns over full names: data structures and
+# estimators of the libraries themselves, never functions, so that nothing of a hostile file is called.
 _TRUSTED = re.compile(
     r"sklearn\.tree\._tree\.Tree"
     r"|sklearn\.ensemble\._hist_gradient_boosting\.(predictor\.TreePredictor|binning\._BinMapper)"
@@ -40,7 +43,8 @@ _TRUSTED = re.compile(
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write a model, wrapped or not, to a file whose ending says the format; returns the path.
 
-    scikit-learn -> .skops; torch Sequential -> .safetensors; XGBoost -> .ubj or .json; LightGBM -> .txt; CatBoost -> .cbm.
+    scikit-learn -> .skops; torch Sequential -> .safetensors; XGBoost -> .ubj or .json; LightGBM -> .txt;
+    CatBoost -> .cbm.
     Raises: FileFormatError for an ending that does not fit the model, or for a pickle.
     Example: ``save(pipeline, "model.skops")``.
     """
@@ -60,7 +64,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     }.get(kind)
     if allowed is None:
         raise FileFormatError(
-            f"A {type(model).__name__} cannot be saved without pickle. Save a fitted estimator, a torch Sequential or a booster."
+            f"A {type(model).__name__} cannot be saved without pickle. Save a fitted estimator, a torch "
+            "Sequential or a booster."
         )
     if ending not in allowed:
         raise FileFormatError(
@@ -82,8 +87,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
 def load(path: str | os.PathLike[str], schema: Schema, **options: Any) -> Model:
     """Read a model file and wrap it; `options` are given on to `wrap`.
 
-    Formats by ending: see `save`, and .onnx. Nothing in the file is run: skops files are checked against a list of
-    types first. Raises: FileFormatError for a pickle, a broken, hostile or oversized file; ModelError from wrap.
+    Formats by ending: see `save`, and .onnx. Nothing in the file is run: skops files are checked against a
+    list of types first. Raises: FileFormatError for a pickle, a broken, hostile or oversized file; ModelError
+    from wrap.
     Example: ``load("model.skops", schema)``.
     """
     from wayforward.model.wrapping import wrap
@@ -136,7 +142,8 @@ def _load_skops(file: Path) -> Any:
         raise _broken(file, error, "a skops file") from None
     if unpacked > _MAX_BYTES or unpacked > _MAX_RATIO * max(packed, 4096):
         raise FileFormatError(
-            f"'{file.name}' unpacks from {packed:,} to {unpacked:,} bytes, which no model does. Do not use this file."
+            f"'{file.name}' unpacks from {packed:,} to {unpacked:,} bytes, which no model does. Do not use "
+            "this file."
         )
     try:
         unknown = io.get_untrusted_types(file=file)
@@ -145,8 +152,8 @@ def _load_skops(file: Path) -> Any:
     strange = sorted(name for name in unknown if not _TRUSTED.fullmatch(name))
     if strange:
         raise FileFormatError(
-            f"'{file.name}' holds the type '{strange[0]}', which is not on the list of types that are loaded. If you "
-            "trust the file, load it with skops yourself and give the model to wrap."
+            f"'{file.name}' holds the type '{strange[0]}', which is not on the list of types that are "
+            "loaded. If you trust the file, load it with skops yourself and give the model to wrap."
         )
     try:
         return io.load(file, trusted=unknown)
@@ -196,7 +203,7 @@ def _load_catboost(file: Path) -> Any:
         raise _broken(file, error, "a CatBoost model") from None
 
 
-# -- torch: weights as safetensors, the architecture as a list of plain layers in its metadata ------------------
+# -- torch: weights as safetensors, the architecture as a list of plain layers in its metadata ---------------
 
 _LAYERS = {
     "Linear": ("in_features", "out_features"),
@@ -272,7 +279,8 @@ def _load_torch(file: Path) -> Any:
         module.load_state_dict(weights)
     except KeyError as error:
         raise FileFormatError(
-            f"'{file.name}' holds weights without the layers ({error} is missing). Save it with wayforward.model.save."
+            f"'{file.name}' holds weights without the layers ({error} is missing). Save it with "
+            "wayforward.model.save."
         ) from None
     except Exception as error:
         raise _broken(file, error, "a torch Sequential") from None

@@ -132,7 +132,9 @@ def dense(
 
 
 def affine_columns(x: Floats, source: Ints, affine: Floats) -> Floats:
-    """Affine encoded columns of raw rows: ((value - centre) / divisor) * factor + shift, NaN to its own value."""
+    """Affine encoded columns of raw rows: ((value - centre) / divisor) * factor + shift, NaN to its own
+    value.
+    """
     value = x[:, source]
     with np.errstate(invalid="ignore", over="ignore"):
         out: Floats = ((value - affine[:, 0]) / affine[:, 1]) * affine[:, 2] + affine[:, 3]

@@ -1,7 +1,8 @@
-"""How each library's own object is asked, on tables or arrays as it was trained: the last word on a decision."""
+"""How each library's own object is asked, on tables or arrays as it was trained: it has the last word."""
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any, Literal
@@ -19,7 +20,9 @@ _TIE = 1e-9  # nearer than this the estimator's own predict is asked for the lab
 
 
 def level_values(schema: Schema) -> list[Floats | None]:
-    """What an array-trained model sees for each level feature: the level values if they are numbers, else indices."""
+    """What an array-trained model sees for each level feature: the level values if they are numbers, else
+    indices.
+    """
     out: list[Floats | None] = []
     for f in schema.features:
         if not f.has_levels:
@@ -65,9 +68,29 @@ class Table:
                     out[:, j] = np.where(gone, np.nan, values[np.where(gone, 0.0, x[:, j]).astype(np.int64)])
             return self.prepare(out) if self.prepare else out
         frame = self.schema.decode(x, like=self.like)
+        if hasattr(frame, "iloc"):
+            frame = self._texts(frame)
         if list(self.names) != list(self.schema.names):
             frame = frame[self.names] if hasattr(frame, "iloc") else frame.select(self.names)
         return self.prepare(frame) if self.prepare else frame
+
+    def _texts(self, frame: Any) -> Any:
+        """Texts with a missing value as pandas reads them from a file: NaN, not None, in any batch."""
+        for f in self.schema.features:
+            if f.missing and all(isinstance(v, str) for v in f.levels) and f.levels:
+                column = frame[f.name]
+                if column.dtype == object:
+                    column = column.where(column.notna(), np.nan)
+                    frame[f.name] = column.astype("str") if _pandas_has_text() else column
+        return frame
+
+
+@functools.cache
+def _pandas_has_text() -> bool:
+    """True where pandas has its own text type (pandas 3), whose missing value is NaN."""
+    import pandas as pd
+
+    return bool(pd.Series(["a"]).dtype != object)
 
 
 def trained_names(estimator: Any) -> list[str] | None:
@@ -111,9 +134,8 @@ def sklearn_native(estimator: Any, schema: Schema, table: Table, name: str) -> N
     """Any fitted estimator with the scikit-learn interface."""
     from sklearn.base import is_classifier, is_regressor
 
-    if not (
-        is_classifier(estimator) or hasattr(estimator, "predict_proba") or hasattr(estimator, "classes_")
-    ):
+    known = getattr(estimator, "classes_", None)
+    if not (is_classifier(estimator) or (known is not None and len(known))):
         if not (is_regressor(estimator) or hasattr(estimator, "predict")):
             raise ModelError(f"{name} has no predict. Give a fitted classifier or regressor, or a callable.")
         return Native(_sklearn_value(estimator, table, name), "regression", (), Access.PROBABILITY, name)
@@ -216,15 +238,14 @@ def callable_native(
     output: OutputKind,
     batch_rows: int | None = 512,
 ) -> Native:
-    """A function of rows that returns probabilities (m,), (m, 2) or (m, c), labels (m,), logits, or values."""
+    """A function of rows: probabilities (m,), (m, 2) or (m, c), labels (m,), logits, or values."""
 
     def ask(x: Floats) -> Any:
+        return padded(once, x, batch_rows) if batch_rows else once(x)
+
+    def once(x: Floats) -> Any:
         try:
-            got = (
-                padded(lambda rows: _array(function(table(rows))), x, batch_rows)
-                if batch_rows
-                else _array(function(table(x)))
-            )
+            got = _array(function(table(x)), name)
         except ModelError:
             raise
         except Exception as error:
@@ -262,7 +283,7 @@ def callable_native(
     return Native(probabilities, "classification", found, Access.PROBABILITY, name)
 
 
-def _array(got: Any) -> Any:
+def _array(got: Any, name: str) -> Any:
     if hasattr(got, "detach"):
         got = got.detach().cpu().numpy()
     if hasattr(got, "to_numpy"):
@@ -270,7 +291,7 @@ def _array(got: Any) -> Any:
     array = np.asarray(got)
     if array.ndim == 0:
         raise ModelError(
-            f"It returned one value, {array.item()!r}, for a batch of rows. Return one for each row."
+            f"{name} returned one value, {array.item()!r}, for a batch of rows. Return one for each row."
         )
     return array
 
@@ -300,8 +321,8 @@ def as_probabilities(out: Floats, kind: str, name: str) -> Floats:
         wrong = (out < -1e-6) | (out > 1 + 1e-6)
     if wrong.any():
         raise ModelError(
-            f"{name} returned {out[wrong].flat[0]:g}, which is no probability. Give wrap(..., output='logit') for "
-            "scores, output='label' for labels, or task='regression' for a prediction."
+            f"{name} returned {out[wrong].flat[0]:g}, which is no probability. Give wrap(..., "
+            "output='logit') for scores, output='label' for labels, or task='regression' for a prediction."
         )
     return np.clip(out, 0.0, 1.0)
 
@@ -324,7 +345,8 @@ def _kind_of(
         found = tuple(range(first.shape[1])) if classes is None else classes
         if len(found) != first.shape[1]:
             raise ModelError(
-                f"{name} returns {first.shape[1]} columns; classes has {len(found)} entries. Give one class a column, in order."
+                f"{name} returns {first.shape[1]} columns; classes has {len(found)} entries. Give one class "
+                "a column, in order."
             )
         return ("logit" if output == "logit" else "probability"), found
     if first.ndim > 2:
@@ -333,7 +355,8 @@ def _kind_of(
     if output == "label" or (output == "auto" and (first.dtype.kind in "bOUSiu" or len(found) > 2)):
         if classes is None and first.dtype.kind not in "biu":
             raise ModelError(
-                f"{name} returns labels such as {first[0]!r}. Give all of them: wrap(..., classes=(...))."
+                f"{name} returns labels such as {first[:1].tolist()[0]!r}. Give all of them: wrap(..., "
+                "classes=(...))."
             )
         return "label", found
     if len(found) != 2:

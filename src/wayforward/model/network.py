@@ -1,8 +1,9 @@
 """A model as a differentiable torch network over a relaxed code of raw rows, for gradient methods.
 
-The code has one block a feature: a numeric feature is (x - offset) / scale; a level feature is one-hot over all its
-levels, whatever the pipeline does with them; a feature that may be missing has one more column, 1 where it is.
-The pipeline's own encoding is linear in this code (functions such as log1p aside) and folded into the network.
+The code has one block a feature: a numeric feature is (x - offset) / scale; a level feature is one-hot over
+all its levels, whatever the pipeline does with them; a feature that may be missing has one more column, 1
+where it is. The pipeline's own encoding is linear in this code (functions such as log1p aside) and folded
+into the network.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from wayforward.schema import Schema
 class Block:
     """The columns of one feature in the code.
 
-    columns: its slice (the missing column included, as the last). kind: 'numeric' or 'levels'. offset, scale: feature
-    units of a numeric column, value = code * scale + offset. missing: column that is 1 for a missing value, or None.
+    columns: its slice (the missing column included, as the last). kind: 'numeric' or 'levels'. offset, scale:
+    feature units of a numeric column, value = code * scale + offset. missing: column that is 1 for a missing
+    value, or None.
     """
 
     feature: int
@@ -39,9 +41,10 @@ class Block:
 class TorchNetwork:
     """encode: (m, d) raw -> (m, e) code; logits: (m, e) -> (m, c); decode: back to raw rows.
 
-    blocks: one Block a feature, in schema order. Softmax of the logits gives the model's outputs (two classes: the
-    first logit is 0); a regression has one column, the prediction. All calls are differentiable with respect to the
-    code and, for numeric features, to raw values. device, dtype: where and how the tensors live.
+    blocks: one Block a feature, in schema order. Softmax of the logits gives the model's outputs (two
+    classes: the first logit is 0); a regression has one column, the prediction. All calls are differentiable
+    with respect to the code and, for numeric features, to raw values. device, dtype: where and how the
+    tensors live.
     Raises: MissingExtra if torch is not installed.
     """
 
@@ -108,7 +111,9 @@ class TorchNetwork:
         return torch.stack(columns, dim=1)
 
     def margin(self, code: Any) -> Any:
-        """(m, e) code -> (m, q) before the link: one column for two classes (log-odds of the second) or regression."""
+        """(m, e) code -> (m, q) before the link: one column for two classes (log-odds of the second) or
+        regression.
+        """
         torch = require("torch", extra="torch")
         encoded = code @ self._matrix + self._shift
         for e, block, function, (centre, divisor, factor, shift, missing) in self._curved:
@@ -123,7 +128,7 @@ class TorchNetwork:
         return self._head(encoded)
 
     def logits(self, code: Any) -> Any:
-        """(m, e) code -> (m, c): softmax over c gives the outputs; a regression gives its prediction (m, 1)."""
+        """(m, e) code -> (m, c): their softmax gives the outputs; a regression gives its prediction."""
         torch = require("torch", extra="torch")
         margin = self.margin(code)
         if self.link == "logistic":
@@ -147,7 +152,7 @@ def _blocks(encoder: Encoder) -> tuple[Block, ...]:
     schema = encoder.schema
     units: dict[int, tuple[float, float]] = {}
     for column in encoder.columns:
-        if column.table is None and column.factor != 0.0 and not column.ufunc and column.stage:
+        if column.table is None and column.factor != 0.0 and not column.ufunc and column.steps:
             slope = column.factor / column.divisor
             units.setdefault(column.feature, (column.centre - column.shift / slope, abs(1.0 / slope)))
     blocks, at = [], 0

@@ -1,9 +1,9 @@
 """Tree ensembles: read from each library, moved to raw feature units, pruned to a person, bounded over boxes.
 
 Each library compares in its own precision: scikit-learn rounds the value to float32 and goes left when it is
-<= a float64 threshold; XGBoost compares float32 with <; LightGBM and HistGradientBoosting compare float64 with <=.
-Every split is turned, exactly, into "raw value <= t" with t the last float64 on the left: encoding, rounding and
-comparison are monotone, so t is found by bisection over the float64 numbers themselves.
+<= a float64 threshold; XGBoost compares float32 with <; LightGBM and HistGradientBoosting compare float64
+with <=. Every split is turned, exactly, into "raw value <= t" with t the last float64 on the left: encoding,
+rounding and comparison are monotone, so t is found by bisection over the float64 numbers themselves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from wayforward.model import kernels
 from wayforward.model.base import Bools, FlatForest, Floats, Ints, Scorer
-from wayforward.model.encoder import MONOTONE, Column, Encoder, NotColumnwise
+from wayforward.model.encoder import Column, Encoder, NotColumnwise
 from wayforward.model.fast import Fast, Link, apply_link, link_bounds
 
 _BLOCK = 512  # people pruned together
@@ -28,8 +28,9 @@ _PRUNED_BYTES = 384 * 2**20  # room for pruned forests
 class EncodedTrees:
     """Trees over encoded columns, as a library stores them.
 
-    Node arrays over all trees (children are absolute positions, -1 at a leaf): column, threshold, left, right,
-    missing_left; value (N, q) at leaves; categories: node -> codes that go left. margin = base + sum / divisor.
+    Node arrays over all trees (children are absolute positions, -1 at a leaf): column, threshold, left,
+    right, missing_left; value (N, q) at leaves; categories: node -> codes that go left. margin = base + sum /
+    divisor.
     """
 
     column: Ints
@@ -345,23 +346,21 @@ def goes_left(value: Floats, threshold: Floats, single: bool, strict: bool) -> B
 def raw_thresholds(
     columns: list[Column], threshold: Floats, single: bool, strict: bool
 ) -> tuple[Floats, Bools]:
-    """Splits on encoded columns -> (last raw float64 on the low side, whether the low side is the left one)."""
-    centre, divisor, factor, shift = (
-        np.array([getattr(c, name) for c in columns], np.float64)
-        for name in ("centre", "divisor", "factor", "shift")
-    )
-    rising = divisor * factor > 0
-    names = np.array([c.ufunc for c in columns])
+    """Splits on encoded columns -> last raw float64 on the low side, and whether that side is the left."""
+    kinds: dict[int, list[int]] = {}
+    for at, column in enumerate(columns):
+        kinds.setdefault(id(column), []).append(at)
+    groups = [(columns[ats[0]], np.array(ats, np.int64)) for ats in kinds.values()]
+    rising = np.array([c.divisor * c.factor >= 0 for c in columns])
 
     def low_side(x: Floats) -> Bools:
-        with np.errstate(all="ignore"):
-            for name in set(names.tolist()) - {""}:
-                chosen = names == name
-                x = x.copy()
-                x[chosen] = np.nan_to_num(MONOTONE[name](x[chosen]), nan=-np.inf)
-            value = ((x - centre) / divisor) * factor + shift
+        value = np.empty_like(x)
+        for column, ats in groups:
+            value[ats] = column.value(x[ats])
+        # a function such as log has no value below its domain: that is its low end
         value = np.where(np.isnan(value), np.where(rising, -np.inf, np.inf), value)
-        return goes_left(value, threshold, single, strict) == rising
+        low: Bools = goes_left(value, threshold, single, strict) == rising
+        return low
 
     biggest = np.finfo(np.float64).max
     low = _key(np.full(len(columns), -biggest))
@@ -371,14 +370,15 @@ def raw_thresholds(
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
         inside = low_side(_unkey(middle))
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    out = np.where(none, -np.inf, np.where(every, np.inf, _unkey(low)))
+    out = np.where(every, np.inf, np.where(none, -np.inf, _unkey(low)))
     return out, rising
 
 
 @dataclass
 class Plan:
-    """Arrays that the forest kernels read. The space of splits has a column for each raw numeric feature (NaN to
-    -inf or to +inf) and one 0/1 column for each set of levels that some split sends left."""
+    """Arrays that the forest kernels read. The space of splits has a column for each raw numeric feature (NaN
+    to -inf or to +inf) and one 0/1 column for each set of levels that some split sends left.
+    """
 
     numeric_feature: Ints
     numeric_missing: Floats
@@ -425,8 +425,6 @@ class ForestFast(Fast):
     kind = "forest"
 
     def __init__(self, encoder: Encoder, trees: EncodedTrees) -> None:
-        if not encoder.exact:
-            raise NotColumnwise("several scalings in a row round differently")
         self.schema, self.link = encoder.schema, trees.link
         self.base, self.divisor = trees.base, trees.divisor
         self.flat = _flatten(encoder, trees)
@@ -484,7 +482,9 @@ class ForestFast(Fast):
             _depths(flat),
             np.maximum(column, 0).astype(np.int32),
             # a split that all finite values pass on the left still sends a missing value, +inf here, right
-            np.where(level, 0.5, np.where(inner, np.minimum(flat.threshold, np.finfo(np.float64).max), np.inf)),
+            np.where(
+                level, 0.5, np.where(inner, np.minimum(flat.threshold, np.finfo(np.float64).max), np.inf)
+            ),
             np.where(inner, flat.left, np.arange(len(inner))).astype(np.int32),
             flat.leaf.astype(np.int32),
             np.rint(np.ldexp(flat.value, self.bits)).astype(np.int64),
@@ -537,7 +537,7 @@ class ForestFast(Fast):
             np.zeros((n, plan.leaf.shape[1]), np.int64),
         )
         fast = kernels.jit()
-        reach = fast.reach if fast is not None else _reach
+        reach: Any = fast.reach if fast is not None else _reach
         reach(a, b, plan.roots, *plan.nodes, plan.leaf, smallest, largest)
         scale = np.ldexp(1.0, -self.bits) / self.divisor
         low_margin, high_margin = self.base + smallest * scale, self.base + largest * scale
@@ -643,12 +643,6 @@ def _flatten(encoder: Encoder, trees: EncodedTrees) -> FlatForest:
             trees.missing_left[at],
             goes_left(filled, trees.threshold[at], trees.single, trees.strict),
         )
-        # a column that does not depend on the value (a missing indicator) is constant among finite values
-        flat = np.array([c.factor == 0.0 for c in columns])
-        if flat.any():
-            value = np.array([c.shift for c in columns])
-            always = goes_left(value, trees.threshold[at], trees.single, trees.strict)
-            raw, rising = np.where(flat, np.where(always, np.inf, -np.inf), raw), rising | flat
         threshold[at], swap[at] = raw, ~rising
         missing_left[at] = left == rising
     known: dict[tuple[int, float, bool], tuple[int, int]] = {}
@@ -696,7 +690,7 @@ def _flatten(encoder: Encoder, trees: EncodedTrees) -> FlatForest:
     leaf = np.full(n, -1, np.int64)
     leaf[~inner] = np.arange(int((~inner).sum()))
     link: Literal["identity", "logistic", "softmax"] = (
-        trees.link if trees.link in ("logistic", "softmax") else "identity"  # type: ignore[assignment]
+        trees.link if trees.link in ("logistic", "softmax") else "identity"
     )
     return FlatForest(
         moved(feature),
@@ -718,8 +712,8 @@ def _flatten(encoder: Encoder, trees: EncodedTrees) -> FlatForest:
 class PrunedScorer(Scorer):
     """Forests of people whose frozen splits are resolved: fewer nodes, the same fixed-point sums.
 
-    Forests are pruned in blocks of people when they are first asked for. When the room is used up, later blocks go
-    through the whole forest: slower, the same numbers to the last bit.
+    Forests are pruned in blocks of people when they are first asked for. When the room is used up, later
+    blocks go through the whole forest: slower, the same numbers to the last bit.
     """
 
     def __init__(self, default: Scorer, fast: ForestFast, x: Floats, free: Bools) -> None:
@@ -735,15 +729,17 @@ class PrunedScorer(Scorer):
         rows = self.model._rows(rows)
         self.model.counter.rows += len(rows)
         self.model.counter.calls += 1
-        who = np.asarray(who, np.int64)
+        people: Ints = np.asarray(who, np.int64)
         if kernels.jit() is None:  # switched off since
             return self.fast.outputs(rows)
-        if len(who) > 1 and (who[1:] < who[:-1]).any():  # one person after another: their nodes stay in the cache
-            order = np.argsort(who, kind="stable")
+        if (
+            len(people) > 1 and (people[1:] < people[:-1]).any()
+        ):  # one person after another: their nodes stay in the cache
+            order = np.argsort(people, kind="stable")
             sums = np.empty((len(rows), self.fast.plan.leaf.shape[1]), np.int64)
-            sums[order] = self._sums(who[order], rows[order])
+            sums[order] = self._sums(people[order], rows[order])
         else:
-            sums = self._sums(who, rows)
+            sums = self._sums(people, rows)
         return self.fast.finish(sums)
 
     def _sums(self, who: Ints, rows: Floats) -> Ints:
@@ -775,10 +771,26 @@ class PrunedScorer(Scorer):
         n = len(x)
         base = np.zeros((n, plan.leaf.shape[1]), np.int64)
         tree_start, node_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-        fixed = (x, free, plan.owner, *plan.space, plan.roots, *plan.nodes, plan.leaf, base, tree_start, node_start)
+        fixed = (
+            x,
+            free,
+            plan.owner,
+            *plan.space,
+            plan.roots,
+            *plan.nodes,
+            plan.leaf,
+            base,
+            tree_start,
+            node_start,
+        )
 
         def arrays(trees: int, nodes: int) -> tuple[Any, ...]:
-            small = (np.empty(nodes, np.int32), np.empty(nodes), np.empty(nodes, np.int32), np.empty(nodes, np.int32))
+            small = (
+                np.empty(nodes, np.int32),
+                np.empty(nodes),
+                np.empty(nodes, np.int32),
+                np.empty(nodes, np.int32),
+            )
             return np.empty(trees, np.int64), np.empty(trees, np.int64), *small
 
         jit.prune(*fixed, *arrays(0, 0), False)

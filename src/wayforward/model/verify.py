@@ -1,4 +1,6 @@
-"""Trust a fast path only after it agreed with the wrapped object itself on legal rows and at its own thresholds."""
+"""Trust a fast path only after it agreed with the wrapped object itself on legal rows and at its own
+thresholds.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 def sample_rows(
     schema: Schema, m: int, *, seed: int = 0, missing: bool = True, thresholds: Sequence[Floats] | None = None
 ) -> Floats:
-    """(m, d) legal rows, uniform over bounds and levels; a tenth of the values missing where that is allowed."""
+    """(m, d) legal rows, uniform over bounds and levels; a tenth of the values missing where allowed."""
     rng = np.random.default_rng(seed)
     x = np.empty((m, schema.d))
     for j in range(schema.d):
@@ -80,8 +82,9 @@ def check_missing(native: Native, schema: Schema) -> None:
             good = False
         if not good:
             raise ModelError(
-                f"The schema lets '{schema.names[j]}' be missing, but {native.name} does not accept a missing value "
-                "there. Impute inside the pipeline, or declare missing=False and fill the values in."
+                f"The schema lets '{schema.names[j]}' be missing, but {native.name} does not accept a "
+                "missing value there. Impute inside the pipeline, or declare missing=False and fill the "
+                "values in."
             )
 
 

@@ -1,4 +1,4 @@
-"""wrap: one adapter for every kind of model, found by type without importing the library that is not there."""
+"""wrap: an adapter for every kind of model, found by type without importing what is not there."""
 
 from __future__ import annotations
 
@@ -119,17 +119,17 @@ def wrap(
 ) -> Model:
     """Wrap a trained model so that every method can ask it; a wrapped model comes back as it is.
 
-    model: a fitted scikit-learn estimator or Pipeline on the raw table (or on an array in schema order), a torch
-    module, an XGBoost, LightGBM or CatBoost model, a path to an ONNX file or an onnxruntime session, or a callable.
-    task, classes, output: what a callable, torch or ONNX model returns: 'classification' or 'regression'; the labels
-    in column order; 'probability', 'label', 'logit', 'value', or 'auto' to look at it.
-    takes: 'array' gives a callable (m, d) float64 in feature units with level indices; 'frame' gives a table.
-    frame: table library the model was trained on ('pandas', 'polars', 'pyarrow', or a table); None picks the first
-    installed. encoder: for models trained on encoded arrays, a fitted transformer from the raw table, or a callable.
-    prepare: a last function on each table, such as a cast to pandas categories.
+    model: a fitted scikit-learn estimator or Pipeline on the raw table (or on an array in schema order), a
+    torch module, an XGBoost, LightGBM or CatBoost model, a path to an ONNX file or an onnxruntime session, or
+    a callable. task, classes, output: what a callable, torch or ONNX model returns: 'classification' or
+    'regression'; the labels in column order; 'probability', 'label', 'logit', 'value', or 'auto' to look at
+    it. takes: 'array' gives a callable (m, d) float64 in feature units with level indices; 'frame' gives a
+    table. frame: table library the model was trained on ('pandas', 'polars', 'pyarrow', or a table); None
+    picks the first installed. encoder: for models trained on encoded arrays, a fitted transformer from the
+    raw table, or a callable. prepare: a last function on each table, such as a cast to pandas categories.
     verify_on: a table or (N, d) array of further rows on which the fast path must agree with the model.
-    fast=False keeps to the wrapped object alone. batch_rows: a callable is asked in padded batches of this size, so
-    that a row's result cannot depend on its batch; None asks all rows at once.
+    fast=False keeps to the wrapped object alone. batch_rows: a callable is asked in padded batches of this
+    size, so that a row's result cannot depend on its batch; None asks all rows at once.
     Raises: ModelError that says what is wrong and what to do; MissingExtra.
     Example: ``wrap(pipeline, schema)``.
     """
@@ -163,8 +163,8 @@ def wrap(
         path, notes = None, []
     else:
         raise ModelError(
-            f"{name} cannot be wrapped: it is no known model and not callable. Give a fitted estimator, a torch module, "
-            "a booster, an ONNX file, or a function of rows."
+            f"{name} cannot be wrapped: it is no known model and not callable. Give a fitted estimator, a "
+            "torch module, a booster, an ONNX file, or a function of rows."
         )
     check_missing(native, schema)
     made = Wrapped(model, schema, native, None)
@@ -255,11 +255,14 @@ def _sklearn(
     if names is None:
         first = model.steps[0][1] if hasattr(model, "steps") else model
         names = trained_names(first) if first is not model and not isinstance(first, str) else None
-        width = getattr(model, "n_features_in_", schema.d)
+        # a CatBoost model from a file has lost the number, but not the names
+        width = getattr(model, "n_features_in_", schema.d) or len(
+            getattr(model, "feature_names_", schema.names)
+        )
         if names is None and width != schema.d:
             raise ModelError(
-                f"{name} was trained on an array of {width} columns; the schema has {schema.d} features. Give "
-                "wrap(..., encoder=...) the fitted transformer from the raw table to that array."
+                f"{name} was trained on an array of {width} columns; the schema has {schema.d} features. "
+                "Give wrap(..., encoder=...) the fitted transformer from the raw table to that array."
             )
     table = Table(schema, names, frame, name, prepare)
     native = sklearn_native(model, schema, table, name)
@@ -306,6 +309,7 @@ def _named_tables(columns: Any, probe: Any) -> Any:
     """Level columns of the raw table hold the table's own values."""
     from dataclasses import replace
 
+    get: Callable[[int], Any]
     if hasattr(probe, "iloc"):
         get = lambda i: np.asarray(probe.iloc[:, i], dtype=object)
     elif hasattr(probe, "column_names"):

@@ -1,4 +1,4 @@
-"""Ordinary models for benchmarks, examples and tests: fitted pipelines on the raw table, the same for a seed."""
+"""Ordinary models for benchmarks, examples and tests: fitted pipelines, the same for a seed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _RARE = 0.2  # a class rarer than this share of an equal split is weighted up
 def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: str = "cpu") -> Any:
     """Fit one of the zoo on a raw table -> a scikit-learn Pipeline that takes such tables.
 
-    name: lr (logistic regression), mlp (two hidden layers of 64), rf (100 trees, depth 10), gb (histogram gradient
-    boosting), xgb, lgbm. table: the features as a pandas, polars or pyarrow table, or (n, d) in feature units; other
-    columns are left out. y (n,): labels of any kind. Strong imbalance is met with class weights
-    (repeated rows where a scikit-learn before 1.7 gives mlp none). Missing values are imputed with an indicator, or handled by the trees themselves.
+    name: lr (logistic regression), mlp (two hidden layers of 64), rf (100 trees, depth 10), gb (histogram
+    gradient boosting), xgb, lgbm. table: the features as a pandas, polars or pyarrow table, or (n, d) in
+    feature units; other columns are left out. y (n,): labels of any kind. Strong imbalance is met with class
+    weights (repeated rows where a scikit-learn before 1.7 gives mlp none). Missing values are imputed with an
+    indicator, or handled by the trees themselves.
     Raises: ModelError for an unknown name; DataError for labels that do not fit; MissingExtra.
     Example: ``train("rf", schema, frame, y)``.
     """
@@ -35,7 +36,8 @@ def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: 
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise DataError(
-            f"All {len(x)} labels are {classes[0]!r}. Give training data with at least two outcomes."
+            f"All {len(x)} labels are {classes[:1].tolist()[0]!r}. Give training data with at least two "
+            "outcomes."
         )
     frame = schema.decode(x)
     rare = counts.min() < _RARE * len(x) / len(classes) * 1.5
@@ -100,14 +102,15 @@ def _mlp(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int,
 
     n = len(y)
     small = n < 2000
+    epochs = int(np.clip(1_000_000 // n, 10, 40))  # a large table teaches as much in fewer rounds
     head = MLPClassifier(
         (64, 64),
         alpha=1e-3,
         batch_size=min(n, 64 if small else 256),
         early_stopping=True,
         validation_fraction=0.15,
-        n_iter_no_change=8,
-        max_iter=80 if small else 40,
+        n_iter_no_change=8 if small else 4,
+        max_iter=80 if small else epochs,
         random_state=seed,
     )
     encoder = _encoder(schema, scale=True, impute=True)
