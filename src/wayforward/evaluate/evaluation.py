@@ -405,8 +405,9 @@ def evaluate(
     A person asked when the model itself refuses them. An option is usable when its profile is what its acts
     lead to in the problem's world, every value is legal, all rules and the person's wishes hold, and the
     model itself says yes to that very profile. `usable` counts people who asked and have at least one such
-    option. `usable_plausible` also wants the profile's 5 nearest accepted reference people no further off
-    than 95 % of accepted people have theirs (`wayforward.problem.Neighbours`).
+    option. `usable_plausible` also wants the profile to lie no further from its 5 nearest accepted reference
+    people than 95 % of accepted people lie from theirs, or, for somebody who stands further off already, no
+    further than they stand (`wayforward.problem.Neighbours`, range-scaled L1).
 
     Args:
         recourse: x (n, d), action and after (n, k, d); its outcomes, costs and scores are not used.
