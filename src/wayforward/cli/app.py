@@ -208,12 +208,22 @@ def schema_infer(
     write_json(got.to_dict(), json)
     if out is None:
         if str(json) != "-":
-            typer.echo(got.to_yaml(), nl=False)
+            typer.echo(_HINTS + got.to_yaml(), nl=False)
         return
     from wayforward.cli.console import write_text
 
-    write_text(out, got.to_yaml())
+    write_text(out, _HINTS + got.to_yaml())
     say(f"{got.d} features written to {out}. Now say who can change what: actionability, direction, rules.")
+
+
+_HINTS = """\
+# What the columns mean. Add to a feature what is true of it:
+#   actionability: immutable    nobody can change it        (or mutable: it moves only as a consequence)
+#   direction: increase         it can only go up           (or decrease)
+#   unit: EUR/month             said with every number
+#   sensitive: true             groups are compared along it
+# and rules, one a line:  rules: ["after.education >= before.education", "at most 3 changes"]
+"""
 
 
 @schema_app.command("check")

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,13 +25,35 @@ class Commands(typer.core.TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command. Raises: typer.Exit with 2 for bad input and 3 for an interruption."""
         try:
-            return super().invoke(ctx)
+            with notes():
+                return super().invoke(ctx)
         except WayforwardError as error:
             say(f"wayforward: {error}")
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             say("wayforward: interrupted. The same command goes on where it stopped, if it writes a file.")
             raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """What the library warns about is said once, as a line, without the place in the code."""
+    from wayforward.schema import SchemaWarning
+
+    said: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SchemaWarning)
+        otherwise = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if not issubclass(category, SchemaWarning):
+                otherwise(message, category, *place)
+            elif str(message) not in said:
+                said.add(str(message))
+                say(f"note: {message}")
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def say(text: str) -> None:

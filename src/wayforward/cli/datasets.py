@@ -33,14 +33,14 @@ def listing(json: Path | None) -> None:
     if str(json) != "-":
         cells = [
             (
-                r["name"],
-                f"{r['rows']:,}",
-                r["favourable"],
-                ", ".join(r["sensitive"]),
+                e.name,
+                f"{e.rows:,}",
+                e.favourable,
+                ", ".join(e.sensitive),
                 "yes" if r["at_hand"] else "no",
-                r["title"],
+                e.title,
             )
-            for r in rows
+            for e, r in zip(entries, rows, strict=True)
         ]
         table("", ("name", "rows", "favourable", "sensitive", "at hand", "what"), cells)
 

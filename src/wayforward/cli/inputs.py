@@ -316,7 +316,8 @@ def features_of(table: Any, label: str | None, source: str) -> Any:
         return table
     columns = list(table.columns)
     if label not in columns:
-        near = difflib.get_close_matches(label, columns, 1)
+        spelled = {name.lower(): name for name in columns}
+        near = [spelled[name] for name in difflib.get_close_matches(label.lower(), spelled, 1)]
         hint = f" Did you mean '{near[0]}'?" if near else f" It has {', '.join(columns[:12])}."
         raise DataError(f"'{source}' has no column '{label}'.{hint}")
     return _without(table, label)

@@ -91,10 +91,11 @@ class Parts:
             part.save(half)
             half.replace(file)
 
-    def forget(self) -> None:
-        """Everything is written elsewhere now."""
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+
+def forget(folder: Path | None) -> None:
+    """Everything is written elsewhere now: the parts can go."""
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def in_parts(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wayforward.cli.console import number, room_for, say, steps, table, write_json
-from wayforward.cli.parts import Parts, fingerprint, in_parts
+from wayforward.cli.parts import Parts, fingerprint, forget, in_parts
 from wayforward.errors import MethodError
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def answer(
 
         write_report(ready.problem, got, report, judged, title=f"Ways forward: {ready.title}")
     write_json(summary, json)
-    if keep is not None:
-        Parts(keep, "", part).forget()
+    forget(keep)
     if str(json) != "-":
         show(summary, [p for p in (out, csv, report, json) if p is not None])
     return got

@@ -1,0 +1,181 @@
+"""The other commands: each does what it says, and writes JSON where asked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wayforward.methods import names
+from wayforward.recourse import Recourse
+from wayforward.schema import Schema
+
+from .conftest import ASK, Shell
+
+
+def read(name: str) -> dict:
+    return json.loads(Path(name).read_text())
+
+
+def test_evaluate_judges_again_what_recommend_wrote(shell: Shell):
+    shell(f"{ASK} --people people.csv --out r.json --json first.json")
+    shell("evaluate r.json --json again.json")
+    first, again = read("first.json"), read("again.json")
+    for name in ("n", "usable", "usable_plausible", "validity", "legal", "cost_l1_range", "outcomes"):
+        assert again[name] == first[name], name
+    assert again["refuted"] == 0
+
+
+def test_evaluate_against_another_model_refutes(shell: Shell):
+    """The answers were made for one model; judged by another some of them fail, and that is said."""
+    shell(f"{ASK} --n 40 --out r.json")
+    got = shell("evaluate r.json --model rf --json again.json")
+    assert read("again.json")["validity"] < 1.0 and read("again.json")["refuted"] > 0
+    assert "refuted" in got.output
+
+
+def test_evaluate_by_group(shell: Shell):
+    shell(f"{ASK} --n 40 --out r.json")
+    got = shell("evaluate r.json --groups housing --json out.json")
+    assert {row["group"] for row in read("out.json")["by_group"]} == {"rent", "own", "free"}
+    assert "by housing" in got.output
+
+
+def test_evaluate_asks_for_the_data_where_the_file_does_not_say(shell: Shell):
+    shell(f"{ASK} --n 5 --out r.json")
+    stored = read("r.json")
+    del stored["meta"]["question"]
+    Path("r.json").write_text(json.dumps(stored))
+    assert "Give --data or --train" in shell("evaluate r.json", code=2).output
+    shell("evaluate r.json --train train.csv --label y --favourable 1 --model lr")
+
+
+def test_explain_speaks_in_the_units_of_the_schema(shell: Shell):
+    shell(f"{ASK} --n 10 --out r.json")
+    got = shell("explain r.json --person 3 --json out.json")
+    assert read("out.json")["text"] in got.output
+    assert "EUR" in got.output and "yes" in got.output
+    assert got.output.strip() == Recourse.load("r.json").explain(3)
+
+
+def test_explain_a_person_who_is_not_there(shell: Shell):
+    shell(f"{ASK} --n 3 --out r.json")
+    assert "numbered 0 to 2" in shell("explain r.json --person 3", code=2).output
+
+
+def test_schema_infer_writes_what_can_be_read_back(shell: Shell):
+    shell("schema infer train.csv --label y --immutable age --out made.yaml --json made.json")
+    made = Schema.from_yaml(Path("made.yaml"))
+    assert made.names == ("age", "income", "savings", "housing")
+    assert made["age"].actionability == "immutable"
+    assert read("made.json")["features"][0]["name"] == "age"
+    assert Schema.from_yaml(shell("schema infer train.csv --label y --immutable age").stdout) == made
+
+
+def test_schema_infer_says_which_column_is_not_there(shell: Shell):
+    assert "no column 'z'" in shell("schema infer train.csv --label z", code=2).output
+
+
+def test_schema_check(shell: Shell):
+    got = shell("schema check schema.yaml --table people.csv --json out.json")
+    assert read("out.json") == {"features": 4, "rules": 1, "rows_checked": 60}
+    assert "income" in got.output
+
+
+def test_the_json_schema_knows_the_fields_of_a_feature(shell: Shell):
+    shell("schema json-schema --out s.json")
+    assert "actionability" in Path("s.json").read_text()
+
+
+def test_methods_lists_every_method_with_what_it_needs(shell: Shell):
+    got = shell("methods --json out.json")
+    rows = json.loads(Path("out.json").read_text())
+    assert [row["name"] for row in rows] == list(names())
+    assert {row["needs"] for row in rows} <= {"label", "probability", "gradient", "white box"}
+    assert all(name in got.output for name in names())
+
+
+def test_datasets_lists_all_and_shows_a_card(shell: Shell):
+    shell("datasets --json out.json")
+    rows = json.loads(Path("out.json").read_text())
+    assert {"loan", "german", "adult", "compas", "gmsc", "law", "default_credit"} <= {
+        row["name"] for row in rows
+    }
+    assert all(row["terms"] for row in rows)
+    assert "savings" in shell("datasets loan").output
+
+
+def test_bench_puts_methods_side_by_side_on_the_same_people(shell: Shell):
+    shell(
+        "bench --data loan --model lr --method local-search --method growing-spheres --n 15 --json out.json"
+    )
+    rows = json.loads(Path("out.json").read_text())
+    assert [row["method"] for row in rows] == ["local-search", "growing-spheres"]
+    assert rows[0]["n"] == rows[1]["n"] == 15
+    assert rows[0]["usable"] == 1.0
+    assert rows[0]["cost_l1_range"] <= rows[1]["cost_l1_range"]
+
+
+def test_the_version(shell: Shell):
+    from wayforward import __version__
+
+    assert shell("--version").output.strip() == f"wayforward {__version__}"
+
+
+def test_every_command_has_a_sentence_of_help(shell: Shell):
+    got = shell("--help")
+    for name in ("demo", "recommend", "evaluate", "explain", "schema", "methods", "datasets", "bench"):
+        assert name in got.output
+    assert "Exit codes" in got.output
+
+
+def test_help_needs_no_heavy_library():
+    code = (
+        "import sys\nfrom wayforward.cli import main\n"
+        "try:\n    main(['recommend', '--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = ('sklearn', 'torch', 'pandas', 'numba', 'matplotlib')\n"
+        "print('HEAVY', [m for m in heavy if m in sys.modules])"
+    )
+    got = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert got.stdout.strip().endswith("HEAVY []")
+
+
+@pytest.mark.slow
+def test_the_demo_tells_the_whole_story(shell: Shell):
+    got = shell("demo --out demo --n 40")
+    out = Path("demo")
+    for name in ("report.html", "recourse.json", "options.csv", "summary.json", "schema.yaml", "world.yaml"):
+        assert (out / name).stat().st_size > 200, name
+    assert len(list((out / "letters").glob("*.txt"))) == 3
+    assert len(list((out / "figures").glob("*.svg"))) == 3
+    assert "EUR" in got.output and "What you can do" in got.output
+    assert json.loads((out / "summary.json").read_text())["usable"] == 1.0
+    answers = Recourse.load(out / "recourse.json")
+    assert answers.changed[:, :, answers.schema.index("loan_duration")].any()
+    shell("evaluate demo/recourse.json --metrics headline --json again.json")
+    assert read("again.json")["refuted"] == 0
+
+
+def test_the_everyday_loan_world_is_the_published_one_in_other_units():
+    """Acting there and then changing units is the same as changing units and then acting here."""
+    from wayforward.cli import everyday
+    from wayforward.data import load
+
+    data = load("loan")
+    start, size = np.array([everyday.UNITS[name] for name in data.schema.names]).T
+    x = data.x[:500]
+    act = np.full_like(x, np.nan)
+    act[:250, data.schema.index("income")] = 2.5
+    act[250:, data.schema.index("loan_amount")] = -3.0
+    there = data.world.consequences(x, act)
+    unbound = everyday.world()
+    order = [unbound.names.index(name) for name in data.schema.names]
+    here = np.empty_like(x)
+    x_here, act_here = start + size * x, start + size * act
+    inverse = np.argsort(order)
+    here = unbound.consequences(x_here[:, inverse], act_here[:, inverse])[:, order]
+    np.testing.assert_allclose((here - start) / size, there, rtol=1e-9, atol=1e-9)
