@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Preset = Literal["problem", "total", "local", "max"]
 Options = Literal["distinct", "different", "exclusive", "exact"]
 _TABLE = 64  # a lattice with more values becomes one run where its cost is linear
+_GUESSED = 256  # people whose single acts go through the world at once
 _AIMS = (1.0, 1.05, 1.15, 1.35, 1.7, 2.5, 4.0)  # how far beyond the boundary an additive guess aims
 
 
@@ -811,9 +812,12 @@ class _Euclidean:
 def _additive(method: ActionableRecourse, people: Population, k: int) -> np.ndarray:
     """Guess as if the effects of single acts added up, judge every guess in the world, and polish what holds."""
     n, d = people.n, people.d
+    if n > _GUESSED:  # every single act of everybody goes through the world at once
+        parts = [_additive(method, people.take(np.arange(at, min(at + _GUESSED, n))), k) for at in range(0, n, _GUESSED)]
+        return np.concatenate(parts)
     scores = method.scores_
     start = scores.total(people.x)
-    menu = _menus(replace(method, grid=min(method.grid, 24)), people, np.ones(d, dtype=bool)).full  # tables only
+    menu = _menus(method, people, np.ones(d, dtype=bool)).full  # tables only
     who, j, v = np.nonzero(np.isfinite(menu.cost))
     action = np.full((len(who), d), np.nan)
     action[np.arange(len(who)), j] = menu.value[who, j, v]

@@ -10,11 +10,11 @@ import numpy as np
 from wayforward.errors import DataError, MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.asking import ask, distinct_changes
-from wayforward.methods.engines.neighbours import Metric, Reach, nearest
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.engines.references import References, heom
 from wayforward.methods.nearest_observable import thinned
 from wayforward.model import Access
+from wayforward.neighbours import NeighbourIndex
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -120,13 +120,12 @@ class Nice(Method):
 
     def _published(self, people: Population, many: int) -> np.ndarray:
         """Nearest rows as they are, every feature free: what the method does without knowing what people may do."""
-        schema, n = people.schema, people.n
-        wide = np.full((n, people.d), np.inf)
-        everything = Reach(people.x, np.ones((n, people.d), dtype=bool), -wide, wide, np.ones((n, people.d)), {})
-        index, _ = nearest(everything, self.rows_, self.metric_, many)
-        goal = self.rows_[np.maximum(index, 0)]
-        x = people.x[:, None]
-        return np.where((index >= 0)[..., None] & schema.differs(goal, x), goal, np.nan)
+        row = self._index(people.problem, self.rows_).query(people.x, many).row
+        goal = self.rows_[np.maximum(row, 0)]
+        return np.where((row >= 0)[..., None] & people.schema.differs(goal, people.x[:, None]), goal, np.nan)
+
+    def _index(self, problem: Problem, rows: np.ndarray) -> NeighbourIndex:
+        return NeighbourIndex(problem.schema, rows, scale=1.0 / self.metric_.scale)
 
     def _copy(self, people: Population, who: np.ndarray, goal: np.ndarray, cap: np.ndarray) -> np.ndarray:
         """Copy features from goal (m, d) into rows of people `who` until the decision turns."""
@@ -194,9 +193,5 @@ class Nice(Method):
 
     def _crowding(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         """(m,) mean distance from where an action leads to the nearest accepted people; small is plausible."""
-        after = people.after(who, action)
-        m, d = after.shape
-        wide = np.full((m, d), np.inf)
-        here = Reach(after, np.ones((m, d), dtype=bool), -wide, wide, np.ones((m, d)), {})
-        _, far = nearest(here, self.crowd_, Metric(self.metric_.scale, self.metric_.full, self.metric_.categorical), _NEAR)
-        return np.asarray(far.mean(1))
+        near = self._index(people.problem, self.crowd_).query(people.after(who, action), min(_NEAR, len(self.crowd_)))
+        return np.asarray(near.distance.mean(1))
