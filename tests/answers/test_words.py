@@ -109,6 +109,11 @@ def test_percent_never_rounds_to_all_or_nothing(share, text):
     assert words.percent(share).replace(words.THIN, " ") == text
 
 
+def test_what_only_follows_is_said_to_four_digits_and_where_one_stands_too():
+    assert words.before_after(SHARE, 0.123456789, 0.987654321, exact=False) == ("0.1235", "0.9877")
+    assert words.now_text(SHARE, 0.123456789) == "0.1235" and words.now_text(YEARS, 12) == "12 years"
+
+
 def test_consequences_are_about_right():
     assert (
         words.consequence_text(SAVINGS, 1200, 2049.3717)

@@ -227,12 +227,10 @@ def _one_change(ax: Axes, row: int, one: Recourse, option: int, j: int) -> None:
         ax.plot(at, [row, row], color=colour, lw=2, zorder=2)
         ax.plot(at[1], row, marker=marker, color=colour, ms=9, zorder=4)
     ax.plot(at[0], row, marker="o", mfc="white", mec=GREY, mew=1.5, ms=8, zorder=3)
-    was, now = words.before_after(feature, before, after)
+    was, now = words.before_after(feature, before, after, exact=acted)
     if not changed:
-        text = f"{words.value_text(feature, before)}, {'kept' if acted else 'same'}"
+        text = f"{words.now_text(feature, before)}, {'kept' if acted else 'same'}"
     else:
-        if not acted and not feature.has_levels:
-            now = words.value_text(feature, after, words.about(after, 4))
         text = f"{_wrap(was, 18, 1)} \u2192 {_wrap(now, 18, 1)}"
     ax.text(
         0,

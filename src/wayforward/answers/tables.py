@@ -30,7 +30,7 @@ def options_table(recourse: Recourse, i: int, changed_only: bool = True) -> list
     for j, feature in enumerate(schema.features):
         if changed_only and not one.changed[0, found, j].any():
             continue
-        row = {"feature": feature.text_label, "now": words.value_text(feature, one.x[0, j])}
+        row = {"feature": feature.text_label, "now": words.now_text(feature, one.x[0, j])}
         for place, o in enumerate(found):
             row[f"option {place + 1}"] = cell(one, 0, int(o), j)
         rows.append(row)
@@ -45,8 +45,7 @@ def cell(recourse: Recourse, i: int, option: int, j: int) -> str:
         return "same"
     text = words.before_after(feature, before, after)[1]
     if np.isnan(recourse.action[i, option, j]):
-        decimals = None if feature.has_levels or np.isnan(after) else words.about(after, 4)
-        return f"{words.value_text(feature, after, decimals)} (follows)"
+        return f"{words.now_text(feature, after)} (follows)"
     return f"{text} ({words.sign(feature, before, after)})"
 
 

@@ -100,11 +100,19 @@ def sign(feature: Feature, before: float, after: float) -> str:
 ARROW = {"up": "\u25b2", "down": "\u25bc", "changed": "\u25c6", "kept": "\u25cf"}
 
 
-def before_after(feature: Feature, before: float, after: float) -> tuple[str, str]:
-    """Both values in words; the unit goes with the second, and two numbers that differ never read alike."""
+def now_text(feature: Feature, value: float) -> str:
+    """Where somebody stands, in words, numbers to about four digits: nobody acts on these digits."""
+    return value_text(feature, value, None if feature.has_levels else about(value, 4))
+
+
+def before_after(feature: Feature, before: float, after: float, exact: bool = True) -> tuple[str, str]:
+    """Both values in words; the unit goes with the second, and two numbers that differ never read alike.
+
+    The second is `exact`, as an act must be, or has about four digits, enough for what only follows.
+    """
     if feature.has_levels or math.isnan(before) or math.isnan(after):
         return value_text(feature, before), value_text(feature, after)
-    after_decimals = decimals_of(after)
+    after_decimals = decimals_of(after) if exact else about(after, 4)
     before_decimals = max(min(after_decimals, decimals_of(before)), about(before))
     if before != after:
         while before_decimals < _MOST_DECIMALS and number(before, before_decimals) == number(
