@@ -255,6 +255,81 @@ def test_preprocessing_is_read_or_left_to_the_pipeline(name, head, frame, y, sch
         assert any("no fast path" in note for note in wrapped.notes)
 
 
+LISTED = {
+    "one-hot": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    "bins": KBinsDiscretizer(5, encode="ordinal", quantile_method="linear"),
+    "clipped": MinMaxScaler(clip=True),
+    "function": FunctionTransformer(lambda v: np.minimum(v, 50) ** 2 / 100),
+}
+
+
+@pytest.mark.parametrize("head", ["lr", "rf", "mlp"])
+@pytest.mark.parametrize("name", LISTED)
+def test_whole_numbers_are_read_value_by_value(name, head, full, y, full_schema):
+    from sklearn.base import clone
+
+    own = ColumnTransformer(
+        [
+            ("whole", clone(LISTED[name]), ["age"]),
+            ("rest", StandardScaler(), ["income", "debt"]),
+            ("levels", OneHotEncoder(handle_unknown="ignore"), LEVELS),
+        ],
+        sparse_threshold=0,
+    )
+    estimator = {
+        "lr": LogisticRegression(max_iter=500),
+        "rf": RandomForestClassifier(9, max_depth=7, random_state=0),
+        "mlp": MLPClassifier((6,), max_iter=15, random_state=0),
+    }[head]
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # too few rounds for the net
+        model = make_pipeline(own, estimator).fit(full, y)
+    kind = {"lr": "tabled linear", "rf": "tabled forest", "mlp": "tabled dense"}[head]
+    wrapped = agree(model, full_schema, full, kind)
+    assert wrapped.linear is None and wrapped.forest is None and wrapped.access == Access.PROBABILITY
+    # people outside the list are answered by the pipeline itself
+    x = full_schema.encode(full)[:50]
+    x[::3, 0] = 93
+    np.testing.assert_allclose(wrapped.outputs(x), wrapped.native(x)[0], atol=1e-12)
+    free = np.tile(np.arange(6) % 2 == 1, (50, 1))
+    rows = x.copy()
+    rows[:, 1] += 300
+    assert np.array_equal(wrapped.specialise(x, free).outputs(np.arange(50), rows), wrapped.outputs(rows))
+    x = full_schema.encode(full)[:30]
+    low, high = x.copy(), x.copy()
+    low[:, 0], high[:, 0], low[:, 1], high[:, 1] = 20, 40, 2000, 3000
+    least, most = wrapped.margin_bounds(low, high)
+    for age in range(20, 41):
+        z = x.copy()
+        z[:, 0], z[:, 1] = age, 2000 + 1000 * (age - 20) / 20
+        out = wrapped.outputs(z)
+        assert (out >= least).all() and (out <= most).all()
+    low[:, 0] = -5
+    assert wrapped.margin_bounds(low, high) is None
+
+
+@pytest.mark.parametrize("head", ["lr", "mlp", "rf"])
+def test_without_numba_a_row_does_not_depend_on_its_batch(head, frame, y, schema, monkeypatch):
+    from wayforward.model import train
+
+    model = wrap(train(head, schema, frame, y), schema)
+    x = np.concatenate([schema.encode(frame)] * 3)
+    fast = model.outputs(x)
+    monkeypatch.setenv("WAYFORWARD_NO_NUMBA", "1")
+    plain = model.outputs(x)
+    np.testing.assert_allclose(plain, fast, atol=1e-13)
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 3, 7, 64, 1023, 1024, 1025, 2500):
+        take = rng.integers(0, len(x), size)
+        assert np.array_equal(model.outputs(x[take]), plain[take])
+    bad = x[:2].copy()
+    bad[1, 2] = 9
+    with pytest.raises(ModelError, match="level 9 of 'job'"):
+        model.outputs(bad)
+
+
 def test_a_wrapped_model_comes_back(frame, y, schema):
     wrapped = wrap(make_pipeline(encoder(), LogisticRegression()).fit(frame, y), schema)
     assert wrap(wrapped, schema) is wrapped

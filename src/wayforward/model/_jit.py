@@ -12,7 +12,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _kernel(function: F) -> F:
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath=False)(function))
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True, fastmath=False)(function))
+    except RuntimeError:  # no folder can be written to: compile anew in each process
+        return cast(F, numba.njit(nogil=True, fastmath=False)(function))
 
 
 @_kernel

@@ -27,7 +27,14 @@ MONOTONE = {  # rising ufuncs, so that a split on the result is a split on the r
 
 
 class NotColumnwise(Exception):
-    """The preprocessing mixes columns or is of a kind that is not read; the message says which."""
+    """The preprocessing mixes columns or is of a kind that is not read; the message says which.
+
+    features: numeric features that a transformer took which can only be read as a table over their values.
+    """
+
+    def __init__(self, message: str, features: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.features = tuple(features)
 
 
 @dataclass(frozen=True)
@@ -260,14 +267,17 @@ def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) ->
         op = lambda i, c: c.divided(0.0, float(transformer.scale_[i]))
     elif isinstance(transformer, MinMaxScaler):
         if transformer.clip:
-            raise NotColumnwise("MinMaxScaler(clip=True) is not affine")
+            raise NotColumnwise("MinMaxScaler(clip=True) is not affine", [c.feature for c in columns])
         op = lambda i, c: c.scaled(float(transformer.scale_[i]), float(transformer.min_[i]))
     elif isinstance(transformer, SimpleImputer):
         return _imputed(transformer, columns, after), after
     elif isinstance(transformer, FunctionTransformer):
-        op = _function(transformer)
+        op = _function(transformer, columns)
     else:
-        raise NotColumnwise(f"{type(transformer).__name__} of a numeric feature is not read")
+        raise NotColumnwise(
+            f"{type(transformer).__name__} of a numeric feature is not read",
+            sorted({c.feature for c in columns if c.table is None}),
+        )
     made = [c if c.table is not None else op(i, c) for i, c in enumerate(columns)]
     return _with_tables(made, after), after
 
@@ -324,12 +334,15 @@ def _imputed(t: Any, columns: list[Column], after: Any) -> list[Column]:
     return _with_tables(made, after)
 
 
-def _function(t: Any) -> Callable[[int, Column], Column]:
+def _function(t: Any, columns: list[Column]) -> Callable[[int, Column], Column]:
     if t.func is None:
         return lambda i, c: c
     name = getattr(t.func, "__name__", "")
     if MONOTONE.get(name) is not t.func or t.kw_args:
-        raise NotColumnwise(f"FunctionTransformer({name or 'function'}) of a numeric feature is not read")
+        raise NotColumnwise(
+            f"FunctionTransformer({name or 'function'}) of a numeric feature is not read",
+            sorted({c.feature for c in columns if c.table is None}),
+        )
 
     def op(i: int, c: Column) -> Column:
         if c.steps or c.ufunc:

@@ -29,6 +29,11 @@ CHUNK = (
 
 
 @functools.cache
+def _present() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+@functools.cache
 def _compiled() -> ModuleType:
     from wayforward.model import _jit
 
@@ -39,9 +44,7 @@ def jit() -> ModuleType | None:
     """The compiled kernels, or None when numba is absent or switched off."""
     if os.environ.get("WAYFORWARD_NO_NUMBA", "") not in ("", "0"):
         return None
-    if importlib.util.find_spec("numba") is None:
-        return None
-    return _compiled()
+    return _compiled() if _present() else None
 
 
 def linear(x: Floats, bias: Floats, weight: Floats, missing: Floats, offset: Ints, table: Floats) -> Floats:

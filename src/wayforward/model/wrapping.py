@@ -269,11 +269,31 @@ def _sklearn(
     if not fast:
         return native, None, ["fast=False: the wrapped object answers every question"]
     try:
-        return native, compile_sklearn(model, schema, table, native), []
+        return native, _compiled(model, schema, table, native), []
     except NotColumnwise as why:
         return native, None, [f"no fast path: {why}"]
     except Exception as error:  # reading is a shortcut: whatever goes wrong, the model itself still answers
         return native, None, [f"no fast path: {type(error).__name__}: {error}"]
+
+
+def _compiled(model: Any, schema: Schema, table: Table, native: Native) -> Fast | None:
+    """compile_sklearn; whole-number features that cannot be read otherwise are read value by value."""
+    from wayforward.model.lattice import LatticeFast, tabled
+
+    listed: list[int] = []
+    use, view = schema, table
+    while True:
+        try:
+            made = compile_sklearn(model, use, view, native)
+        except NotColumnwise as why:
+            more = [j for j in why.features if j >= 0 and j not in listed]
+            wider = tabled(schema, [*listed, *more]) if more else None
+            if wider is None:
+                raise
+            listed, use = listed + more, wider
+            view = Table(use, table.names, table.like, native.name, table.prepare)
+            continue
+        return LatticeFast(made, schema, listed, native) if listed and made is not None else made
 
 
 def compile_sklearn(model: Any, schema: Schema, table: Table, native: Native) -> Fast | None:
