@@ -31,6 +31,8 @@ def test_boxes_that_prove_something(features):
     assert verdict(features, "abs(change.age) <= 72") == [1]
     assert verdict(features, "after.income / after.age <= 600") == [1]
     assert verdict(features, "after.age / after.income <= 600") == [0]  # the divisor may be zero
+    assert verdict(features, "1 / change.age <= 1", {0: (30, 30)}, {0: (29, 32)}) == [0]
+    assert verdict(features, "1 / change.age <= 1", {0: (30, 30)}, {0: (31, 32)}) == [1]
     assert verdict(features, "after.education >= 'school'", after={2: (1, 3)}) == [1]
     assert verdict(features, "after.education in {'none', 'master'}", after={2: (1, 2)}) == [-1]
     assert verdict(features, "at most 1 change of age, rating", after={0: (18, 18)}) == [0]
