@@ -43,7 +43,8 @@ class Cell:
         from wayforward.model import train
 
         self.data, self.model = data, model
-        table = wf.datasets.load(data, variant=DATA[data])
+        name, acts = DATA[data]
+        table = wf.datasets.load(name, variant=acts)
         kept, held = table.split(test=0.3, seed=SEED)
         self.schema = table.schema
         started = time.perf_counter()
@@ -135,7 +136,7 @@ class Cell:
         return {
             "data": self.data,
             "model": self.model,
-            "actionability": DATA[self.data],
+            "actionability": DATA[self.data][1],
             "train_rows": len(self.train_x),
             "features": self.schema.d,
             "actionable": int(self.schema.actionable.sum()),

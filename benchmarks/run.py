@@ -29,6 +29,7 @@ from benchmarks.cells import (
     DATA,
     HERE,
     MODELS,
+    ORACLE,
     OURS,
     PEERS,
     RESULTS,
@@ -179,8 +180,8 @@ class Bench:
         ours = kept.setdefault("ours", {})
         if todo_ours:
             ours.clear()
-            for name in OURS:
-                ours[name] = self._ours(worker, name, about["n"], 3, home)
+            for name in (*OURS, *((ORACLE,) if about["model"] == "lr" else ())):
+                ours[name] = self._ours(worker, name, about["n"], 3 if name in OURS else 1, home)
                 self._say(name, ours[name])
         speeds: list[float] = []
         for peer in stale:
