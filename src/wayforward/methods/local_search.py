@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -49,7 +50,7 @@ class LocalSearch(Method):
     grid: int = 8
     starts: int = 8
     beam: int = 3
-    rounds: int = 2
+    rounds: int = 1
 
     def _fit(self, problem: Problem) -> None:
         self.reference_ = np.empty((0, problem.schema.d))
@@ -63,15 +64,39 @@ class LocalSearch(Method):
         limit = 20_000 if budget.rows is None else budget.rows
         out = np.full((people.n, k, people.d), np.nan)
         banned = np.zeros((people.n, people.d), dtype=bool)
+        spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for option in range(k):
             search = _Search(self, people, banned.copy(), limit, streams, option)
             found, best, cost = search.run(out[:, :option])
             out[found, option] = best[found]
+            spare += search.done
             if option + 1 < k:
-                parts = np.where(np.isnan(best), -np.inf, people.parts(np.arange(people.n), best))
-                main = parts.argmax(1)
+                main = np.where(np.isnan(best), -np.inf, people.parts(np.arange(people.n), best)).argmax(1)
                 banned[np.flatnonzero(found), main[found]] = True
-        return out
+        return _filled(people, out, spare) if k > 1 else out
+
+
+def _filled(people: Population, out: np.ndarray, spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Empty slots take what the searches met on the way: other sets of changes first, then other values."""
+    who, action, cost = (np.concatenate(part) for part in zip(*spare, strict=True))
+    bits = 2.0 ** (np.arange(people.d) % 50)
+    for fresh_set in (True, False):
+        for option in range(1, out.shape[1]):
+            need = np.isnan(out[:, option]).all(1) & ~np.isnan(out[:, 0]).all(1)
+            at = np.flatnonzero(need[who])
+            if not at.size:
+                continue
+            before = out[who[at], :, :]
+            there = ~np.isnan(before).all(2)
+            if fresh_set:
+                same = ((~np.isnan(before)) @ bits == ((~np.isnan(action[at])) @ bits)[:, None]) & there
+            else:
+                gap = people.schema.differs(np.nan_to_num(before, nan=-9e99), np.nan_to_num(action[at], nan=-9e99)[:, None])
+                same = ~gap.any(2) & there
+            at = at[~same.any(1)]
+            lead = at[_cheapest(who[at], cost[at])]
+            out[who[lead], option] = action[lead]
+    return out
 
 
 class _Search:
@@ -94,6 +119,7 @@ class _Search:
         self.pool_who: list[np.ndarray] = []  # valid candidates, for the polish
         self.pool_action: list[np.ndarray] = []
         self.pool_cost: list[np.ndarray] = []
+        self.done: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # polished candidates, for further options
         self.coupled = bool(self.schema.rules) and len(self.schema.compiled_rules.conditions) > 0
         self.few = bool((people.max_changes < people.d).any())
         self.half_who: list[np.ndarray] = []  # candidates that only break rules, for the repair
@@ -105,14 +131,25 @@ class _Search:
         """(m,) score (-inf where the person may not do it) and (m,) bool valid: everything holds."""
         m = len(who)
         score, valid = np.full(m, -np.inf), np.zeros(m, dtype=bool)
+        affordable = self._affordable(who)
         for start in range(0, m, _BLOCK):
             part = slice(start, start + _BLOCK)
-            score[part], valid[part] = self._ask(who[part], action[part])
+            score[part], valid[part] = self._ask(who[part], action[part], affordable[part])
         return score, valid
 
-    def _ask(self, who: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _affordable(self, who: np.ndarray) -> np.ndarray:
+        """(m,) bool: the row is within its person's budget, counting the rows before it."""
+        left = self.cap - self.people.rows
+        if (np.bincount(who, minlength=self.n) <= left).all():
+            return np.ones(len(who), dtype=bool)
+        order = np.argsort(who, kind="stable")
+        out = np.empty(len(who), dtype=bool)
+        out[order] = _rank(who[order]) < left[who[order]]
+        return out
+
+    def _ask(self, who: np.ndarray, action: np.ndarray, affordable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         people, problem = self.people, self.problem
-        ok = people.rows[who] < self.cap[who]
+        ok = affordable.copy()
         rules = None
         if problem.independent:  # moves are drawn inside each person's box, so only couplings are left to judge
             before = people.x[who]
@@ -170,6 +207,8 @@ class _Search:
         new = np.r_[True, (who[order][1:] != who[order][:-1]) | (sets[order][1:] != sets[order][:-1])]
         order = order[new]
         order = order[np.lexsort((sets[order], cost[order], who[order]))]
+        shelf = order[_rank(who[order]) < 6]
+        self.done.append((who[shelf], action[shelf], cost[shelf]))
         order = order[_rank(who[order]) < beam]
         return who[order], action[order], cost[order]
 
@@ -188,34 +227,40 @@ class _Search:
         lost = np.flatnonzero(~np.isfinite(self.cost))
         if lost.size:
             self._draw(lost)
+        active = everyone  # who goes on is decided person by person, so that nobody's answer hangs on the others
         for _ in range(self.method.rounds):
             before = self.cost.copy()
-            self._polish(*self.pool(self.method.beam))
-            done = np.flatnonzero(np.isfinite(self.cost))
-            if done.size:
-                self._sweep(done, start[done])
-                self._polish(*self.pool(self.method.beam))
-            if not (self.cost < before - 1e-9).any():
+            self._polish()
+            active = active[np.isfinite(self.cost[active])]
+            if active.size:
+                self._sweep(active, start[active])
+                self._polish()
+            active = active[self.cost[active] < before[active] - 1e-9]
+            if not active.size:
                 break
         found = np.isfinite(self.cost)
+        active = np.flatnonzero(found)
+        if active.size:
+            self._refine(active)
         for _ in range(3):  # the last polish: until no single change makes the option cheaper
-            at = np.flatnonzero(found)
-            before = self.cost.copy()
-            self._shrink(at, self.best[at], self.cost[at], _TIGHT)
-            found &= self.cost < np.inf
-            if not (self.cost[at] < before[at] - _TIGHT).any():
+            if not active.size:
                 break
+            before = self.cost.copy()
+            self._shrink(active, self.best[active], self.cost[active], _TIGHT)
+            active = active[self.cost[active] < before[active] - _TIGHT]
         if taken.shape[1]:
-            again = self._same(taken)
-            found &= ~again
+            self._another(taken, found)
+            found = np.isfinite(self.cost)
         return found, self.best, self.cost
 
     def _score_unmoved(self, who: np.ndarray) -> np.ndarray:
         return self.people.score(who, self.people.x[who]).round(9)
 
-    def _same(self, taken: np.ndarray) -> np.ndarray:
-        differs = self.schema.differs(np.nan_to_num(taken, nan=-9e99), np.nan_to_num(self.best, nan=-9e99)[:, None, :])
-        return np.asarray((~differs.any(2)).any(1))
+    def _another(self, taken: np.ndarray, found: np.ndarray) -> None:
+        """Where the search without the dearest changes came to nothing new: nothing, or what is there already."""
+        gap = self.schema.differs(np.nan_to_num(taken, nan=-9e99), np.nan_to_num(self.best, nan=-9e99)[:, None, :])
+        again = found & (~gap.any(2)).any(1)
+        self.cost[again], self.best[again] = np.inf, np.nan
 
     def _neighbours(self, who: np.ndarray) -> None:
         """Start from accepted observed people, moved onto what each person may do."""
@@ -580,19 +625,22 @@ class _Search:
 
     # -- the polish ----------------------------------------------------------------------------------------
 
-    def _polish(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray) -> None:
-        """Move values back as far as the decision holds and exchange pairs, until nothing gets cheaper."""
-        if not len(who):
-            return
-        action, cost = action.copy(), cost.copy()
-        for _ in range(3):
-            before = cost.copy()
-            action, cost = self._shrink(who, action, cost, _LOOSE)
-            action, cost = self._exchange(who, action, cost)
-            moving = cost < before - 1e-9
-            if not moving.any():
-                break
-            who, action, cost = who[moving], action[moving], cost[moving]
+    def _polish(self) -> None:
+        """Move the values of the pool's candidates back as far as the decision holds; the cheapest may lead."""
+        who, action, cost = self.pool(self.method.beam)
+        if len(who):
+            self.done.append((who, *self._shrink(who, action, cost, _LOOSE)))
+
+    def _refine(self, who: np.ndarray) -> None:
+        """Exchange pairs of changes in the incumbents until nothing gets cheaper."""
+        for _ in range(4):
+            before = self.cost.copy()
+            action, cost = self._exchange(who, self.best[who], self.cost[who])
+            moved = np.flatnonzero(cost < before[who] - 1e-9)
+            who = who[moved]
+            if not who.size:
+                return
+            self.done.append((who, *self._shrink(who, action[moved], cost[moved], _LOOSE)))
 
     def _shrink(
         self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, tight: float
@@ -614,8 +662,9 @@ class _Search:
             live = at
         acted = ~np.isnan(action) & ~schema.is_categorical
         saving = np.where(acted, people.parts(who, action), -1.0)
-        if acted.sum(1).max(initial=0) > 1:  # which value gives most when it alone moves back an eighth of the way
-            row, col = np.nonzero(acted)
+        several = acted & (acted.sum(1) > 1)[:, None]
+        if several.any():  # which value gives most when it alone moves back an eighth of the way
+            row, col = np.nonzero(several)
             trial = action[row].copy()
             step = action[row, col] + (people.x[who[row], col] - action[row, col]) / 8
             trial[np.arange(len(row)), col] = np.where(np.isnan(step), trial[np.arange(len(row)), col], step)
@@ -687,30 +736,134 @@ class _Search:
         return action, cost
 
     def _exchange(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Undo one change and make another single one instead, wherever the whole gets cheaper."""
-        feature, value = self._moves(who)
-        if not feature.size:
+        """Two changes at once: one that saves and one that makes up for it, wherever the whole gets cheaper.
+
+        Every single move from the candidate is shown to the model once; pairs are chosen as if scores added up, and
+        only the most promising few are asked about.
+        """
+        grid, value = self._moves(who)
+        near, closer = self._near(who, action)
+        feature, value = np.concatenate([near, grid]), np.concatenate([closer, value], axis=1)
+        if not feature.size or not len(who):
             return action, cost
         action, cost = action.copy(), cost.copy()
-        acted = ~np.isnan(action)
-        most = int(acted.sum(1).max(initial=0))
-        order = np.argsort(-np.where(acted, self.people.parts(who, action), -1.0), axis=1, kind="stable")
-        for rank in range(min(most, 4)):
-            col = order[:, rank]
-            has = acted[np.arange(len(who)), col] & ~np.isnan(action[np.arange(len(who)), col])
-            at = np.flatnonzero(has)
-            if not at.size:
-                continue
-            base = action[at].copy()
-            base[np.arange(len(at)), col[at]] = np.nan
-            trial = np.where(feature[None, :] == col[at][:, None], np.nan, value[at])
-            _, _, price = self._look(who[at], base, feature, trial, cost[at], pool=False)
-            pick = price.argmin(1)
-            best = price[np.arange(len(at)), pick]
-            better = np.flatnonzero(best < cost[at] - 1e-9)
-            base[better, feature[pick[better]]] = trial[better, pick[better]]
-            action[at[better]], cost[at[better]] = base[better], best[better]
+        each = np.arange(len(who))
+        value = np.where(value == action[:, feature], np.nan, value)
+        gap = self._gaps(who, action, cost, feature, value)
+        most = -np.where(np.isnan(gap), 0.0, gap).min(1)
+        there = ~np.isnan(value) & (gap < most[:, None])
+        score = np.full(value.shape, -np.inf)
+        row, move = np.nonzero(there)
+        trial = _with(action[row], feature[move], value[row, move])
+        score[row, move], valid = self.ask(who[row], trial)
+        price = np.full(value.shape, np.inf)
+        price[row[valid], move[valid]] = gap[row[valid], move[valid]]
+        here = self.ask(who, action)[0]
+        here = np.where(np.isfinite(here), here, np.nan)
+        first, second = price.argmin(1), np.full(len(who), -1)  # the best single move, if it saves
+        best = np.minimum(price[each, first], 0.0)
+        gain = np.where(np.isfinite(score), score, np.nan) - here[:, None]
+        for row, one, two in self._pairs(feature, gap, gain, here, near.size):
+            trial = _with(_with(action[row], feature[one], value[row, one]), feature[two], value[row, two])
+            total = self.people.cost(who[row], trial)
+            cheap = np.flatnonzero((total < cost[row] - 1e-9) & ~np.isnan(trial).all(1))
+            if self.coupled and cheap.size:
+                cheap = cheap[self._rules_kept(who[row[cheap]], trial[cheap])]
+            if cheap.size:
+                _, valid = self.ask(who[row[cheap]], trial[cheap])
+                row, one, two = row[cheap[valid]], one[cheap[valid]], two[cheap[valid]]
+                saved = total[cheap[valid]] - cost[row]
+                lead = _cheapest(row, saved)
+                lead = lead[saved[lead] < best[row[lead]] - 1e-12]
+                at = row[lead]
+                best[at], first[at], second[at] = saved[lead], one[lead], two[lead]
+        at = np.flatnonzero(best < -1e-9)
+        if at.size:
+            action[at] = _with(action[at], feature[first[at]], value[at, first[at]])
+            both = at[second[at] >= 0]
+            action[both] = _with(action[both], feature[second[both]], value[both, second[both]])
+            cost[at] = self.people.cost(who[at], action[at])
+            self.keep(who[at], action[at], cost[at], pool=False)
         return action, cost
+
+    def _near(self, who: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Moves from a candidate that save: undo (inf), a step, an eighth and half of the way back; a step further."""
+        people, schema = self.people, self.schema
+        acted = ~np.isnan(action)
+        columns = np.flatnonzero(acted.any(0))
+        x = people.x[who]
+        back = np.where(np.isnan(x), action, x) - action
+        step = np.where(np.isnan(schema.step), np.abs(back) / 32, schema.step)
+        moves = [np.sign(back) * step, back / 8, back / 2, -np.sign(back) * step]
+        features, values = [], []
+        for j in columns:
+            undo = np.where(acted[:, j], np.inf, np.nan)
+            some = [undo]
+            if not schema.is_categorical[j]:
+                for move in moves:
+                    to = schema.snap(action[:, j] + move[:, j], columns=int(j))
+                    slack = 1e-9 * schema.span[j]
+                    keep = (to >= people.low[who, j] - slack) & (to <= people.high[who, j] + slack)
+                    keep &= np.abs(to - x[:, j]) > slack
+                    if int(j) in people.level_ok:
+                        index = np.where(np.isnan(to), 0, to).astype(np.int64)
+                        keep &= people.level_ok[int(j)][who, index]
+                    some.append(np.where(keep, to, np.nan))
+            features.append(np.full(len(some), j))
+            values.append(np.stack(some, axis=1))
+        if not features:
+            return np.empty(0, np.int64), np.empty((len(who), 0))
+        return np.concatenate(features), np.concatenate(values, axis=1)
+
+    def _gaps(
+        self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, feature: np.ndarray, value: np.ndarray
+    ) -> np.ndarray:
+        """(c, M) how much each single move from a candidate adds to its cost; NaN where there is no move."""
+        if self.separable:
+            own = self.people.parts(who, action)
+            part = self._part_costs(who, feature, np.where(np.isinf(value), np.nan, value))
+            part = np.where(np.isinf(value), 0.0, part)
+            return np.where(np.isnan(value), np.nan, part - own[:, feature])
+        row, move = np.nonzero(~np.isnan(value))
+        out = np.full(value.shape, np.nan)
+        out[row, move] = self.people.cost(who[row], _with(action[row], feature[move], value[row, move])) - cost[row]
+        return out
+
+    def _pairs(
+        self, feature: np.ndarray, gap: np.ndarray, gain: np.ndarray, here: np.ndarray, near: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Promising pairs (candidate, first move, second move) in blocks: the first saves, the whole saves, and the
+        added scores hold the decision; or nearly, for scores that do not add up."""
+        top, width = 200 if self.coupled else 12, gap.shape[1]  # rules thin them out before the model is asked
+        saves = np.where((gap[:, :near] < -1e-9) & np.isfinite(gain[:, :near]), gap[:, :near], np.inf)
+        few = np.argsort(saves, axis=1, kind="stable")[:, :10]
+        block = max(1, 4_000_000 // max(few.shape[1] * width, 1))
+        for begin in range(0, len(gap), block):
+            rows = np.arange(begin, min(begin + block, len(gap)))
+            lead = few[rows]
+            usable = np.isfinite(np.take_along_axis(saves[rows], lead, 1))
+            if not usable.any():
+                continue
+            both = np.take_along_axis(gap[rows], lead, 1)[:, :, None] + gap[rows][:, None, :]
+            ends = np.take_along_axis(gain[rows], lead, 1)[:, :, None] + gain[rows][:, None, :] + here[rows][:, None, None]
+            with np.errstate(invalid="ignore"):
+                fits = usable[:, :, None] & (both < -1e-9) & np.isfinite(ends) & (feature[lead][:, :, None] != feature)
+            cheap = np.where(fits & (ends > 0), both, np.inf).reshape(len(rows), -1)
+            likely = np.where(fits, -ends, np.inf).reshape(len(rows), -1)
+            for worth in (cheap, likely):
+                size = min(top, worth.shape[1])
+                last = np.partition(worth, size - 1, axis=1)[:, size - 1 : size]
+                chosen = np.isfinite(worth) & (worth <= last)  # ties by position, so that other columns do not matter
+                at, flat = np.nonzero(chosen & (chosen.cumsum(1) <= size))
+                if at.size:
+                    yield rows[at], lead[at, flat // width], flat % width
+
+
+def _with(action: np.ndarray, feature: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """(q, d) actions with one value each set; inf undoes the change."""
+    out = action.copy()
+    out[np.arange(len(out)), feature] = np.where(np.isinf(value), np.nan, value)
+    return out
 
 
 def _cheapest(group: np.ndarray, price: np.ndarray) -> np.ndarray:

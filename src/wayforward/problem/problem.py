@@ -115,7 +115,7 @@ class Problem:
         moved = np.asarray(self.world.descendants, dtype=bool).copy()
         if self.schema.rules:
             for link in self.schema.compiled_rules.links:
-                moved[link.body.source_index, link.body.target_index] = True  # type: ignore[union-attr]
+                moved[link.source_index, link.target_index] = True
         for _ in range(d):  # transitive closure; d is small
             moved = moved | (moved.astype(np.int64) @ moved.astype(np.int64) > 0)
         return moved
