@@ -32,7 +32,7 @@ def blocks(page: Path) -> list[tuple[str, str, int]]:
 
 
 def run_python(body: str, names: dict, page: Path, line: int) -> None:
-    exec(compile("\n" * line + body, str(page), "exec"), names)
+    exec(compile("\n" * line + body, str(page), "exec", dont_inherit=True), names)
 
 
 def run_session(body: str, names: dict, page: Path, line: int) -> None:
@@ -55,6 +55,7 @@ def run_shell(body: str, page: Path, line: int) -> None:
         assert got.exit_code == 0, f"{page.name}:{line}: {command}\n{got.output}"
 
 
+@pytest.mark.filterwarnings("ignore::wayforward.schema.SchemaWarning")  # notes to a reader, not faults
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if p.is_file() and blocks(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
