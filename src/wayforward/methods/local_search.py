@@ -37,7 +37,7 @@ class LocalSearch(Method):
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
 
     grid: values scanned per feature and side. starts: neighbours tried. beam: candidates polished.
-    rounds: searches in the shrunken box. Default budget: 20,000 model rows a person and option.
+    rounds: sweeps in the shrunken box. Default budget: 20,000 model rows a person and option.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
     Source: this project; the start is E7.1 and the polish C9 of the field's catalogue of components.
@@ -70,6 +70,16 @@ class LocalSearch(Method):
             found, best, cost = search.run(out[:, :option])
             out[found, option] = best[found]
             spare += search.done
+            lost = np.flatnonzero(~found & ~np.isnan(out[:, 0]).all(1)) if option else np.empty(0, np.int64)
+            if lost.size:  # there is no way without the dearest changes: look for one that leans on them less
+                some = people.take(lost)
+                some.weight, some.plain_weight = some.weight * np.where(banned[lost], 4.0, 1.0), False
+                again = _Search(self, some, np.zeros_like(banned[lost]), limit, streams.take(lost), option)
+                got, other, _ = again.run(out[lost, :option])
+                people.rows[lost] += some.rows
+                out[lost[got], option] = best[lost[got]] = other[got]
+                found[lost[got]] = True
+                spare += [(lost[who], action, people.cost(lost[who], action)) for who, action, _ in again.done]
             if option + 1 < k:
                 main = np.where(np.isnan(best), -np.inf, people.parts(np.arange(people.n), best)).argmax(1)
                 banned[np.flatnonzero(found), main[found]] = True
@@ -225,7 +235,7 @@ class _Search:
         if self.coupled:
             self._repair(start)
         lost = np.flatnonzero(~np.isfinite(self.cost))
-        if lost.size:
+        if lost.size and not self.option:  # further options have other ways to be filled
             self._draw(lost)
         active = everyone  # who goes on is decided person by person, so that nobody's answer hangs on the others
         for _ in range(self.method.rounds):
