@@ -8,6 +8,11 @@ WORKERS ?= 2
 # One thread a worker: the work is parallel over people and over test files, never inside a small call.
 export OMP_NUM_THREADS ?= 1
 
+# Raw data files, where they lie beside the checkout; else they are fetched, and tests that need them say so.
+ifneq ($(wildcard ../shared/data),)
+export WAYFORWARD_DATA ?= $(abspath ../shared/data)
+endif
+
 EXTRAS := fast,frames,polars,torch,trees-cpu,catboost,onnx,solvers,plots,test,docs,dev
 
 .PHONY: help venv demo test fast-test lint docs bench replicate clean
@@ -50,14 +55,14 @@ lint: $(VENV)/.all ## style and types
 	$(BIN)/mypy
 
 docs: $(VENV)/.all ## the site in docs/_build/html; every example is run, every warning is an error
-	$(BIN)/python -m sphinx -W --keep-going -b doctest docs docs/_build/doctest
-	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m pytest -n $(WORKERS) -q tests/docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own environment
 	$(BIN)/python -m benchmarks
 
 replicate: $(VENV)/.all ## the numbers that papers published, found again
-	$(BIN)/python -m pytest -q -m replicate
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m published
 
 clean: ## forget the environment and everything built
 	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache

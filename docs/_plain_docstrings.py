@@ -33,42 +33,53 @@ def _escape(line: str) -> str:
 
 
 def tidy(lines: list[str]) -> list[str]:
-    """One paragraph a headed line, bold heads, escaped prose; examples and indented blocks as they are."""
+    """Bold heads, lists of arguments, escaped prose; examples and other indented blocks as they are."""
     out: list[str] = []
-    in_block = False
+    state = "text"  # text, list (after a head that stands alone), code (indented), example (after >>>)
     for line in lines:
-        stripped = line.strip()
-        indented = line.startswith(("    ", "\t"))
-        if stripped.startswith((">>>", "...")) or (
-            out and out[-1].strip().startswith((">>>", "...")) and stripped
-        ):
-            if not in_block and out and out[-1].strip():
-                out.append("")
-            in_block = True
-            out.append(line)
-            continue
-        if in_block and stripped and not indented and out[-1].strip():
-            out.append(line)  # what an example prints
-            continue
-        if not stripped:
-            in_block = False
+        words, deep = line.strip(), len(line) - len(line.lstrip())
+        if not words:
+            state = "text" if state == "example" else state
             out.append("")
             continue
-        if indented:
-            opened = bool(out) and (not out[-1].strip() or out[-1].startswith("    "))
-            if opened and not any(row.startswith("    ") or row == "::" for row in out[-2:]):
+        if words.startswith(">>>"):
+            _room(out, state == "example")
+            state = "example"
+        elif state == "example":
+            pass
+        elif deep == 0:
+            state = "text"
+        elif state == "text":
+            state = "code" if out and not out[-1] else "text"
+            if state == "code":
                 out += ["::", ""]
-            out.append(line if opened else line.strip() if not out else "    " * 0 + _escape(stripped))
-            continue
-        head = _HEADS.match(line)
-        if head:
-            if out and out[-1].strip():
-                out.append("")
-            word = head.group(1)
-            out.append(f"**{word}:** {_escape(line[len(word) + 1 :].strip())}".rstrip())
+        if state in ("example", "code"):
+            out.append(line)
+        elif state == "list":
+            name = re.match(r"(\*?\w+)( \([^)]*\))?: ", words) if deep == 4 else None
+            if name:
+                _room(out, bool(out) and out[-1].startswith(("* ", "  ")))
+                out.append(f"* ``{name[1]}``{name[2] or ''}: {_escape(words[name.end() :])}")
+            else:
+                out.append(f"  {_escape(words)}")
         else:
-            out.append(_escape(line))
+            head = _HEADS.match(line)
+            if head:
+                _room(out, False)
+                rest = line[head.end(1) + 1 :].strip()
+                out.append(f"**{head[1]}:** {_escape(rest)}".rstrip())
+                if not rest:
+                    state = "list"
+                    out.append("")
+            else:
+                out.append(_escape(words))
     return out
+
+
+def _room(out: list[str], together: bool) -> None:
+    """An empty line before what comes, unless it goes with what stands there."""
+    if out and out[-1].strip() and not together:
+        out.append("")
 
 
 def _process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

@@ -17,14 +17,11 @@ release = version = installed("wayforward")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
-    "sphinx.ext.doctest",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "_plain_docstrings",
 ]
-exclude_patterns = ["_build", "reference/generated/README*"]
-templates_path = ["_templates"]
+exclude_patterns = ["_build"]
 html_static_path = ["_static"]
 html_theme = "pydata_sphinx_theme"
 html_title = "wayforward"
@@ -42,7 +39,6 @@ html_theme_options = {
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-autosummary_generate = True
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"

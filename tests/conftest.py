@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 
 # One thread a worker, decided before numpy, torch or numba are imported anywhere.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-from hypothesis import HealthCheck, settings  # noqa: E402  (after the threads are set)
+import pytest  # noqa: E402  (after the threads are set)
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 settings.register_profile(
     "wayforward",
@@ -25,3 +27,12 @@ settings.register_profile(
     max_examples=500,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "wayforward"))
+
+_CITES = re.compile(r"arXiv:|doi:|\bet al\.|\bF-[A-Z]{2,}|\bE\d+\.\d+|\(\d{4}\)|released tensors|published")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test whose docstring cites a source asserts a number from it; `make replicate` runs these."""
+    for item in items:
+        if _CITES.search(getattr(getattr(item, "function", None), "__doc__", None) or ""):
+            item.add_marker(pytest.mark.published)
