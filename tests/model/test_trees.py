@@ -122,7 +122,55 @@ def test_the_hand_made_forest():
     np.testing.assert_allclose(wrapped.outputs(rows)[:, 1], np.array([0, 1, 1, 2, 2]) / 3)
 
 
-def test_pruned_forests_give_the_same_bits(forest, frame, monkeypatch):
+@pytest.fixture
+def eager(monkeypatch):
+    """Prune at once and always."""
+    from wayforward.model import trees
+
+    monkeypatch.setattr(trees, "_WORTH_ROWS", 0)
+    monkeypatch.setattr(trees, "_WORTH_SHARE", 2.0)
+
+
+def test_pruning_waits_until_it_pays(frame, y, schema):
+    model = wrap(train("rf", schema, frame, y), schema)
+    x = schema.encode(frame)[:10]
+    free = np.zeros(x.shape, bool)
+    free[:, 1] = True
+    scorer = model.specialise(x, free)
+    who = np.repeat(np.arange(10), 40)
+    first = scorer.outputs(who, x[who])
+    assert scorer._blocks == {}
+    assert np.array_equal(scorer.outputs(who, x[who]), first)
+    assert scorer._blocks[0] is not None
+    free[:] = True
+    free[:, 5] = False  # too little is frozen
+    scorer = model.specialise(x, free)
+    for _ in range(3):
+        assert np.array_equal(scorer.outputs(who, x[who]), first)
+    assert scorer._blocks == {0: None}
+
+
+def test_trees_of_every_size_prune_to_the_same_bits(full, y, full_schema, eager):
+    """Trees of up to 64 leaves and larger ones are evaluated in different ways."""
+    x = full_schema.encode(full)
+    for head in (
+        RandomForestClassifier(6, random_state=0),
+        RandomForestClassifier(6, max_leaf_nodes=64, random_state=0),
+        RandomForestClassifier(6, max_depth=1, random_state=0),
+        DecisionTreeClassifier(random_state=0),
+    ):
+        model = wrap(head.fit(x, y), full_schema)
+        for share in (0.2, 0.8):
+            free = np.random.default_rng(1).random(x.shape) < share
+            who = np.repeat(np.arange(200), 5)
+            other = x[np.random.default_rng(2).integers(0, len(x), 1000)]
+            rows = np.where(free[who], other, x[who])
+            scorer = model.specialise(x[:200], free[:200])
+            assert np.array_equal(scorer.outputs(who, rows), model.outputs(rows))
+            assert scorer._blocks[0] is not None
+
+
+def test_pruned_forests_give_the_same_bits(forest, frame, monkeypatch, eager):
     schema = forest.schema
     x = schema.encode(frame)[:300]
     rng = np.random.default_rng(2)
@@ -157,7 +205,7 @@ def test_pruned_forests_give_the_same_bits(forest, frame, monkeypatch):
     assert type(plain).__name__ == "Scorer" and np.array_equal(plain.outputs(who, rows), full)
 
 
-def test_multi_class_forests_prune_to_the_same_bits(frame, y, schema):
+def test_multi_class_forests_prune_to_the_same_bits(frame, y, schema, eager):
     labels = np.where((y == 0) & (frame.age > 60), 2, y)
     for name in ("rf", "gb", "xgb", "lgbm"):
         model = wrap(train(name, schema, frame, labels), schema)

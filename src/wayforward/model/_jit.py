@@ -244,6 +244,70 @@ def forest(
 
 
 @_kernel
+def _resolve(node: Any, z: Any, fixed: Any, feature: Any, threshold: Any, left: Any, row: Any) -> Any:
+    """Follow frozen splits down to a split that is free, or a leaf."""
+    while row[node] < 0 and fixed[feature[node]]:
+        node = left[node] + np.int64(z[feature[node]] > threshold[node])
+    return node
+
+
+@_kernel
+def prune_count(
+    x: Any,
+    free: Any,
+    owner: Any,
+    numeric_feature: Any,
+    numeric_missing: Any,
+    level_feature: Any,
+    level_count: Any,
+    level_columns: Any,
+    level_offset: Any,
+    level_start: Any,
+    level_table: Any,
+    width: int,
+    roots: Any,
+    feature: Any,
+    threshold: Any,
+    left: Any,
+    row: Any,
+    leaves: Any,
+) -> None:
+    """Leaves that each person's rows can reach: leaves (n, trees); 1 where nothing is left to decide."""
+    z = np.zeros(max(width, 1))
+    fixed = np.empty(max(width, 1), np.bool_)
+    stack = np.empty(feature.shape[0] + 1, np.int64)
+    for i in range(x.shape[0]):
+        _space(
+            x[i],
+            numeric_feature,
+            numeric_missing,
+            level_feature,
+            level_count,
+            level_columns,
+            level_offset,
+            level_start,
+            level_table,
+            z,
+        )
+        for c in range(width):
+            fixed[c] = not free[i, owner[c]]
+        for t in range(roots.shape[0]):
+            count = 0
+            stack[0] = _resolve(roots[t], z, fixed, feature, threshold, left, row)
+            depth = 1
+            while depth > 0:
+                depth -= 1
+                node = stack[depth]
+                if row[node] >= 0:
+                    count += 1
+                    continue
+                stack[depth] = _resolve(left[node], z, fixed, feature, threshold, left, row)
+                stack[depth + 1] = _resolve(left[node] + 1, z, fixed, feature, threshold, left, row)
+                depth += 2
+            leaves[i, t] = count
+
+
+@_kernel
 def prune(
     x: Any,
     free: Any,
@@ -262,26 +326,52 @@ def prune(
     threshold: Any,
     left: Any,
     row: Any,
+    rank: Any,
     leaf: Any,
+    leaves: Any,
     base: Any,
-    tree_start: Any,
+    small_start: Any,
+    leaf_start: Any,
+    entry_start: Any,
+    group_start: Any,
+    big_start: Any,
     node_start: Any,
-    new_roots: Any,
-    new_depth: Any,
+    small_leaf: Any,
+    leaf_row: Any,
+    entry_threshold: Any,
+    entry_mask: Any,
+    entry_tree: Any,
+    group_column: Any,
+    group_end: Any,
+    big_root: Any,
+    big_depth: Any,
     new_feature: Any,
     new_threshold: Any,
     new_left: Any,
     new_row: Any,
-    write: bool,
 ) -> None:
-    """Resolve each person's frozen splits. First call (write False) counts, second call fills."""
+    """Write each person's resolved forest.
+
+    Trees of at most 64 leaves become entries (threshold, tree, mask of the leaves that stay when the value
+    lies beyond), sorted by column and threshold; the leftmost leaf that stays is the one reached. After
+    C. Lucchese et al. (2015), QuickScorer, SIGIR. Larger trees are written out as nodes.
+    """
     n = x.shape[0]
     q = leaf.shape[1]
     z = np.zeros(max(width, 1))
+    fixed = np.empty(max(width, 1), np.bool_)
     stack_old = np.empty(feature.shape[0] + 1, np.int64)
     stack_new = np.empty(feature.shape[0] + 1, np.int64)
     stack_deep = np.empty(feature.shape[0] + 1, np.int64)
-    fixed = np.empty(max(width, 1), np.bool_)
+    most = 1
+    for i in range(n):
+        most = max(most, entry_start[i + 1] - entry_start[i])
+    made_rank = np.empty(most, np.int64)
+    made_node = np.empty(most, np.int64)
+    made_tree = np.empty(most, np.int64)
+    made_first = np.empty(most, np.int64)
+    made_mask = np.empty(most, np.uint64)
+    one = np.uint64(1)
     for i in range(n):
         _space(
             x[i],
@@ -297,19 +387,51 @@ def prune(
         )
         for c in range(width):
             fixed[c] = not free[i, owner[c]]
-        at = node_start[i] if write else 0
-        tree = tree_start[i] if write else 0
+        at = node_start[i]
+        small = small_start[i]
+        big = big_start[i]
+        leaf_at = leaf_start[i]
+        entries = 0
         for t in range(roots.shape[0]):
-            node = roots[t]
-            while row[node] < 0 and fixed[feature[node]]:
-                node = left[node] + np.int64(z[feature[node]] > threshold[node])
-            if row[node] >= 0:
-                if write:
-                    for k in range(q):
-                        base[i, k] += leaf[row[node], k]
+            node = _resolve(roots[t], z, fixed, feature, threshold, left, row)
+            if leaves[i, t] == 1:
+                for k in range(q):
+                    base[i, k] += leaf[row[node], k]
                 continue
-            first = at
+            if leaves[i, t] <= 64:
+                small_leaf[small] = leaf_at
+                count = 0
+                stack_old[0] = node
+                stack_new[0] = -1
+                depth = 1
+                while depth > 0:
+                    depth -= 1
+                    node = stack_old[depth]
+                    parent = stack_new[depth]
+                    if parent >= 0:  # a right child: the leaves since its parent are the parent's left ones
+                        bits = np.uint64(0)
+                        for b in range(made_first[parent], count):
+                            bits |= one << np.uint64(b)
+                        made_mask[parent] = ~bits
+                    if row[node] >= 0:
+                        leaf_row[leaf_at] = row[node]
+                        leaf_at += 1
+                        count += 1
+                        continue
+                    made_rank[entries] = rank[node]
+                    made_node[entries] = node
+                    made_tree[entries] = small - small_start[i]
+                    made_first[entries] = count
+                    stack_old[depth] = _resolve(left[node] + 1, z, fixed, feature, threshold, left, row)
+                    stack_new[depth] = entries
+                    stack_old[depth + 1] = _resolve(left[node], z, fixed, feature, threshold, left, row)
+                    stack_new[depth + 1] = -1
+                    depth += 2
+                    entries += 1
+                small += 1
+                continue
             deepest = 0
+            big_root[big] = at
             stack_old[0] = node
             stack_new[0] = at
             stack_deep[0] = 0
@@ -322,38 +444,44 @@ def prune(
                 deep = stack_deep[depth]
                 if row[node] >= 0:
                     deepest = max(deepest, deep)
-                    if write:
-                        new_feature[here] = 0
-                        new_threshold[here] = np.inf
-                        new_left[here] = here
-                        new_row[here] = row[node]
+                    new_feature[here] = 0
+                    new_threshold[here] = np.inf
+                    new_left[here] = here
+                    new_row[here] = row[node]
                     continue
-                if write:
-                    new_feature[here] = feature[node]
-                    new_threshold[here] = threshold[node]
-                    new_left[here] = at
-                    new_row[here] = -1
+                new_feature[here] = feature[node]
+                new_threshold[here] = threshold[node]
+                new_left[here] = at
+                new_row[here] = -1
                 for side in range(2):
-                    child = left[node] + side
-                    while row[child] < 0 and fixed[feature[child]]:
-                        child = left[child] + np.int64(z[feature[child]] > threshold[child])
-                    stack_old[depth] = child
+                    stack_old[depth] = _resolve(left[node] + side, z, fixed, feature, threshold, left, row)
                     stack_new[depth] = at
                     stack_deep[depth] = deep + 1
                     at += 1
                     depth += 1
-            if write:  # trees of a person in order of depth: neighbours go down together
-                spot = tree
-                while spot > tree_start[i] and new_depth[spot - 1] > deepest:
-                    new_depth[spot] = new_depth[spot - 1]
-                    new_roots[spot] = new_roots[spot - 1]
-                    spot -= 1
-                new_depth[spot] = deepest
-                new_roots[spot] = first
-            tree += 1
-        if not write:
-            tree_start[i + 1] = tree
-            node_start[i + 1] = at
+            big_depth[big] = deepest
+            big += 1
+        order = np.argsort(made_rank[:entries])
+        put = entry_start[i]
+        group = group_start[i]
+        column = -1
+        for e in range(entries):
+            source = order[e]
+            node = made_node[source]
+            if feature[node] != column:
+                if column >= 0:
+                    group_end[group] = put
+                    group += 1
+                column = feature[node]
+                group_column[group] = column
+            entry_threshold[put] = threshold[node]
+            entry_mask[put] = made_mask[source]
+            entry_tree[put] = made_tree[source]
+            put += 1
+        if column >= 0:
+            group_end[group] = put
+            group += 1
+        group_start[i + 1] = group
 
 
 @_kernel
@@ -370,14 +498,25 @@ def pruned(
     level_table: Any,
     width: int,
     base: Any,
-    tree_start: Any,
-    roots: Any,
-    depth: Any,
+    small_start: Any,
+    entry_start: Any,
+    group_start: Any,
+    big_start: Any,
+    small_leaf: Any,
+    leaf_row: Any,
+    entry_threshold: Any,
+    entry_mask: Any,
+    entry_tree: Any,
+    group_column: Any,
+    group_end: Any,
+    big_root: Any,
+    big_depth: Any,
     feature: Any,
     threshold: Any,
     left: Any,
     row: Any,
     leaf: Any,
+    bit: Any,
     out: Any,
 ) -> None:
     m = x.shape[0]
@@ -385,12 +524,22 @@ def pruned(
     block = 32
     z = np.zeros((block, max(width, 1)))
     node = np.empty(block, np.int64)
+    most = 1
+    for i in range(small_start.shape[0] - 1):
+        most = max(most, small_start[i + 1] - small_start[i])
+    alive = np.empty(most, np.uint64)
+    every = ~np.uint64(0)
+    one = np.uint64(1)
+    shift = np.uint64(58)
+    magic = np.uint64(0x03F79D71B4CB0A89)
     start = 0
     while start < m:
         i = who[start]
         n = 1
         while n < block and start + n < m and who[start + n] == i:
             n += 1
+        first = small_start[i]
+        trees = small_start[i + 1] - first
         for r in range(n):
             _space(
                 x[start + r],
@@ -406,45 +555,33 @@ def pruned(
             )
             for k in range(q):
                 out[start + r, k] = base[i, k]
-        t = tree_start[i]
-        end = tree_start[i + 1]
-        if n >= 6:  # rows of one person go down a tree together
-            while t < end:
-                for r in range(n):
-                    node[r] = roots[t]
-                for _ in range(depth[t]):
-                    for r in range(n):
-                        k = node[r]
-                        node[r] = left[k] + np.int64(z[r, feature[k]] > threshold[k])
-                for r in range(n):
-                    value = row[node[r]]
-                    for k in range(q):
-                        out[start + r, k] += leaf[value, k]
-                t += 1
-            start += n
-            continue
-        for r in range(n):  # few rows: four trees of like depth go down together
-            s = z[r]
-            t = tree_start[i]
-            while t < end:
-                a = roots[t]
-                b = roots[min(t + 1, end - 1)]
-                c = roots[min(t + 2, end - 1)]
-                d = roots[min(t + 3, end - 1)]
-                for _ in range(depth[min(t + 3, end - 1)]):
-                    a = left[a] + np.int64(s[feature[a]] > threshold[a])
-                    b = left[b] + np.int64(s[feature[b]] > threshold[b])
-                    c = left[c] + np.int64(s[feature[c]] > threshold[c])
-                    d = left[d] + np.int64(s[feature[d]] > threshold[d])
+            for t in range(trees):
+                alive[t] = every
+            e = entry_start[i]
+            for g in range(group_start[i], group_start[i + 1]):
+                value = z[r, group_column[g]]
+                end = group_end[g]
+                while e < end and entry_threshold[e] < value:
+                    alive[entry_tree[e]] &= entry_mask[e]
+                    e += 1
+                e = end
+            for t in range(trees):
+                v = alive[t]
+                lowest = bit[((v & (~v + one)) * magic) >> shift]
+                reached = leaf_row[small_leaf[first + t] + lowest]
                 for k in range(q):
-                    out[start + r, k] += leaf[row[a], k]
-                    if t + 1 < end:
-                        out[start + r, k] += leaf[row[b], k]
-                    if t + 2 < end:
-                        out[start + r, k] += leaf[row[c], k]
-                    if t + 3 < end:
-                        out[start + r, k] += leaf[row[d], k]
-                t += 4
+                    out[start + r, k] += leaf[reached, k]
+        for t in range(big_start[i], big_start[i + 1]):  # rows of one person go down a large tree together
+            for r in range(n):
+                node[r] = big_root[t]
+            for _ in range(big_depth[t]):
+                for r in range(n):
+                    k = node[r]
+                    node[r] = left[k] + np.int64(z[r, feature[k]] > threshold[k])
+            for r in range(n):
+                value_row = row[node[r]]
+                for k in range(q):
+                    out[start + r, k] += leaf[value_row, k]
         start += n
 
 

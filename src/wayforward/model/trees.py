@@ -22,6 +22,8 @@ from wayforward.model.fast import Fast, Link, apply_link, link_bounds
 
 _BLOCK = 512  # people pruned together
 _PRUNED_BYTES = 384 * 2**20  # room for pruned forests
+_WORTH_ROWS = 48  # rows asked for each person before pruning pays
+_WORTH_SHARE = 0.4  # of the leaves may remain, else the whole forest is as fast
 
 
 @dataclass
@@ -397,6 +399,7 @@ class Plan:
     left: npt.NDArray[np.int32]  # right is left + 1
     row: npt.NDArray[np.int32]  # row of `leaf` at a leaf, -1 elsewhere
     leaf: Ints  # (leaves, q) fixed point
+    rank: Ints  # order of the splits by column and threshold
 
     @property
     def nodes(self) -> tuple[Any, ...]:
@@ -467,6 +470,11 @@ class ForestFast(Fast):
             column[chosen] = where[flat.level_set[chosen]]
             owner += [int(j)] * len(sets)
             width += len(sets)
+        # a split that all finite values pass on the left still sends a missing value, +inf here, right
+        finite = np.minimum(flat.threshold, np.finfo(np.float64).max)
+        threshold = np.where(level, 0.5, np.where(inner, finite, np.inf))
+        rank = np.empty(len(inner), np.int64)
+        rank[np.lexsort((threshold, column))] = np.arange(len(inner))
         return Plan(
             np.asarray(pairs[:, 0], np.int64),
             np.where(pairs[:, 1] > 0, -np.inf, np.inf),
@@ -481,13 +489,11 @@ class ForestFast(Fast):
             flat.roots,
             _depths(flat),
             np.maximum(column, 0).astype(np.int32),
-            # a split that all finite values pass on the left still sends a missing value, +inf here, right
-            np.where(
-                level, 0.5, np.where(inner, np.minimum(flat.threshold, np.finfo(np.float64).max), np.inf)
-            ),
+            threshold,
             np.where(inner, flat.left, np.arange(len(inner))).astype(np.int32),
             flat.leaf.astype(np.int32),
             np.rint(np.ldexp(flat.value, self.bits)).astype(np.int64),
+            rank,
         )
 
     def finish(self, sums: Ints) -> Floats:
@@ -712,8 +718,8 @@ def _flatten(encoder: Encoder, trees: EncodedTrees) -> FlatForest:
 class PrunedScorer(Scorer):
     """Forests of people whose frozen splits are resolved: fewer nodes, the same fixed-point sums.
 
-    Forests are pruned in blocks of people when they are first asked for. When the room is used up, later
-    blocks go through the whole forest: slower, the same numbers to the last bit.
+    Forests are pruned in blocks of people once enough rows were asked for. Before that, where little can be
+    resolved, and when the room is used up, rows go through the whole forest: the same numbers, bit for bit.
     """
 
     def __init__(self, default: Scorer, fast: ForestFast, x: Floats, free: Bools) -> None:
@@ -722,6 +728,7 @@ class PrunedScorer(Scorer):
         self.x = np.ascontiguousarray(x, dtype=np.float64)
         self.free = np.ascontiguousarray(free, dtype=np.bool_)
         self._blocks: dict[int, tuple[Any, ...] | None] = {}
+        self._asked: dict[int, int] = {}
         self._bytes = 0
 
     def outputs(self, who: npt.NDArray[np.integer[Any]], rows: Floats) -> Floats:
@@ -753,52 +760,88 @@ class PrunedScorer(Scorer):
             if start == end:
                 continue
             part = slice(int(start), int(end))
-            data = self._block(block)
+            data = self._block(block, int(end - start))
             if data is None:
                 sums[part] = kernels.forest(rows[part], plan)
             else:
-                jit.pruned(who[part] - block * _BLOCK, rows[part], *plan.space, *data, plan.leaf, sums[part])
+                jit.pruned(
+                    who[part] - block * _BLOCK, rows[part], *plan.space, *data, plan.leaf, _BITS, sums[part]
+                )
         return sums
 
-    def _block(self, block: int) -> tuple[Any, ...] | None:
+    def _block(self, block: int, rows: int) -> tuple[Any, ...] | None:
+        """The resolved forests of a block; None while, or where, the whole forest is as good."""
         if block in self._blocks:
             return self._blocks[block]
         if self._bytes > _PRUNED_BYTES:
             self._blocks[block] = None
             return None
-        jit, plan = kernels._compiled(), self.fast.plan
         x, free = self.x[block * _BLOCK :][:_BLOCK], self.free[block * _BLOCK :][:_BLOCK]
-        n = len(x)
-        base = np.zeros((n, plan.leaf.shape[1]), np.int64)
-        tree_start, node_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-        fixed = (
-            x,
-            free,
-            plan.owner,
-            *plan.space,
-            plan.roots,
-            *plan.nodes,
-            plan.leaf,
-            base,
-            tree_start,
-            node_start,
-        )
-
-        def arrays(trees: int, nodes: int) -> tuple[Any, ...]:
-            small = (
-                np.empty(nodes, np.int32),
-                np.empty(nodes),
-                np.empty(nodes, np.int32),
-                np.empty(nodes, np.int32),
-            )
-            return np.empty(trees, np.int64), np.empty(trees, np.int64), *small
-
-        jit.prune(*fixed, *arrays(0, 0), False)
-        np.cumsum(tree_start, out=tree_start)
-        np.cumsum(node_start, out=node_start)
-        made = arrays(int(tree_start[-1]), int(node_start[-1]))
-        jit.prune(*fixed, *made, True)
-        data = (base, tree_start, *made)
-        self._bytes += sum(a.nbytes for a in data)
+        self._asked[block] = self._asked.get(block, 0) + rows
+        if self._asked[block] < _WORTH_ROWS * len(x):
+            return None
+        data = None
+        some = slice(None, None, max(1, len(x) // 8))
+        left = _reachable_leaves(self.fast.plan, x[some], free[some]).mean(axis=0).sum()
+        if left < _WORTH_SHARE * len(self.fast.plan.leaf):
+            data = _prune(self.fast.plan, x, free)
+            self._bytes += sum(a.nbytes for a in data)
         self._blocks[block] = data
         return data
+
+
+def _reachable_leaves(plan: Plan, x: Floats, free: Bools) -> npt.NDArray[np.int32]:
+    """(n, trees) leaves that rows of each person can reach."""
+    leaves = np.empty((len(x), len(plan.roots)), np.int32)
+    kernels._compiled().prune_count(x, free, plan.owner, *plan.space, plan.roots, *plan.nodes, leaves)
+    return leaves
+
+
+def _prune(plan: Plan, x: Floats, free: Bools) -> tuple[Any, ...]:
+    """The arrays of `_jit.pruned` for a block of people."""
+    jit, n = kernels._compiled(), len(x)
+    leaves = _reachable_leaves(plan, x, free)
+    small, big = (leaves > 1) & (leaves <= 64), leaves > 64
+
+    def starts(counts: npt.NDArray[Any]) -> Ints:
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    small_start, big_start = starts(small.sum(axis=1)), starts(big.sum(axis=1))
+    leaf_start = starts(np.where(small, leaves, 0).sum(axis=1))
+    entry_start = starts(np.where(small, leaves - 1, 0).sum(axis=1))
+    node_start = starts(np.where(big, 2 * leaves - 1, 0).sum(axis=1))
+    group_start = np.zeros(n + 1, np.int64)
+    base = np.zeros((n, plan.leaf.shape[1]), np.int64)
+    entries, groups, nodes = int(entry_start[-1]), n * max(plan.width, 1), int(node_start[-1])
+    entry_groups = min(entries, groups)
+    made = (
+        np.empty(int(small_start[-1]), np.int32),
+        np.empty(int(leaf_start[-1]), np.int32),
+        np.empty(entries),
+        np.empty(entries, np.uint64),
+        np.empty(entries, np.int32),
+        np.empty(entry_groups, np.int32),
+        np.empty(entry_groups, np.int32),
+        np.empty(int(big_start[-1]), np.int32),
+        np.empty(int(big_start[-1]), np.int32),
+        np.empty(nodes, np.int32),
+        np.empty(nodes),
+        np.empty(nodes, np.int32),
+        np.empty(nodes, np.int32),
+    )
+    places = (small_start, leaf_start, entry_start, group_start, big_start, node_start)
+    forest = (plan.roots, *plan.nodes, plan.rank, plan.leaf)
+    jit.prune(x, free, plan.owner, *plan.space, *forest, leaves, base, *places, *made)
+    return base, small_start, entry_start, group_start, big_start, *made
+
+
+def _bit_table() -> Ints:
+    """Position of a lone bit from the top six bits of its product with a de Bruijn number."""
+    magic, mask = 0x03F79D71B4CB0A89, 2**64 - 1
+    table = np.zeros(64, np.int64)
+    for position in range(64):
+        table[(((1 << position) * magic) & mask) >> 58] = position
+    return table
+
+
+_BITS = _bit_table()
