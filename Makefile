@@ -41,9 +41,7 @@ venv: $(VENV)/.all ## everything a contributor needs, in .venv
 demo: $(VENV)/.demo ## train, refuse, recommend, explain: demo/report.html
 	$(BIN)/wayforward demo --out demo/
 
-test: $(VENV)/.all ## style, types and every test
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+test: $(VENV)/.all ## every test; style and types are among them (tests/test_style.py)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 fast-test: $(VENV)/.all ## the tests without the slow ones

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from jaxtyping import Bool, Float, jaxtyped
 
 from wayforward.errors import MissingExtra, UnsupportedModel
 from wayforward.methods import Method
@@ -16,9 +17,12 @@ from wayforward.methods import method as make_method
 from wayforward.people import Preferences
 from wayforward.problem import Problem
 from wayforward.recourse import Outcome, Recourse
+from wayforward.shapes import Actions, Costs, People
 from wayforward.testing.problems import KINDS, WORLDS, Case, case
 
 CASES = [(kind, world) for kind in KINDS for world in WORLDS]
+FOUND: Any = Bool[np.ndarray, "n k"]
+SECONDS: Any = Float[np.ndarray, " n"]
 SAME = ("action", "after", "cost", "score")
 
 
@@ -125,6 +129,20 @@ class MethodContract:
         """At least the share of refused people that the method promises on these easy problems."""
         it, got = self.ask(kind, world)
         assert got.found[it.refused, 0].mean() >= self.finds
+
+    @pytest.mark.parametrize(("kind", "world"), CASES)
+    def test_shapes_are_those_of_every_signature(self, kind: str, world: str) -> None:
+        """n people, k options, d features, the same letters in every array."""
+        _, got = self.ask(kind, world)
+        with jaxtyped("context"):
+            assert isinstance(got.x, People)
+            assert isinstance(got.action, Actions)
+            assert isinstance(got.after, Actions)
+            assert isinstance(got.cost, Costs)
+            assert isinstance(got.score, Costs)
+            assert isinstance(got.found, FOUND)
+            assert isinstance(got.seconds, SECONDS)
+        assert got.k == 2
 
     # -- 4: nobody's row is lost, those accepted are left alone --------------------------------------------
 
