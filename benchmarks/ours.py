@@ -7,6 +7,7 @@ everybody's rows.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -81,8 +82,8 @@ class Cell:
         """People of the comparison: N, or all that there are."""
         return min(N, len(self.refused) - WARM)
 
-    def exchange(self, folder: Path) -> None:
-        """Write what a peer needs as plain data (see `benchmarks/peers/common.py`)."""
+    def exchange(self, folder: Path) -> str:
+        """Write what a peer needs as plain data (see `benchmarks/peers/common.py`); a digest of the question."""
         from skops import io as skops_io
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,6 +121,10 @@ class Cell:
         meta = {"features": features, "favourable_index": favourable, "seed": SEED}
         (folder / "task.json").write_text(json.dumps(meta, indent=1))
         skops_io.dump(self.pipeline, folder / "model.skops")
+        question = hashlib.sha256((folder / "task.json").read_bytes())
+        for key in sorted(rows):
+            question.update(np.ascontiguousarray(rows[key]).tobytes())
+        return question.hexdigest()[:16]
 
     def _levels(self, x: np.ndarray, j: int, ok: np.ndarray) -> np.ndarray:
         """Levels each person may take: those in reach whose change alone breaks no rule."""
@@ -244,8 +249,7 @@ def main() -> int:
             elif cell is None:
                 raise RuntimeError("open a cell first")
             elif what == "exchange":
-                cell.exchange(Path(command["folder"]))
-                answer = {}
+                answer = {"digest": cell.exchange(Path(command["folder"]))}
             elif what == "run":
                 answer = cell.run(command["method"], command["n"], command["repeat"], command.get("out"))
             else:

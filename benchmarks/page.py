@@ -8,11 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cells import CACHE, DATA, EXTRA, HERE, MODELS, ORACLE, OURS, PEERS, RESULTS, ROOT, digest
+from benchmarks.cells import (
+    CACHE,
+    DATA,
+    EXTRA,
+    HERE,
+    LEAD,
+    MODELS,
+    ORACLE,
+    OURS,
+    PEERS,
+    RESULTS,
+    ROOT,
+    digest,
+)
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 FIGURE = ROOT / "docs" / "_static" / "bench_growth.svg"
-LEAD = "local-search"
 SPEED = {"lr": 100.0, "mlp": 100.0, "rf": 30.0}  # times dice-ml random
 SPEED_NICE = 5.0
 TITLE = {p.name: p.title for p in PEERS}
@@ -46,7 +58,7 @@ def _against(ours: dict[str, np.ndarray], peer: dict[str, np.ndarray]) -> dict[s
 
 
 def _optimum(home: Path, ours: dict[str, np.ndarray], kept: dict[str, Any]) -> dict[str, Any]:
-    """How far local-search is from answers known to be optimal: oceanpy's where proved, our exact one on lr."""
+    """local-search beside answers known to be optimal: oceanpy's where proved, our exact method's on lr."""
     out: dict[str, Any] = {}
     if "score" in kept["peers"].get("oceanpy", {}):
         peer = _rows(home, "oceanpy")
@@ -504,7 +516,8 @@ the interpreter, libraries, training table and classifier too.
 
 `make bench` measures this page: our methods beside dice-ml (random, genetic), NICEx and, on forests, oceanpy.
 Every tool answers for the same refused people and the same fitted classifiers, and one scorer
-(`wayforward.evaluate_rows`) judges all rows. Measured {when}; {host}.
+(`wayforward.evaluate_rows`) judges all rows. Measured {when} on
+{host}.
 
 ## The targets
 
@@ -521,8 +534,8 @@ the peer.
 
 `usable`: found, accepted by the classifier itself, legal (values that exist, nothing immutable moved,
 directions kept) and within the rules. After the slash: plausible as well, like the people whom the
-classifier accepts. A person for whom a tool fails counts as not usable. Share of people who have any option
-at all is unknown for lr and mlp, so 1.000 need not be possible.
+classifier accepts. A person for whom a tool fails counts as not usable. Some people have no
+option at all, so 1.000 need not be possible.
 
 {_usable(cells)}
 

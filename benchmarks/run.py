@@ -25,15 +25,21 @@ from typing import Any
 from benchmarks import environments
 from benchmarks.cells import (
     BIG,
+    BIG_SECONDS,
     CACHE,
     DATA,
+    EXTRA,
     HERE,
+    LEAD,
     MODELS,
     ORACLE,
     OURS,
     PEERS,
     RESULTS,
     ROOT,
+    SEED,
+    WARM,
+    N,
     Peer,
     digest,
     source_digest,
@@ -130,89 +136,102 @@ class Bench:
         return not self.arguments.peers or peer.name in self.arguments.peers
 
     def cell(self, data: str, model: str) -> None:
-        """Everything of one cell, from the cache where nothing changed."""
+        """Everything of one cell, from the cache where nothing changed; kept after every step."""
         home = CACHE / f"{data}-{model}"
         if self.arguments.fresh and home.exists():
             shutil.rmtree(home)
         home.mkdir(parents=True, exist_ok=True)
-        kept_file = home / "cell.json"
-        kept: dict[str, Any] = json.loads(kept_file.read_text()) if kept_file.exists() else {}
-        mine = digest(self.source, HERE / "ours.py", HERE / "cells.py")
-        todo_ours = kept.get("mine") != mine
-        peers = [p for p in PEERS if model in p.models and self.pythons.get(p.name)]
-        keys = {
-            p.name: digest(
-                asdict(p), p.requirements, HERE / "peers" / p.script, HERE / "peers" / "common.py",
-                "" if self.arguments.keep_peers else mine,
-            )
-            for p in peers
-        }  # fmt: skip
+        file = home / "cell.json"
+        kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
         stored = kept.setdefault("peers", {})
-        stale = [p for p in peers if stored.get(p.name, {}).get("key") != keys[p.name]]
-        if not todo_ours and not stale:
+        mine = digest(self.source, HERE / "ours.py", DATA[data], N, WARM, SEED, self.arguments.big)
+        extra = data in EXTRA
+        peers = [
+            p for p in PEERS if model in p.models and self.pythons.get(p.name) and (p.extra or not extra)
+        ]
+
+        def stale(peer: Peer) -> bool:
+            got = stored.get(peer.name, {})
+            older = got.get("ours_source") != self.source and not self.arguments.keep_peers
+            # People or classifier may change with the library: then a peer's answers are to another question.
+            return bool(
+                got.get("key") != self._key(peer) or got.get("exchange") != kept.get("exchange") or older
+            )
+
+        if kept.get("mine") == mine and not any(map(stale, peers)):
             print(f"{data} {model}: kept", flush=True)
             return
         started = time.perf_counter()
         worker = Worker(data, model)
         try:
-            self._do(worker, kept, home, stale, keys, todo_ours)
-            kept["mine"] = mine
-            kept["source"] = self.source
-            kept["date"] = datetime.now(UTC).strftime("%Y-%m-%d")
+            about = kept["about"] = worker.about
+            print(f"{data} {model}: {about['refused']:,} refused", flush=True)
+            kept["exchange"] = worker.ask(do="exchange", folder=str(home / "exchange"))["digest"]
+            todo_ours = kept.get("mine") != mine
+            if todo_ours:
+                kept["ours"] = {}
+                for name in (*OURS, *((ORACLE,) if model == "lr" else ())):
+                    got = self._ours(worker, name, about["n"], 3 if name in OURS else 1, home)
+                    self._say(name, kept["ours"].setdefault(name, got))
+            for peer in peers:
+                if stale(peer):
+                    stored[peer.name] = self._beside(worker, peer, home) | {"exchange": kept["exchange"]}
+                    file.write_text(json.dumps(kept, indent=1))
+                elif todo_ours and "score" in stored[peer.name]:
+                    stored[peer.name]["score"] = self._score(worker, peer.name, home)
+                self._say(peer.title, stored[peer.name])
+            if todo_ours and self.arguments.big and not extra:
+                self._many(worker, kept["ours"], home)
+            kept["mine"], kept["source"] = mine, self.source
         finally:
             worker.close()
-            kept_file.write_text(json.dumps(kept, indent=1))
+            file.write_text(json.dumps(kept, indent=1))
         print(f"{data} {model}: {time.perf_counter() - started:.0f} s", flush=True)
 
-    def _do(
-        self,
-        worker: Worker,
-        kept: dict[str, Any],
-        home: Path,
-        stale: list[Peer],
-        keys: dict[str, str],
-        todo_ours: bool,
-    ) -> None:
-        about = kept["about"] = worker.about
-        print(f"{about['data']} {about['model']}: {about['refused']} refused", flush=True)
-        folder = home / "exchange"
-        worker.ask(do="exchange", folder=str(folder))
-        ours = kept.setdefault("ours", {})
-        if todo_ours:
-            ours.clear()
-            for name in (*OURS, *((ORACLE,) if about["model"] == "lr" else ())):
-                ours[name] = self._ours(worker, name, about["n"], 3 if name in OURS else 1, home)
-                self._say(name, ours[name])
-        speeds: list[float] = []
-        for peer in stale:
-            # ours, the peer, ours: the ratio is made of neighbours in time.
-            before = self._speed(worker)
-            python = self.pythons[peer.name]
-            assert python is not None
-            got = _peer(python, peer, folder, home / peer.name)
-            after = self._speed(worker)
-            if got is None:
-                kept["peers"][peer.name] = {"key": keys[peer.name], "failed": True}
+    def _key(self, peer: Peer) -> str:
+        scripts = HERE / "peers" / peer.script, HERE / "peers" / "common.py"
+        return digest(asdict(peer), peer.requirements, *scripts)
+
+    def _beside(self, worker: Worker, peer: Peer, home: Path) -> dict[str, Any]:
+        """local-search, the peer, local-search: the ratio of speeds is made of neighbours in time."""
+        python = self.pythons[peer.name]
+        assert python is not None
+        before = self._speed(worker)
+        got = _peer(python, peer, home / "exchange", home / peer.name)
+        about = {
+            "key": self._key(peer),
+            "ours_source": self.source,
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        }
+        if got is None:
+            return about | {"failed": True}
+        return (
+            got
+            | about
+            | {
+                "score": self._score(worker, peer.name, home),
+                "people_per_second": got["n"] / got["generate_seconds"],
+                "ours_people_per_second": _median(before + self._speed(worker)),
+            }
+        )
+
+    def _score(self, worker: Worker, name: str, home: Path) -> dict[str, Any]:
+        return worker.ask(do="score", path=str(home / f"{name}.npz"), save=str(home / f"{name}-score.npz"))
+
+    def _many(self, worker: Worker, ours: dict[str, Any], home: Path) -> None:
+        """Our methods on many people."""
+        for name in OURS:
+            if "unsupported" in ours[name]:
                 continue
-            got["score"] = worker.ask(
-                do="score", path=str(home / f"{peer.name}.npz"), save=str(home / f"{peer.name}-score.npz")
-            )
-            got["people_per_second"] = got["n"] / got["generate_seconds"]
-            got["ours_people_per_second"] = _median(before + after)
-            got["ours_source"] = self.source
-            got["date"] = datetime.now(UTC).strftime("%Y-%m-%d")
-            got["key"] = keys[peer.name]
-            kept["peers"][peer.name] = got
-            speeds += before + after
-            self._say(peer.title, got)
-        if todo_ours and self.arguments.big:
-            for name in OURS:
-                if "unsupported" not in ours[name]:
-                    ours[name]["big"] = self._ours(worker, name, self.arguments.big, 1, home, tag="-big")
-                    self._say(f"{name}, {self.arguments.big:,} people", ours[name]["big"])
+            n = self.arguments.big
+            if name != LEAD:
+                fits = int(ours[name]["people_per_second"] * BIG_SECONDS / 1000) * 1000
+                n = min(n, max(fits, 1000))
+            ours[name]["big"] = self._ours(worker, name, n, 1, home, tag="-big")
+            self._say(name, ours[name]["big"])
 
     def _speed(self, worker: Worker) -> list[float]:
-        got = worker.ask(do="run", method="local-search", n=worker.about["n"], repeat=3)
+        got = worker.ask(do="run", method=LEAD, n=worker.about["n"], repeat=3)
         return [got["n"] / s for s in got["seconds"]]
 
     def _ours(
@@ -225,18 +244,21 @@ class Bench:
             return {"unsupported": "failed", "why": str(error)}
         if "unsupported" in got:
             return got
-        got["score"] = worker.ask(do="score", path=str(out), save=str(home / f"{name}{tag}-score.npz"))
+        got["score"] = self._score(worker, f"{name}{tag}", home)
         got["people_per_second"] = n / _median(got["seconds"])
         return got
 
     def _say(self, name: str, got: dict[str, Any]) -> None:
+        if got.get("failed"):
+            print(f"    {name:20s} failed", flush=True)
+            return
         if "unsupported" in got:
-            print(f"    {name:28s} {got['why'][:120]}", flush=True)
+            print(f"    {name:20s} {got['why'][:120]}", flush=True)
             return
         score = got["score"]
         cost = "-" if score["l1_usable"] is None else f"{score['l1_usable']:.3f}"
         print(
-            f"    {name:28s} n {got['n']:6d}  usable {score['usable']:.3f}  L1 {cost:>6s}  "
+            f"    {name:20s} n {got['n']:6d}  usable {score['usable']:.3f}  L1 {cost:>6s}  "
             f"{got['people_per_second']:9.1f} people/s",
             flush=True,
         )
@@ -253,7 +275,7 @@ class Bench:
         for n in GROWTH:
             worker = Worker("gmsc", "mlp")
             try:
-                got = worker.ask(do="run", method="local-search", n=n, repeat=1)
+                got = worker.ask(do="run", method=LEAD, n=n, repeat=1)
             finally:
                 worker.close()
             points.append(

@@ -1,13 +1,14 @@
 """oceanpy (constraint programming, optimal for L1) on the people of an exchange folder; forests only.
 
-oceanpy reads trees over its own columns. The trees here are those of the benchmark's forest, not retrained:
-every encoded column is traced back to its feature by asking the fitted encoder, and the thresholds of numeric
-columns are rewritten into shares of the feature's range, so that its L1 objective is the range-scaled L1 of the
-scorer. Where the forest sees an ordered feature as a one-hot block, the package would count any change of it
-as 1; the objective of such blocks is replaced by the steps moved over the steps there are. The package has no
-option for immutable features or directions; its models are CP-SAT models, so each person's reach is added as
-constraints on the package's own variables, and removed by its own clean-up. A value that the solver places
-just above a threshold is moved to the next legal value, outwards.
+oceanpy reads trees over its own columns. The trees here are those of the benchmark's forest, not
+retrained: every encoded column is traced back to its feature by asking the fitted encoder, and the
+thresholds of numeric columns are rewritten into shares of the feature's range, so that its L1 objective
+is the range-scaled L1 of the scorer. Where the forest sees an ordered feature as a one-hot block, the
+package would count any change of it as 1; the objective of such blocks is replaced by the steps moved
+over the steps there are. The package has no option for immutable features or directions; its models are
+CP-SAT models, so each person's reach is added as constraints on the package's own variables, and removed
+by its own clean-up. A value that the solver places just above a threshold is moved to the next legal
+value, outwards.
 """
 
 from __future__ import annotations
