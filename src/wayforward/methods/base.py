@@ -17,7 +17,7 @@ import numpy as np
 
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel
 from wayforward.recourse import Recourse
-from wayforward.schema import SchemaWarning
+from wayforward.schema import Schema, SchemaWarning
 from wayforward.shapes import Actions, Mask, People
 from wayforward.streams import Streams
 
@@ -113,6 +113,7 @@ class Method(ABC):
         limit = budget if isinstance(budget, Budget) else Budget(budget)
         problem = self.problem_
         people = problem.schema.encode(x)
+        _name_unused(x, problem.schema)
         n = len(people)
         wishes = preferences
         if wishes is not None:
@@ -222,6 +223,15 @@ class Method(ABC):
 
         Only people whom the model refuses and who may act on something arrive here. NaN: left alone.
         """
+
+
+def _name_unused(table: Any, schema: Schema) -> None:
+    """Say which columns of a table are not looked at: a misspelled optional one would go unnoticed."""
+    names = getattr(table, "column_names", None) or getattr(table, "columns", ())
+    unused = [str(name) for name in names if name not in schema.names] if not isinstance(table, np.ndarray) else []
+    if unused:
+        shown = ", ".join(repr(name) for name in unused[:5]) + (", ..." if unused[5:] else "")
+        warnings.warn(f"The schema does not know {shown}, so nobody looks at it.", SchemaWarning, stacklevel=3)
 
 
 def versions() -> dict[str, str]:

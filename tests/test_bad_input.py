@@ -1,0 +1,246 @@
+"""What people get wrong, end to end: each is told what is wrong, where, and what to do next. Nobody is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wayforward as wf
+from wayforward.errors import (
+    DataError,
+    FileFormatError,
+    MethodError,
+    ModelError,
+    ProblemError,
+    RuleError,
+    SchemaError,
+    WayforwardError,
+)
+from wayforward.recourse import Outcome
+from wayforward.schema import SchemaWarning
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture(scope="module")
+def train():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, 300),
+            "income": rng.integers(500, 9000, 300),
+            "job": rng.choice(["clerk", "cook", "coach"], 300),
+        }
+    )
+    frame["y"] = (frame["income"] + 20 * frame["age"] + 900 * (frame["job"] == "coach") > 6000).astype(int)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def schema(train):
+    schema = wf.Schema.infer(train.drop(columns="y"))
+    return schema.revise(age={"actionability": "immutable", "low": 18, "high": 80}, income={"direction": "increase"})
+
+
+@pytest.fixture(scope="module")
+def pipeline(train, schema):
+    from wayforward.model import train as fit
+
+    return fit("lr", schema, train.drop(columns="y"), train["y"])
+
+
+@pytest.fixture(scope="module")
+def problem(schema, pipeline, train):
+    return wf.Problem(schema, pipeline, wf.Target(favourable=1), data=train)
+
+
+@pytest.fixture
+def people(train):
+    return train[train["y"] == 0].drop(columns="y").head(8)
+
+
+def said(error, *words):
+    text = str(error.value)
+    for word in words:
+        assert word in text, f"{word!r} not in {text!r}"
+
+
+def test_unknown_column_is_named_and_left_out(problem, people):
+    with pytest.warns(SchemaWarning, match="'shoe_size'"):
+        got = wf.recommend(problem, people.assign(shoe_size=42))
+    assert got.n == len(people)
+
+
+def test_unknown_column_in_a_revision(schema):
+    with pytest.raises(SchemaError) as error:
+        schema.revise(incme={"high": 3})
+    said(error, "'incme'", "Did you mean 'income'")
+
+
+def test_missing_column(problem, people):
+    with pytest.raises(DataError) as error:
+        wf.recommend(problem, people.drop(columns="income"))
+    said(error, "no column 'income'", "Add the column")
+
+
+def test_wrong_type(problem, people):
+    with pytest.raises(DataError) as error:
+        wf.recommend(problem, people.assign(income="a lot"))
+    said(error, "'income'", "'a lot'", "must be a number")
+
+
+def test_value_outside_the_schema(problem, people):
+    with pytest.raises(DataError) as error:
+        wf.recommend(problem, people.assign(age=17))
+    said(error, "'age'", "17", "outside 18 to 80", "Correct the value")
+
+
+def test_unseen_category(problem, people):
+    with pytest.raises(DataError) as error:
+        wf.recommend(problem, people.assign(job="cok"))
+    said(error, "'job'", "'cok'", "Did you mean 'cook'")
+
+
+def test_missing_value(problem, people):
+    with pytest.raises(DataError) as error:
+        wf.recommend(problem, people.assign(income=np.nan))
+    said(error, "'income'", "missing value in row 0", "Fill it in")
+
+
+def test_infinite_value(problem, people):
+    with pytest.raises(DataError) as error:
+        wf.recommend(problem, people.assign(income=np.inf))
+    said(error, "'income'", "infinite value in row 0")
+
+
+def test_empty_table(problem, people):
+    with pytest.raises(DataError) as error:
+        wf.recommend(problem, people.iloc[:0])
+    said(error, "people table has no rows", "at least one person")
+
+
+def test_single_class_data(schema, train):
+    from wayforward.model import train as fit
+
+    with pytest.raises(WayforwardError) as error:
+        fit("lr", schema, train.drop(columns="y"), np.ones(len(train)))
+    said(error, "All 300 labels are 1", "at least two outcomes")
+
+
+def test_nobody_in_the_data_is_accepted(schema, pipeline, train, people):
+    only = train[train["y"] == 0]
+    poor = only[only["income"] < 2000]
+    problem = wf.Problem(schema, pipeline, wf.Target(favourable=1), data=poor)
+    with pytest.raises(ProblemError) as error:
+        wf.recommend(problem, people, method="nice")
+    said(error, "accepts nobody in the table", "Check the target")
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        (lambda frame: np.zeros((len(frame), 3)), "3"),
+        (lambda frame: np.zeros(3), "3"),
+        (lambda frame: np.full(len(frame), np.nan), "nan"),
+        (lambda frame: ["yes"] * len(frame), "yes"),
+    ],
+)
+def test_a_model_that_returns_nonsense(schema, people, answer, word):
+    with pytest.raises(ModelError) as error:
+        it = wf.Problem(schema, wf.wrap(answer, schema, classes=(0, 1)), wf.Target(favourable=1))
+        wf.recommend(it, people)
+    said(error, word)
+
+
+def test_everybody_is_accepted_already(problem, train):
+    rich = train.drop(columns="y").assign(income=8900, age=80, job="coach").head(3)
+    with pytest.warns(SchemaWarning, match="accepts every one of these people already"):
+        got = wf.recommend(problem, rich, k=2)
+    assert (got.outcome == Outcome.ACCEPTED).all() and got.n == 3
+    np.testing.assert_array_equal(got.after[:, 0], got.x)
+
+
+def test_nothing_is_actionable(schema, pipeline, people, train):
+    fixed = schema.revise({name: {"actionability": "immutable"} for name in schema.names})
+    got = wf.recommend(wf.Problem(fixed, pipeline, wf.Target(favourable=1), data=train), people)
+    refused = ~got.accepted
+    assert refused.any() and (got.outcome[refused, 0] == Outcome.NONE_EXISTS).all() and got.n == len(people)
+
+
+def test_contradictory_rules(schema):
+    with pytest.raises(RuleError) as error:
+        schema.with_rules("after.income >= 5000", "after.income <= 4000")
+    said(error, "contradict", "after.income >= 5000", "after.income <= 4000")
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("after.incme >= before.income", ("Did you mean 'income'", "^^^^^")),
+        ("after.income >>= 3", ("^",)),
+        ("after.job == 'clark'", ("clark", "clerk")),
+        ("after.income >= before.income and", ("^",)),
+        ("(after.income > 3", ("^",)),
+    ],
+)
+def test_a_rule_with_a_typo(schema, rule, words):
+    with pytest.raises(RuleError) as error:
+        schema.with_rules(rule)
+    said(error, rule, *words)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "three"])
+def test_no_options(problem, people, k):
+    with pytest.raises(MethodError, match="Ask for k=1 or more"):
+        wf.recommend(problem, people, k=k)
+
+
+def test_unknown_method_and_parameter(problem, people):
+    with pytest.raises(MethodError, match="Did you mean 'nice'"):
+        wf.recommend(problem, people, method="nise")
+    with pytest.raises(MethodError, match="It takes: "):
+        wf.recommend(problem, people, method="local-search", gird=3)
+
+
+def test_a_broken_schema_file(tmp_path):
+    path = tmp_path / "schema.yaml"
+    path.write_text("features:\n  - name: age\n   kind: integer\n")
+    with pytest.raises(FileFormatError) as error:
+        wf.Schema.from_yaml(path)
+    said(error, "schema.yaml", "line 3")
+
+
+def test_a_hostile_yaml_file(tmp_path):
+    path, mark = tmp_path / "schema.yaml", tmp_path / "mark"
+    path.write_text(f"features:\n  - !!python/object/apply:os.system ['touch {mark}']\n")
+    with pytest.raises(FileFormatError):
+        wf.Schema.from_yaml(path)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "model.joblib", "model.skops", "model.onnx", "model.json"])
+def test_a_hostile_model_file(tmp_path, schema, name):
+    import pickle
+
+    from wayforward.model import load
+
+    mark = tmp_path / "mark"
+
+    class Bomb:
+        def __reduce__(self):
+            return (eval, (f"open({str(mark)!r}, 'w').close()",))
+
+    path = tmp_path / name
+    path.write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(WayforwardError) as error:
+        load(path, schema)
+    said(error, name)
+    assert not mark.exists()
+
+
+def test_n_people_in_n_rows_out(problem, train):
+    everyone = train.drop(columns="y")
+    got = wf.recommend(problem, everyone, k=2)
+    assert got.n == len(everyone) == sum(got.outcomes().values())
+    np.testing.assert_array_equal(got.x, problem.schema.encode(everyone))
