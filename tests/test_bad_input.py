@@ -40,7 +40,9 @@ def train():
 @pytest.fixture(scope="module")
 def schema(train):
     schema = wf.Schema.infer(train.drop(columns="y"))
-    return schema.revise(age={"actionability": "immutable", "low": 18, "high": 80}, income={"direction": "increase"})
+    return schema.revise(
+        age={"actionability": "immutable", "low": 18, "high": 80}, income={"direction": "increase"}
+    )
 
 
 @pytest.fixture(scope="module")

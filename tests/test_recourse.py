@@ -26,7 +26,9 @@ def answer():
 def same(a, b):
     for name in ("x", "action", "after", "cost", "score", "seconds", "score_before"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-    assert (a.outcome == b.outcome).all() and a.schema == b.schema and a.method == b.method and a.meta == b.meta
+    assert (
+        (a.outcome == b.outcome).all() and a.schema == b.schema and a.method == b.method and a.meta == b.meta
+    )
     np.testing.assert_array_equal(a.preferences.frozen, b.preferences.frozen)
     np.testing.assert_array_equal(a.preferences.weight, b.preferences.weight)
 
@@ -47,7 +49,8 @@ def test_json_is_strict_and_plain(answer, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("r.json", "{}"), ("r.json", "[1"), ("r.json", '{"format": "x"}'), ("r.parquet", "PAR1")]
+    ("name", "text"),
+    [("r.json", "{}"), ("r.json", "[1"), ("r.json", '{"format": "x"}'), ("r.parquet", "PAR1")],
 )
 def test_broken_files_are_refused(tmp_path, name, text):
     if name.endswith("parquet"):
@@ -86,4 +89,13 @@ def test_the_frame_has_a_row_for_every_person_and_option(answer):
 
 def test_shapes_are_checked(answer):
     with pytest.raises(DataError, match="Recourse.cost has shape"):
-        Recourse(answer.schema, answer.x, answer.action, answer.after, answer.cost[:, :1], answer.score, answer.outcome, answer.seconds)
+        Recourse(
+            answer.schema,
+            answer.x,
+            answer.action,
+            answer.after,
+            answer.cost[:, :1],
+            answer.score,
+            answer.outcome,
+            answer.seconds,
+        )

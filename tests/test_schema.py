@@ -21,7 +21,9 @@ def table():
             "age": [20, 30, 40, 50],
             "pay": [1.25, 2.5, 3.0, 1.0],
             "rate": [0.123456789, 0.2, 0.3, 0.4],
-            "school": pd.Categorical(["low", "high", "low", "mid"], categories=["low", "mid", "high"], ordered=True),
+            "school": pd.Categorical(
+                ["low", "high", "low", "mid"], categories=["low", "mid", "high"], ordered=True
+            ),
             "job": ["a", "b", "c", "a"],
             "own": [True, False, True, True],
             "kids": [1.0, None, 2.0, 5.0],
@@ -85,7 +87,10 @@ def test_one_mapping_is_one_person():
         ({"age": [30, np.nan]}, "missing value in row 1"),
         ({"age": [30, np.inf]}, "infinite value in row 1"),
         ({"age": [30, 999]}, "has the value 999 in row 1, outside 18 to 90 years"),
-        ({"job": ["a", "aa"]}, "has the value 'aa' in row 1, which is not one of its levels ('a', 'b', 'c'). Did you mean 'a'?"),
+        (
+            {"job": ["a", "aa"]},
+            "has the value 'aa' in row 1, which is not one of its levels ('a', 'b', 'c'). Did you mean 'a'?",
+        ),
         ({"job": ["a", None]}, "missing value in row 1"),
     ],
 )
@@ -181,7 +186,9 @@ def test_yaml_both_ways_and_plain_data():
         "after.pay >= before.pay"
     )
     assert Schema.from_yaml(schema.to_yaml()) == schema
-    assert json.loads(json.dumps(Schema.json_schema()))["$defs"]["Feature"]["properties"]["low"]["description"]
+    assert json.loads(json.dumps(Schema.json_schema()))["$defs"]["Feature"]["properties"]["low"][
+        "description"
+    ]
 
 
 def test_yaml_files(tmp_path):

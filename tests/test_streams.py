@@ -12,7 +12,9 @@ def test_numbers_do_not_depend_on_the_batch_or_its_order():
     x = np.random.default_rng(0).normal(size=(50, 4))
     everyone = Streams.of(x, 7).uniform(np.arange(50), 3, 2, tag=5)
     order = np.random.default_rng(1).permutation(50)
-    np.testing.assert_array_equal(Streams.of(x[order], 7).uniform(np.arange(50), 3, 2, tag=5), everyone[order])
+    np.testing.assert_array_equal(
+        Streams.of(x[order], 7).uniform(np.arange(50), 3, 2, tag=5), everyone[order]
+    )
     np.testing.assert_array_equal(Streams.of(x[3:4], 7).uniform(np.arange(1), 3, 2, tag=5), everyone[3:4])
 
 

@@ -31,7 +31,20 @@ _HOME = {
     "WayforwardError": "errors",
     "MissingExtra": "errors",
 }
-_FOLDERS = ("answers", "data", "evaluate", "methods", "model", "people", "problem", "rules", "world", "schema", "errors", "recourse")
+_FOLDERS = (
+    "answers",
+    "data",
+    "evaluate",
+    "methods",
+    "model",
+    "people",
+    "problem",
+    "rules",
+    "world",
+    "schema",
+    "errors",
+    "recourse",
+)
 
 __all__ = [*_HOME, "datasets", "__version__"]
 

@@ -56,7 +56,13 @@ class Recourse:
 
     def __post_init__(self) -> None:
         n, k, d = self.action.shape
-        for name, shape in {"x": (n, d), "after": (n, k, d), "cost": (n, k), "score": (n, k), "outcome": (n, k)}.items():
+        for name, shape in {
+            "x": (n, d),
+            "after": (n, k, d),
+            "cost": (n, k),
+            "score": (n, k),
+            "outcome": (n, k),
+        }.items():
             if getattr(self, name).shape != shape:
                 raise DataError(f"Recourse.{name} has shape {getattr(self, name).shape}; it must be {shape}.")
 
@@ -88,12 +94,12 @@ class Recourse:
     @property
     def acted(self) -> Mask:
         """(n, k, d) bool: the option asks the person to set this feature to another value."""
-        return ~np.isnan(self.action) & self.schema.differs(self.action, self.x[:, None, :])
+        return np.asarray(~np.isnan(self.action) & self.schema.differs(self.action, self.x[:, None, :]))
 
     @property
     def changed(self) -> Mask:
         """(n, k, d) bool: the feature differs afterwards, by action or as a consequence; False in empty slots."""
-        return self.schema.differs(self.after, self.x[:, None, :]) & self.found[:, :, None]
+        return np.asarray(self.schema.differs(self.after, self.x[:, None, :]) & self.found[:, :, None])
 
     def outcomes(self) -> dict[str, int]:
         """How many people ended in each outcome, by their first slot."""
@@ -112,7 +118,10 @@ class Recourse:
             if not -self.n <= who < self.n:
                 raise DataError(f"There is no person {who}; people are numbered 0 to {self.n - 1}.")
             who = np.array([int(who) % self.n])
-        parts = {name: getattr(self, name)[who] for name in ("x", "action", "after", "cost", "score", "outcome", "seconds")}
+        parts = {
+            name: getattr(self, name)[who]
+            for name in ("x", "action", "after", "cost", "score", "outcome", "seconds")
+        }
         before = self.score_before[who] if self.score_before.size else self.score_before
         wishes = None
         if self.preferences is not None:
@@ -125,7 +134,7 @@ class Recourse:
         first = parts[0]
         if len(parts) == 1:
             return first
-        joined = {
+        joined: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in ("x", "action", "after", "cost", "score", "outcome", "seconds", "score_before")
         }
@@ -182,7 +191,9 @@ class Recourse:
         elif path.suffix == ".parquet":
             self._to_parquet(path)
         else:
-            raise FileFormatError(f"Recourse is saved as .json or .parquet; got '{path.name}'. Change the ending.")
+            raise FileFormatError(
+                f"Recourse is saved as .json or .parquet; got '{path.name}'. Change the ending."
+            )
         return path
 
     @classmethod
@@ -197,7 +208,9 @@ class Recourse:
             if path.suffix == ".parquet":
                 return cls._from_parquet(path)
         except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
-            raise FileFormatError(f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again.") from None
+            raise FileFormatError(
+                f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again."
+            ) from None
         raise FileFormatError(f"Recourse is read from .json or .parquet; got '{path.name}'.")
 
     def _header(self) -> dict[str, Any]:
@@ -212,7 +225,8 @@ class Recourse:
 
     def _to_plain(self) -> dict[str, Any]:
         numbers = {
-            name: _plain(getattr(self, name)) for name in ("x", "action", "after", "cost", "score", "seconds", "score_before")
+            name: _plain(getattr(self, name))
+            for name in ("x", "action", "after", "cost", "score", "seconds", "score_before")
         }
         return {**self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers}
 
@@ -222,7 +236,10 @@ class Recourse:
             raise ValueError("format")
         schema = Schema.from_dict(data["schema"])
         k, d = data["k"], schema.d
-        number = {name: _array(data[name]) for name in ("x", "action", "after", "cost", "score", "seconds", "score_before")}
+        number = {
+            name: _array(data[name])
+            for name in ("x", "action", "after", "cost", "score", "seconds", "score_before")
+        }
         n = len(number["x"])
         cost = number["cost"].reshape(n, k)
         return cls(
@@ -293,13 +310,16 @@ class Recourse:
         )
 
     def __repr__(self) -> str:
-        ends = ", ".join(f"{count} {name.lower().replace('_', ' ')}" for name, count in self.outcomes().items() if count)
+        ends = ", ".join(
+            f"{count} {name.lower().replace('_', ' ')}" for name, count in self.outcomes().items() if count
+        )
         return f"Recourse({self.n} people, up to {self.k} options, {self.method}: {ends})"
 
 
 def _plain(values: np.ndarray) -> list[Any]:
     """Nested lists with None for NaN and infinity, because JSON has neither."""
-    hidden = np.where(np.isfinite(values), values, None)
+    hidden = values.astype(object)
+    hidden[~np.isfinite(values)] = None
     return list(hidden.tolist())
 
 

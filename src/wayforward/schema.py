@@ -125,27 +125,37 @@ class Feature:
 
     def _check_numbers(self) -> None:
         if self.levels or self.level_labels:
-            raise SchemaError(f"'{self.name}' is {self.kind} and lists levels. Use kind='ordinal' or 'categorical'.")
+            raise SchemaError(
+                f"'{self.name}' is {self.kind} and lists levels. Use kind='ordinal' or 'categorical'."
+            )
         for field in ("low", "high", "step"):
             value = getattr(self, field)
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-                raise SchemaError(f"'{self.name}' has {field}={value!r}, which is not a number. Give a number.")
+                raise SchemaError(
+                    f"'{self.name}' has {field}={value!r}, which is not a number. Give a number."
+                )
             if not math.isfinite(value):
                 raise SchemaError(f"'{self.name}' has {field}={value}. Leave it out where there is no bound.")
             object.__setattr__(self, field, float(value))
         if self.step is not None and self.step <= 0:
-            raise SchemaError(f"'{self.name}' has step={self.step}. A step is above zero; leave it out for none.")
+            raise SchemaError(
+                f"'{self.name}' has step={self.step}. A step is above zero; leave it out for none."
+            )
         if self.kind == "integer":
             step = 1.0 if self.step is None else self.step
             if step != round(step):
-                raise SchemaError(f"'{self.name}' is an integer with step={step}. Use kind='real' or a whole step.")
+                raise SchemaError(
+                    f"'{self.name}' is an integer with step={step}. Use kind='real' or a whole step."
+                )
             object.__setattr__(self, "step", step)
             for field in ("low", "high"):
                 value = getattr(self, field)
                 if value is not None and value != round(value):
-                    raise SchemaError(f"'{self.name}' is an integer with {field}={value}. Use a whole number.")
+                    raise SchemaError(
+                        f"'{self.name}' is an integer with {field}={value}. Use a whole number."
+                    )
         if self.low is not None and self.high is not None and self.low > self.high:
             raise SchemaError(
                 f"'{self.name}' has low={self.low:g} above high={self.high:g} {self.unit}".rstrip()
@@ -206,17 +216,23 @@ class Schema:
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
         if isinstance(self.rules, str):
-            raise SchemaError(f"rules is one text, {self.rules!r}. Give a list of rules: rules=[{self.rules!r}].")
+            raise SchemaError(
+                f"rules is one text, {self.rules!r}. Give a list of rules: rules=[{self.rules!r}]."
+            )
         object.__setattr__(self, "rules", tuple(self.rules))
         if not self.features:
-            raise SchemaError("A schema needs at least one feature; got none. Add the columns that the model reads.")
+            raise SchemaError(
+                "A schema needs at least one feature; got none. Add the columns that the model reads."
+            )
         for feature in self.features:
             if not isinstance(feature, Feature):
                 raise SchemaError(f"A schema is made of Feature objects; got {type(feature).__name__}.")
         seen: set[str] = set()
         for name in self.names:
             if name in seen:
-                raise SchemaError(f"The feature '{name}' is there twice. Rename or drop one of the two columns.")
+                raise SchemaError(
+                    f"The feature '{name}' is there twice. Rename or drop one of the two columns."
+                )
             seen.add(name)
         if self.rules:
             clash = self.compiled_rules.contradiction()
@@ -302,7 +318,7 @@ class Schema:
     @cached_property
     def integral(self) -> np.ndarray:
         """(d,) bool: values are whole numbers (level indices included)."""
-        return self.has_levels | self._where("kind", "integer")
+        return np.asarray(self.has_levels | self._where("kind", "integer"))
 
     @cached_property
     def actionable(self) -> np.ndarray:
@@ -327,7 +343,8 @@ class Schema:
     @cached_property
     def direction(self) -> np.ndarray:
         """(d,) int: +1 may only increase, -1 may only decrease, 0 either."""
-        return self._where("direction", "increase").astype(int) - self._where("direction", "decrease").astype(int)
+        up, down = self._where("direction", "increase"), self._where("direction", "decrease")
+        return np.asarray(up.astype(int) - down.astype(int))
 
     @cached_property
     def sensitive(self) -> tuple[str, ...]:
@@ -350,7 +367,9 @@ class Schema:
         """Nearest point of every entry's lattice, bounds aside; NaN stays. Shapes as in `snap`."""
         origin, step, per_unit = (part[columns] for part in self._lattice)
         count = np.round((x - origin) / step)
-        fraction = np.where(per_unit > 0, per_unit, 1.0)  # k / 100 is the double that people write; k * 0.01 is not
+        fraction = np.where(
+            per_unit > 0, per_unit, 1.0
+        )  # k / 100 is the double that people write; k * 0.01 is not
         grid = np.where(per_unit > 0, origin + count / fraction, origin + count * step)
         return np.where(np.isnan(self.step[columns]), x, grid)
 
@@ -359,7 +378,9 @@ class Schema:
         low, high, step = self.low[columns], self.high[columns], self.step[columns]
         grid = self.round(np.clip(x, low, high), columns)
         slack = 1e-9 * self.span[columns]
-        with np.errstate(invalid="ignore"):  # the last step may end short of a bound: take the point before it
+        with np.errstate(
+            invalid="ignore"
+        ):  # the last step may end short of a bound: take the point before it
             grid = np.where(grid > high + slack, self.round(grid - step, columns), grid)
             return np.where(grid < low - slack, self.round(grid + step, columns), grid)
 
@@ -378,13 +399,13 @@ class Schema:
             good |= np.isnan(after) & self.missing
             if before is not None:
                 good |= ~self.differs(after, before)
-        return good
+        return np.asarray(good)
 
     def differs(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(..., d) bool: two values are not the same (missing equals missing)."""
         with np.errstate(invalid="ignore"):
             apart = np.abs(a - b) > 1e-9 * self.span
-        return apart | (np.isnan(a) != np.isnan(b))
+        return np.asarray(apart | (np.isnan(a) != np.isnan(b)))
 
     # -- tables --------------------------------------------------------------------------------------------
 
@@ -430,10 +451,14 @@ class Schema:
         try:
             x = np.array(array, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise DataError(f"The {what} array holds {array.dtype} values. Give numbers, or a table.") from error
+            raise DataError(
+                f"The {what} array holds {array.dtype} values. Give numbers, or a table."
+            ) from error
         for j in np.flatnonzero(self.has_levels):
             value = x[:, j]
-            wrong = ~np.isnan(value) & ((value < 0) | (value >= self.n_levels[j]) | (value != np.round(value)))
+            wrong = ~np.isnan(value) & (
+                (value < 0) | (value >= self.n_levels[j]) | (value != np.round(value))
+            )
             if wrong.any():
                 i = int(np.argmax(wrong))
                 raise DataError(
@@ -446,20 +471,29 @@ class Schema:
     def _encode_column(self, column: Any, feature: Feature, what: str) -> np.ndarray:
         if not feature.has_levels:
             return _numbers(column, feature, what)
-        values = column if isinstance(column, (list, tuple)) else column.to_list() if hasattr(column, "to_list") else list(column)
+        values = (
+            column
+            if isinstance(column, (list, tuple))
+            else column.to_list()
+            if hasattr(column, "to_list")
+            else list(column)
+        )
         code: dict[Any, float] = {level: float(i) for i, level in enumerate(feature.levels)}
         code[None] = np.nan
         try:
             found = np.array([code.get(value, -1.0) for value in values], dtype=np.float64)
         except TypeError as error:
             raise DataError(f"Column '{feature.name}' of the {what} table holds lists or objects.") from error
-        unknown = np.flatnonzero(found == -1.0)
-        for i in unknown:  # usually none: float NaN, pandas NA, numpy scalars and text that spells a number
+        for i in np.flatnonzero(
+            found == -1.0
+        ).tolist():  # usually none: float NaN, pandas NA, numpy scalars and text that spells a number
             found[i] = _level_of(values[i], feature, code)
         unknown = np.flatnonzero(found == -1.0)
         if unknown.size:
             i = int(unknown[0])
-            known = ", ".join(repr(level) for level in feature.levels[:8]) + (", ..." if feature.n_levels > 8 else "")
+            known = ", ".join(repr(level) for level in feature.levels[:8]) + (
+                ", ..." if feature.n_levels > 8 else ""
+            )
             near = difflib.get_close_matches(str(values[i]), [str(level) for level in feature.levels], 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise DataError(
@@ -520,7 +554,9 @@ class Schema:
         x = np.asarray(x, dtype=np.float64)
         if x.ndim != 2 or x.shape[1] != self.d:
             raise DataError(f"decode needs an (n, {self.d}) array; got shape {x.shape}.")
-        columns = {feature.name: self._decode_column(x[:, j], feature) for j, feature in enumerate(self.features)}
+        columns = {
+            feature.name: self._decode_column(x[:, j], feature) for j, feature in enumerate(self.features)
+        }
         return _to_library(columns, like)
 
     @staticmethod
@@ -551,7 +587,9 @@ class Schema:
         """
         frame = _frame(table, "training")
         if len(frame) == 0:
-            raise DataError("The training table has no rows, so no schema can be read off it. Give some rows.")
+            raise DataError(
+                "The training table has no rows, so no schema can be read off it. Give some rows."
+            )
         if not frame.columns:
             raise DataError("The training table has no columns, so no schema can be read off it.")
         schema = cls(tuple(_infer_feature(frame[name]) for name in frame.columns))
@@ -571,10 +609,14 @@ class Schema:
         for name, change in {**(changes or {}), **more}.items():
             j = self.index(name)
             if not isinstance(change, Mapping):
-                raise SchemaError(f"The revision of '{name}' is {change!r}. Give a mapping such as {{'high': 60}}.")
+                raise SchemaError(
+                    f"The revision of '{name}' is {change!r}. Give a mapping such as {{'high': 60}}."
+                )
             for field in change:
                 if field not in _FIELDS:
-                    raise SchemaError(f"A feature has no field '{field}' (in '{name}').{_did_you_mean(field, _FIELDS)}")
+                    raise SchemaError(
+                        f"A feature has no field '{field}' (in '{name}').{_did_you_mean(field, _FIELDS)}"
+                    )
             edit = dict(change)
             old = new[j]
             kind = edit.get("kind", old.kind)
@@ -646,8 +688,14 @@ class Schema:
             except ValidationError as error:
                 first = error.errors()[0]
                 place = ".".join(str(part) for part in first["loc"])
-                near = _did_you_mean(str(first["loc"][-1]), _FIELDS) if first["type"] == "unexpected_keyword_argument" else ""
-                raise SchemaError(f"In the {source}, feature '{name}': {place}: {first['msg']}.{near}") from None
+                near = (
+                    _did_you_mean(str(first["loc"][-1]), _FIELDS)
+                    if first["type"] == "unexpected_keyword_argument"
+                    else ""
+                )
+                raise SchemaError(
+                    f"In the {source}, feature '{name}': {place}: {first['msg']}.{near}"
+                ) from None
         rules = data.get("rules") or ()
         if not isinstance(rules, (list, tuple)) or not all(isinstance(rule, str) for rule in rules):
             raise SchemaError(f"'rules' in the {source} must be a list of texts.")
@@ -706,7 +754,7 @@ def load_yaml(text: str, name: str) -> Any:
     class Loader(yaml.SafeLoader):
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.events.AliasEvent):
-                line = self.peek_event().start_mark.line + 1
+                line = self.peek_event().start_mark.line + 1  # type: ignore[no-untyped-call]
                 raise FileFormatError(f"The {name} uses a YAML alias in line {line}. Write the value out.")
             return super().compose_node(parent, index)
 
@@ -715,7 +763,9 @@ def load_yaml(text: str, name: str) -> Any:
             for key in keys:
                 if keys.count(key) > 1:
                     line = node.start_mark.line + 1
-                    raise FileFormatError(f"The {name} has the entry '{key}' twice (line {line}). Remove one.")
+                    raise FileFormatError(
+                        f"The {name} has the entry '{key}' twice (line {line}). Remove one."
+                    )
             return super().construct_mapping(node, deep)
 
     try:
@@ -724,7 +774,9 @@ def load_yaml(text: str, name: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = f" in line {mark.line + 1}" if mark else ""
         why = getattr(error, "problem", None) or "cannot be read"
-        raise FileFormatError(f"The {name} is not a plain YAML file{place}: {why}. Correct the file.") from None
+        raise FileFormatError(
+            f"The {name} is not a plain YAML file{place}: {why}. Correct the file."
+        ) from None
     except RecursionError:
         raise FileFormatError(f"The {name} is nested too deeply. Correct the file.") from None
 
@@ -746,7 +798,9 @@ def _read_text(source: str | Path) -> tuple[str, str]:
 
 def _did_you_mean(name: str, names: Any) -> str:
     near = difflib.get_close_matches(str(name), [str(n) for n in names], 1, 0.5)
-    return f" Did you mean '{near[0]}'?" if near else f" Known: {', '.join(str(n) for n in list(names)[:12])}."
+    return (
+        f" Did you mean '{near[0]}'?" if near else f" Known: {', '.join(str(n) for n in list(names)[:12])}."
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -857,12 +911,16 @@ def _infer_feature(series: Any) -> Feature:
             kind = "ordinal"
     else:
         if not all(isinstance(v, (str, int, float, bool, np.generic)) for v in values):
-            raise SchemaError(f"Column '{name}' holds {type(values[0]).__name__} objects. Use text or numbers.")
+            raise SchemaError(
+                f"Column '{name}' holds {type(values[0]).__name__} objects. Use text or numbers."
+            )
         if all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values):
             return _infer_number(name, np.asarray(values, dtype=np.float64), gone)
         mixed = {type(v) for v in values}
         if len(mixed) > 1:
-            raise SchemaError(f"Column '{name}' mixes {', '.join(sorted(t.__name__ for t in mixed))}. Make it one type.")
+            raise SchemaError(
+                f"Column '{name}' mixes {', '.join(sorted(t.__name__ for t in mixed))}. Make it one type."
+            )
         levels = sorted(values)
     if len(levels) > _MAX_LEVELS_INFERRED or (len(levels) > 50 and len(levels) > 0.9 * len(series)):
         raise SchemaError(

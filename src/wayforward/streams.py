@@ -21,7 +21,8 @@ def _mix(z: np.ndarray) -> np.ndarray:
 
 def keys_of(x: np.ndarray, seed: int) -> np.ndarray:
     """(n, d) rows and a seed -> (n,) uint64 keys made of each row's own values."""
-    bits = np.ascontiguousarray(x + 0.0, dtype=np.float64).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
+    plain = np.where(np.isnan(x), np.nan, x + 0.0)  # one kind of NaN, and 0.0 for -0.0
+    bits = np.ascontiguousarray(plain, dtype=np.float64).view(np.uint64)
     with np.errstate(over="ignore"):
         start = np.asarray(np.uint64(seed % 2**64) * _GOLDEN + np.uint64(1))
         key = np.broadcast_to(_mix(start), (x.shape[0],)).copy()

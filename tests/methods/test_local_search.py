@@ -45,7 +45,9 @@ def brute_force(problem, x, preferences=None):
     best = np.full(len(x), np.inf)
     for i in range(len(x)):
         axes = [
-            np.r_[np.nan, np.arange(problem.schema.low[j], problem.schema.high[j] + 1)] if people.free[i, j] else [np.nan]
+            np.r_[np.nan, np.arange(problem.schema.low[j], problem.schema.high[j] + 1)]
+            if people.free[i, j]
+            else [np.nan]
             for j in range(problem.schema.d)
         ]
         action = np.array(list(itertools.product(*axes)))
@@ -79,7 +81,14 @@ def test_close_to_brute_force(kind, rules):
 
 
 @pytest.mark.parametrize(
-    "cost", [LpMix(l0=0.2, l1=1), LpMix(l1=0.5, linf=1), Mahalanobis(), PercentileShift("max"), PercentileShift("total", log=True)]
+    "cost",
+    [
+        LpMix(l0=0.2, l1=1),
+        LpMix(l1=0.5, linf=1),
+        Mahalanobis(),
+        PercentileShift("max"),
+        PercentileShift("total", log=True),
+    ],
 )
 def test_every_cost_is_followed(cost):
     problem, x = small("mlp", 2, cost=cost)
@@ -91,7 +100,9 @@ def test_every_cost_is_followed(cost):
     assert got.cost[both, 0].mean() <= best[both].mean() * 1.06
 
 
-@pytest.mark.parametrize(("kind", "world"), [("linear", "independent"), ("forest", "independent"), ("network", "causal")])
+@pytest.mark.parametrize(
+    ("kind", "world"), [("linear", "independent"), ("forest", "independent"), ("network", "causal")]
+)
 def test_no_single_change_makes_an_option_cheaper(kind, world):
     it = case(kind, world, 1, 30)
     problem, x = it.problem, it.x[it.refused]
@@ -142,7 +153,9 @@ def test_labels_alone_and_no_data_are_enough():
             Feature(name="c", kind="categorical", levels=("x", "y")),
         )
     )
-    model = wrap(lambda r: ((r[:, 0] > 6) & (r[:, 1] > 4)).astype(int), schema, output="label", classes=(0, 1))
+    model = wrap(
+        lambda r: ((r[:, 0] > 6) & (r[:, 1] > 4)).astype(int), schema, output="label", classes=(0, 1)
+    )
     x = np.random.default_rng(0).uniform(0, [6, 4, 1], size=(30, 3))
     x[:, 2] = x[:, 2].round()
     got = recommend(Problem(schema, model, Target(1)), x)

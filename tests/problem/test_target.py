@@ -31,7 +31,11 @@ def test_score_is_the_log_odds_beyond_the_threshold():
     np.testing.assert_allclose(bound.score(outputs), expected, atol=1e-12)
     assert bound.reached(outputs).tolist() == [False, True, True]
     assert bound.value(outputs).tolist() == p.tolist()
-    assert Target("good", threshold=0.8, margin=0.05).bind(TWO).reached(outputs).tolist() == [False, False, True]
+    assert Target("good", threshold=0.8, margin=0.05).bind(TWO).reached(outputs).tolist() == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_several_favourable_classes():
@@ -85,7 +89,9 @@ def test_bounds_that_prove_a_miss():
     assert bound.surely_missed(low, high).tolist() == [True, False]
     assert Target("good", threshold=0.7).bind(TWO).surely_missed(low, high).tolist() == [True, True]
     number = Target(interval=(10, 20)).bind(NUMBER)
-    assert number.surely_missed(np.array([[0.0], [5.0], [21.0]]), np.array([[9.0], [11.0], [30.0]])).tolist() == [
+    assert number.surely_missed(
+        np.array([[0.0], [5.0], [21.0]]), np.array([[9.0], [11.0], [30.0]])
+    ).tolist() == [
         True,
         False,
         True,

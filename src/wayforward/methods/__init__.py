@@ -96,7 +96,9 @@ def recommend(
     """
     chosen = globals()["method"](method, **parameters) if isinstance(method, str) else method
     if not isinstance(chosen, Method):
-        raise MethodError(f"method={method!r} is neither a name nor a Method. Known names: {', '.join(_METHODS)}.")
+        raise MethodError(
+            f"method={method!r} is neither a name nor a Method. Known names: {', '.join(_METHODS)}."
+        )
     return chosen.fit(problem).recommend(
         people, k, preferences=preferences, seed=seed, budget=budget, progress=progress
     )

@@ -76,7 +76,8 @@ class Method(ABC):
             fit = [row["name"] for row in methods_table() if row["needs"] <= access]
             raise UnsupportedModel(
                 f"'{self.name}' needs a model that offers {Access(self.needs).name.lower().replace('_', ' ')}; "
-                f"this one offers {Access(access).name.lower().replace('_', ' ')}. These methods would do: {', '.join(fit)}."
+                f"this one offers {Access(access).name.lower().replace('_', ' ')}. "
+                f"These methods would do: {', '.join(fit)}."
             )
         if self.needs_data:
             problem._needs_reference()
@@ -128,7 +129,9 @@ class Method(ABC):
         for start in range(0, n, self.chunk):
             rows = np.arange(start, min(start + self.chunk, n))
             parts.append(
-                self._chunk(people[rows], None if wishes is None else wishes.take(rows), int(k), int(seed), limit)
+                self._chunk(
+                    people[rows], None if wishes is None else wishes.take(rows), int(k), int(seed), limit
+                )
             )
             if progress is not None:
                 progress(int(rows[-1]) + 1, n)
@@ -154,7 +157,8 @@ class Method(ABC):
         if ask.size:
             people = everyone if ask.size == len(x) else everyone.take(ask)
             stuck = ~people.free.any(1)
-            proved[ask[stuck]] = True  # nothing that this person may act on, and the model says no as they are
+            # nothing that this person may act on, and the model says no as they are
+            proved[ask] = ~people.may.any(1)
             go = np.flatnonzero(~stuck)
             if go.size:
                 searched = people if go.size == people.n else people.take(go)
@@ -163,11 +167,13 @@ class Method(ABC):
                 if isinstance(found, tuple):
                     found, none = found
                 if found.ndim != 3 or found.shape[0] != go.size or found.shape[2] != x.shape[1]:
-                    raise MethodError(f"'{self.name}' returned actions of shape {found.shape} for {go.size} people.")
+                    raise MethodError(
+                        f"'{self.name}' returned actions of shape {found.shape} for {go.size} people."
+                    )
                 wide = np.full((len(x), found.shape[1], x.shape[1]), np.nan)
                 wide[ask[go]] = found
                 action = wide
-                proved[ask[go]] = none
+                proved[ask[go]] = none & ~searched.endless.any(1)  # a proof about less than may be done is none
         spent = time.perf_counter() - started
         got = problem.check(
             x, action, k, preferences=wishes, proved=proved, accepted=accepted, people=everyone,
@@ -227,11 +233,14 @@ class Method(ABC):
 
 def _name_unused(table: Any, schema: Schema) -> None:
     """Say which columns of a table are not looked at: a misspelled optional one would go unnoticed."""
-    names = getattr(table, "column_names", None) or getattr(table, "columns", ())
-    unused = [str(name) for name in names if name not in schema.names] if not isinstance(table, np.ndarray) else []
+    names = getattr(table, "column_names", None) or getattr(table, "columns", None)
+    known = [] if names is None or isinstance(table, np.ndarray) else [str(name) for name in names]
+    unused = [name for name in known if name not in schema.names]
     if unused:
         shown = ", ".join(repr(name) for name in unused[:5]) + (", ..." if unused[5:] else "")
-        warnings.warn(f"The schema does not know {shown}, so nobody looks at it.", SchemaWarning, stacklevel=3)
+        warnings.warn(
+            f"The schema does not know {shown}, so nobody looks at it.", SchemaWarning, stacklevel=3
+        )
 
 
 def versions() -> dict[str, str]:

@@ -44,7 +44,9 @@ class LocalSearch(Method):
     """
 
     name: ClassVar[str] = "local-search"
-    summary: ClassVar[str] = "any model, any rule, any world; cheapest change by starts, sparse moves and a polish"
+    summary: ClassVar[str] = (
+        "any model, any rule, any world; cheapest change by starts, sparse moves and a polish"
+    )
     citation: ClassVar[str] = "wayforward"
 
     grid: int = 8
@@ -79,14 +81,18 @@ class LocalSearch(Method):
                 people.rows[lost] += some.rows
                 out[lost[got], option] = best[lost[got]] = other[got]
                 found[lost[got]] = True
-                spare += [(lost[who], action, people.cost(lost[who], action)) for who, action, _ in again.done]
+                spare += [
+                    (lost[who], action, people.cost(lost[who], action)) for who, action, _ in again.done
+                ]
             if option + 1 < k:
                 main = np.where(np.isnan(best), -np.inf, people.parts(np.arange(people.n), best)).argmax(1)
                 banned[np.flatnonzero(found), main[found]] = True
         return _filled(people, out, spare) if k > 1 else out
 
 
-def _filled(people: Population, out: np.ndarray, spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
+def _filled(
+    people: Population, out: np.ndarray, spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> np.ndarray:
     """Empty slots take what the searches met on the way: other sets of changes first, then other values."""
     who, action, cost = (np.concatenate(part) for part in zip(*spare, strict=True))
     bits = 2.0 ** (np.arange(people.d) % 50)
@@ -101,7 +107,9 @@ def _filled(people: Population, out: np.ndarray, spare: list[tuple[np.ndarray, n
             if fresh_set:
                 same = ((~np.isnan(before)) @ bits == ((~np.isnan(action[at])) @ bits)[:, None]) & there
             else:
-                gap = people.schema.differs(np.nan_to_num(before, nan=-9e99), np.nan_to_num(action[at], nan=-9e99)[:, None])
+                gap = people.schema.differs(
+                    np.nan_to_num(before, nan=-9e99), np.nan_to_num(action[at], nan=-9e99)[:, None]
+                )
                 same = ~gap.any(2) & there
             at = at[~same.any(1)]
             lead = at[_cheapest(who[at], cost[at])]
@@ -113,7 +121,13 @@ class _Search:
     """One option for everyone: incumbents, the moves that may improve them, and the work already done."""
 
     def __init__(
-        self, method: LocalSearch, people: Population, banned: np.ndarray, limit: int, streams: Streams, option: int
+        self,
+        method: LocalSearch,
+        people: Population,
+        banned: np.ndarray,
+        limit: int,
+        streams: Streams,
+        option: int,
     ) -> None:
         self.method, self.people, self.streams, self.option = method, people, streams, option
         self.schema, self.problem = people.schema, people.problem
@@ -129,7 +143,9 @@ class _Search:
         self.pool_who: list[np.ndarray] = []  # valid candidates, for the polish
         self.pool_action: list[np.ndarray] = []
         self.pool_cost: list[np.ndarray] = []
-        self.done: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # polished candidates, for further options
+        self.done: list[
+            tuple[np.ndarray, np.ndarray, np.ndarray]
+        ] = []  # polished candidates, for further options
         self.coupled = bool(self.schema.rules) and len(self.schema.compiled_rules.conditions) > 0
         self.few = bool((people.max_changes < people.d).any())
         self.half_who: list[np.ndarray] = []  # candidates that only break rules, for the repair
@@ -157,11 +173,15 @@ class _Search:
         out[order] = _rank(who[order]) < left[who[order]]
         return out
 
-    def _ask(self, who: np.ndarray, action: np.ndarray, affordable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _ask(
+        self, who: np.ndarray, action: np.ndarray, affordable: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         people, problem = self.people, self.problem
         ok = affordable.copy()
         rules = None
-        if problem.independent:  # moves are drawn inside each person's box, so only couplings are left to judge
+        if (
+            problem.independent
+        ):  # moves are drawn inside each person's box, so only couplings are left to judge
             before = people.x[who]
             after = np.where(np.isnan(action), before, action)
             if self.few:
@@ -237,7 +257,9 @@ class _Search:
         lost = np.flatnonzero(~np.isfinite(self.cost))
         if lost.size and not self.option:  # further options have other ways to be filled
             self._draw(lost)
-        active = everyone  # who goes on is decided person by person, so that nobody's answer hangs on the others
+        active = (
+            everyone  # who goes on is decided person by person, so that nobody's answer hangs on the others
+        )
         for _ in range(self.method.rounds):
             before = self.cost.copy()
             self._polish()
@@ -268,8 +290,10 @@ class _Search:
 
     def _another(self, taken: np.ndarray, found: np.ndarray) -> None:
         """Where the search without the dearest changes came to nothing new: nothing, or what is there already."""
-        gap = self.schema.differs(np.nan_to_num(taken, nan=-9e99), np.nan_to_num(self.best, nan=-9e99)[:, None, :])
-        again = found & (~gap.any(2)).any(1)
+        gap = self.schema.differs(
+            np.nan_to_num(taken, nan=-9e99), np.nan_to_num(self.best, nan=-9e99)[:, None, :]
+        )
+        again = found & ~np.asarray(gap.any(2)).all(1)
         self.cost[again], self.best[again] = np.inf, np.nan
 
     def _neighbours(self, who: np.ndarray) -> None:
@@ -289,7 +313,9 @@ class _Search:
                 else:
                     to = np.clip(value, people.low[some, j][:, None], people.high[some, j][:, None])
                     move = np.abs(to - x) / self.schema.span[j]
-                far += np.where(self.free[some, j] & True, people.weight[some, j], 0.0)[:, None] * np.nan_to_num(move)
+                far += np.where(self.free[some, j] & True, people.weight[some, j], 0.0)[
+                    :, None
+                ] * np.nan_to_num(move)
             near = np.argsort(far, axis=1, kind="stable")[:, :top]
             owner = np.repeat(some, top)
             action = np.where(self.free[owner], reference[near.ravel()], np.nan)
@@ -327,24 +353,34 @@ class _Search:
             reach_low, reach_high = self.problem.cost.reach_for(x, self.cost[who], people.weight[who])
             low, high = np.fmax(low, reach_low), np.fmin(high, reach_high)
         here = np.where(np.isnan(x), (low + high) / 2, x)
-        share = (np.arange(1, self.method.grid + 1) / self.method.grid) ** 1.5  # finer close to where one stands
+        share = (
+            np.arange(1, self.method.grid + 1) / self.method.grid
+        ) ** 1.5  # finer close to where one stands
         features, values = [], []
         for j in np.flatnonzero(self.free[who].any(0)):
             if schema.is_categorical[j]:
-                options = np.broadcast_to(np.arange(schema.n_levels[j], dtype=np.float64), (len(who), schema.n_levels[j]))
+                options = np.broadcast_to(
+                    np.arange(schema.n_levels[j], dtype=np.float64), (len(who), schema.n_levels[j])
+                )
                 value = np.where(people.level_ok[int(j)][who], options, np.nan)
             elif schema.n_levels[j] and schema.n_levels[j] <= 2 * self.method.grid:
-                options = np.broadcast_to(np.arange(schema.n_levels[j], dtype=np.float64), (len(who), schema.n_levels[j]))
+                options = np.broadcast_to(
+                    np.arange(schema.n_levels[j], dtype=np.float64), (len(who), schema.n_levels[j])
+                )
                 value = np.where(people.level_ok[int(j)][who], options, np.nan)
             else:
                 up = here[:, j, None] + (high[:, j] - here[:, j])[:, None] * share
                 down = here[:, j, None] - (here[:, j] - low[:, j])[:, None] * share
                 value = schema.snap(np.concatenate([down[:, ::-1], up], axis=1), columns=int(j))
-                inside = (value >= low[:, j, None] - 1e-9 * schema.span[j]) & (value <= high[:, j, None] + 1e-9 * schema.span[j])
+                inside = (value >= low[:, j, None] - 1e-9 * schema.span[j]) & (
+                    value <= high[:, j, None] + 1e-9 * schema.span[j]
+                )
                 value = np.where(inside, value, np.nan)
                 if j in people.level_ok:
                     index = np.where(np.isnan(value), 0, value).astype(np.int64)
-                    value = np.where(np.take_along_axis(people.level_ok[int(j)][who], index, 1), value, np.nan)
+                    value = np.where(
+                        np.take_along_axis(people.level_ok[int(j)][who], index, 1), value, np.nan
+                    )
                 value[:, 1:][value[:, 1:] == value[:, :-1]] = np.nan
             value = np.where(np.abs(value - x[:, j, None]) <= 1e-9 * schema.span[j], np.nan, value)
             value = np.where(self.free[who, j][:, None], value, np.nan)
@@ -422,7 +458,13 @@ class _Search:
         self._greedy(who, start, feature, value, score, cost)
 
     def _guess(
-        self, who: np.ndarray, start: np.ndarray, feature: np.ndarray, value: np.ndarray, score: np.ndarray, cost: np.ndarray
+        self,
+        who: np.ndarray,
+        start: np.ndarray,
+        feature: np.ndarray,
+        value: np.ndarray,
+        score: np.ndarray,
+        cost: np.ndarray,
     ) -> None:
         """Combine single moves as if scores added up: most gain per cost first, aiming at several slacks."""
         gain = np.where(np.isfinite(score), np.maximum(score - start[:, None], 0.0), 0.0)
@@ -466,7 +508,13 @@ class _Search:
         self._try(who, action)
 
     def _greedy(
-        self, who: np.ndarray, start: np.ndarray, feature: np.ndarray, value: np.ndarray, score: np.ndarray, cost: np.ndarray
+        self,
+        who: np.ndarray,
+        start: np.ndarray,
+        feature: np.ndarray,
+        value: np.ndarray,
+        score: np.ndarray,
+        cost: np.ndarray,
     ) -> None:
         """Take the move with the most score per cost, look again from there, until a move turns the decision."""
         base = np.full((len(who), self.d), np.nan)
@@ -547,7 +595,9 @@ class _Search:
         from wayforward.rules.abstract import Linear
 
         forms = [form for form in self.schema.compiled_rules.normal_form() if form is not None]
-        return [atom for form in forms for clause in form.clauses for atom in clause if isinstance(atom, Linear)]
+        return [
+            atom for form in forms for clause in form.clauses for atom in clause if isinstance(atom, Linear)
+        ]
 
     def _rules_kept(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         after = self.people.after(who, action)
@@ -602,7 +652,9 @@ class _Search:
                 row = (place * len(self.method.reference_)).astype(np.int64)
                 value = self.method.reference_[row, np.arange(self.d)]
             else:
-                reach = np.clip(2.0 * place - 0.5, 0.0, 1.0)  # a quarter of the values at either end of the reach
+                reach = np.clip(
+                    2.0 * place - 0.5, 0.0, 1.0
+                )  # a quarter of the values at either end of the reach
                 value = people.low[owner] + reach * (people.high[owner] - people.low[owner])
                 for j in np.flatnonzero(schema.is_categorical):
                     value[:, j] = np.floor(place[:, j] * schema.n_levels[j])
@@ -714,15 +766,21 @@ class _Search:
         share = np.arange(1, 8) / 8
         for _ in range(12):
             here = action[each, col]
-            live = np.flatnonzero(np.abs(fails - here) > close)  # a missing value before: nothing to section to
+            live = np.flatnonzero(
+                np.abs(fails - here) > close
+            )  # a missing value before: nothing to section to
             if not live.size:
                 break
             c, w = col[live], who[live]
             trial = here[live][:, None] + (fails[live] - here[live])[:, None] * share
             trial = schema.snap(trial.T, columns=c).T
             span = schema.span[c][:, None]
-            usable = (np.abs(trial - here[live][:, None]) > 1e-9 * span) & (np.abs(trial - fails[live][:, None]) > 1e-9 * span)
-            usable &= (trial >= people.low[w, c][:, None] - 1e-9 * span) & (trial <= people.high[w, c][:, None] + 1e-9 * span)
+            usable = (np.abs(trial - here[live][:, None]) > 1e-9 * span) & (
+                np.abs(trial - fails[live][:, None]) > 1e-9 * span
+            )
+            usable &= (trial >= people.low[w, c][:, None] - 1e-9 * span) & (
+                trial <= people.high[w, c][:, None] + 1e-9 * span
+            )
             usable[:, 1:] &= trial[:, 1:] != trial[:, :-1]
             for j, ok in people.level_ok.items():
                 mine = np.flatnonzero(c == j)
@@ -745,7 +803,9 @@ class _Search:
             fails[live] = np.where(done, action[live, c], nearer)
         return action, cost
 
-    def _exchange(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _exchange(
+        self, who: np.ndarray, action: np.ndarray, cost: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Two changes at once: one that saves and one that makes up for it, wherever the whole gets cheaper.
 
         Every single move from the candidate is shown to the model once; pairs are chosen as if scores added up, and
@@ -836,7 +896,9 @@ class _Search:
             return np.where(np.isnan(value), np.nan, part - own[:, feature])
         row, move = np.nonzero(~np.isnan(value))
         out = np.full(value.shape, np.nan)
-        out[row, move] = self.people.cost(who[row], _with(action[row], feature[move], value[row, move])) - cost[row]
+        out[row, move] = (
+            self.people.cost(who[row], _with(action[row], feature[move], value[row, move])) - cost[row]
+        )
         return out
 
     def _pairs(
@@ -844,7 +906,10 @@ class _Search:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Promising pairs (candidate, first move, second move) in blocks: the first saves, the whole saves, and the
         added scores hold the decision; or nearly, for scores that do not add up."""
-        top, width = 200 if self.coupled else 12, gap.shape[1]  # rules thin them out before the model is asked
+        top, width = (
+            200 if self.coupled else 12,
+            gap.shape[1],
+        )  # rules thin them out before the model is asked
         saves = np.where((gap[:, :near] < -1e-9) & np.isfinite(gain[:, :near]), gap[:, :near], np.inf)
         few = np.argsort(saves, axis=1, kind="stable")[:, :10]
         block = max(1, 4_000_000 // max(few.shape[1] * width, 1))
@@ -855,15 +920,26 @@ class _Search:
             if not usable.any():
                 continue
             both = np.take_along_axis(gap[rows], lead, 1)[:, :, None] + gap[rows][:, None, :]
-            ends = np.take_along_axis(gain[rows], lead, 1)[:, :, None] + gain[rows][:, None, :] + here[rows][:, None, None]
+            ends = (
+                np.take_along_axis(gain[rows], lead, 1)[:, :, None]
+                + gain[rows][:, None, :]
+                + here[rows][:, None, None]
+            )
             with np.errstate(invalid="ignore"):
-                fits = usable[:, :, None] & (both < -1e-9) & np.isfinite(ends) & (feature[lead][:, :, None] != feature)
+                fits = (
+                    usable[:, :, None]
+                    & (both < -1e-9)
+                    & np.isfinite(ends)
+                    & (feature[lead][:, :, None] != feature)
+                )
             cheap = np.where(fits & (ends > 0), both, np.inf).reshape(len(rows), -1)
             likely = np.where(fits, -ends, np.inf).reshape(len(rows), -1)
             for worth in (cheap, likely):
                 size = min(top, worth.shape[1])
                 last = np.partition(worth, size - 1, axis=1)[:, size - 1 : size]
-                chosen = np.isfinite(worth) & (worth <= last)  # ties by position, so that other columns do not matter
+                chosen = np.isfinite(worth) & (
+                    worth <= last
+                )  # ties by position, so that other columns do not matter
                 at, flat = np.nonzero(chosen & (chosen.cumsum(1) <= size))
                 if at.size:
                     yield rows[at], lead[at, flat // width], flat % width

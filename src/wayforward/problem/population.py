@@ -75,8 +75,8 @@ class Population:
         for j in np.flatnonzero(schema.has_levels):
             index = np.arange(schema.n_levels[j])
             ok = (index >= low[:, j, None] - 1e-9) & (index <= high[:, j, None] + 1e-9)
-            if j in wish.levels:
-                ok &= wish.levels[j]
+            if int(j) in wish.levels:
+                ok &= wish.levels[int(j)]
             level_ok[int(j)] = ok
         return low, high, level_ok
 
@@ -88,10 +88,12 @@ class Population:
         for j, ok in self.level_ok.items():
             other = ok & (np.arange(ok.shape[1]) != self.x[:, j, None])
             free[:, j] &= other.any(1)
-        for j in np.flatnonzero(~schema.has_levels & ~np.isnan(schema.step)):
+        for j in np.flatnonzero(~schema.has_levels & ~np.isnan(schema.step)).tolist():
             # a lattice point other than where the person stands must lie within reach
             first, last = self._inside(self.low[:, j], j, +1), self._inside(self.high[:, j], j, -1)
-            free[:, j] &= (first <= last + 1e-9 * schema.span[j]) & ~((first == last) & (first == self.x[:, j]))
+            free[:, j] &= (first <= last + 1e-9 * schema.span[j]) & ~(
+                (first == last) & (first == self.x[:, j])
+            )
         free[self.max_changes < 1] = False
         return free
 
@@ -101,6 +103,32 @@ class Population:
         step, slack = self.schema.step[j], 1e-9 * self.schema.span[j]
         point = np.where(side * (edge - point) > slack, point + side * step, point)
         return np.asarray(self.schema.snap(point, columns=j))
+
+    @cached_property
+    def least(self) -> np.ndarray:
+        """(n, d) least value that an action may set: as `low`, but -inf where nothing bounds it from below."""
+        up = (self.schema.direction > 0) & ~np.isnan(self.x)
+        low = np.where(up, np.fmax(self.schema.low, self.x), self.schema.low)
+        return np.asarray(np.fmax(low, self.preferences.low))
+
+    @cached_property
+    def greatest(self) -> np.ndarray:
+        """(n, d) greatest value that an action may set: as `high`, but inf where nothing bounds it from above."""
+        down = (self.schema.direction < 0) & ~np.isnan(self.x)
+        high = np.where(down, np.fmin(self.schema.high, self.x), self.schema.high)
+        return np.asarray(np.fmin(high, self.preferences.high))
+
+    @cached_property
+    def endless(self) -> np.ndarray:
+        """(n, d) bool: the person may act on it and nothing bounds it, so that a search ends before what is legal does."""
+        wider = (self.least < self.low) | (self.greatest > self.high) | np.isnan(self.low) | np.isnan(self.high)
+        can = self.schema.actionable & ~self.preferences.frozen & (self.least <= self.greatest)
+        return np.asarray(wider & can & (self.max_changes >= 1)[:, None])
+
+    @cached_property
+    def may(self) -> np.ndarray:
+        """(n, d) bool: the judge would let the person act on it; wider than `free` where nothing bounds a feature."""
+        return np.asarray(self.free | self.endless)
 
     @cached_property
     def changeable(self) -> np.ndarray:
@@ -152,9 +180,7 @@ class Population:
     @cached_property
     def box_is_enough(self) -> bool:
         """True where a snapped action needs no further check: no rules, no consequences, no limit on changes."""
-        return bool(
-            self.problem.independent and not self.schema.rules and (self.max_changes >= self.d).all()
-        )
+        return bool(self.problem.independent and not self.schema.rules and (self.max_changes >= self.d).all())
 
     # -- the model, the cost -------------------------------------------------------------------------------
 

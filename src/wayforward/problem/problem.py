@@ -55,9 +55,13 @@ class Problem:
         from wayforward.world import Independent
 
         if not isinstance(schema, Schema):
-            raise ProblemError(f"schema is a {type(schema).__name__}. Give a wayforward.Schema; Schema.infer(table) makes one.")
+            raise ProblemError(
+                f"schema is a {type(schema).__name__}. Give a wayforward.Schema; Schema.infer(table) makes one."
+            )
         if not isinstance(target, Target):
-            raise ProblemError(f"target is {target!r}. Give a wayforward.Target, such as Target(favourable=1).")
+            raise ProblemError(
+                f"target is {target!r}. Give a wayforward.Target, such as Target(favourable=1)."
+            )
         self.schema = schema
         self.model: Model = wrap(model, schema)
         if self.model.schema.names != schema.names:
@@ -65,7 +69,9 @@ class Problem:
         self.target = target
         self.bound_target: BoundTarget = target.bind(self.model)
         self.world: World = (Independent() if world is None else world).bind(schema)
-        self.independent = isinstance(self.world, Independent) and not (schema.rules and schema.compiled_rules.links)
+        self.independent = isinstance(self.world, Independent) and not (
+            schema.rules and schema.compiled_rules.links
+        )
         self.reference: People | None = None if data is None else schema.encode(data, "reference")
         self.cost: Cost = (LpMix(l1=1.0) if cost is None else cost).fit(schema, self.reference)
         self.plausibility: Plausibility | None = None
@@ -77,7 +83,9 @@ class Problem:
 
     def _needs_reference(self) -> People:
         if self.reference is None:
-            raise ProblemError("This needs observed people. Give the problem a table: Problem(..., data=train).")
+            raise ProblemError(
+                "This needs observed people. Give the problem a table: Problem(..., data=train)."
+            )
         return self.reference
 
     @cached_property
@@ -88,7 +96,7 @@ class Problem:
     @cached_property
     def reference_accepted(self) -> People:
         """(R, d) reference people that the model accepts."""
-        return self._needs_reference()[self.reference_reached]
+        return np.asarray(self._needs_reference()[self.reference_reached])
 
     @cached_property
     def observed_range(self) -> tuple[np.ndarray, np.ndarray]:
@@ -205,7 +213,9 @@ class Problem:
         started = time.perf_counter()
         n, tried, d = action.shape
         if x.shape != (n, d) or d != self.schema.d:
-            raise DataError(f"check needs people (n, d) and actions (n, k, d); got {x.shape} and {action.shape}.")
+            raise DataError(
+                f"check needs people (n, d) and actions (n, k, d); got {x.shape} and {action.shape}."
+            )
         people = self.population(x, preferences) if people is None else people
         yes_before, value_before = self.reached(x)
         accepted = yes_before if accepted is None else accepted
@@ -233,7 +243,12 @@ class Problem:
         out_cost, out_score = np.full((n, k), np.inf), np.full((n, k), np.nan)
         outcome = np.full((n, k), Outcome.NOT_FOUND, dtype=object)
         at = (who[keep], rank)
-        out_action[at], out_after[at], out_cost[at], out_score[at] = rows[keep], after[keep], cost[keep], value[keep]
+        out_action[at], out_after[at], out_cost[at], out_score[at] = (
+            rows[keep],
+            after[keep],
+            cost[keep],
+            value[keep],
+        )
         outcome[at] = Outcome.FOUND
         if proved is not None:
             outcome[proved & (outcome[:, 0] != Outcome.FOUND)] = Outcome.NONE_EXISTS

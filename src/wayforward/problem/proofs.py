@@ -65,7 +65,9 @@ def out_of_reach(people: Population) -> Mask:
         if missed is None:  # no bounds from this model: splitting would only repeat the rules
             return proved
         width = _widths(people, boxes)
-        given_up[boxes.owner[(width <= 0).all(1)]] = True  # a single point that is not ruled out: it may be a yes
+        given_up[boxes.owner[(width <= 0).all(1)]] = (
+            True  # a single point that is not ruled out: it may be a yes
+        )
         given_up |= tried > _BOXES
         boxes = boxes.take(np.flatnonzero(~given_up[boxes.owner]))
         if not len(boxes.owner):
@@ -76,21 +78,24 @@ def out_of_reach(people: Population) -> Mask:
 
 
 def _reach(people: Population) -> _Boxes:
-    free, x = people.free, people.x
-    low = np.where(free, np.fmin(people.low, x), x)
-    high = np.where(free, np.fmax(people.high, x), x)
+    """Everything that a person may reach, as the judge sees it: a search may stop at what was observed, this may not."""
+    may, x = people.may, people.x
+    low = np.where(may, np.fmin(people.least, x), x)
+    high = np.where(may, np.fmax(people.greatest, x), x)
     levels = {}
     for j, ok in people.level_ok.items():
         stay = np.arange(ok.shape[1]) == x[:, j, None]
-        levels[j] = np.where(free[:, j, None], ok | stay, stay)
+        levels[j] = np.where(may[:, j, None], ok | stay, stay)
     return _Boxes(np.arange(people.n), low, high, levels)
 
 
 def _rules_broken(people: Population, boxes: _Boxes) -> Mask:
     before = people.x[boxes.owner]
     fixed = {j: np.arange(ok.shape[1]) == before[:, j, None] for j, ok in boxes.levels.items()}
+    gone = np.isnan(before)  # a missing value may also stay missing, and then breaks no rule: nothing is known of it
+    low, high = np.where(gone, np.nan, boxes.low), np.where(gone, np.nan, boxes.high)
     truth = people.schema.compiled_rules.interval(
-        before, before, boxes.low, boxes.high, before_levels=fixed, after_levels=boxes.levels
+        before, before, low, high, before_levels=fixed, after_levels=boxes.levels
     )
     return np.asarray((truth == -1).any(1))
 
@@ -99,7 +104,7 @@ def _surely_missed(people: Population, boxes: _Boxes) -> Mask | None:
     """(b,) bool, or None where the model gives no bounds. A feature that is missing and may be set has no box."""
     problem = people.problem
     before = people.x[boxes.owner]
-    sound = ~(np.isnan(before) & people.free[boxes.owner]).any(1)
+    sound = ~(np.isnan(before) & people.may[boxes.owner]).any(1)
     missed = np.zeros(len(boxes.owner), dtype=bool)
     if sound.any():
         levels = {j: ok[sound] for j, ok in boxes.levels.items()}
@@ -116,15 +121,19 @@ def _widths(people: Population, boxes: _Boxes) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         width = (boxes.high - boxes.low) / schema.span
         tiny = np.where(np.isnan(schema.step), 1e-6, 0.5 * np.nan_to_num(schema.step) / schema.span)
-        width = np.where(np.nan_to_num(width) <= tiny, 0.0, np.nan_to_num(width))
+        endless = ~np.isfinite(width)  # no middle to split at
+        width = np.where(endless | (width <= tiny), 0.0, width)
     for j, ok in boxes.levels.items():
         count = ok.sum(1)
         width[:, j] = np.where(count > 1, count / ok.shape[1], 0.0)
-    return np.where(people.free[boxes.owner], width, 0.0)
+    return np.where(people.may[boxes.owner], width, 0.0)
 
 
 def _halved(people: Population, boxes: _Boxes) -> _Boxes:
-    """Split every box in two along its widest feature; on a lattice, between two of its points."""
+    """Split every box in two along its widest feature; on a lattice, between two of its points.
+
+    Somebody who stands between these two points may stay there, so that the upper half begins where they stand.
+    """
     schema = people.schema
     each = np.arange(len(boxes.owner))
     col = _widths(people, boxes).argmax(1)
@@ -134,6 +143,8 @@ def _halved(people: Population, boxes: _Boxes) -> _Boxes:
     point = schema.round(middle[:, None].T, columns=col).ravel()
     point = np.where(point > middle, point - step, point)  # the last lattice point of the lower half
     upper = np.where(np.isnan(step), middle, point + step)
+    here = people.x[boxes.owner, col]
+    upper = np.where((here > point) & (here > boxes.low[each, col]) & (here < upper), here, upper)
     one.high[each, col] = np.where(np.isnan(step), middle, np.maximum(point, boxes.low[each, col]))
     two.low[each, col] = np.minimum(upper, boxes.high[each, col])
     for j, ok in boxes.levels.items():

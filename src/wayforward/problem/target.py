@@ -51,7 +51,9 @@ class Target:
             if self.threshold is not None:
                 raise ProblemError("A threshold goes with a class, not with an interval. Leave one out.")
         elif self.threshold is None and self.margin >= 0.5:
-            raise ProblemError(f"margin={self.margin} leaves no probability that would do. Use less than 0.5.")
+            raise ProblemError(
+                f"margin={self.margin} leaves no probability that would do. Use less than 0.5."
+            )
         elif self.threshold is not None and self.threshold + self.margin >= 1.0:
             raise ProblemError(f"threshold {self.threshold} and margin {self.margin} add up to 1 or more.")
 
@@ -72,11 +74,14 @@ class Target:
         """Fit the target to a model. Raises: ProblemError if the model has no such class or task."""
         if self.interval is not None:
             if model.task != "regression":
-                raise ProblemError("An interval needs a regression model; this one classifies. Use favourable=<class>.")
+                raise ProblemError(
+                    "An interval needs a regression model; this one classifies. Use favourable=<class>."
+                )
             return BoundTarget(self, np.array([], dtype=np.int64), 1)
         if model.task == "regression":
             raise ProblemError(
-                f"favourable={self.favourable!r} needs a classifier; this model predicts a number. Use interval=(low, high)."
+                f"favourable={self.favourable!r} needs a classifier; this model predicts a number. "
+                "Use interval=(low, high)."
             )
         classes = list(model.classes)
         index = []
@@ -84,10 +89,14 @@ class Target:
             match = [i for i, c in enumerate(classes) if c == label or str(c) == str(label)]
             if not match:
                 known = ", ".join(repr(c) for c in classes[:10])
-                raise ProblemError(f"The model has no class {label!r}; its classes are {known}. Choose favourable among them.")
+                raise ProblemError(
+                    f"The model has no class {label!r}; its classes are {known}. Choose favourable among them."
+                )
             index.append(match[0])
         if len(set(index)) == len(classes):
-            raise ProblemError("Every class of the model is favourable, so nobody is refused. Leave at least one out.")
+            raise ProblemError(
+                "Every class of the model is favourable, so nobody is refused. Leave at least one out."
+            )
         return BoundTarget(self, np.array(sorted(set(index)), dtype=np.int64), len(classes))
 
     def describe(self) -> str:
@@ -96,7 +105,11 @@ class Target:
             low, high = self._edges()
             return f"a prediction from {low:g} to {high:g}"
         words = " or ".join(str(label) for label in self.labels)
-        need = f" with probability {self.threshold + self.margin:g} or more" if self.threshold is not None else ""
+        need = (
+            f" with probability {self.threshold + self.margin:g} or more"
+            if self.threshold is not None
+            else ""
+        )
         return f"the decision '{words}'{need}"
 
 
@@ -130,7 +143,9 @@ class BoundTarget:
             p = np.clip(self.value(outputs), _TINY, 1 - _TINY)
             return np.asarray(np.log(p) - np.log1p(-p) - np.log(level / (1 - level)))
         yes, no = outputs[:, self.columns].max(1), np.delete(outputs, self.columns, axis=1).max(1)
-        return np.asarray(np.log(np.maximum(yes - target.margin, _TINY)) - np.log(np.maximum(no + target.margin, _TINY)))
+        return np.asarray(
+            np.log(np.maximum(yes - target.margin, _TINY)) - np.log(np.maximum(no + target.margin, _TINY))
+        )
 
     def reached(self, outputs: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
         """(m, c) outputs, (m,) label indices -> (m,) bool: is this a yes?
@@ -144,7 +159,7 @@ class BoundTarget:
             return self.value(outputs) >= target.threshold + target.margin
         chosen = outputs.argmax(1) if labels is None else labels
         yes = self._favourable()[chosen]
-        return yes & (self.score(outputs) >= 0) if target.margin > 0 else yes
+        return np.asarray(yes & (self.score(outputs) >= 0)) if target.margin > 0 else yes
 
     def surely_missed(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """(n, c) bounds on the outputs over a set of rows -> (n,) bool: no row of the set can be a yes."""
