@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,3 +62,18 @@ def full(frame: pd.DataFrame) -> pd.DataFrame:
 @pytest.fixture(scope="session")
 def full_schema(full: pd.DataFrame) -> Schema:
     return Schema.infer(full, edu={"kind": "ordinal", "levels": ["low", "mid", "high"]})
+
+
+@pytest.fixture(scope="session")
+def trained(frame: pd.DataFrame, y: np.ndarray, schema: Schema) -> Callable[[str], Any]:
+    """A model of the zoo by name, trained once a session."""
+    from wayforward.model import train
+
+    made: dict[str, Any] = {}
+
+    def get(name: str) -> Any:
+        if name not in made:
+            made[name] = train(name, schema, frame, y)
+        return made[name]
+
+    return get

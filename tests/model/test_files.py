@@ -12,8 +12,8 @@ from wayforward.model import ZOO, load, save, train, wrap
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_the_whole_zoo_saves_and_loads(name, frame, y, schema, tmp_path):
-    model = wrap(train(name, schema, frame, y), schema)
+def test_the_whole_zoo_saves_and_loads(name, frame, trained, schema, tmp_path):
+    model = wrap(trained(name), schema)
     path = save(model, tmp_path / "model.skops")
     again = load(path, schema)
     x = schema.encode(frame)

@@ -21,8 +21,8 @@ FORESTS = ["rf", "gb", "xgb", "lgbm"]
 
 
 @pytest.fixture(scope="module", params=FORESTS)
-def forest(request, frame, y, schema):
-    return wrap(train(request.param, schema, frame, y), schema, verify_on=frame)
+def forest(request, trained, frame, schema):
+    return wrap(trained(request.param), schema, verify_on=frame)
 
 
 def test_the_zoo_forests_are_read(forest):
@@ -128,11 +128,11 @@ def eager(monkeypatch):
     from wayforward.model import trees
 
     monkeypatch.setattr(trees, "_WORTH_ROWS", 0)
-    monkeypatch.setattr(trees, "_WORTH_SHARE", 2.0)
+    monkeypatch.setattr(trees, "_WORTH", 2.0)
 
 
-def test_pruning_waits_until_it_pays(frame, y, schema):
-    model = wrap(train("rf", schema, frame, y), schema)
+def test_pruning_waits_until_it_pays(frame, trained, schema):
+    model = wrap(trained("rf"), schema)
     x = schema.encode(frame)[:10]
     free = np.zeros(x.shape, bool)
     free[:, 1] = True
@@ -150,8 +150,12 @@ def test_pruning_waits_until_it_pays(frame, y, schema):
     assert scorer._blocks == {0: None}
 
 
-def test_trees_of_every_size_prune_to_the_same_bits(full, y, full_schema, eager):
-    """Trees of up to 64 leaves and larger ones are evaluated in different ways."""
+@pytest.mark.parametrize("few", [2, 16, 64])
+def test_trees_of_every_size_prune_to_the_same_bits(few, full, y, full_schema, eager, monkeypatch):
+    """Small trees and larger ones are evaluated in different ways; up to 64 leaves fit a mask."""
+    from wayforward.model import trees
+
+    monkeypatch.setattr(trees, "_FEW", few)
     x = full_schema.encode(full)
     for head in (
         RandomForestClassifier(6, random_state=0),
@@ -245,11 +249,11 @@ def boxes(
 
 @pytest.mark.parametrize("name", ["lr", "mlp", "rf", "gb", "xgb", "lgbm"])
 @pytest.mark.parametrize("numba", [True, False])
-def test_bounds_are_sound(name, numba, frame, y, schema, monkeypatch):
+def test_bounds_are_sound(name, numba, frame, trained, schema, monkeypatch):
     """Every row of a box lies within its bounds; a box of one row has that row's output as both bounds."""
     if not numba:
         monkeypatch.setenv("WAYFORWARD_NO_NUMBA", "1")
-    model = wrap(train(name, schema, frame, y), schema)
+    model = wrap(trained(name), schema)
     x = schema.encode(frame)[:60]
     rng = np.random.default_rng(3)
     low, high, levels = boxes(schema, x, rng)

@@ -311,10 +311,8 @@ def test_whole_numbers_are_read_value_by_value(name, head, full, y, full_schema)
 
 
 @pytest.mark.parametrize("head", ["lr", "mlp", "rf"])
-def test_without_numba_a_row_does_not_depend_on_its_batch(head, frame, y, schema, monkeypatch):
-    from wayforward.model import train
-
-    model = wrap(train(head, schema, frame, y), schema)
+def test_without_numba_a_row_does_not_depend_on_its_batch(head, frame, trained, schema, monkeypatch):
+    model = wrap(trained(head), schema)
     x = np.concatenate([schema.encode(frame)] * 3)
     fast = model.outputs(x)
     monkeypatch.setenv("WAYFORWARD_NO_NUMBA", "1")

@@ -12,9 +12,9 @@ from .conftest import table
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_each_learns_repeats_itself_and_is_read(name, frame, y, schema):
-    first = train(name, schema, frame, y, seed=3)
-    again = train(name, schema, frame, y, seed=3)
+def test_each_learns_repeats_itself_and_is_read(name, frame, y, trained, schema):
+    first = trained(name)
+    again = train(name, schema, frame, y, seed=0)
     p = first.predict_proba(frame)[:, 1]
     assert np.array_equal(p, again.predict_proba(frame)[:, 1])
     assert roc_auc_score(y, p) > 0.85

@@ -328,6 +328,7 @@ def prune(
     row: Any,
     rank: Any,
     leaf: Any,
+    few: int,
     leaves: Any,
     base: Any,
     small_start: Any,
@@ -352,9 +353,9 @@ def prune(
 ) -> None:
     """Write each person's resolved forest.
 
-    Trees of at most 64 leaves become entries (threshold, tree, mask of the leaves that stay when the value
-    lies beyond), sorted by column and threshold; the leftmost leaf that stays is the one reached. After
-    C. Lucchese et al. (2015), QuickScorer, SIGIR. Larger trees are written out as nodes.
+    Trees of at most `few` (up to 64) leaves become entries (threshold, tree, mask of the leaves that stay
+    when the value lies beyond), sorted by column and threshold; the leftmost leaf that stays is the one
+    reached. After C. Lucchese et al. (2015), QuickScorer, SIGIR. Larger trees are written out as nodes.
     """
     n = x.shape[0]
     q = leaf.shape[1]
@@ -398,7 +399,7 @@ def prune(
                 for k in range(q):
                     base[i, k] += leaf[row[node], k]
                 continue
-            if leaves[i, t] <= 64:
+            if leaves[i, t] <= few:
                 small_leaf[small] = leaf_at
                 count = 0
                 stack_old[0] = node

@@ -22,8 +22,9 @@ from wayforward.model.fast import Fast, Link, apply_link, link_bounds
 
 _BLOCK = 512  # people pruned together
 _PRUNED_BYTES = 384 * 2**20  # room for pruned forests
+_FEW = 16  # leaves of a tree that is scored by masks; larger ones are walked
 _WORTH_ROWS = 48  # rows asked for each person before pruning pays
-_WORTH_SHARE = 0.4  # of the leaves may remain, else the whole forest is as fast
+_WORTH = 0.8  # of the whole forest's cost for a row, else the whole forest will do
 
 
 @dataclass
@@ -444,11 +445,11 @@ class ForestFast(Fast):
         flat, schema = self.flat, self.schema
         inner = flat.feature >= 0
         numeric = inner & (flat.level_set < 0)
-        pairs = np.unique(np.stack([flat.feature[numeric], flat.missing_left[numeric]], axis=1), axis=0)
-        pairs = pairs.reshape(-1, 2)
+        side = flat.missing_left & np.append(schema.missing, False)[flat.feature]  # never asked for elsewhere
+        pairs = np.unique(np.stack([flat.feature[numeric], side[numeric]], axis=1), axis=0).reshape(-1, 2)
         column = np.full(len(flat.feature), -1, np.int64)
         for k, (j, left) in enumerate(pairs):
-            column[numeric & (flat.feature == j) & (flat.missing_left == bool(left))] = k
+            column[numeric & (flat.feature == j) & (side == bool(left))] = k
         width = len(pairs)
         owner = [int(j) for j in pairs[:, 0]]
         features, count, columns, offset, start, tables = [], [], [], [], [], []
@@ -782,8 +783,7 @@ class PrunedScorer(Scorer):
             return None
         data = None
         some = slice(None, None, max(1, len(x) // 8))
-        left = _reachable_leaves(self.fast.plan, x[some], free[some]).mean(axis=0).sum()
-        if left < _WORTH_SHARE * len(self.fast.plan.leaf):
+        if _relative_cost(self.fast.plan, _reachable_leaves(self.fast.plan, x[some], free[some])) < _WORTH:
             data = _prune(self.fast.plan, x, free)
             self._bytes += sum(a.nbytes for a in data)
         self._blocks[block] = data
@@ -797,11 +797,23 @@ def _reachable_leaves(plan: Plan, x: Floats, free: Bools) -> npt.NDArray[np.int3
     return leaves
 
 
+def _relative_cost(plan: Plan, leaves: npt.NDArray[np.int32]) -> float:
+    """Expected time of a row in the resolved forests, as a share of that in the whole one.
+
+    In units of one step down a tree; the constants are measured: half a step a leaf of a small tree, two steps to
+    begin and end any tree, and depths that grow as 1.6 log2 of the leaves.
+    """
+    whole = plan.depth + 2.0
+    walked = np.minimum(plan.depth, 1.6 * np.log2(np.maximum(leaves, 2)) + 1.0) + 2.0
+    part = np.where(leaves <= 1, 0.0, np.where(leaves <= _FEW, 0.5 * leaves + 1.5, walked))
+    return float(part.mean(axis=0).sum() / whole.sum())
+
+
 def _prune(plan: Plan, x: Floats, free: Bools) -> tuple[Any, ...]:
     """The arrays of `_jit.pruned` for a block of people."""
     jit, n = kernels._compiled(), len(x)
     leaves = _reachable_leaves(plan, x, free)
-    small, big = (leaves > 1) & (leaves <= 64), leaves > 64
+    small, big = (leaves > 1) & (leaves <= _FEW), leaves > _FEW
 
     def starts(counts: npt.NDArray[Any]) -> Ints:
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -831,7 +843,7 @@ def _prune(plan: Plan, x: Floats, free: Bools) -> tuple[Any, ...]:
     )
     places = (small_start, leaf_start, entry_start, group_start, big_start, node_start)
     forest = (plan.roots, *plan.nodes, plan.rank, plan.leaf)
-    jit.prune(x, free, plan.owner, *plan.space, *forest, leaves, base, *places, *made)
+    jit.prune(x, free, plan.owner, *plan.space, *forest, _FEW, leaves, base, *places, *made)
     return base, small_start, entry_start, group_start, big_start, *made
 
 
