@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
@@ -18,7 +19,8 @@ from wayforward.model import Access
 from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
-    from wayforward.problem import Population, Problem
+    from wayforward.problem import Cost, Population, Problem
+    from wayforward.rules.abstract import NormalForm
     from wayforward.streams import Streams
 
 Preset = Literal["problem", "total", "local", "max"]
@@ -57,7 +59,9 @@ class ActionableRecourse(Method):
     """
 
     name: ClassVar[str] = "actionable-recourse"
-    summary: ClassVar[str] = "linear models: the cheapest actions in order of cost, exactly, or a proof that none exist"
+    summary: ClassVar[str] = (
+        "linear models: the cheapest actions in order of cost, exactly, or a proof that none exist"
+    )
     citation: ClassVar[str] = "Ustun, Spangher & Liu (2019), FAT*, arXiv:1809.06514"
     needs: ClassVar[int] = Access.WHITE_BOX
     exact: ClassVar[bool] = True
@@ -70,10 +74,18 @@ class ActionableRecourse(Method):
     nodes: int = 100_000
 
     def __post_init__(self) -> None:
-        for field, value, allowed in (("cost", self.cost, get_args(Preset)), ("options", self.options, get_args(Options))):
+        for field, value, allowed in (
+            ("cost", self.cost, get_args(Preset)),
+            ("options", self.options, get_args(Options)),
+        ):
             if value not in allowed:
                 raise MethodError(f"'{self.name}' has {field}={value!r}. Choose one of {', '.join(allowed)}.")
-        for field, number in (("grid", self.grid), ("workers", self.workers), ("solves", self.solves), ("nodes", self.nodes)):
+        for field, number in (
+            ("grid", self.grid),
+            ("workers", self.workers),
+            ("solves", self.solves),
+            ("nodes", self.nodes),
+        ):
             if number < 1:
                 raise MethodError(f"'{self.name}' has {field}={number}. Use 1 or more.")
 
@@ -99,10 +111,17 @@ class ActionableRecourse(Method):
         """(n,) bool: the person's problem is a hyperplane, a box and the Euclidean norm, and nothing else."""
         schema, problem = people.schema, people.problem
         real = np.isnan(schema.step) & ~schema.missing
-        if self.effort_.kind != "square" or self.scores_.rows > 1 or schema.rules or problem.plausibility is not None:
+        if (
+            self.effort_.kind != "square"
+            or self.scores_.rows > 1
+            or schema.rules
+            or problem.plausibility is not None
+        ):
             return np.zeros(people.n, dtype=bool)
         inside = (people.x >= people.low) & (people.x <= people.high)
-        return np.asarray(((real & inside) | ~people.free).all(1) & (people.max_changes >= people.free.sum(1)))
+        return np.asarray(
+            ((real & inside) | ~people.free).all(1) & (people.max_changes >= people.free.sum(1))
+        )
 
 
 # -- what the model and the cost are, as tables over single features ---------------------------------------
@@ -146,7 +165,7 @@ class _Scores:
             out = known * _stretch(self.weight[:, j], value.ndim)
         else:
             out = table[:, known.astype(np.int64)]
-        return np.where(absent, _stretch(self.missing[:, j], value.ndim), out)
+        return np.asarray(np.where(absent, _stretch(self.missing[:, j], value.ndim), out))
 
     def total(self, x: np.ndarray) -> np.ndarray:
         """(n, d) -> (r, n)."""
@@ -219,8 +238,8 @@ class _Effort:
     """
 
     kind: Literal["sum", "peak", "mix", "square"]
-    total: object | None  # cost whose parts add up
-    peak: object | None
+    total: Cost  # whose parts add up
+    peak: Cost | None
     peak_weight: float
     linear: bool
     ranks: bool
@@ -238,7 +257,14 @@ class _Effort:
         if isinstance(cost, MadL1):
             return cls("sum", cost, None, 0.0, True, True)
         if isinstance(cost, PercentileShift):
-            return cls("sum" if cost.kind == "total" else "peak", cost, cost if cost.kind == "max" else None, 1.0, False, True)
+            return cls(
+                "sum" if cost.kind == "total" else "peak",
+                cost,
+                cost if cost.kind == "max" else None,
+                1.0,
+                False,
+                True,
+            )
         if not isinstance(cost, LpMix):
             return cls("sum", cost, None, 0.0, False, cost.separable)
         plain = cost.l0 or cost.l1 or cost.l2_squared
@@ -249,19 +275,24 @@ class _Effort:
             return cls("peak", steps, steps, 1.0, True, True)
         added = replace(cost, l2=0.0, linf=0.0, l1=cost.l1 if plain else 1.0)
         return cls(
-            "mix" if cost.linf else "sum", added, steps if cost.linf else None, cost.linf, not cost.l2_squared, not cost.l2
+            "mix" if cost.linf else "sum",
+            added,
+            steps if cost.linf else None,
+            cost.linf,
+            not cost.l2_squared,
+            not cost.l2,
         )
 
     def added(self, j: int, before: np.ndarray, value: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """What setting feature j adds to the sum; arrays broadcast."""
-        part = np.asarray(self.total.part(j, before, value)) * weight  # type: ignore[union-attr]
-        return part**2 if self.kind == "square" else part
+        part = np.asarray(self.total.part(j, before, value) * weight)
+        return np.asarray(part**2) if self.kind == "square" else part
 
     def peaks(self, j: int, before: np.ndarray, value: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """What setting feature j makes of the maximum."""
         if self.peak is None:
             return np.zeros(np.broadcast_shapes(before.shape, value.shape))
-        return np.asarray(self.peak.part(j, before, value)) * weight  # type: ignore[attr-defined]
+        return np.asarray(self.peak.part(j, before, value) * weight)
 
 
 def _quantiles(problem: Problem, grid: int) -> list[np.ndarray]:
@@ -319,7 +350,11 @@ def _menus(method: ActionableRecourse, people: Population, tabled: np.ndarray) -
                 has = count[:, s] >= 0
                 first = np.where(has, start[:, s], x)
                 then = np.where(has, start[:, s] + step[:, s], x)
-                run["start"][:, j, s], run["step"][:, j, s], run["count"][:, j, s] = first, np.where(has, step[:, s], 0), count[:, s]
+                run["start"][:, j, s], run["step"][:, j, s], run["count"][:, j, s] = (
+                    first,
+                    np.where(has, step[:, s], 0),
+                    count[:, s],
+                )
                 run_gain[:, :, j, s, 0] = scores.part(j, first) - here
                 run_gain[:, :, j, s, 1] = scores.part(j, then) - scores.part(j, first)
                 for target, measure in ((run_cost, effort.added), (run_peak, effort.peaks)):
@@ -364,8 +399,10 @@ def _menus(method: ActionableRecourse, people: Population, tabled: np.ndarray) -
     return _Menus(menu, whole_set)
 
 
-def _line(measure: partial[np.ndarray], x: np.ndarray, first: np.ndarray, then: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """(n, 2) a linear measure at the start of a run and per step: read off beyond the start, where a fixed part is paid."""
+def _line(
+    measure: partial[np.ndarray], x: np.ndarray, first: np.ndarray, then: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """(n, 2) a linear measure at a run's start and per step, read off beyond the start, where a fixed part is paid."""
     at_then = measure(x, then, weight)
     at_next = measure(x, then + (then - first), weight)
     slope = np.where(then != first, at_next - at_then, 0.0)
@@ -407,7 +444,9 @@ def _as_runs(
         width = np.stack([high - x, low - x], axis=1)
         # Outside the reach already: the way back starts at its edge, which the person may choose as well.
         start = np.where(np.stack([x < low, x > high], axis=1), np.stack([low, high], axis=1), start)
-        width = np.where(np.stack([x < low, x > high], axis=1), (high - low)[:, None] * np.array([1.0, -1.0]), width)
+        width = np.where(
+            np.stack([x < low, x > high], axis=1), (high - low)[:, None] * np.array([1.0, -1.0]), width
+        )
         there = (width * np.array([1.0, -1.0]) > slack) & free[:, None]
         return start, width, np.where(there, 1.0, -1.0)
     up, down = schema.snap(x, columns=j), schema.snap(x, columns=j)
@@ -440,7 +479,9 @@ def _values(method: ActionableRecourse, people: Population, j: int) -> tuple[np.
     value = np.concatenate([np.broadcast_to(knots, (n, len(knots))), low[:, None], high[:, None]], axis=1)
     if not np.isnan(step):
         value = schema.snap(value, columns=j)
-    value = np.sort(np.where((value < low[:, None] - slack) | (value > high[:, None] + slack), np.nan, value), axis=1)
+    value = np.sort(
+        np.where((value < low[:, None] - slack) | (value > high[:, None] + slack), np.nan, value), axis=1
+    )
     value[:, 1:][value[:, 1:] == value[:, :-1]] = np.nan
     return value, np.zeros(n, dtype=bool)
 
@@ -455,7 +496,7 @@ class _Rules:
         schema = people.schema
         self.people = people
         self.involved = np.zeros((0, people.d), dtype=bool)
-        self.forms: list[object | None] = []
+        self.forms: list[NormalForm | None] = []
         if schema.rules:
             rules = schema.compiled_rules
             self.involved = rules.involved
@@ -464,13 +505,18 @@ class _Rules:
 
     @property
     def ruled(self) -> np.ndarray:
-        """(d,) features that some rule reads."""
-        return np.asarray(self.involved.any(0)) if len(self.forms) else np.zeros(self.people.d, dtype=bool)
+        """(d,) features that some rule reads, in a way that a move against the score could ever help to keep it."""
+        reads = [row for row, form in zip(self.involved, self.forms, strict=True) if not _counts_only(form)]
+        return np.any(reads, axis=0) if reads else np.zeros(self.people.d, dtype=bool)
 
     @property
     def tabled(self) -> np.ndarray:
-        """(d,) features that a rule without a normal form reads: these must be tables, so that values can be cut off."""
-        return np.asarray(self.involved[self.odd].any(0)) if self.odd.any() else np.zeros(self.people.d, dtype=bool)
+        """(d,) features that a rule without a normal form reads: tables, so that single values can be cut off."""
+        return (
+            np.asarray(self.involved[self.odd].any(0))
+            if self.odd.any()
+            else np.zeros(self.people.d, dtype=bool)
+        )
 
     def clauses(self, i: int) -> tuple[Clause, ...]:
         """The clauses of person i. One that hangs on a missing value that the person may fill in is left out here."""
@@ -481,7 +527,7 @@ class _Rules:
         for form in self.forms:
             if form is None:
                 continue
-            for clause in form.clauses:  # type: ignore[attr-defined]
+            for clause in form.clauses:
                 atoms: list[Most | Among | Changes] = []
                 for atom in clause:
                     if isinstance(atom, abstract.Moved):
@@ -509,6 +555,19 @@ class _Rules:
         if not len(self.forms):
             return np.zeros((len(who), 0), dtype=bool)
         return ~np.asarray(self.people.schema.compiled_rules.holds(self.people.x[who], after))
+
+
+def _counts_only(form: NormalForm | None) -> bool:
+    """A rule such as 'at most 3 changes', which fewer changes can only help."""
+    from wayforward.rules.abstract import Linear
+
+    return form is not None and all(
+        len(clause) == 1
+        and isinstance(clause[0], Linear)
+        and not clause[0].terms
+        and all(weight > 0 for _, weight in clause[0].changed)
+        for clause in form.clauses
+    )
 
 
 # -- the exact search --------------------------------------------------------------------------------------
@@ -595,7 +654,7 @@ class _Search:
         )
 
     def _sharpened(self, menu: Menu, pick: Pick) -> tuple[Menu, Pick]:
-        """Move the continuous amount of each pick so that one need is met to the last bit, not to a solver's tolerance."""
+        """Move the continuous amount of each pick: the need is met to the last bit, not to a solver's tolerance."""
         smooth = (pick.column >= menu.width) & ~menu.whole
         if self.method.scores_.rows > 1 or not smooth.any():
             return menu, pick
@@ -609,7 +668,9 @@ class _Search:
             move = np.where(slope[rows, j] != 0, short / slope[rows, j], 0.0)
         move = np.where(np.abs(move) < 1e-6, move, 0.0)  # a rounding error of the solver, nothing larger
         amount = pick.amount.copy()
-        amount[rows, j] = np.clip(amount[rows, j] + move, 0.0, np.where(smooth[rows, j], count[rows, j], amount[rows, j]))
+        amount[rows, j] = np.clip(
+            amount[rows, j] + move, 0.0, np.where(smooth[rows, j], count[rows, j], amount[rows, j])
+        )
         return menu, Pick(pick.column, amount)
 
     def _judge(self, who: np.ndarray, found: tuple[Menu, Pick], relaxed: bool = False) -> None:
@@ -714,21 +775,22 @@ class _Search:
         """Nothing is left for this person: a proof, if nothing was found and no cut was a guess."""
         self.done[i] = True
         # A grid has the ends of the reach, so for one inequality and no rule its greatest gain is the greatest of all.
-        alone = self.method.scores_.rows == 1 and not self.rules.ruled.any() and self.problem.plausibility is None
+        alone = (
+            self.method.scores_.rows == 1 and not self.rules.ruled.any() and self.problem.plausibility is None
+        )
         whole = bool(self.whole_set[i]) or alone
         self.proved[i] = status == "infeasible" and self.got[i] == 0 and bool(self.sound[i]) and whole
 
 
-def _pattern(column: np.ndarray, features: object) -> Cut:
+def _pattern(column: np.ndarray, features: Iterable[int]) -> Cut:
     """Not all of these features as they are chosen now (staying counts as a choice)."""
     terms: list[tuple[int, int | None, float]] = []
     chosen = 0
-    for j in features:  # type: ignore[attr-defined]
+    for j in features:
         if column[j] < 0:
             terms.append((int(j), None, 1.0))
         else:
-            terms.append((int(j), int(column[j]), -1.0))
-            # another entry of the same feature makes the pattern differ as well: the coefficient of those is 0
+            terms.append((int(j), int(column[j]), -1.0))  # 0 for other entries: they make the pattern differ
             chosen += 1
     return Cut(tuple(terms), 1.0 - chosen)
 
@@ -737,7 +799,7 @@ def _pattern(column: np.ndarray, features: object) -> Cut:
 
 
 class _Euclidean:
-    """Closed-form options in order of cost: each leaves out at least one feature of every cheaper one (Lawler's split)."""
+    """Closed-form options by cost; each leaves out at least one feature of every cheaper one (Lawler's split)."""
 
     def __init__(self, method: ActionableRecourse, people: Population, k: int) -> None:
         from wayforward.problem import LpMix
@@ -813,7 +875,10 @@ def _additive(method: ActionableRecourse, people: Population, k: int) -> np.ndar
     """Guess as if the effects of single acts added up, judge every guess in the world, and polish what holds."""
     n, d = people.n, people.d
     if n > _GUESSED:  # every single act of everybody goes through the world at once
-        parts = [_additive(method, people.take(np.arange(at, min(at + _GUESSED, n))), k) for at in range(0, n, _GUESSED)]
+        parts = [
+            _additive(method, people.take(np.arange(at, min(at + _GUESSED, n))), k)
+            for at in range(0, n, _GUESSED)
+        ]
         return np.concatenate(parts)
     scores = method.scores_
     start = scores.total(people.x)
@@ -834,7 +899,9 @@ def _additive(method: ActionableRecourse, people: Population, k: int) -> np.ndar
     owner, found = [np.empty(0, dtype=np.int64)], [np.empty((0, d))]
     frozen = np.zeros((n, d), dtype=bool)
     for _ in range(k):
-        best = _first_that_holds(people, replace(menu, cost=np.where(frozen[..., None], np.inf, menu.cost)), method)
+        best = _first_that_holds(
+            people, replace(menu, cost=np.where(frozen[..., None], np.inf, menu.cost)), method
+        )
         at = np.flatnonzero(~np.isnan(best).all(1))
         if not at.size:
             break

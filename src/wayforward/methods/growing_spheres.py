@@ -46,7 +46,9 @@ class GrowingSpheres(Method):
     """
 
     name: ClassVar[str] = "growing-spheres"
-    summary: ClassVar[str] = "nearest accepted row among samples in growing shells, then fewer changes; labels suffice"
+    summary: ClassVar[str] = (
+        "nearest accepted row among samples in growing shells, then fewer changes; labels suffice"
+    )
     citation: ClassVar[str] = "Laugel, Lesot, Marsala, Renard & Detyniecki (2018), IPMU, arXiv:1712.08443"
 
     samples: int = 1000
@@ -56,11 +58,17 @@ class GrowingSpheres(Method):
     zooms: int = 6
 
     def __post_init__(self) -> None:
-        for field, value, low in (("samples", self.samples, 1), ("shells", self.shells, 1), ("zooms", self.zooms, 0)):
+        for field, value, low in (
+            ("samples", self.samples, 1),
+            ("shells", self.shells, 1),
+            ("zooms", self.zooms, 0),
+        ):
             if value < low:
                 raise MethodError(f"'{self.name}' has {field}={value}. Use {low} or more.")
         if not self.radius > 0:
-            raise MethodError(f"'{self.name}' has radius={self.radius}. Use a radius above 0, in widths of the range.")
+            raise MethodError(
+                f"'{self.name}' has radius={self.radius}. Use a radius above 0, in widths of the range."
+            )
         if not self.zoom > 1:
             raise MethodError(f"'{self.name}' has zoom={self.zoom}. Use a factor above 1.")
 
@@ -92,20 +100,20 @@ class _Spheres:
         n, d, schema = people.n, people.d, people.schema
         self.ordered = np.flatnonzero(schema.ordered)
         self.blocks: list[tuple[int, slice]] = []
-        width = len(self.ordered)
+        width: int = len(self.ordered)
         for j in np.flatnonzero(schema.is_categorical):
-            levels = int(schema.n_levels[j])
-            self.blocks.append((int(j), slice(width, width + levels)))
-            width += levels
+            end = width + int(schema.n_levels[j])
+            self.blocks.append((int(j), slice(width, end)))
+            width = end
         self.width = width
         self.moves = np.zeros((n, width), dtype=bool)  # coordinates that the person may move
         self.moves[:, : len(self.ordered)] = people.free[:, self.ordered]
-        for j, block in self.blocks:
-            self.moves[:, block] = people.free[:, j, None]
+        for feature, block in self.blocks:
+            self.moves[:, block] = people.free[:, feature, None]
         self.dimension = self.moves.sum(1)
         self.radius = np.full(n, method.radius)
         self.inner = np.zeros(n)
-        self.phase = np.full(n, _ZOOM)
+        self.phase = np.full(n, _ZOOM, dtype=np.int64)
         self.zoomed = np.zeros(n, dtype=np.int64)
         # The farthest corner of the box of all values is sqrt(dimension) ranges away; beyond twice that, clipped
         # samples are corners already. Harder features (weight above 1) stretch the box.
@@ -200,7 +208,7 @@ class _Spheres:
         self.far[who], self.best[who] = far[rows, order], some[rows, order]
 
     def sparse(self) -> np.ndarray:
-        """(n, k, d): the nearest accepted rows with needless changes undone, smallest first; distinct sets of changes."""
+        """(n, k, d): the nearest accepted rows, needless changes undone, smallest first; distinct sets of changes."""
         people = self.people
         out = np.full((people.n, self.k, people.d), np.nan)
         who, slot = np.nonzero(np.isfinite(self.far))
@@ -214,7 +222,9 @@ class _Spheres:
         return distinct_changes(people, who, action, self.k)
 
 
-def shell_radius(share: np.ndarray, inner: np.ndarray, outer: np.ndarray, dimension: np.ndarray) -> np.ndarray:
+def shell_radius(
+    share: np.ndarray, inner: np.ndarray, outer: np.ndarray, dimension: np.ndarray
+) -> np.ndarray:
     """Radius at quantile `share` of the uniform distribution on the shell from inner to outer; all broadcast.
 
     The density grows as r^(d - 1). Computed from logarithms: r^d itself is 0 in floating point for 0.2 and d = 500.

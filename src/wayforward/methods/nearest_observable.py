@@ -37,7 +37,9 @@ class NearestObservable(Method):
 
     name: ClassVar[str] = "nearest-observable"
     summary: ClassVar[str] = "the nearest accepted people of the table, moved onto what the person may do"
-    citation: ClassVar[str] = "Wexler, Pushkarna, Bolukbasi, Wattenberg, Viegas & Wilson (2020), IEEE TVCG 26(1)"
+    citation: ClassVar[str] = (
+        "Wexler, Pushkarna, Bolukbasi, Wattenberg, Viegas & Wilson (2020), IEEE TVCG 26(1)"
+    )
     needs_data: ClassVar[bool] = True
 
     project: bool = True

@@ -50,7 +50,9 @@ class Nice(Method):
     """
 
     name: ClassVar[str] = "nice"
-    summary: ClassVar[str] = "copies few features from the nearest accepted neighbour, by sparsity, proximity or plausibility"
+    summary: ClassVar[str] = (
+        "copies few features from the nearest accepted neighbour, the most rewarding first"
+    )
     citation: ClassVar[str] = "Brughmans, Leyman & Martens (2023), DMKD, arXiv:2104.07411"
     needs: ClassVar[int] = Access.PROBABILITY
     needs_data: ClassVar[bool] = True
@@ -66,7 +68,9 @@ class Nice(Method):
 
     def __post_init__(self) -> None:
         if self.reward not in get_args(Reward):
-            raise MethodError(f"'{self.name}' has reward={self.reward!r}. Choose one of {', '.join(get_args(Reward))}.")
+            raise MethodError(
+                f"'{self.name}' has reward={self.reward!r}. Choose one of {', '.join(get_args(Reward))}."
+            )
         if self.scale not in ("range", "std"):
             raise MethodError(f"'{self.name}' has scale={self.scale!r}. Choose 'range' or 'std'.")
         if self.neighbours < 1:
@@ -78,7 +82,8 @@ class Nice(Method):
             good = good & self._outcomes(problem)
             if not good.any():
                 raise DataError(
-                    f"'{self.name}' found no accepted row whose label is favourable. Check labels, or use justified=False."
+                    f"'{self.name}' found no accepted row whose label is favourable. "
+                    "Check labels, or use justified=False."
                 )
         self.rows_ = thinned(np.unique(problem._needs_reference()[good], axis=0), self.pool)
         self.metric_ = heom(problem, self.scale)
@@ -89,7 +94,9 @@ class Nice(Method):
         given = np.asarray(self.labels)
         rows = len(problem._needs_reference())
         if given.shape != (rows,):
-            raise DataError(f"'{self.name}' got labels of shape {given.shape}; the reference has {rows} rows. Give one each.")
+            raise DataError(
+                f"'{self.name}' got labels of shape {given.shape}; the reference has {rows} rows. Give one each."
+            )
         target = problem.target
         if target.interval is not None:
             low, high = target._edges()
@@ -145,7 +152,9 @@ class Nice(Method):
             turned = self._turned(people, who[lane], child, after, value)
             worth = value - score[lane]
             if self.reward == "proximity":
-                step = np.nan_to_num(self._distance(people, who[lane], child) - self._distance(people, who[lane], action[lane]))
+                step = np.nan_to_num(
+                    self._distance(people, who[lane], child) - self._distance(people, who[lane], action[lane])
+                )
                 worth = worth / np.maximum(step, 1e-12)
             elif self.reward == "plausibility":
                 near = self._crowding(people, who[lane], child)
@@ -193,5 +202,7 @@ class Nice(Method):
 
     def _crowding(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         """(m,) mean distance from where an action leads to the nearest accepted people; small is plausible."""
-        near = self._index(people.problem, self.crowd_).query(people.after(who, action), min(_NEAR, len(self.crowd_)))
+        near = self._index(people.problem, self.crowd_).query(
+            people.after(who, action), min(_NEAR, len(self.crowd_))
+        )
         return np.asarray(near.distance.mean(1))

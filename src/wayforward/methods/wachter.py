@@ -11,13 +11,14 @@ from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.asking import ask, distinct_changes
 from wayforward.methods.engines.descent import Descent, Ell, Lanes, Loss
-from wayforward.methods.engines.polish import shrink
+from wayforward.methods.engines.polish import revert, shrink
 from wayforward.model import Access
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
     from wayforward.streams import Streams
+
 
 @dataclass
 class Wachter(Method):
@@ -32,8 +33,8 @@ class Wachter(Method):
 
     immutables: 'project' as above; 'overwrite_after' searches as the published method does, as if everything could
     change, and puts back afterwards what may not, which can lose the decision. Later options leave out the dearest
-    change of those before; `restarts` adds random starts to each. shrink: move values back as far as the decision
-    allows (not part of the published method).
+    change of those before; `restarts` adds random starts to each. shrink: give changes back that the decision does
+    not need and move values back as far as it allows (not part of the published method).
 
     lam: first weight. rounds: doublings. steps: of Adam, a round. rate: step size in widths of a range. aim: score
     (log-odds beyond the boundary) aimed at. loss: 'logit' one-sided square, 'squared', 'hinge', 'probability' (as
@@ -47,7 +48,9 @@ class Wachter(Method):
     """
 
     name: ClassVar[str] = "wachter"
-    summary: ClassVar[str] = "gradient descent on score and distance for everybody at once, in any differentiable world"
+    summary: ClassVar[str] = (
+        "gradient descent on score and distance for everybody at once, in any differentiable world"
+    )
     citation: ClassVar[str] = "Wachter, Mittelstadt & Russell (2018), Harvard JOLT 31(2), arXiv:1711.00399"
     needs: ClassVar[int] = Access.GRADIENT
 
@@ -86,7 +89,11 @@ class Wachter(Method):
     def _fit(self, problem: Problem) -> None:
         from wayforward.problem import LpMix, MadL1
 
-        scales = MadL1().fit(problem.schema, problem._needs_reference())._scales if self.scale == "mad" else problem.cost._scales
+        scales = (
+            MadL1().fit(problem.schema, problem._needs_reference())._scales
+            if self.scale == "mad"
+            else problem.cost._scales
+        )
         self.span_ = LpMix().fit(problem.schema, problem.reference)._scales.span
         # Price of moving by one range, or of changing a category, in units of the distance.
         self.price_ = np.where(problem.schema.is_categorical, 1.0, self.span_) / scales.divisor
@@ -110,7 +117,13 @@ class Wachter(Method):
         return distinct_changes(people, np.concatenate(owner), np.concatenate(found), k)
 
     def _option(
-        self, people: Population, wide: Population, free: np.ndarray, streams: Streams, option: int, cap: np.ndarray
+        self,
+        people: Population,
+        wide: Population,
+        free: np.ndarray,
+        streams: Streams,
+        option: int,
+        cap: np.ndarray,
     ) -> np.ndarray:
         """(n, d) each person's cheapest valid action from all its starts; NaN where none."""
         n, starts = people.n, 1 + self.restarts
@@ -130,24 +143,41 @@ class Wachter(Method):
             if wide is not people:
                 people.rows, wide.rows = people.rows + wide.rows, np.zeros_like(wide.rows)
             lanes.put(live, part)
-            action = self.descent_.harden(wide, part)
-            if wide is not people:
-                action = np.where(people.free[part.who], action, np.nan)
-            _, reached = ask(people, part.who, action)
-            at = np.flatnonzero(reached)
-            if at.size:
-                kept, owner = action[at], part.who[at]
-                if self.shrink:
-                    kept = shrink(people, owner, kept)
-                price = people.cost(owner, kept)
-                for rank in range(starts):  # the starts of one person, in order
-                    first = np.flatnonzero(live[at] % starts == rank)
-                    better = first[price[first] < cost[owner[first]] - 1e-12]
-                    cost[owner[better]], best[owner[better]] = price[better], kept[better]
+            reached = np.zeros(live.size, dtype=bool)
+            for eager in (False, True):
+                action = self.descent_.harden(wide, part, eager=eager)
+                if wide is not people:
+                    action = np.where(people.free[part.who], action, np.nan)
+                reached |= self._keep(people, part.who, live % starts, action, best, cost)
             lam[live] *= 2
             turned = self._turned(wide, part) if wide is not people else reached
             live = live[~turned]
         return best
+
+    def _keep(
+        self,
+        people: Population,
+        who: np.ndarray,
+        start: np.ndarray,
+        action: np.ndarray,
+        best: np.ndarray,
+        cost: np.ndarray,
+    ) -> np.ndarray:
+        """(m,) bool reached; what reached and is cheaper than a person's best so far takes its place."""
+        some = np.flatnonzero(~np.isnan(action).all(1))
+        reached = np.zeros(len(who), dtype=bool)
+        reached[some] = ask(people, who[some], action[some])[1]
+        at = np.flatnonzero(reached)
+        if at.size:
+            kept, owner = action[at], who[at]
+            if self.shrink:
+                kept = shrink(people, owner, revert(people, owner, kept, people.parts(owner, kept), sweeps=2))
+            price = people.cost(owner, kept)
+            for rank in range(1 + self.restarts):  # the starts of one person, in order
+                first = np.flatnonzero(start[at] == rank)
+                better = first[price[first] < cost[owner[first]] - 1e-12]
+                cost[owner[better]], best[owner[better]] = price[better], kept[better]
+        return reached
 
     def _turned(self, wide: Population, lanes: Lanes) -> np.ndarray:
         """For 'overwrite_after': the search ends where the unrestricted row turns the decision."""
@@ -156,7 +186,9 @@ class Wachter(Method):
         outputs = wide.problem.model.outputs(after)
         return np.asarray(wide.problem.bound_target.score(outputs) > wide.problem.slack)
 
-    def _scatter(self, people: Population, lanes: Lanes, streams: Streams, start: np.ndarray, option: int) -> None:
+    def _scatter(
+        self, people: Population, lanes: Lanes, streams: Streams, start: np.ndarray, option: int
+    ) -> None:
         """Later starts: a random point within reach, near the person for small draws."""
         for rank in range(1, 1 + self.restarts):
             rows = np.flatnonzero(start == rank)

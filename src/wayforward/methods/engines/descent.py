@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from wayforward.model.network import TorchNetwork
     from wayforward.problem import Population, Problem
 
+_BEGUN = 0.02  # a level with this share has begun to grow
+
 Norm = Literal["l1", "l2"]
 Ell = Literal["logit", "squared", "hinge", "probability"]
 
 
 @dataclass
 class Lanes:
-    """State of m lanes. who (m,); move (m, d) in ranges; share (m, f, l): level coordinates of the f features with levels.
+    """State of m lanes. who (m,); move (m, d) in ranges; free (m, d) bool: what the lane may move.
 
-    free (m, d) bool: what the lane may move.
+    share (m, f, l): level coordinates of the f features with levels.
     """
 
     who: np.ndarray
@@ -48,8 +50,8 @@ class Lanes:
 class Loss:
     """weight x ell(score) + effort.
 
-    ell: 'logit' (aim - score)^2 while the score is below the aim, 'squared' on both sides, 'hinge' (aim - score) below
-    the aim, 'probability' (1 - sigmoid(score))^2. aim: score aimed at; 0 is the decision's boundary. norm: the effort is
+    ell: 'logit' (aim - score)^2 below the aim, 'squared' on both sides, 'hinge' (aim - score) below the aim,
+    'probability' (1 - sigmoid(score))^2. aim: score aimed at; 0 is the decision's boundary. norm: the effort is
     the sum of price x |move| ('l1') or of (price x move)^2 ('l2'). weight (m,), price (m, d).
     """
 
@@ -100,7 +102,9 @@ class Descent:
         self.others = [c for c in range(target.n_classes) if c not in self.favourable]
 
     def _tensor(self, array: np.ndarray, dtype: Any = None) -> Any:
-        return self.torch.as_tensor(np.ascontiguousarray(array), dtype=dtype or self.dtype, device=self.device)
+        return self.torch.as_tensor(
+            np.ascontiguousarray(array), dtype=dtype or self.dtype, device=self.device
+        )
 
     # -- lanes ---------------------------------------------------------------------------------------------
 
@@ -128,11 +132,20 @@ class Descent:
             may[:, f, : ok.shape[1]] |= ok
         return low, high, may
 
-    def harden(self, people: Population, lanes: Lanes) -> np.ndarray:
-        """(m, d) legal actions: snapped values, the largest level of each block; NaN where nothing moves."""
+    def harden(self, people: Population, lanes: Lanes, *, eager: bool = False) -> np.ndarray:
+        """(m, d) legal actions: snapped values, the largest level of each block; NaN where nothing moves.
+
+        eager: a level that has begun to grow counts as chosen. A relaxed optimum needs only part of a level where a
+        whole one does more than enough, so the largest level alone would never change.
+        """
         x = people.x[lanes.who]
         value = np.where(lanes.move != 0, x + lanes.move * self.span, np.nan)
-        chosen = lanes.share.argmax(2).astype(np.float64)
+        share = lanes.share
+        if eager:
+            own = np.arange(self.wide) == self._own(x)[..., None]
+            other = np.where(own, 0.0, share)
+            share = np.where((other.max(2) > _BEGUN)[..., None], other, share)
+        chosen = share.argmax(2).astype(np.float64)
         value[:, self.level] = np.where(chosen < self.schema.n_levels[self.level], chosen, np.nan)
         out = people.snap(lanes.who, np.where(lanes.free, value, np.nan))
         return np.where(self.schema.differs(out, x), out, np.nan)
@@ -173,9 +186,9 @@ class Descent:
     def relaxed_score(self, x: Any, move: Any, share: Any, free: Any) -> Any:
         """(m,) score of where lanes lead, differentiable in move (m, d) and share (m, f, l).
 
-        Where acts have consequences, what the lanes set is sent through the world twice: with the features set that have
-        moved so far, for the effect of moving them further; and with everything set that may move, for the effect of
-        beginning to move the rest. The value is that of the first, the gradient the sum of both.
+        Where acts have consequences, what the lanes set is sent through the world twice: with those features set that
+        have moved so far, for the effect of moving them further; and with everything set that may move, for the
+        effect of beginning to move the rest. The value is that of the first, the gradient the sum of both.
         """
         torch = self.torch
         hard = self._hard(x, move, share, free)
@@ -220,9 +233,10 @@ class Descent:
     # -- the steps -----------------------------------------------------------------------------------------
 
     def run(self, people: Population, lanes: Lanes, loss: Loss, *, steps: int, rate: float) -> None:
-        """Descend every lane for some steps of a rate that falls to a fiftieth; the lanes are changed in place.
+        """Descend every lane for some steps; the lanes are changed in place.
 
-        Deterministic for each lane. Counts one model row a step.
+        rate: the widest step, in ranges (times the price: in effort); it falls to a hundredth. Deterministic for each
+        lane. Counts one model row a step.
         """
         low, high, may = self.bounds(people, lanes.who)
         ordered = lanes.free & ~self.schema.has_levels
@@ -241,11 +255,15 @@ class Descent:
                 may=self._tensor(may[pad] & lanes.free[pad][:, self.level, None], self.torch.bool),
                 fixed=self._tensor(~lanes.free[pad][:, self.level, None], self.torch.bool),
                 own=self._tensor(own[pad]),
-                away=self._tensor(away[pad] * (loss.price[pad] ** (2 if loss.norm == "l2" else 1))[:, self.level, None]),
+                away=self._tensor(
+                    away[pad] * (loss.price[pad] ** (2 if loss.norm == "l2" else 1))[:, self.level, None]
+                ),
                 price=self._tensor(loss.price[pad]),
                 weight=self._tensor(loss.weight[pad]),
             )
-            move, share = self._descend(block, self._tensor(lanes.move[pad]), self._tensor(lanes.share[pad]), loss, steps, rate)
+            move, share = self._descend(
+                block, self._tensor(lanes.move[pad]), self._tensor(lanes.share[pad]), loss, steps, rate
+            )
             lanes.move[rows] = move[: len(rows)].cpu().double().numpy()
             lanes.share[rows] = share[: len(rows)].cpu().double().numpy()
         people.rows += np.bincount(lanes.who, minlength=people.n) * steps
@@ -258,42 +276,64 @@ class Descent:
         ordered = self.schema.ordered[self.level][:, None]
         return np.asarray(np.where(ordered, np.minimum(steps, 1.0), 1.0) * (place != here))
 
-    def _descend(self, block: _Block, move: Any, share: Any, loss: Loss, steps: int, rate: float) -> tuple[Any, Any]:
+    def _descend(
+        self, block: _Block, move: Any, share: Any, loss: Loss, steps: int, rate: float
+    ) -> tuple[Any, Any]:
         torch = self.torch
+        # Moves are measured in effort: a step of equal effort on every feature, and the price of each is 1.
+        price = block.price.clamp(min=1e-12)
         first, second = torch.zeros_like(move), torch.zeros_like(move)
-        first_share, second_share = torch.zeros_like(share), torch.zeros_like(share)
+        first_share = torch.zeros_like(share)
         size: Any = None
+        pace: Any = None
         for step in range(1, steps + 1):
             move, share = move.requires_grad_(True), share.requires_grad_(True)
             score = self.relaxed_score(block.x, move, share, block.free)
             if size is None:
                 size = score.detach().abs().clamp(min=1e-6)
+                pace = self._pace(score, move, block, loss, rate, size)
             total = (block.weight * self._ell(score, size, loss)).sum() + (share * block.away).sum()
             if loss.norm == "l2":
                 total = total + ((move * block.price) ** 2).sum()
-            slope, slope_share = torch.autograd.grad(total, [move, share], allow_unused=True, materialize_grads=True)
+            slope, slope_share = torch.autograd.grad(
+                total, [move, share], allow_unused=True, materialize_grads=True
+            )
             move, share = move.detach(), share.detach()
-            pace = rate * (0.02 + 0.49 * (1 + float(np.cos(np.pi * step / steps))))
-            early, late = 1 - 0.9**step, 1 - 0.95**step
-            first, second = 0.9 * first + 0.1 * slope, 0.95 * second + 0.05 * slope**2
-            root = (second / late).sqrt()
+            fall = 0.01 + 0.495 * (1 + float(np.cos(np.pi * step / steps)))
+            first = 0.8 * first + 0.2 * slope
+            mean = first / (1 - 0.8**step)
+            here = pace * fall
             if loss.norm == "l1":
-                # Proximal step of price x |move| in Adam's metric. Where the slope vanishes, so would the metric: the
-                # price bounds it from below, and no threshold is wider than the pace.
-                metric = pace / torch.maximum(root, block.price.clamp(min=1e-12))
-                move = move - metric * first / early
-                move = torch.sign(move) * torch.relu(move.abs() - metric * block.price)
+                # Normalised proximal gradient in units of effort: no step is wider than the pace, and near the
+                # optimum, where slopes come down to the price 1, what is not worth it walks back at the pace.
+                steep = mean / price
+                wide = here / steep.abs().amax(1, keepdim=True).clamp(min=1.0)
+                effort = move * price - wide * steep
+                move = torch.sign(effort) * torch.relu(effort.abs() - wide) / price
             else:
-                move = move - pace / (root + 1e-12) * first / early
+                second = 0.95 * second + 0.05 * slope**2
+                root = (second / (1 - 0.95**step)).sqrt()
+                move = move - here / (root + 1e-12) * mean
             move = torch.minimum(torch.maximum(move, block.low), block.high)
             if len(self.level):
-                first_share = 0.9 * first_share + 0.1 * slope_share
-                second_share = 0.95 * second_share + 0.05 * slope_share**2
-                # One metric for a whole block: the projection below is Euclidean.
-                root_share = (second_share / late).amax(2, keepdim=True).sqrt()
-                new = share - pace / (root_share + 1e-12) * first_share / early
-                share = torch.where(block.fixed, block.own, self._simplex(new, block.may))
+                first_share = 0.8 * first_share + 0.2 * slope_share
+                steep = first_share / (1 - 0.8**step)
+                wide = rate * fall / steep.abs().amax(2, keepdim=True).clamp(min=1e-12)
+                share = torch.where(block.fixed, block.own, self._simplex(share - wide * steep, block.may))
         return move, share
+
+    def _pace(self, score: Any, move: Any, block: _Block, loss: Loss, rate: float, size: Any) -> Any:
+        """(m, 1) widest step of each lane: an eighth of the way to the aim by the steepest feature, `rate` at most."""
+        torch = self.torch
+        (slope,) = torch.autograd.grad(
+            score.sum(), [move], retain_graph=True, allow_unused=True, materialize_grads=True
+        )
+        steep = torch.where(
+            block.high > block.low, slope.abs() / block.price.clamp(min=1e-12), torch.zeros_like(slope)
+        )
+        aim = loss.aim * (size if self.problem.target.interval is not None else 1.0)
+        way = (aim - score.detach()).abs().clamp(min=1e-3 * size) / steep.amax(1).clamp(min=1e-12)
+        return (way / 8).clamp(min=1e-6, max=rate)[:, None]
 
     def _ell(self, score: Any, size: Any, loss: Loss) -> Any:
         torch = self.torch
@@ -352,8 +392,8 @@ def network_of(problem: Problem, method: str, device: str | None) -> TorchNetwor
         )
     if device is None or torch.device(device) == network.device:
         return network
-    fast = getattr(model, "fast", None)
-    if getattr(fast, "kind", "") not in ("linear", "dense"):
+    fast: Any = getattr(model, "fast", None)
+    if fast is None or fast.kind not in ("linear", "dense"):
         raise MethodError(
             f"'{method}' was asked to run on {device}, but the torch module lives on {network.device}. "
             f"Move it before wrapping it: module.to({device!r})."

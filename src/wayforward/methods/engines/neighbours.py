@@ -60,7 +60,9 @@ def nearest(
     if n == 0 or k == 0:
         return index, distance
     # Features on which the reference differs most come first: the compiled scan then gives up on a row early.
-    spread = np.array([np.std(column[~np.isnan(column)]) if (~np.isnan(column)).any() else 0 for column in reference.T])
+    spread = np.array(
+        [np.std(column[~np.isnan(column)]) if (~np.isnan(column)).any() else 0 for column in reference.T]
+    )
     order = np.argsort(-np.where(metric.categorical, 0.5, 1.0) * spread * metric.scale, kind="stable")
     columns = np.ascontiguousarray(reference[:, order])
     own, low, high = (np.ascontiguousarray(part[:, order]) for part in (reach.x, reach.low, reach.high))
@@ -78,7 +80,9 @@ def nearest(
     chunk = max(1, _CHUNK // rows)
     for begin in range(0, n, chunk):
         some = slice(begin, begin + chunk)
-        apart = _distances([part[some] for part in parts], categorical, level_ok[some], start, columns, strict)
+        apart = _distances(
+            [part[some] for part in parts], categorical, level_ok[some], start, columns, strict
+        )
         index[some], distance[some] = smallest(apart, k)
     return index, distance
 

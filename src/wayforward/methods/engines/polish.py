@@ -83,4 +83,4 @@ def shrink(people: Population, who: np.ndarray, action: np.ndarray, *, halvings:
 
 
 def _pick(table: np.ndarray, column: np.ndarray) -> np.ndarray:
-    return table[np.arange(len(table)), column]
+    return np.asarray(table[np.arange(len(table)), column])

@@ -33,7 +33,7 @@ def l1_metric(cost: Cost) -> Metric | None:
 
 
 def heom(problem: Problem, scale: str) -> Metric:
-    """HEOM: |difference| over the range ('range') or the standard deviation ('std') of the reference; categories 0 or 1."""
+    """HEOM: |difference| over the reference's range ('range') or standard deviation ('std'); categories 0 or 1."""
     reference, schema = problem._needs_reference(), problem.schema
     width = np.ones(schema.d)
     for j in np.flatnonzero(schema.ordered):
@@ -44,11 +44,6 @@ def heom(problem: Problem, scale: str) -> Metric:
     return Metric(1.0 / width, np.ones(schema.d), schema.is_categorical)
 
 
-def reach_of(people: Population) -> Reach:
-    """What the neighbour kernel must know about the people."""
-    return Reach(people.x, people.free, people.low, people.high, people.weight, people.level_ok)
-
-
 class References:
     """Usable reference rows for people: projected onto what each person may do, or, strictly, unchanged.
 
@@ -57,18 +52,16 @@ class References:
 
     def __init__(self, people: Population, rows: np.ndarray, metric: Metric | None, *, project: bool) -> None:
         self.people, self.rows, self.metric, self.project = people, rows, metric, project
-        self.reach = reach_of(people)
-        self.reach = Reach(*(getattr(self.reach, f) for f in ("x", "free")), *self._limits(), self.reach.weight, people.level_ok)
-
-    def _limits(self) -> tuple[np.ndarray, np.ndarray]:
-        slack = 1e-9 * self.people.schema.span
-        return self.people.low - slack, self.people.high + slack
+        slack = 1e-9 * people.schema.span
+        self.reach = Reach(
+            people.x, people.free, people.low - slack, people.high + slack, people.weight, people.level_ok
+        )
 
     def usable(self, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest rows of each person that reach the decision: action (n, k, d), NaN where none, and distance (n, k).
+        """The k nearest rows of each person that reach the decision: action (n, k, d) and distance (n, k).
 
-        Asked nearest first, in lists that grow until k are found, all rows were asked, or `limit` model rows were
-        spent on the person.
+        NaN and inf where there are fewer. Asked nearest first, in lists that grow until k are found, all rows were
+        asked, or `limit` model rows were spent on the person.
         """
         people = self.people
         action, distance = np.full((people.n, k, people.d), np.nan), np.full((people.n, k), np.inf)
@@ -84,7 +77,11 @@ class References:
                 some = slice(asked, min(asked + lot, length))
                 self._ask(open_, index[:, some], far[:, some], found, action, distance, k, cap)
                 asked, lot = some.stop, lot * 2
-                left = (found[open_] < k) & (people.rows[open_] < cap[open_]) & (index[:, min(asked, length) - 1] >= 0)
+                left = (
+                    (found[open_] < k)
+                    & (people.rows[open_] < cap[open_])
+                    & (index[:, min(asked, length) - 1] >= 0)
+                )
                 open_, index, far = open_[left], index[left], far[left]
             if length >= len(self.rows):
                 break

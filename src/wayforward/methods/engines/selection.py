@@ -50,12 +50,12 @@ class Menu:
     @property
     def n(self) -> int:
         """Number of people."""
-        return self.value.shape[0]
+        return int(self.value.shape[0])
 
     @property
     def width(self) -> int:
         """Table entries a feature."""
-        return self.value.shape[2]
+        return int(self.value.shape[2])
 
     def take(self, who: np.ndarray) -> Menu:
         """The menu of some of the people."""
@@ -78,10 +78,14 @@ class Menu:
 
     def totals(self, pick: Pick) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """gains (r, n), summed cost (n,) and greatest peak (n,) of a pick."""
-        gain = np.stack([self._along(pick, g, rg).sum(1) for g, rg in zip(self.gain, self.run_gain, strict=True)])
-        return gain, self._along(pick, self.cost, self.run_cost).sum(1), self._along(
-            pick, self.peak, self.run_peak
-        ).max(1)
+        gain = np.stack(
+            [self._along(pick, g, rg).sum(1) for g, rg in zip(self.gain, self.run_gain, strict=True)]
+        )
+        return (
+            gain,
+            self._along(pick, self.cost, self.run_cost).sum(1),
+            self._along(pick, self.peak, self.run_peak).max(1),
+        )
 
     def _along(self, pick: Pick, table: np.ndarray, run: np.ndarray) -> np.ndarray:
         """(n, d) one quantity of the picked entries; 0 where a feature is left alone."""
@@ -97,9 +101,9 @@ class Menu:
         ends = self.run_gain[..., 0] + self.run_gain[..., 1] * np.maximum(self.count, 0)
         ends = np.where(self.count >= 0, np.maximum(ends, self.run_gain[..., 0]), 0.0).max(-1)
         if not self.width:
-            return np.maximum(ends, 0.0)
+            return np.asarray(np.maximum(ends, 0.0))
         table = np.where(np.isfinite(self.cost), self.gain, 0.0).max(-1)
-        return np.maximum(np.maximum(table, ends), 0.0)
+        return np.asarray(np.maximum(np.maximum(table, ends), 0.0))
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,9 @@ def in_chunks(menu: Menu, solver: Any) -> Chosen:
     d = menu.value.shape[1]
     size = max(1, _CELLS // (d * (menu.width + 6)))
     parts = [solver(menu.take(np.arange(at, min(at + size, menu.n)))) for at in range(0, menu.n, size)]
-    pick = Pick(np.concatenate([p.pick.column for p in parts]), np.concatenate([p.pick.amount for p in parts]))
+    pick = Pick(
+        np.concatenate([p.pick.column for p in parts]), np.concatenate([p.pick.amount for p in parts])
+    )
     return Chosen(pick, np.concatenate([p.found for p in parts]), np.concatenate([p.optimal for p in parts]))
 
 
@@ -208,7 +214,8 @@ def _corners(menu: Menu) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
     first = none | ~menu.whole[:, None]  # a continuous run starts by staying
     last = np.maximum(menu.count, 0)
     gain = np.concatenate(
-        [menu.gain[0], menu.run_gain[0, ..., 0], menu.run_gain[0, ..., 0] + menu.run_gain[0, ..., 1] * last], axis=2
+        [menu.gain[0], menu.run_gain[0, ..., 0], menu.run_gain[0, ..., 0] + menu.run_gain[0, ..., 1] * last],
+        axis=2,
     )
     cost = np.concatenate(
         [
@@ -227,7 +234,7 @@ def _greedy(gain: np.ndarray, cost: np.ndarray, price: np.ndarray) -> np.ndarray
     """(n, d) corner with the most profit at this price of gain; -1 to stay."""
     profit = price[:, None, None] * gain - cost
     best = profit.argmax(2)
-    return np.where(_at(profit, best) > 0, best, -1)
+    return np.asarray(np.where(_at(profit, best) > 0, best, -1))
 
 
 def _dual(gain: np.ndarray, cost: np.ndarray, price: np.ndarray, need: np.ndarray) -> np.ndarray:
@@ -236,7 +243,7 @@ def _dual(gain: np.ndarray, cost: np.ndarray, price: np.ndarray, need: np.ndarra
 
 
 def _sum_at(gain: np.ndarray, corner: np.ndarray) -> np.ndarray:
-    return np.where(corner < 0, 0.0, _at(gain, np.maximum(corner, 0))).sum(1)
+    return np.asarray(np.where(corner < 0, 0.0, _at(gain, np.maximum(corner, 0))).sum(1))
 
 
 def _first_price(gain: np.ndarray, cost: np.ndarray, need: np.ndarray) -> np.ndarray:
@@ -250,7 +257,7 @@ def _first_price(gain: np.ndarray, cost: np.ndarray, need: np.ndarray) -> np.nda
         price = np.where(short, price * 4, price)
         if (price > 1e30).all():
             break
-    return price
+    return np.asarray(price)
 
 
 def _repair(menu: Menu, pick: Pick) -> tuple[Pick, np.ndarray]:
@@ -309,10 +316,10 @@ def cheapest_peak(menu: Menu) -> Chosen:
     tops.append(np.where(menu.count >= 0, ends, 0.0).max((1, 2)))
     high = np.max(tops, axis=0)
     low = np.full(n, -1.0)  # below every level: even free moves are out of reach
-    found = _most_gain(menu, _below(menu, high)) >= need - slack
+    found = _most_gain(_below(menu, high)) >= need - slack
     for _ in range(200):
         middle = (low + high) / 2
-        enough = _most_gain(menu, _below(menu, middle)) >= need - slack
+        enough = _most_gain(_below(menu, middle)) >= need - slack
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         if (high - low <= 1e-15 * np.maximum(high, 1e-300)).all():
             break
@@ -358,14 +365,17 @@ def _greatest(menu: Menu) -> Pick:
     rank = np.argsort(np.argsort(-value, axis=1, kind="stable"), axis=1, kind="stable")
     use = (value > 0) & (rank < menu.most[:, None])
     return Pick(
-        np.where(use, _at(np.broadcast_to(column, gain.shape), best), -1), np.where(use, _at(amount, best), 0.0)
+        np.where(use, _at(np.broadcast_to(column, gain.shape), best), -1),
+        np.where(use, _at(amount, best), 0.0),
     )
 
 
 # -- continuous features under the Euclidean norm ----------------------------------------------------------
 
 
-def water_filling(slope: np.ndarray, effort: np.ndarray, room: np.ndarray, need: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def water_filling(
+    slope: np.ndarray, effort: np.ndarray, room: np.ndarray, need: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Least sqrt(sum (effort * step)^2) with sum(slope * step) >= need and 0 <= step <= room; all (n, d), need (n,).
 
     The optimum is step = min(room, t * slope / effort^2) for one multiplier t, which is found exactly: the sum is
@@ -376,7 +386,9 @@ def water_filling(slope: np.ndarray, effort: np.ndarray, room: np.ndarray, need:
     corner = np.where(use, room / np.where(use, rate, 1.0), np.inf)  # t at which the feature is full
     order = np.argsort(corner, axis=1, kind="stable")
     sorted_corner = np.take_along_axis(corner, order, 1)
-    speed = np.take_along_axis(np.where(use, slope * rate, 0.0), order, 1)  # gain per unit of t while not full
+    speed = np.take_along_axis(
+        np.where(use, slope * rate, 0.0), order, 1
+    )  # gain per unit of t while not full
     full = np.take_along_axis(np.where(use, slope * room, 0.0), order, 1)
     before = np.cumsum(full, 1) - full  # gain of the features that are full already
     left = np.cumsum(speed[:, ::-1], 1)[:, ::-1]  # speed of those that are not
@@ -459,16 +471,16 @@ def solve(program: Program) -> Solved:
     entries = _entries(program.menu)
     if program.objective == "peak":
         first = _milp(program, entries, "peak")
-        if first.column is None:
+        if first.column is None or first.amount is None:
             return first
-        pick = Pick(first.column[None], first.amount[None])  # type: ignore[index]
+        pick = Pick(first.column[None], first.amount[None])
         level = program.menu.totals(pick)[2]
         capped = replace(program, menu=_below(program.menu, level * (1 + 1e-9)))
         second = _milp(capped, _entries(capped.menu), "sum")
         if second.column is None:
             return first
-        worse = "feasible" if "feasible" in (first.status, second.status) else "optimal"
-        return Solved(worse, second.column, second.amount)  # type: ignore[arg-type]
+        both = first.status == second.status == "optimal"
+        return Solved("optimal" if both else "feasible", second.column, second.amount)
     return _milp(program, entries, program.objective)
 
 
@@ -525,7 +537,10 @@ def _milp(program: Program, entries: tuple[np.ndarray, np.ndarray], objective: O
         gain_b, gain_q = quantity(menu.gain[r, 0], menu.run_gain[r, 0])
         scale = max(abs(float(menu.need[r, 0])), float(np.abs(gain_b).max(initial=0.0)) * 1e-3, 1e-300)
         add(
-            np.r_[np.arange(b), q_of[runs]], np.r_[gain_b, gain_q] / scale, float(menu.need[r, 0]) / scale, np.inf
+            np.r_[np.arange(b), q_of[runs]],
+            np.r_[gain_b, gain_q] / scale,
+            float(menu.need[r, 0]) / scale,
+            np.inf,
         )
     changeable = sum(len(at) > 0 for at in of_feature)
     if menu.most[0] < changeable:
@@ -537,7 +552,8 @@ def _milp(program: Program, entries: tuple[np.ndarray, np.ndarray], objective: O
                 local = np.searchsorted(runs, some)
                 add(np.r_[at, q_of[some], peak_var], np.r_[peak_b[at], peak_q[local], -1.0], -np.inf, 0.0)
     for cut in program.cuts:
-        columns, coefficients = [], []
+        columns: list[int] = []
+        coefficients: list[float] = []
         for j, c, coefficient in cut.terms:
             at = of_feature[j] if c is None else of_feature[j][column[of_feature[j]] == c]
             columns.extend(at.tolist())
@@ -564,7 +580,9 @@ def _milp(program: Program, entries: tuple[np.ndarray, np.ndarray], objective: O
     # The solver stops at an absolute gap of 1e-6: make a typical cost a large number.
     typical = np.median(np.r_[cost_b[cost_b > 0], (cost_b[runs] + cost_q * count)[cost_q > 0], 1e-300])
     if objective != "sum":
-        typical = max(float(np.median(np.r_[peak_b[peak_b > 0], (peak_q * count)[peak_q > 0], 1e-300])), 1e-300)
+        typical = max(
+            float(np.median(np.r_[peak_b[peak_b > 0], (peak_q * count)[peak_q > 0], 1e-300])), 1e-300
+        )
     weights *= 1e4 / max(float(typical), 1e-300)
     whole = np.ones(size)  # binaries, those of the clauses included
     whole[q_of[runs]] = menu.whole[feature[runs]]
@@ -574,7 +592,8 @@ def _milp(program: Program, entries: tuple[np.ndarray, np.ndarray], objective: O
     upper[peak_var] = np.inf
     indptr = np.cumsum([0] + [len(c) for c, _ in rows])
     matrix = csr_array(
-        (np.concatenate([w for _, w in rows]), np.concatenate([c for c, _ in rows]), indptr), shape=(len(rows), size)
+        (np.concatenate([w for _, w in rows]), np.concatenate([c for c, _ in rows]), indptr),
+        shape=(len(rows), size),
     )
     matrix.sum_duplicates()
     got = milp(
@@ -613,9 +632,12 @@ def _lower(
     next_binary: int,
 ) -> _Lowered | None:
     """A clause as rows of the program; None if it can never hold."""
-    menu, x, v = program.menu, program.x, program.menu.width
+    menu, x = program.menu, program.x
     rows: list[tuple[list[int], list[float], float, float]] = []
-    one_of: tuple[list[int], list[float]] = ([], [])  # columns and coefficients whose sum must be at least `rest`
+    one_of: tuple[list[int], list[float]] = (
+        [],
+        [],
+    )  # columns and coefficients whose sum must be at least `rest`
     rest, binaries = 1.0, 0
     for atom in clause:
         if isinstance(atom, Changes):
@@ -668,7 +690,9 @@ def _lower(
         chosen = next_binary + binaries
         binaries += 1
         slack = (greatest - most) / scale  # sum <= most + slack (1 - chosen)
-        rows.append(([*columns, chosen], [*(c / scale for c in coefficients), slack], -np.inf, most / scale + slack))
+        rows.append(
+            ([*columns, chosen], [*(c / scale for c in coefficients), slack], -np.inf, most / scale + slack)
+        )
         one_of[0].append(chosen)
         one_of[1].append(1.0)
     if rest <= 0 and not any(c < 0 for c in one_of[1]):
