@@ -219,7 +219,10 @@ BAD = {
     "k of nothing": (f"{ASK} --k 0", "--k"),
     "n of nothing": (f"{ASK} --n 0", "--n"),
     "a device for no reason": (f"{ASK} --device cpu --n 5", "takes no device"),
-    "too little access": (f"{ASK} --model rf --method wachter --n 5", "'wachter' needs"),
+    "a model that will not do": (
+        f"{ASK} --model rf --method actionable-recourse --n 5",
+        "'actionable-recourse' needs",
+    ),
     "wrong ending": (f"{ASK} --out r.pickle", "should end in .parquet or .json"),
     "a folder as output": (f"{ASK} --json .", "is a folder"),
     "no schema file": (f"{ASK} --schema other.yaml", "other.yaml"),
