@@ -471,3 +471,26 @@ def test_a_missing_column_is_an_error_that_names_it():
     x = SCHEMA.decode(people(2), like="pandas")
     with pytest.raises(DataError, match="no column 'debt'"):
         evaluate_rows(x, x.drop(columns="debt"), problem())
+
+
+def test_somebody_who_stands_outside_what_was_observed_is_scored_like_everybody():
+    from wayforward.methods import recommend
+    from wayforward.model import wrap
+
+    schema = Schema(
+        (
+            Feature(name="a", kind="real", low=0, high=1, bounds="observed"),
+            Feature(name="b", kind="integer", low=0, high=9),
+        ),
+        ("after.b >= before.b",),
+    )
+    decide = wrap(lambda r: (r[:, 1] > 5).astype(int), schema, output="label", classes=(0, 1))
+    problem = Problem(schema, decide, Target(1))
+    with pytest.warns(UserWarning, match="outside what was observed"):
+        got = recommend(problem, np.array([[1.2, 2.0], [0.5, 2.0]]))
+    scored = evaluate(got, problem)
+    assert got.found.all() and scored.refuted == 0
+    assert scored.usable == 1.0 and scored.rules_kept == 1.0
+    np.testing.assert_allclose(scored.people["cost"], got.cost[:, 0])
+    got.after[0, 0, 0] = 1.3  # and a profile that does not follow from the acts is seen there as well
+    assert evaluate(got, problem).refuted == 1

@@ -770,7 +770,9 @@ _SET_NAMES = {"dist": "diversity", "count": "diversity_count", "dpp": "diversity
 def _costs(problem: Problem, x: Array, action: Array, after: Array, weight: Array | None) -> Array:
     """The problem's cost of every option (n, k); inf where there is none or where it cannot be said."""
     out = np.full(action.shape[:2], np.inf)
-    who, slot = np.nonzero(~np.isnan(action).all(-1) & ~act.out_of_domain(problem.schema, after).any(-1))
+    moved = problem.schema.differs(after, x[:, None, :])  # somebody may stand outside what was observed
+    beyond = (act.out_of_domain(problem.schema, after) & moved).any(-1)
+    who, slot = np.nonzero(~np.isnan(action).all(-1) & ~beyond)
     if len(who):
         weights = None if weight is None else np.asarray(weight, dtype=np.float64)[who]
         out[who, slot] = problem.cost.total(x[who], action[who, slot], weights)

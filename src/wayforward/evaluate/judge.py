@@ -122,7 +122,10 @@ def ask_model(problem: Problem, rows: Array) -> tuple[Mask, Array]:
 def _follows(problem: Problem, before: Array, act: Array, end: Array) -> Mask:
     some = ~np.isnan(act).all(-1)
     expected = before.copy()
-    usable = some & ~out_of_domain(problem.schema, np.where(np.isnan(act), before, act)).any(-1)
+    stands = (
+        np.isnan(act) & ~problem.schema.has_levels & np.isfinite(before)
+    )  # maybe outside what was observed
+    usable = some & ~(out_of_domain(problem.schema, np.where(np.isnan(act), before, act)) & ~stands).any(-1)
     if usable.any():
         expected[usable] = problem.consequences(before[usable], act[usable])
     # An act outside the domain leads to no defined place; its profile is judged as it stands and is illegal.
@@ -157,7 +160,8 @@ def _rules(schema: Schema, before: Array, end: Array) -> Mask:
     kept = np.ones(len(end), dtype=bool)
     if not schema.rules or not len(end):
         return kept
-    broken = out_of_domain(schema, end).any(-1)  # a rule says nothing about a value that does not exist
+    # A rule says nothing about a value that does not exist; somebody may stand outside what was observed, though.
+    broken = (out_of_domain(schema, end) & schema.differs(end, before)).any(-1)
     kept[broken] = False
     ask = ~broken
     if ask.any():
