@@ -99,3 +99,11 @@ def test_shapes_are_checked(answer):
             answer.outcome,
             answer.seconds,
         )
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", "NaN", "[" * 100_000, '{"format": "wayforward.recourse/1"}'])
+def test_a_file_that_holds_something_else_is_one_clear_error(tmp_path, text):
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match="does not hold a recourse"):
+        Recourse.load(path)

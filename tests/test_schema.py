@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -262,3 +263,22 @@ def test_encoding_does_not_depend_on_the_type_of_numbers():
     schema = Schema((Feature(name="f", kind="ordinal", levels=(1, 2, 3)),))
     for column in ([1, 2], [1.0, 2.0], np.array([1, 2], dtype=np.int8)):
         assert schema.encode(pd.DataFrame({"f": column})).ravel().tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("text", ["features:\n- name: 2020-99-99\n  kind: real\n", "features: " + "9" * 5000 + "\n"])
+def test_yaml_values_that_spell_nothing_are_one_clear_error(text):
+    with pytest.raises(FileFormatError, match="cannot be read"):
+        Schema.from_yaml(text)
+
+
+def test_a_mapping_with_very_many_keys_is_read_in_linear_time():
+    from wayforward.schema import load_yaml
+
+    started = time.process_time()
+    load_yaml("".join(f"k{i}: 1\n" for i in range(20_000)), "file")
+    assert time.process_time() - started < 20
+
+
+def test_a_bound_too_large_for_a_number_is_refused():
+    with pytest.raises(SchemaError, match="huge"):
+        Feature(name="a", kind="integer", low=0, high=10**400)

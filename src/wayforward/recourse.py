@@ -207,7 +207,7 @@ class Recourse:
                 return cls._from_plain(json.loads(path.read_text(encoding="utf-8")))
             if path.suffix == ".parquet":
                 return cls._from_parquet(path)
-        except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, OSError) as error:
             raise FileFormatError(
                 f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again."
             ) from None
@@ -232,7 +232,7 @@ class Recourse:
 
     @classmethod
     def _from_plain(cls, data: dict[str, Any]) -> Recourse:
-        if data.get("format") != _FORMAT:
+        if not isinstance(data, dict) or data.get("format") != _FORMAT or not isinstance(data["meta"], dict):
             raise ValueError("format")
         schema = Schema.from_dict(data["schema"])
         k, d = data["k"], schema.d
@@ -252,7 +252,7 @@ class Recourse:
             outcome=_outcomes(data["outcome"]),
             seconds=number["seconds"],
             score_before=number["score_before"],
-            method=data["method"],
+            method=str(data["method"]),
             preferences=_preferences(data.get("preferences"), schema),
             meta=data["meta"],
         )
@@ -283,7 +283,11 @@ class Recourse:
         pq = require("pyarrow.parquet", extra="frames")
         table = pq.read_table(path)
         header = json.loads((table.schema.metadata or {})[b"wayforward"])
-        if header.get("format") != _FORMAT:
+        if (
+            not isinstance(header, dict)
+            or header.get("format") != _FORMAT
+            or not isinstance(header["meta"], dict)
+        ):
             raise ValueError("format")
         schema, k = Schema.from_dict(header["schema"]), header["k"]
 

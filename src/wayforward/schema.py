@@ -136,8 +136,9 @@ class Feature:
                 raise SchemaError(
                     f"'{self.name}' has {field}={value!r}, which is not a number. Give a number."
                 )
-            if not math.isfinite(value):
-                raise SchemaError(f"'{self.name}' has {field}={value}. Leave it out where there is no bound.")
+            if not -1e300 <= value <= 1e300:  # type: ignore[operator]
+                shown = "a huge number" if isinstance(value, int) else value
+                raise SchemaError(f"'{self.name}' has {field}={shown}. Leave it out where there is no bound.")
             object.__setattr__(self, field, float(value))
         if self.step is not None and self.step <= 0:
             raise SchemaError(
@@ -759,13 +760,14 @@ def load_yaml(text: str, name: str) -> Any:
             return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            keys = [key.value for key, _ in node.value]
-            for key in keys:
-                if keys.count(key) > 1:
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key.value, str) and key.value in seen:
                     line = node.start_mark.line + 1
                     raise FileFormatError(
-                        f"The {name} has the entry '{key}' twice (line {line}). Remove one."
+                        f"The {name} has the entry '{key.value}' twice (line {line}). Remove one."
                     )
+                seen.add(str(key.value))
             return super().construct_mapping(node, deep)
 
     try:
@@ -779,6 +781,8 @@ def load_yaml(text: str, name: str) -> Any:
         ) from None
     except RecursionError:
         raise FileFormatError(f"The {name} is nested too deeply. Correct the file.") from None
+    except (ValueError, OverflowError) as error:  # a date or a number that spells no value
+        raise FileFormatError(f"The {name} holds a value that cannot be read: {str(error)[:80]}.") from None
 
 
 def _read_text(source: str | Path) -> tuple[str, str]:
