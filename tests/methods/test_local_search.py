@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from wayforward.methods import method as make_method
 from wayforward.methods import recommend
 from wayforward.model import wrap
 from wayforward.people import Preferences
@@ -216,3 +217,35 @@ def test_wishes_shape_the_search():
     assert (found == np.isfinite(best)).all()
     np.testing.assert_allclose(got.cost[found, 0], best[found])
     assert (got.cost[found, 0] >= plain.cost[found, 0] - 1e-9).all()
+
+
+def test_nobody_found_is_an_answer_for_several_options_too():
+    schema = Schema((Feature(name="a", kind="integer", low=0, high=9), Feature(name="b", kind="real", low=0, high=1)))
+    never = wrap(lambda r: np.zeros(len(r), dtype=int), schema, output="label", classes=(0, 1))
+    x = np.array([[1.0, 0.5], [3.0, 0.1]])
+    for budget in (None, 1):
+        got = recommend(Problem(schema, never, Target(1)), x, k=3, budget=budget)
+        assert got.outcome.shape == (2, 3) and not got.found.any()
+
+
+@pytest.mark.parametrize("budget", [1, 7, 50])
+def test_a_small_budget_is_kept_and_a_persons_answer_stays_their_own(budget):
+    problem, x = small("lr", 5, RULES)
+    x = x[~problem.reached(x)[0]][:16]
+    wish = Preferences.none(problem.schema, len(x)).at_most(1, who=[0, 3, 6]).freeze("a", who=[1, 2, 3])
+    method = make_method("local-search").fit(problem)
+    got = method.recommend(x, 3, preferences=wish, budget=budget)
+    assert got.meta["model_rows"] <= len(x) * (3 * budget + 3)  # and one look at where they stand for each option
+    for i in range(len(x)):
+        alone = method.recommend(x[i : i + 1], 3, preferences=wish.take(np.array([i])), budget=budget)
+        np.testing.assert_array_equal(alone.action[0], got.action[i])
+
+
+def test_how_many_changes_others_allow_does_not_matter():
+    problem, x = small("mlp", 8)
+    x = x[~problem.reached(x)[0]][:30]
+    wish = Preferences.none(problem.schema, len(x)).at_most(1, who=list(range(29)))
+    method = make_method("local-search").fit(problem)
+    got = method.recommend(x, preferences=wish)
+    some = np.arange(29)
+    np.testing.assert_array_equal(method.recommend(x[some], preferences=wish.take(some)).action, got.action[some])

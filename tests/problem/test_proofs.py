@@ -107,7 +107,10 @@ def test_standing_between_two_steps_is_not_split_away():
 
 def test_a_missing_value_may_stay_missing():
     schema = Schema(
-        (Feature(name="a", kind="integer", low=0, high=6, missing=True), Feature(name="b", kind="integer", low=0, high=9)),
+        (
+            Feature(name="a", kind="integer", low=0, high=6, missing=True),
+            Feature(name="b", kind="integer", low=0, high=9),
+        ),
         ("after.a >= 4",),
     )
     decide = wrap(lambda r: (r[:, 1] > 5).astype(int), schema, output="label", classes=(0, 1))

@@ -76,7 +76,8 @@ class LocalSearch(Method):
             if lost.size:  # there is no way without the dearest changes: look for one that leans on them less
                 some = people.take(lost)
                 some.weight, some.plain_weight = some.weight * np.where(banned[lost], 4.0, 1.0), False
-                again = _Search(self, some, np.zeros_like(banned[lost]), limit, streams.take(lost), option)
+                left = np.maximum((option + 1) * limit - people.rows[lost], 0)
+                again = _Search(self, some, np.zeros_like(banned[lost]), left, streams.take(lost), option)
                 got, other, _ = again.run(out[lost, :option])
                 people.rows[lost] += some.rows
                 out[lost[got], option] = best[lost[got]] = other[got]
@@ -94,6 +95,8 @@ def _filled(
     people: Population, out: np.ndarray, spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
 ) -> np.ndarray:
     """Empty slots take what the searches met on the way: other sets of changes first, then other values."""
+    if not spare:
+        return out
     who, action, cost = (np.concatenate(part) for part in zip(*spare, strict=True))
     bits = 2.0 ** (np.arange(people.d) % 50)
     for fresh_set in (True, False):
@@ -125,7 +128,7 @@ class _Search:
         method: LocalSearch,
         people: Population,
         banned: np.ndarray,
-        limit: int,
+        limit: int | np.ndarray,
         streams: Streams,
         option: int,
     ) -> None:
@@ -248,7 +251,9 @@ class _Search:
         """(n,) bool found, (n, d) action, (n,) cost. taken (n, o, d): options that are there already."""
         everyone = np.arange(self.n)
         start, _ = self.ask(everyone, np.full((self.n, self.d), np.nan))
-        start = np.where(np.isfinite(start), start, self._score_unmoved(everyone))
+        unknown = np.flatnonzero(~np.isfinite(start))
+        if unknown.size:
+            start[unknown] = self._score_unmoved(unknown)
         self.start = start
         self._neighbours(everyone)
         self._sweep(everyone, start)
@@ -499,11 +504,11 @@ class _Search:
             if step == 0 and lead is not None:
                 worth = np.where(feature == lead, worth, 0.0)
             pick = worth.argmax(1)
-            go = (worth[each, pick] > 0) & (left > 0)
+            go = (worth[each, pick] > 0) & (left > 0) & (self.people.max_changes[who] > step)
             if not go.any():
                 break
             action[each[go], feature[pick[go]]] = value[each[go], pick[go]]
-            left[go] -= gain[each[go], pick[go]]
+            left = np.where(go, left - gain[each, pick], 0.0)  # without a move to lead with: done
             gain[(feature[None, :] == feature[pick][:, None]) & go[:, None]] = 0.0
         self._try(who, action)
 
@@ -559,9 +564,11 @@ class _Search:
                 return
             score, cost = self._scan(lost, base, feature, value, np.full(lost.size, np.inf))
             top = np.argsort(-score, axis=1, kind="stable")[:, :8]
-            row = np.repeat(np.arange(lost.size), top.shape[1])
+            row, pick = np.repeat(np.arange(lost.size), top.shape[1]), top.ravel()
+            there = np.isfinite(score[row, pick])  # else a column that is there for somebody else
+            row, pick = row[there], pick[there]
             trial = base[row]
-            trial[np.arange(len(row)), feature[top.ravel()]] = value[row, top.ravel()]
+            trial[np.arange(len(row)), feature[pick]] = value[row, pick]
             owner, mended, origin = self._solved(lost[row], trial)
             got, valid = self.ask(owner, mended)
             price = self.people.cost(owner, mended)

@@ -120,8 +120,10 @@ class Population:
 
     @cached_property
     def endless(self) -> np.ndarray:
-        """(n, d) bool: the person may act on it and nothing bounds it, so that a search ends before what is legal does."""
-        wider = (self.least < self.low) | (self.greatest > self.high) | np.isnan(self.low) | np.isnan(self.high)
+        """(n, d) bool: the person may act on it, and what is legal goes on beyond where a search ends."""
+        wider = (
+            (self.least < self.low) | (self.greatest > self.high) | np.isnan(self.low) | np.isnan(self.high)
+        )
         can = self.schema.actionable & ~self.preferences.frozen & (self.least <= self.greatest)
         return np.asarray(wider & can & (self.max_changes >= 1)[:, None])
 

@@ -78,7 +78,7 @@ def out_of_reach(people: Population) -> Mask:
 
 
 def _reach(people: Population) -> _Boxes:
-    """Everything that a person may reach, as the judge sees it: a search may stop at what was observed, this may not."""
+    """Everything that the judge would let a person reach; a search may stop at what was observed."""
     may, x = people.may, people.x
     low = np.where(may, np.fmin(people.least, x), x)
     high = np.where(may, np.fmax(people.greatest, x), x)
@@ -92,7 +92,7 @@ def _reach(people: Population) -> _Boxes:
 def _rules_broken(people: Population, boxes: _Boxes) -> Mask:
     before = people.x[boxes.owner]
     fixed = {j: np.arange(ok.shape[1]) == before[:, j, None] for j, ok in boxes.levels.items()}
-    gone = np.isnan(before)  # a missing value may also stay missing, and then breaks no rule: nothing is known of it
+    gone = np.isnan(before)  # it may also stay missing, and then breaks no rule: nothing is known of it
     low, high = np.where(gone, np.nan, boxes.low), np.where(gone, np.nan, boxes.high)
     truth = people.schema.compiled_rules.interval(
         before, before, low, high, before_levels=fixed, after_levels=boxes.levels
