@@ -136,7 +136,7 @@ class Feature:
                 raise SchemaError(
                     f"'{self.name}' has {field}={value!r}, which is not a number. Give a number."
                 )
-            if not -1e300 <= value <= 1e300:  # type: ignore[operator]
+            if not -1e300 <= value <= 1e300:
                 shown = "a huge number" if isinstance(value, int) else value
                 raise SchemaError(f"'{self.name}' has {field}={shown}. Leave it out where there is no bound.")
             object.__setattr__(self, field, float(value))
