@@ -598,3 +598,26 @@ def test_a_library_that_is_missing_is_named(monkeypatch, full_schema, tmp_path):
         MissingExtra, match=r"This needs onnxruntime. Install it with: pip install 'wayforward\[onnx\]'"
     ):
         wrap(tmp_path / "model.onnx", full_schema)
+
+
+def test_lightgbm_on_columns_with_spaces_and_pandas_categories():
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "years of service": rng.integers(0, 30, 300),
+            "my dept": pd.Categorical(rng.choice(["it", "ops", "hr"], 300), ["ops", "it", "hr"]),
+        }
+    )
+    schema = Schema.infer(table)
+    y = (table["years of service"] + 5 * (table["my dept"] == "it") > 15).astype(int)
+    numbers = table[["years of service"]]
+    plain = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(numbers, y)
+    narrow = Schema.infer(numbers)
+    got = wrap(plain, narrow).native(narrow.encode(numbers))[0][:, 1]
+    np.testing.assert_allclose(got, plain.predict_proba(numbers)[:, 1], atol=1e-12)
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(table, y)
+    with pytest.raises(ModelError, match="frame=table"):
+        wrap(model, schema).native(schema.encode(table))
+    got = wrap(model, schema, frame=table).native(schema.encode(table))[0][:, 1]
+    np.testing.assert_allclose(got, model.predict_proba(table)[:, 1], atol=1e-12)

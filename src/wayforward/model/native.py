@@ -49,6 +49,11 @@ class Table:
         self.order = list(range(schema.d))
         if names is not None:
             unknown = [n for n in names if n not in schema.names]
+            if unknown:  # LightGBM keeps 'years of service' as 'years_of_service'
+                kept = {n.replace(" ", "_"): n for n in schema.names}
+                if len(kept) == schema.d and all(n in kept for n in names):
+                    names, unknown = [kept[n] for n in names], []
+                    self.names = names
             if unknown:
                 raise ModelError(
                     f"{name} was trained on the column '{unknown[0]}', which is not in the schema"
@@ -57,6 +62,10 @@ class Table:
                 )
             self.order = [schema.index(n) for n in names]
         self._values = level_values(schema)
+        kinds = like.dtypes.to_dict() if hasattr(like, "iloc") else {}  # a pandas table: keep its categories
+        self._casts = {
+            n: kind for n, kind in kinds.items() if hasattr(kind, "categories") and n in schema.names
+        }
 
     def __call__(self, x: Floats) -> Any:
         """(m, d) feature units -> a table, or (m, d) numbers."""
@@ -70,6 +79,7 @@ class Table:
         frame = self.schema.decode(x, like=self.like)
         if hasattr(frame, "iloc"):
             frame = self._texts(frame)
+            frame = frame.astype(self._casts) if self._casts else frame
         if list(self.names) != list(self.schema.names):
             frame = frame[self.names] if hasattr(frame, "iloc") else frame.select(self.names)
         return self.prepare(frame) if self.prepare else frame
@@ -224,7 +234,8 @@ def _asked(ask: Callable[[Floats], Any], x: Floats, name: str, fixed: bool) -> A
         raise ModelError(
             f"{name} failed on {len(x)} rows that follow the schema: {type(error).__name__}: {first[:300]} "
             "Check that the schema's features, levels and missing values are those it was trained on "
-            "(wrap(..., frame='polars') if it needs another table library)."
+            "(wrap(..., frame='polars') if it needs another table library; wrap(..., frame=table), with the table "
+            "it was trained on, if it needs that table's pandas categories)."
         ) from error
 
 

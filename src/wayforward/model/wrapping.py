@@ -124,9 +124,9 @@ def wrap(
     a callable. task, classes, output: what a callable, torch or ONNX model returns: 'classification' or
     'regression'; the labels in column order; 'probability', 'label', 'logit', 'value', or 'auto' to look at
     it. takes: 'array' gives a callable (m, d) float64 in feature units with level indices; 'frame' gives a
-    table. frame: table library the model was trained on ('pandas', 'polars', 'pyarrow', or a table); None
-    picks the first installed. encoder: for models trained on encoded arrays, a fitted transformer from the
-    raw table, or a callable. prepare: a last function on each table, such as a cast to pandas categories.
+    table. frame: table library the model was trained on ('pandas', 'polars', 'pyarrow', or that table, whose
+    pandas categories are then kept); None picks the first installed. encoder: for models trained on encoded
+    arrays, a fitted transformer from the raw table, or a callable. prepare: a last function on each table.
     verify_on: a table or (N, d) array of further rows on which the fast path must agree with the model.
     fast=False keeps to the wrapped object alone. batch_rows: a callable is asked in padded batches of this
     size, so that a row's result cannot depend on its batch; None asks all rows at once.
