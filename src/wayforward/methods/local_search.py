@@ -150,6 +150,8 @@ class _Search:
             tuple[np.ndarray, np.ndarray, np.ndarray]
         ] = []  # polished candidates, for further options
         self.coupled = bool(self.schema.rules) and len(self.schema.compiled_rules.conditions) > 0
+        # features that others move: setting one to the value that it has holds it there, at no cost
+        self.holds = np.zeros(self.d, dtype=bool) if self.problem.independent else self.problem.descendants.any(0)
         self.few = bool((people.max_changes < people.d).any())
         self.half_who: list[np.ndarray] = []  # candidates that only break rules, for the repair
         self.half_action: list[np.ndarray] = []
@@ -391,6 +393,9 @@ class _Search:
             value = np.where(self.free[who, j][:, None], value, np.nan)
             features.append(np.full(value.shape[1], j))
             values.append(value)
+        for j in np.flatnonzero(self.holds & self.free[who].any(0)):  # free, and stops what would follow
+            features.append(np.array([j]))
+            values.append(np.where(self.free[who, j], x[:, j], np.nan)[:, None])
         if not features:
             return np.empty(0, np.int64), np.empty((len(who), 0))
         return np.concatenate(features), np.concatenate(values, axis=1)
@@ -666,6 +671,10 @@ class _Search:
                 for j in np.flatnonzero(schema.is_categorical):
                     value[:, j] = np.floor(place[:, j] * schema.n_levels[j])
             action = self._clean(owner, np.where(act, value, np.nan))
+            if self.holds.any():
+                still = self.streams.uniform(who, size, self.d, tag=tag + 4).reshape(-1, self.d) < 0.3
+                still &= self.holds & self.free[owner] & np.isnan(action) & ~np.isnan(action).all(1)[:, None]
+                action = np.where(still, people.x[owner], action)
             score, valid = self.ask(owner, action)
             self.keep(owner[valid], action[valid], people.cost(owner[valid], action[valid]))
             lost = ~np.isfinite(self.cost[owner])
@@ -722,7 +731,8 @@ class _Search:
             row, col = np.nonzero(~np.isnan(action[live]))
             trial = action[live[row]].copy()
             trial[np.arange(len(row)), col] = np.nan
-            price = self._prices(who[live[row]], trial, cost[live[row]])
+            limit = cost[live[row]] + np.where(self.holds[col], 2e-12, 0.0)  # a hold that is not needed goes too
+            price = self._prices(who[live[row]], trial, limit)
             lead = _cheapest(row, price)
             if not lead.size:
                 break
