@@ -110,11 +110,14 @@ class Files:
     path: str | os.PathLike[str] | None = None
 
     def folders(self) -> list[Path]:
-        """Where to look, in order: the argument, the environment, the user's cache."""
+        """Where to look, in order: the argument, the environment, shared/data in or beside the working folder (where
+        a checkout has it), the user's cache. Whatever is found, its content is checked."""
         if self.path is not None:
             return [Path(self.path).expanduser()]
         named = [Path(part).expanduser() for part in os.environ.get(ENV, "").split(os.pathsep) if part]
-        return [*named, cache_folder()]
+        here = Path.cwd()
+        beside = [folder for folder in (here / "shared/data", here.parent / "shared/data") if folder.is_dir()]
+        return [*named, *beside, cache_folder()]
 
     def find(self, key: str) -> Path | None:
         """The file for a key such as 'adult/adult.test', compressed or not; None where there is none."""
