@@ -31,7 +31,7 @@ ORACLE = "actionable-recourse"  # ours, exact for linear models on its own grid 
 SEED = 0
 N = 200  # people for peers and ours
 BIG = 10_000  # people for ours alone
-BIG_SECONDS = 25.0  # our methods other than local-search do as many of them as fit into this
+BIG_SECONDS = 15.0  # our methods other than local-search do as many of them as fit into this
 WARM = 3  # people of the warm-up, not measured
 CHECK = 1_000  # rows on which a peer's classifier must agree with ours
 
@@ -40,8 +40,9 @@ CHECK = 1_000  # rows on which a peer's classifier must agree with ours
 class Peer:
     """One competitor: script, environment, how many people and how long.
 
-    person_seconds: one person's limit, after which they count as not found. cell_seconds: after it no
-    further person is started, and the comparison is over the people done, the first of a shuffled order.
+    person_seconds: one person's limit in processor seconds, after which they count as not found.
+    cell_seconds: after it no further person is started, and the comparison is over the people done, the
+    first of a shuffled order.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Peer:
     python: tuple[int, int] = (3, 11)
     n: int = N
     person_seconds: float = 20.0
-    cell_seconds: float = 90.0
+    cell_seconds: float = 40.0
     options: dict[str, str] = field(default_factory=dict)
     models: tuple[str, ...] = MODELS
     extra: bool = True  # run on the cells of EXTRA too
@@ -72,7 +73,7 @@ PEERS = (
         "dice",
         n=50,
         person_seconds=10.0,
-        cell_seconds=30.0,
+        cell_seconds=20.0,
         options={"method": "genetic"},
         extra=False,
     ),
@@ -84,8 +85,8 @@ PEERS = (
         python=(3, 12),
         n=50,
         person_seconds=120.0,
-        cell_seconds=120.0,
-        options={"seconds": "60"},
+        cell_seconds=60.0,
+        options={"seconds": "30"},
         models=("rf",),
     ),
 )

@@ -20,6 +20,7 @@ from benchmarks.cells import (
     PEERS,
     RESULTS,
     ROOT,
+    WARM,
     digest,
 )
 
@@ -131,6 +132,9 @@ def gather() -> list[dict[str, Any]]:
             if "score" not in kept.get("ours", {}).get(LEAD, {}):
                 continue
             ours = _rows(home, LEAD)
+            many = home / "big.json"
+            for name, got in (json.loads(many.read_text()) if many.exists() else {}).items():
+                kept["ours"].get(name, {})["big"] = got
             peers = {}
             for name, got in kept["peers"].items():
                 if got.get("failed"):
@@ -425,7 +429,7 @@ def _growth(points: list[dict[str, Any]]) -> str:
         ]
         for p in points
     ]
-    return _table(["people", "seconds", "ms a person", "people/s", "peak MB of the process"], rows)
+    return _table(["people", "processor seconds", "ms a person", "people/s", "peak MB of the process"], rows)
 
 
 def _slope(points: list[dict[str, Any]]) -> float:
@@ -452,7 +456,7 @@ def figure(points: list[dict[str, Any]]) -> None:
         last = seconds[-1]
         ideal = [last * n / people[-1] for n in people]
         left.plot(people, ideal, "--", color="#8b949e", label="proportional to people")
-        left.set(xscale="log", yscale="log", xlabel="people", ylabel="seconds", title="Time")
+        left.set(xscale="log", yscale="log", xlabel="people", ylabel="processor seconds", title="Time")
         left.legend(frameon=False)
         right.plot(people, [p["peak_mb"] / 1024 for p in points], "o-", color=line)
         right.axhline(2.0, linestyle="--", color="#8b949e")
@@ -491,7 +495,7 @@ def text(cells: list[dict[str, Any]], points: list[dict[str, Any]], machine: dic
         f"({machine['system']}, {machine['architecture']}), one thread for every tool"
     )
     limits = "; ".join(
-        f"{p.title}: {p.n} people, {p.person_seconds:.0f} s a person, {p.cell_seconds:.0f} s a cell"
+        f"{p.title}: {p.n} people, {p.person_seconds:.0f} s a person, {p.cell_seconds:.0f} s of wall time a cell"
         for p in PEERS
     )
     growth = ""
@@ -556,8 +560,9 @@ points, can be below it).
 
 ## Speed, work and memory of the peers
 
-People a second while generating; fitting and {3} warm-up people are not counted. The classifier's share of
-the time is the part that no change of the peer could save. Rows are those that the classifier was shown.
+People a second of processor time while generating: the machine is shared, and with one thread processor time is
+what an idle machine would take. Fitting and {WARM} warm-up people are not counted. The classifier's share of the
+time is the part that no change of the peer could save. Rows are those that the classifier was shown.
 
 {_speeds(cells)}
 

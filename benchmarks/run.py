@@ -130,7 +130,8 @@ class Bench:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
         self.source = source_digest()
-        self.pythons = {peer.name: environments.ensure(peer) for peer in PEERS if self._wanted(peer)}
+        wanted = [] if arguments.only_big else [p for p in PEERS if self._wanted(p)]
+        self.pythons = {peer.name: environments.ensure(peer) for peer in wanted}
 
     def _wanted(self, peer: Peer) -> bool:
         return not self.arguments.peers or peer.name in self.arguments.peers
@@ -144,7 +145,7 @@ class Bench:
         file = home / "cell.json"
         kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
         stored = kept.setdefault("peers", {})
-        mine = digest(self.source, HERE / "ours.py", DATA[data], N, WARM, SEED, self.arguments.big)
+        mine = digest(self.source, HERE / "ours.py", DATA[data], N, WARM, SEED)
         extra = data in EXTRA
         peers = [
             p for p in PEERS if model in p.models and self.pythons.get(p.name) and (p.extra or not extra)
@@ -171,7 +172,7 @@ class Bench:
             if todo_ours:
                 kept["ours"] = {}
                 for name in (*OURS, *((ORACLE,) if model == "lr" else ())):
-                    got = self._ours(worker, name, about["n"], 3 if name in OURS else 1, home)
+                    got = self._ours(worker, name, about["n"], 3 if name == LEAD else 1, home)
                     self._say(name, kept["ours"].setdefault(name, got))
             for peer in peers:
                 if stale(peer):
@@ -180,8 +181,6 @@ class Bench:
                 elif todo_ours and "score" in stored[peer.name]:
                     stored[peer.name]["score"] = self._score(worker, peer.name, home)
                 self._say(peer.title, stored[peer.name])
-            if todo_ours and self.arguments.big and not extra:
-                self._many(worker, kept["ours"], home)
             kept["mine"], kept["source"] = mine, self.source
         finally:
             worker.close()
@@ -218,17 +217,35 @@ class Bench:
     def _score(self, worker: Worker, name: str, home: Path) -> dict[str, Any]:
         return worker.ask(do="score", path=str(home / f"{name}.npz"), save=str(home / f"{name}-score.npz"))
 
-    def _many(self, worker: Worker, ours: dict[str, Any], home: Path) -> None:
-        """Our methods on many people."""
-        for name in OURS:
-            if "unsupported" in ours[name]:
-                continue
-            n = self.arguments.big
-            if name != LEAD:
-                fits = int(ours[name]["people_per_second"] * BIG_SECONDS / 1000) * 1000
-                n = min(n, max(fits, 1000))
-            ours[name]["big"] = self._ours(worker, name, n, 1, home, tag="-big")
-            self._say(name, ours[name]["big"])
+    def many(self, data: str, model: str) -> None:
+        """Our methods on many people; kept apart from the comparison, method by method."""
+        home = CACHE / f"{data}-{model}"
+        home.mkdir(parents=True, exist_ok=True)
+        file = home / "big.json"
+        kept: dict[str, Any] = (
+            json.loads(file.read_text()) if file.exists() and not self.arguments.fresh else {}
+        )
+        mine = digest(self.source, HERE / "ours.py", DATA[data], self.arguments.big, SEED)
+        todo = [name for name in self.arguments.methods if kept.get(name, {}).get("key") != mine]
+        if not todo:
+            print(f"{data} {model}, many people: kept", flush=True)
+            return
+        worker = Worker(data, model)
+        try:
+            for name in todo:
+                n = self.arguments.big
+                if name != LEAD:  # as many as fit, judged by a small run
+                    first = worker.ask(do="run", method=name, n=worker.about["n"], repeat=1)
+                    if "unsupported" in first:
+                        continue
+                    fits = int(first["n"] / first["seconds"][0] * BIG_SECONDS / 1000) * 1000
+                    n = min(n, max(fits, 1000))
+                got = self._ours(worker, name, n, 1, home, tag="-big")
+                self._say(f"{data} {model} {name}", got)
+                kept[name] = got | {"key": mine}
+                file.write_text(json.dumps(kept, indent=1))
+        finally:
+            worker.close()
 
     def _speed(self, worker: Worker) -> list[float]:
         got = worker.ask(do="run", method=LEAD, n=worker.about["n"], repeat=3)
@@ -283,6 +300,7 @@ class Bench:
                     "n": n,
                     "distinct_people": got["distinct_people"],
                     "seconds": got["seconds"][0],
+                    "wall_seconds": got["wall_seconds"][0],
                     "peak_mb": got["peak_mb"],
                     "model_rows": got["model_rows"],
                 }
@@ -313,6 +331,8 @@ def main() -> int:
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--peers", nargs="*", default=[], choices=[p.name for p in PEERS])
     parser.add_argument("--big", type=int, default=BIG, help="people for ours alone; 0 leaves it out")
+    parser.add_argument("--methods", nargs="*", default=list(OURS), choices=OURS, help="ours, for --big")
+    parser.add_argument("--only-big", action="store_true", help="our methods on many people, nothing else")
     parser.add_argument("--no-growth", action="store_true")
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
     parser.add_argument(
@@ -324,12 +344,18 @@ def main() -> int:
     arguments = parser.parse_args()
     CACHE.mkdir(exist_ok=True)
     bench = Bench(arguments)
-    for data in arguments.data:
+    for data in [] if arguments.only_big else arguments.data:
         for model in arguments.models:
             try:
                 bench.cell(data, model)
             except RuntimeError as error:
                 print(f"{data} {model}: failed: {error}", flush=True)
+    for data in arguments.data if arguments.big else []:
+        for model in arguments.models if data not in EXTRA else ():
+            try:
+                bench.many(data, model)
+            except RuntimeError as error:
+                print(f"{data} {model}, many people: failed: {error}", flush=True)
     if not arguments.no_growth:
         bench.growth()
     if not arguments.no_write:
