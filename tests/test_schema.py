@@ -119,6 +119,11 @@ def test_empty_tables_and_other_things_are_refused():
         Schema.infer(pd.DataFrame([[1, 2]], columns=["a", "a"]))
 
 
+def test_columns_without_a_text_name_are_refused():
+    with pytest.raises(DataError, match="a column named 0.*rename"):
+        Schema.infer(pd.DataFrame([[1, 2], [3, 4]]))
+
+
 def test_arrays_are_checked_like_tables():
     with pytest.raises(DataError, match=r"must be \(n, 3\)"):
         small().encode(np.zeros((2, 2)))
@@ -265,7 +270,9 @@ def test_encoding_does_not_depend_on_the_type_of_numbers():
         assert schema.encode(pd.DataFrame({"f": column})).ravel().tolist() == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("text", ["features:\n- name: 2020-99-99\n  kind: real\n", "features: " + "9" * 5000 + "\n"])
+@pytest.mark.parametrize(
+    "text", ["features:\n- name: 2020-99-99\n  kind: real\n", "features: " + "9" * 5000 + "\n"]
+)
 def test_yaml_values_that_spell_nothing_are_one_clear_error(text):
     with pytest.raises(FileFormatError, match="cannot be read"):
         Schema.from_yaml(text)

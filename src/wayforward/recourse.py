@@ -17,6 +17,7 @@ from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
     from wayforward.people import Preferences
+    from wayforward.problem import Problem
 
 _FORMAT = "wayforward.recourse/1"
 
@@ -53,6 +54,7 @@ class Recourse:
     score_before: np.ndarray = field(default_factory=lambda: np.empty(0))  # (n,) as `score`, before acting
     preferences: Preferences | None = None
     meta: dict[str, Any] = field(default_factory=dict)
+    problem: Problem | None = field(default=None, repr=False, compare=False)  # kept in memory, not in files
 
     def __post_init__(self) -> None:
         n, k, d = self.action.shape
@@ -152,10 +154,14 @@ class Recourse:
     # -- words and tables ----------------------------------------------------------------------------------
 
     def explain(self, i: int, option: int | None = None) -> str:
-        """What person i can do, in plain sentences with units; all options, or one of them."""
+        """What person i can do, in plain sentences with units; all options, or one of them.
+
+        Numbers are rounded for people and checked again after rounding, where the answer still knows its problem
+        (one read from a file does not: it shows the numbers that were checked).
+        """
         from wayforward.answers import explain
 
-        return explain(self, i, option)
+        return explain(self, i, option, self.problem)
 
     def to_frame(self, like: Any = None) -> Any:
         """One row for each person and option: outcome, cost, score, and the values before and after.

@@ -827,6 +827,12 @@ def _frame(table: Any, what: str) -> Any:
     except Exception as error:  # narwhals refuses double names with an error of the table library
         raise DataError(f"The {what} table cannot be read: {error}") from None
     names = list(frame.columns)
+    unnamed = [name for name in names if not isinstance(name, str)]
+    if unnamed:
+        raise DataError(
+            f"The {what} table has a column named {unnamed[0]!r}, which is not a text. Give every column a text name, "
+            "for example with table.rename(columns=str)."
+        )
     double = [name for name in names if names.count(name) > 1]
     if double:
         raise DataError(f"The {what} table has the column '{double[0]}' twice. Rename or drop one of them.")
@@ -894,8 +900,6 @@ def _infer_feature(series: Any) -> Feature:
     import narwhals.stable.v2 as nw
 
     name, dtype = series.name, series.dtype
-    if not isinstance(name, str):
-        raise SchemaError(f"A column is named {name!r}. Give every column a text name.")
     if dtype.is_temporal():
         raise SchemaError(f"Column '{name}' holds dates. Turn it into a number, such as days, or drop it.")
     values = [v for v in series.drop_nulls().unique(maintain_order=False).to_list() if v == v]

@@ -133,16 +133,35 @@ def test_no_single_change_makes_an_option_cheaper(kind, world):
             assert not people.evaluate(who[undo], rows[undo]).reached.any()
 
 
-def test_options_differ_in_what_they_change():
+def test_options_are_alternatives_and_not_more_of_the_same():
+    """Nobody is offered an option that does all that another one does, and more; whoever has an alternative on the
+    lattice nearly always gets one."""
+    from wayforward.methods.local_search import _goes_farther
+
     problem, x = small("lr", 3)
     x = x[~problem.reached(x)[0]][:40]
     got = recommend(problem, x, k=3)
-    assert got.found[got.found[:, 0], 1].mean() > 0.8
+    people = problem.population(x)
     for i in np.flatnonzero(got.found[:, 1]):
-        main = [int(np.nanargmax(np.abs(got.action[i, o] - x[i]))) for o in (0, 1)]
-        assert len(np.unique(got.after[i, got.found[i]], axis=0)) == got.found[i].sum()
-        sets = {tuple(~np.isnan(got.action[i, o])) for o in range(3) if got.found[i, o]}
-        assert len(sets) >= 2 or main[0] == main[1]
+        options = got.action[i, got.found[i]]
+        for o in range(1, len(options)):
+            assert not _goes_farther(people, np.array([i]), options[None, :o], options[o : o + 1])[0]
+    missed = 0
+    for i in np.flatnonzero(got.found[:, 0] & ~got.found[:, 1]):
+        axes = [
+            np.r_[np.nan, np.arange(problem.schema.low[j], problem.schema.high[j] + 1)]
+            if people.free[i, j]
+            else [np.nan]
+            for j in range(problem.schema.d)
+        ]
+        action = np.array(list(itertools.product(*axes)))
+        who = np.full(len(action), i)
+        after = people.after(who, action)
+        good = people.allowed(who, action, after) & (after != x[i]).any(1)
+        good[good] = problem.reached(after[good])[0]
+        taken = np.broadcast_to(got.action[i, :1], (int(good.sum()), 1, problem.schema.d))
+        missed += int((~_goes_farther(people, who[good], taken, action[good])).any())
+    assert missed <= 0.1 * len(x)
     np.testing.assert_array_equal(got.cost[:, 0], recommend(problem, x, k=1).cost[:, 0])
 
 
@@ -220,7 +239,9 @@ def test_wishes_shape_the_search():
 
 
 def test_nobody_found_is_an_answer_for_several_options_too():
-    schema = Schema((Feature(name="a", kind="integer", low=0, high=9), Feature(name="b", kind="real", low=0, high=1)))
+    schema = Schema(
+        (Feature(name="a", kind="integer", low=0, high=9), Feature(name="b", kind="real", low=0, high=1))
+    )
     never = wrap(lambda r: np.zeros(len(r), dtype=int), schema, output="label", classes=(0, 1))
     x = np.array([[1.0, 0.5], [3.0, 0.1]])
     for budget in (None, 1):
@@ -235,7 +256,9 @@ def test_a_small_budget_is_kept_and_a_persons_answer_stays_their_own(budget):
     wish = Preferences.none(problem.schema, len(x)).at_most(1, who=[0, 3, 6]).freeze("a", who=[1, 2, 3])
     method = make_method("local-search").fit(problem)
     got = method.recommend(x, 3, preferences=wish, budget=budget)
-    assert got.meta["model_rows"] <= len(x) * (3 * budget + 3)  # and one look at where they stand for each option
+    assert got.meta["model_rows"] <= len(x) * (
+        3 * budget + 3
+    )  # and one look at where they stand for each option
     for i in range(len(x)):
         alone = method.recommend(x[i : i + 1], 3, preferences=wish.take(np.array([i])), budget=budget)
         np.testing.assert_array_equal(alone.action[0], got.action[i])
@@ -248,4 +271,6 @@ def test_how_many_changes_others_allow_does_not_matter():
     method = make_method("local-search").fit(problem)
     got = method.recommend(x, preferences=wish)
     some = np.arange(29)
-    np.testing.assert_array_equal(method.recommend(x[some], preferences=wish.take(some)).action, got.action[some])
+    np.testing.assert_array_equal(
+        method.recommend(x[some], preferences=wish.take(some)).action, got.action[some]
+    )

@@ -61,6 +61,7 @@ class LocalSearch(Method):
             if len(accepted) > _STARTS:  # an even, seedless thinning, so that answers do not depend on a seed
                 accepted = accepted[np.linspace(0, len(accepted) - 1, _STARTS).astype(np.int64)]
             self.reference_ = np.ascontiguousarray(np.unique(accepted, axis=0)) if len(accepted) else accepted
+        self.crossings_ = _crossings(problem)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = 20_000 if budget.rows is None else budget.rows
@@ -91,10 +92,47 @@ class LocalSearch(Method):
         return _filled(people, out, spare) if k > 1 else out
 
 
+def _crossings(problem: Problem) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Where a tree model can change: for each numeric feature the least legal values above its thresholds, and the
+    greatest at or below them; empty for models that change anywhere."""
+    thresholds = problem.model.thresholds()
+    if thresholds is None:
+        return {}
+    schema, out = problem.schema, {}
+    for j in np.flatnonzero(~schema.has_levels).tolist():
+        cut = np.asarray(thresholds[j], dtype=np.float64)
+        if not len(cut):
+            continue
+        above, below, step = np.nextafter(cut, np.inf), cut, schema.step[j]
+        if not np.isnan(step):
+            above, below = schema.round(cut, columns=j), schema.round(cut, columns=j)
+            above = np.where(above > cut, above, schema.round(above + step, columns=j))
+            below = np.where(below <= cut, below, schema.round(below - step, columns=j))
+        out[j] = (np.unique(above), np.unique(below))
+    return out
+
+
+def _spread(points: np.ndarray, low: np.ndarray, high: np.ndarray, share: np.ndarray, up: bool) -> np.ndarray:
+    """(c, G) of the sorted points in (low, high], or [low, high) downwards: all of them where there are few, else
+    spread out, denser near where one stands; NaN where there are fewer than G."""
+    first = np.searchsorted(points, low, side="right" if up else "left")
+    count = np.searchsorted(points, high, side="right" if up else "left") - first
+    size = len(share)
+    spread = np.floor(share * count[:, None] - 1e-9).astype(np.int64)
+    rank = np.where((count <= size)[:, None], np.arange(size), spread)
+    there = (rank < count[:, None]) & (rank >= 0)
+    index = first[:, None] + (rank if up else count[:, None] - 1 - rank)
+    value = points[np.clip(index, 0, len(points) - 1)]
+    return np.where(there, value, np.nan)
+
+
 def _filled(
     people: Population, out: np.ndarray, spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
 ) -> np.ndarray:
-    """Empty slots take what the searches met on the way: other sets of changes first, then other values."""
+    """Empty slots take what the searches met on the way: other sets of changes first, then other values.
+
+    What only goes farther than an option that is there already is no option of its own.
+    """
     if not spare:
         return out
     who, action, cost = (np.concatenate(part) for part in zip(*spare, strict=True))
@@ -106,18 +144,29 @@ def _filled(
             if not at.size:
                 continue
             before = out[who[at], :, :]
-            there = ~np.isnan(before).all(2)
+            worse = _goes_farther(people, who[at], before, action[at])
             if fresh_set:
-                same = ((~np.isnan(before)) @ bits == ((~np.isnan(action[at])) @ bits)[:, None]) & there
-            else:
-                gap = people.schema.differs(
-                    np.nan_to_num(before, nan=-9e99), np.nan_to_num(action[at], nan=-9e99)[:, None]
-                )
-                same = ~gap.any(2) & there
-            at = at[~same.any(1)]
+                there = ~np.isnan(before).all(2)
+                same = (~np.isnan(before)) @ bits == ((~np.isnan(action[at])) @ bits)[:, None]
+                worse |= (same & there).any(1)
+            at = at[~worse]
             lead = at[_cheapest(who[at], cost[at])]
             out[who[lead], option] = action[lead]
     return out
+
+
+def _goes_farther(people: Population, who: np.ndarray, taken: np.ndarray, action: np.ndarray) -> np.ndarray:
+    """(c,) bool: the action (c, d) does all that one of the options taken (c, o, d) does, at least as far (within a
+    hundredth of the range), and so asks for more and gives the same."""
+    schema, x = people.schema, people.x[who][:, None, :]
+    asked, mine = ~np.isnan(taken), ~np.isnan(action)[:, None, :]
+    with np.errstate(invalid="ignore"):
+        gap, own = taken - x, action[:, None, :] - x
+        near = np.where(schema.has_levels, 1e-9, np.maximum(0.01 * schema.span, np.nan_to_num(schema.step)))
+        as_far = (np.sign(gap) * own >= np.abs(gap) - near) | np.isnan(x)
+        as_far = np.where(schema.is_categorical, taken == action[:, None, :], as_far)
+    covers = (~asked | (mine & as_far)).all(2) & asked.any(2)
+    return np.asarray(covers.any(1))
 
 
 class _Search:
@@ -151,7 +200,9 @@ class _Search:
         ] = []  # polished candidates, for further options
         self.coupled = bool(self.schema.rules) and len(self.schema.compiled_rules.conditions) > 0
         # features that others move: setting one to the value that it has holds it there, at no cost
-        self.holds = np.zeros(self.d, dtype=bool) if self.problem.independent else self.problem.descendants.any(0)
+        self.holds = np.zeros(self.d, dtype=bool)
+        if not self.problem.independent:
+            self.holds |= np.asarray(self.problem.descendants).any(0)
         self.few = bool((people.max_changes < people.d).any())
         self.half_who: list[np.ndarray] = []  # candidates that only break rules, for the repair
         self.half_action: list[np.ndarray] = []
@@ -296,12 +347,9 @@ class _Search:
         return self.people.score(who, self.people.x[who]).round(9)
 
     def _another(self, taken: np.ndarray, found: np.ndarray) -> None:
-        """Where the search without the dearest changes came to nothing new: nothing, or what is there already."""
-        gap = self.schema.differs(
-            np.nan_to_num(taken, nan=-9e99), np.nan_to_num(self.best, nan=-9e99)[:, None, :]
-        )
-        again = found & ~np.asarray(gap.any(2)).all(1)
-        self.cost[again], self.best[again] = np.inf, np.nan
+        """Where the search without the dearest changes came to nothing new: what is there already, or more of it."""
+        worse = found & _goes_farther(self.people, np.arange(self.n), taken, self.best)
+        self.cost[worse], self.best[worse] = np.inf, np.nan
 
     def _neighbours(self, who: np.ndarray) -> None:
         """Start from accepted observed people, moved onto what each person may do."""
@@ -376,8 +424,14 @@ class _Search:
                 )
                 value = np.where(people.level_ok[int(j)][who], options, np.nan)
             else:
-                up = here[:, j, None] + (high[:, j] - here[:, j])[:, None] * share
-                down = here[:, j, None] - (here[:, j] - low[:, j])[:, None] * share
+                if j in self.method.crossings_:
+                    above, below = self.method.crossings_[int(j)]
+                    fine = (np.arange(1, 2 * self.method.grid + 1) / (2 * self.method.grid)) ** 1.5
+                    up = _spread(above, here[:, j], high[:, j], fine, up=True)
+                    down = _spread(below, low[:, j], here[:, j], fine, up=False)
+                else:
+                    up = here[:, j, None] + (high[:, j] - here[:, j])[:, None] * share
+                    down = here[:, j, None] - (here[:, j] - low[:, j])[:, None] * share
                 value = schema.snap(np.concatenate([down[:, ::-1], up], axis=1), columns=int(j))
                 inside = (value >= low[:, j, None] - 1e-9 * schema.span[j]) & (
                     value <= high[:, j, None] + 1e-9 * schema.span[j]
@@ -731,7 +785,7 @@ class _Search:
             row, col = np.nonzero(~np.isnan(action[live]))
             trial = action[live[row]].copy()
             trial[np.arange(len(row)), col] = np.nan
-            limit = cost[live[row]] + np.where(self.holds[col], 2e-12, 0.0)  # a hold that is not needed goes too
+            limit = cost[live[row]] + 2e-12 * self.holds[col]  # a hold that is not needed goes too
             price = self._prices(who[live[row]], trial, limit)
             lead = _cheapest(row, price)
             if not lead.size:

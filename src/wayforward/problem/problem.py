@@ -269,6 +269,7 @@ class Problem:
             method=method,
             preferences=preferences,
             meta={} if meta is None else meta,
+            problem=self,
         )
 
 
