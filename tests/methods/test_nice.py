@@ -21,7 +21,7 @@ class TestContract(MethodContract):
 class TestProximityContract(MethodContract):
     method = "nice"
     parameters = {"reward": "proximity", "polish": True, "neighbours": 3}
-    kinds = ("linear", "network")
+    kinds = ("linear", "forest", "network")
     finds = 0.9
 
 

@@ -148,7 +148,8 @@ class Wachter(Method):
                 action = self.descent_.harden(wide, part, eager=eager)
                 if wide is not people:
                     action = np.where(people.free[part.who], action, np.nan)
-                reached |= self._keep(people, part.who, live % starts, action, best, cost)
+                begun = self.descent_.begun(part, action)
+                reached |= self._keep(people, part.who, live % starts, action, begun, best, cost)
             lam[live] *= 2
             turned = self._turned(wide, part) if wide is not people else reached
             live = live[~turned]
@@ -160,6 +161,7 @@ class Wachter(Method):
         who: np.ndarray,
         start: np.ndarray,
         action: np.ndarray,
+        begun: np.ndarray,
         best: np.ndarray,
         cost: np.ndarray,
     ) -> np.ndarray:
@@ -170,9 +172,15 @@ class Wachter(Method):
         at = np.flatnonzero(reached)
         if at.size:
             kept, owner = action[at], who[at]
-            if self.shrink:
-                kept = shrink(people, owner, revert(people, owner, kept, people.parts(owner, kept), sweeps=2))
             price = people.cost(owner, kept)
+            if self.shrink:
+                # Give back the dearest change first, or the one that the descent cared least about.
+                for priority in (people.parts(owner, kept), -begun[at]):
+                    trial = shrink(people, owner, revert(people, owner, action[at], priority, sweeps=2))
+                    paid = people.cost(owner, trial)
+                    better = paid < price - 1e-12
+                    kept = np.where(better[:, None], trial, kept)
+                    price = np.where(better, paid, price)
             for rank in range(1 + self.restarts):  # the starts of one person, in order
                 first = np.flatnonzero(start[at] == rank)
                 better = first[price[first] < cost[owner[first]] - 1e-12]

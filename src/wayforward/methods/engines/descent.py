@@ -135,8 +135,9 @@ class Descent:
     def harden(self, people: Population, lanes: Lanes, *, eager: bool = False) -> np.ndarray:
         """(m, d) legal actions: snapped values, the largest level of each block; NaN where nothing moves.
 
-        eager: a level that has begun to grow counts as chosen. A relaxed optimum needs only part of a level where a
-        whole one does more than enough, so the largest level alone would never change.
+        eager: a level that has begun to grow counts as chosen, and whole numbers round away from where the person
+        stands. A relaxed optimum needs only part of a level or of a step where a whole one does more than enough, so
+        the nearest row alone might never turn the decision.
         """
         x = people.x[lanes.who]
         value = np.where(lanes.move != 0, x + lanes.move * self.span, np.nan)
@@ -145,10 +146,19 @@ class Descent:
             own = np.arange(self.wide) == self._own(x)[..., None]
             other = np.where(own, 0.0, share)
             share = np.where((other.max(2) > _BEGUN)[..., None], other, share)
+            value = value + np.sign(lanes.move) * 0.499 * np.nan_to_num(self.schema.step)
         chosen = share.argmax(2).astype(np.float64)
         value[:, self.level] = np.where(chosen < self.schema.n_levels[self.level], chosen, np.nan)
         out = people.snap(lanes.who, np.where(lanes.free, value, np.nan))
         return np.where(self.schema.differs(out, x), out, np.nan)
+
+    def begun(self, lanes: Lanes, action: np.ndarray) -> np.ndarray:
+        """(m, d) how far the descent went with each change of an action: the share of a level, 1 for a number."""
+        out = np.where(np.isnan(action), 0.0, 1.0)
+        level = np.nan_to_num(action[:, self.level]).astype(np.int64)
+        share = np.take_along_axis(lanes.share, level[..., None], axis=2)[..., 0]
+        out[:, self.level] = np.where(np.isnan(action[:, self.level]), 0.0, share)
+        return out
 
     # -- the model and the world ---------------------------------------------------------------------------
 
@@ -306,7 +316,7 @@ class Descent:
             if loss.norm == "l1":
                 # Normalised proximal gradient in units of effort: no step is wider than the pace, and near the
                 # optimum, where slopes come down to the price 1, what is not worth it walks back at the pace.
-                steep = mean / price
+                steep = self._open(mean / price, move, block)
                 wide = here / steep.abs().amax(1, keepdim=True).clamp(min=1.0)
                 effort = move * price - wide * steep
                 move = torch.sign(effort) * torch.relu(effort.abs() - wide) / price
@@ -322,15 +332,19 @@ class Descent:
                 share = torch.where(block.fixed, block.own, self._simplex(share - wide * steep, block.may))
         return move, share
 
+    def _open(self, slope: Any, move: Any, block: _Block) -> Any:
+        """Slopes, 0 where the descent would only push against a bound."""
+        shut = ((move <= block.low) & (slope > 0)) | ((move >= block.high) & (slope < 0))
+        return self.torch.where(shut, self.torch.zeros_like(slope), slope)
+
     def _pace(self, score: Any, move: Any, block: _Block, loss: Loss, rate: float, size: Any) -> Any:
         """(m, 1) widest step of each lane: an eighth of the way to the aim by the steepest feature, `rate` at most."""
         torch = self.torch
         (slope,) = torch.autograd.grad(
             score.sum(), [move], retain_graph=True, allow_unused=True, materialize_grads=True
         )
-        steep = torch.where(
-            block.high > block.low, slope.abs() / block.price.clamp(min=1e-12), torch.zeros_like(slope)
-        )
+        # Towards more score, without what stands at its bound already.
+        steep = self._open(-slope / block.price.clamp(min=1e-12), move.detach(), block).abs()
         aim = loss.aim * (size if self.problem.target.interval is not None else 1.0)
         way = (aim - score.detach()).abs().clamp(min=1e-3 * size) / steep.amax(1).clamp(min=1e-12)
         return (way / 8).clamp(min=1e-6, max=rate)[:, None]

@@ -14,6 +14,7 @@ import numpy as np
 
 from wayforward.model.kernels import jit
 
+_SHORT = 128  # longer lists are sorted, not inserted into
 _CHUNK = 2_000_000  # person-row pairs that the NumPy twin holds at once: 16 MB an array
 
 
@@ -72,7 +73,7 @@ def nearest(
     categorical = metric.categorical[order]
     level_ok, start = _side_by_side(reach, order)
     parts = (own, free, low, high, absent_effort, effort)
-    if jit() is not None:
+    if jit() is not None and k <= _SHORT:
         from wayforward.methods.engines._jit import scan
 
         scan(*parts, categorical, level_ok, start, columns, strict, index, distance)

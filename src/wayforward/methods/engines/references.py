@@ -83,9 +83,9 @@ class References:
                     & (index[:, min(asked, length) - 1] >= 0)
                 )
                 open_, index, far = open_[left], index[left], far[left]
-            if length >= len(self.rows):
+            if length >= len(self.rows) or length > limit:
                 break
-            length = min(length * 8, len(self.rows))
+            length = min(length * 8, len(self.rows), max(limit, length + 1))
         return action, distance
 
     def _ranked(self, who: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:

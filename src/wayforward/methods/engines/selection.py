@@ -531,10 +531,23 @@ def _milp(program: Program, entries: tuple[np.ndarray, np.ndarray], objective: O
     for at in of_feature:
         if len(at) > 1:
             add(at, np.ones(len(at)), -np.inf, 1.0)
+    gains = [quantity(g[0], rg[0]) for g, rg in zip(menu.gain, menu.run_gain, strict=True)]
+    helpful = len(gains) == 1 and all((part >= 0).all() for part in gains[0])
+    if helpful:
+        # With gains above zero, no single one above the need counts for more than the need, and unless a rule wants
+        # it no run goes on beyond it: small coefficients, which a solver's tolerances suit.
+        need = float(menu.need[0, 0])
+        gain_b, gain_q = gains[0]
+        gains[0] = np.where(is_run, gain_b, np.minimum(gain_b, need)), gain_q
+        if not program.clauses:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                enough = np.where(gain_q > 0, (need - gain_b[runs]) / gain_q, 0.0)
+            enough = np.where(menu.whole[feature[runs]], np.ceil(enough - 1e-9), enough)
+            count = np.clip(enough, 0.0, count)
     for run, entry in enumerate(runs):
-        add([b + run, entry], [1.0, -count[run]], -np.inf, 0.0)
-    for r in range(menu.gain.shape[0]):
-        gain_b, gain_q = quantity(menu.gain[r, 0], menu.run_gain[r, 0])
+        if count[run] > 0:
+            add([b + run, entry], [1.0 / count[run], -1.0], -np.inf, 0.0)
+    for r, (gain_b, gain_q) in enumerate(gains):
         scale = max(abs(float(menu.need[r, 0])), float(np.abs(gain_b).max(initial=0.0)) * 1e-3, 1e-300)
         add(
             np.r_[np.arange(b), q_of[runs]],
@@ -601,7 +614,8 @@ def _milp(program: Program, entries: tuple[np.ndarray, np.ndarray], objective: O
         integrality=whole,
         bounds=Bounds(np.zeros(size), upper),
         constraints=LinearConstraint(matrix, np.asarray(least), np.asarray(greatest)),
-        options={"mip_rel_gap": 0.0, "node_limit": program.nodes},
+        # These programs are small: presolve saves no time, loses solutions to tolerances now and then, and then prints.
+        options={"mip_rel_gap": 0.0, "node_limit": program.nodes, "presolve": False},
     )
     if got.x is None:
         return Solved("infeasible" if got.status == 2 else "stopped")
