@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+import traceback
 import warnings
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,8 @@ def _mean(values: np.ndarray) -> float | None:
 
 def main() -> int:
     """Answer commands until the input ends."""
+    from wayforward.errors import WayforwardError
+
     reply = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # prints of libraries must not enter the conversation
     sys.stdout = sys.stderr
@@ -261,9 +264,8 @@ def main() -> int:
             else:
                 answer = cell.score(command["path"], command.get("n"), command["save"])
         except Exception as error:
-            import traceback
-
-            traceback.print_exc(file=sys.stderr)
+            if not isinstance(error, WayforwardError):  # those explain themselves
+                traceback.print_exc(file=sys.stderr)
             answer = {"error": f"{type(error).__name__}: {error}"}
         reply.write(json.dumps(answer) + "\n")
         reply.flush()
