@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 _BLOCK = 1 << 18  # candidate rows shown to the model at once
-_STARTS = 2048  # accepted reference people that starts are taken from
+_STARTS = 20_000  # accepted reference people that starts are taken from
 _LOOSE, _TIGHT = 1e-3, 1e-6  # share of a feature's span to which sections narrow a value, on the way and last
 _GREEDY_STEPS = 6
 _SLACKS = (0.6, 0.8, 1.0, 1.25, 1.7, 2.5)  # how far beyond the boundary an additive guess aims
@@ -56,11 +56,14 @@ class LocalSearch(Method):
 
     def _fit(self, problem: Problem) -> None:
         self.reference_ = np.empty((0, problem.schema.d))
-        if problem.reference is not None:
+        if problem.reference is not None and problem.reference_reached.any():
+            from wayforward.neighbours import NeighbourIndex
+
             accepted = problem.reference_accepted
             if len(accepted) > _STARTS:  # an even, seedless thinning, so that answers do not depend on a seed
                 accepted = accepted[np.linspace(0, len(accepted) - 1, _STARTS).astype(np.int64)]
-            self.reference_ = np.ascontiguousarray(np.unique(accepted, axis=0)) if len(accepted) else accepted
+            self.reference_ = np.ascontiguousarray(np.unique(accepted, axis=0))
+            self.index_ = NeighbourIndex(problem.schema, self.reference_)
         self.crossings_ = _crossings(problem)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
@@ -114,7 +117,7 @@ def _crossings(problem: Problem) -> dict[int, tuple[np.ndarray, np.ndarray]]:
 
 def _spread(points: np.ndarray, low: np.ndarray, high: np.ndarray, share: np.ndarray, up: bool) -> np.ndarray:
     """(c, G) of the sorted points in (low, high], or [low, high) downwards: all of them where there are few, else
-    spread out, denser near where one stands; NaN where there are fewer than G."""
+    spread out; NaN where there are fewer than G."""
     first = np.searchsorted(points, low, side="right" if up else "left")
     count = np.searchsorted(points, high, side="right" if up else "left") - first
     size = len(share)
@@ -356,25 +359,16 @@ class _Search:
         reference = self.method.reference_
         if not len(reference):
             return
-        people, top = self.people, min(self.method.starts, len(reference))
-        step = max(1, 2_000_000 // len(reference))
-        for begin in range(0, len(who), step):
-            some = who[begin : begin + step]
-            far = np.zeros((len(some), len(reference)))
-            for j in np.flatnonzero(self.free[some].any(0)):
-                x, value = people.x[some, j][:, None], reference[None, :, j]
-                if self.schema.is_categorical[j]:
-                    move = (value != x).astype(np.float64)
-                else:
-                    to = np.clip(value, people.low[some, j][:, None], people.high[some, j][:, None])
-                    move = np.abs(to - x) / self.schema.span[j]
-                far += np.where(self.free[some, j] & True, people.weight[some, j], 0.0)[
-                    :, None
-                ] * np.nan_to_num(move)
-            near = np.argsort(far, axis=1, kind="stable")[:, :top]
-            owner = np.repeat(some, top)
-            action = np.where(self.free[owner], reference[near.ravel()], np.nan)
-            self._try(owner, self._clean(owner, action))
+        # people who are near in what one may act on, and people who are near in everything: like them in what decides
+        top = min(self.method.starts, len(reference))
+        free = np.where(self.free[who], self.people.weight[who], 0.0)
+        near = [
+            self.method.index_.query(self.people.x[who], top, weight=weight).row for weight in (free, None)
+        ]
+        row = np.concatenate(near, axis=1)
+        owner, row = np.repeat(who, row.shape[1]), row.ravel()
+        owner, row = owner[row >= 0], row[row >= 0]
+        self._try(owner, self._clean(owner, np.where(self.free[owner], reference[row], np.nan)))
 
     def _clean(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         """Snap to what the person may do; a value that they have already is no act."""
@@ -396,7 +390,7 @@ class _Search:
 
     # -- moves ---------------------------------------------------------------------------------------------
 
-    def _moves(self, who: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _moves(self, who: np.ndarray, dense: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Single moves of some people: feature (M,) and value (c, M), NaN where there is no such move.
 
         Ordered features: a grid on either side, out to the person's reach or to what the incumbent could pay for.
@@ -426,7 +420,8 @@ class _Search:
             else:
                 if j in self.method.crossings_:
                     above, below = self.method.crossings_[int(j)]
-                    fine = (np.arange(1, 2 * self.method.grid + 1) / (2 * self.method.grid)) ** 1.5
+                    size = 2 * self.method.grid * dense
+                    fine = np.arange(1, size + 1) / size
                     up = _spread(above, here[:, j], high[:, j], fine, up=True)
                     down = _spread(below, low[:, j], here[:, j], fine, up=False)
                 else:
@@ -882,7 +877,7 @@ class _Search:
         Every single move from the candidate is shown to the model once; pairs are chosen as if scores added up, and
         only the most promising few are asked about.
         """
-        grid, value = self._moves(who)
+        grid, value = self._moves(who, dense=3)
         near, closer = self._near(who, action)
         feature, value = np.concatenate([near, grid]), np.concatenate([closer, value], axis=1)
         if not feature.size or not len(who):
