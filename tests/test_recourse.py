@@ -101,7 +101,9 @@ def test_shapes_are_checked(answer):
         )
 
 
-@pytest.mark.parametrize("text", ["[]", "3", "null", "NaN", "[" * 100_000, '{"format": "wayforward.recourse/1"}'])
+@pytest.mark.parametrize(
+    "text", ["[]", "3", "null", "NaN", "[" * 100_000, '{"format": "wayforward.recourse/1"}']
+)
 def test_a_file_that_holds_something_else_is_one_clear_error(tmp_path, text):
     path = tmp_path / "r.json"
     path.write_text(text)

@@ -91,7 +91,10 @@ def allowed_yes(problem, x, actions):
 
 def test_standing_between_two_steps_is_not_split_away():
     schema = Schema(
-        (Feature(name="pay", kind="real", low=0, high=10, step=1), Feature(name="years", kind="integer", low=0, high=9))
+        (
+            Feature(name="pay", kind="real", low=0, high=10, step=1),
+            Feature(name="years", kind="integer", low=0, high=9),
+        )
     )
     rng = np.random.default_rng(0)
     data = np.column_stack([rng.uniform(0, 10, 3000), rng.integers(0, 10, 3000)])

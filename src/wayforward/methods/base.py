@@ -173,7 +173,8 @@ class Method(ABC):
                 wide = np.full((len(x), found.shape[1], x.shape[1]), np.nan)
                 wide[ask[go]] = found
                 action = wide
-                proved[ask[go]] = none & ~searched.endless.any(1)  # a proof about less than may be done is none
+                # a proof about less than what may be done is none
+                proved[ask[go]] = none & ~searched.endless.any(1)
         spent = time.perf_counter() - started
         got = problem.check(
             x, action, k, preferences=wishes, proved=proved, accepted=accepted, people=everyone,

@@ -27,12 +27,16 @@ _SLACKS = (0.6, 0.8, 1.0, 1.25, 1.7, 2.5)  # how far beyond the boundary an addi
 class LocalSearch(Method):
     """Find the cheapest change that turns the decision, from neighbours and sparse moves, ending in a polish.
 
-    Every person starts twice: from accepted observed people, projected onto what the person may do, and from where
-    they stand, by scanning single moves and combining them greedily by score gained per cost (exact for additive
-    scores, re-scanned for others). The incumbent's cost bounds every later scan: moves that cost more are never
-    shown to the model, and the grid is drawn anew, finer, inside what the incumbent could pay for. The best
-    candidates are polished: values move back as far as the decision holds, pairs of changes are exchanged, until no
-    single change makes the option cheaper. More options leave out the dearest change of the ones before.
+    Every person starts twice: from accepted observed people who are near in what the person may act on, or near in
+    everything, moved onto what the person may do; and from where they stand, by scanning single moves and combining
+    them greedily by score gained per cost (exact for additive scores, re-scanned for others). The incumbent's cost
+    bounds every later scan: moves that cost more are never shown to the model, and the grid is drawn anew, finer,
+    inside what the incumbent could pay for; on trees it is made of their thresholds. The best candidates are polished:
+    changes are undone and values move back as far as the decision holds, and pairs of moves are exchanged, until no
+    single change that it tries makes the option cheaper. Where features move as consequences, holding them is a move
+    too. Candidates that only break a rule are mended. More options leave out the dearest change of the ones before,
+    and an option that does all that another one does, and more, is not returned. People with nothing yet get draws
+    from their own stream and a climb of the score.
 
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
 

@@ -119,13 +119,15 @@ class Problem:
     @cached_property
     def descendants(self) -> np.ndarray:
         """(d, d) bool: acting on the row feature can move the column feature (by the world or by a linkage)."""
-        d = self.schema.d
         moved = np.asarray(self.world.descendants, dtype=bool).copy()
         if self.schema.rules:
             for link in self.schema.compiled_rules.links:
                 moved[link.source_index, link.target_index] = True
-        for _ in range(d):  # transitive closure; d is small
-            moved = moved | (moved.astype(np.int64) @ moved.astype(np.int64) > 0)
+        while moved.any():  # transitive closure
+            more = moved | (moved.astype(np.float32) @ moved.astype(np.float32) > 0)
+            if (more == moved).all():
+                break
+            moved = more
         return moved
 
     def consequences(self, before: Rows, action: np.ndarray) -> np.ndarray:
