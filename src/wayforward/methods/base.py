@@ -149,7 +149,8 @@ class Method(ABC):
         started = time.perf_counter()
         problem = self.problem_
         before = replace(problem.model.counter)
-        accepted, _ = problem.reached(x)
+        asked = problem.reached(x)
+        accepted = asked[0]
         ask = np.flatnonzero(~accepted)
         action = np.full((len(x), k, x.shape[1]), np.nan)
         proved = np.zeros(len(x), dtype=bool)
@@ -177,7 +178,7 @@ class Method(ABC):
                 proved[ask[go]] = none & ~searched.endless.any(1)
         spent = time.perf_counter() - started
         got = problem.check(
-            x, action, k, preferences=wishes, proved=proved, accepted=accepted, people=everyone,
+            x, action, k, preferences=wishes, proved=proved, asked=asked, people=everyone,
             method=self.name, seconds=spent,
         )  # fmt: skip
         got = self._proofs(got, everyone)

@@ -200,7 +200,7 @@ class Problem:
         *,
         preferences: Preferences | None = None,
         proved: Mask | None = None,
-        accepted: Mask | None = None,
+        asked: tuple[Mask, np.ndarray] | None = None,
         people: Population | None = None,
         method: str = "",
         seconds: float = 0.0,
@@ -210,7 +210,7 @@ class Problem:
 
         The only place that says FOUND: the native model decides the returned row to be a yes, the row is legal, no
         rule and no wish is broken, and it is plausible where the problem asks for it. proved (n,): nothing exists
-        for this person (an exact method's claim); accepted (n,): the decision is a yes already.
+        for this person (an exact method's claim). asked: what `reached(x)` said, where it was asked before.
         """
         started = time.perf_counter()
         n, tried, d = action.shape
@@ -219,8 +219,7 @@ class Problem:
                 f"check needs people (n, d) and actions (n, k, d); got {x.shape} and {action.shape}."
             )
         people = self.population(x, preferences) if people is None else people
-        yes_before, value_before = self.reached(x)
-        accepted = yes_before if accepted is None else accepted
+        accepted, value_before = self.reached(x) if asked is None else asked  # nobody is asked about twice
         who, slot = np.nonzero(~np.isnan(action).all(2) & ~accepted[:, None])
         rows = action[who, slot]
         if self.independent:  # setting a value that is there already is not an act in this world
