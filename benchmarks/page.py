@@ -159,7 +159,7 @@ def gather() -> list[dict[str, Any]]:
                     "targets": _verdicts(model, peers),
                     "optimum": _optimum(home, ours, kept),
                     "extra": data in EXTRA,
-                    "date": kept.get("date"),
+                    "source": kept.get("source"),
                 }
             )
     return cells
@@ -490,6 +490,19 @@ def text(cells: list[dict[str, Any]], points: list[dict[str, Any]], machine: dic
     """The page."""
     dates = sorted({g["date"] for c in cells for g in c["peers"].values() if "date" in g})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "–"
+    states = len({c["source"] for c in cells if c["source"]})
+    whole = [g for c in cells for g in c["peers"].values() if "score" in g]
+    fewer = sum(g["n"] < g["n_asked"] for g in whole)
+    few = sum(g["n"] < 30 for g in whole)
+    honest = (
+        f"In {fewer} of {len(whole)} runs of a peer the limit of the cell ended the run before the last person "
+        f"(the tables show how many were done); {few} runs have fewer than 30 people and say little about rates."
+    )
+    if states > 1:
+        honest += (
+            f" The cells were measured on {states} states of the library's source, while it was being finished; "
+            "a ratio of speeds is always of one state."
+        )
     host = (
         f"a shared machine with {machine['cores']} cores and {machine['memory_gib']} GiB of memory "
         f"({machine['system']}, {machine['architecture']}), one thread for every tool"
@@ -587,7 +600,7 @@ time is the part that no change of the peer could save. Rows are those that the 
   neighbours). oceanpy gets the forest itself, thresholds rewritten to shares of ranges so that its L1 is
   ours, each person's reach as constraints on its own variables, 10 s a person, one worker.
 - Limits: {limits}. Past a person's limit they count as not found; past a cell's limit no further person
-  is started and the comparison is over those done. Errors of a peer count as not found.
+  is started and the comparison is over those done. Errors of a peer count as not found. {honest}
 - Each peer's own virtual environment is built from `benchmarks/peers/*.txt`. Results in full:
   `benchmarks/results/*.json`. Finished cells are kept in `benchmarks/.cache`; `python -m benchmarks
   --fresh` forgets them.
