@@ -511,12 +511,18 @@ def text(cells: list[dict[str, Any]], points: list[dict[str, Any]], machine: dic
         f"{p.title}: {p.n} people, {p.person_seconds:.0f} s a person, {p.cell_seconds:.0f} s of wall time a cell"
         for p in PEERS
     )
+    file = HERE / "notes.md"  # what a person has to say about the numbers as they stand
+    notes = file.read_text() if file.exists() else ""
     growth = ""
     if points:
         top = points[-1]
         under = "under" if top["peak_mb"] < 2048 else "**over**"
         repeated = any(p["distinct_people"] < p["n"] for p in points)
-        star = "\n\\* Drawn with replacement: there are fewer refused people than that." if repeated else ""
+        star = (
+            "\n\\* Not all differ: tables repeat rows, and people are drawn again where there are too few."
+            if repeated
+            else ""
+        )
         growth = f"""## Growth with people
 
 `local-search` on gmsc with the mlp, one option each, a new process for each size.
@@ -547,6 +553,7 @@ that peer's people. Cost ratios are over the people for whom both are usable (ag
 solves usably and local-search too). Speed ratios come from runs of local-search just before and just after
 the peer.
 
+{notes}
 ## Usable, and usable and plausible
 
 `usable`: found, accepted by the classifier itself, legal (values that exist, nothing immutable moved,
@@ -583,7 +590,7 @@ time is the part that no change of the peer could save. Rows are those that the 
 
 {_own(cells)}
 
-\\* Drawn with replacement: there are fewer refused people than that.
+\\* Not all differ: tables repeat rows, and people are drawn again where there are too few.
 
 {growth}
 ## How it was done
