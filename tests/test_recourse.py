@@ -87,6 +87,22 @@ def test_the_frame_has_a_row_for_every_person_and_option(answer):
     assert (answer.outcome[answer.accepted, 0] == Outcome.ACCEPTED).all()
 
 
+def test_people_in_a_file_must_fit_its_schema(answer, tmp_path):
+    path = answer.save(tmp_path / "r.json")
+    data = json.loads(path.read_text())
+    data["x"][0][0] = -1e300
+    path.write_text(json.dumps(data))
+    with pytest.raises(FileFormatError, match="people of its own schema.*'age'"):
+        Recourse.load(path)
+
+
+def test_outcomes_can_be_counted(answer):
+    kinds, counts = np.unique(answer.outcome[:, 0], return_counts=True)
+    assert {o.name: int(c) for o, c in zip(kinds, counts, strict=True)} == {
+        name: count for name, count in answer.outcomes().items() if count
+    }
+
+
 def test_shapes_are_checked(answer):
     with pytest.raises(DataError, match="Recourse.cost has shape"):
         Recourse(

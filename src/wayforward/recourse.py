@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, require
-from wayforward.schema import Schema
+from wayforward.schema import Schema, SchemaWarning
 from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ class Outcome(Enum):
     NONE_EXISTS = "No allowed change reaches the decision. This was proved."
     NOT_FOUND = "The search ended without an option; one may exist. Try another method."
     ACCEPTED = "The decision is already the one you want. Nothing needs to change."
+
+    def __lt__(self, other: object) -> bool:
+        """In the order above, so that arrays of outcomes can be sorted and counted."""
+        if not isinstance(other, Outcome):
+            return NotImplemented
+        order = list(Outcome)
+        return order.index(self) < order.index(other)
 
 
 @dataclass(frozen=True)
@@ -208,16 +216,26 @@ class Recourse:
         path = Path(path)
         if not path.is_file():
             raise FileFormatError(f"There is no file '{path.name}'. Check the path.")
+        if path.suffix not in (".json", ".parquet"):
+            raise FileFormatError(f"Recourse is read from .json or .parquet; got '{path.name}'.")
         try:
             if path.suffix == ".json":
-                return cls._from_plain(json.loads(path.read_text(encoding="utf-8")))
-            if path.suffix == ".parquet":
-                return cls._from_parquet(path)
+                got = cls._from_plain(json.loads(path.read_text(encoding="utf-8")))
+            else:
+                got = cls._from_parquet(path)
+            if got.k < 1:
+                raise ValueError("k")
         except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, OSError) as error:
             raise FileFormatError(
                 f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again."
             ) from None
-        raise FileFormatError(f"Recourse is read from .json or .parquet; got '{path.name}'.")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SchemaWarning)  # said when these people were asked about
+                got.schema.encode(got.x, "saved people")
+        except DataError as error:
+            raise FileFormatError(f"'{path.name}' does not hold people of its own schema. {error}") from None
+        return got
 
     def _header(self) -> dict[str, Any]:
         return {

@@ -26,7 +26,17 @@ def toy(monkeypatch, tmp_path):
     monkeypatch.setitem(KNOWN, "toy/t.csv", known)
     monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.delenv(ENV, raising=False)
+    work = tmp_path / "work" / "folder"
+    work.mkdir(parents=True)
+    monkeypatch.chdir(work)  # a checkout may have the data beside it
     return tmp_path
+
+
+def test_a_folder_beside_the_checkout_is_looked_at(toy, monkeypatch):
+    target = toy / "work/shared/data/toy/t.csv"
+    target.parent.mkdir(parents=True)
+    target.write_bytes(CONTENT)
+    assert Files("toy").read("toy/t.csv") == CONTENT
 
 
 @pytest.mark.parametrize("place", ["toy/t.csv", "t.csv", "toy/t.csv.gz"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
+from wayforward.runs import rank_in_run
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ class _Search:
             return np.ones(len(who), dtype=bool)
         order = np.argsort(who, kind="stable")
         out = np.empty(len(who), dtype=bool)
-        out[order] = _rank(who[order]) < left[who[order]]
+        out[order] = rank_in_run(who[order]) < left[who[order]]
         return out
 
     def _ask(
@@ -283,7 +284,7 @@ class _Search:
         self.cost[who[at]], self.best[who[at]] = cost[at], action[at]
         if not pool:
             return
-        few = order[_rank(who[order]) < self.method.beam]
+        few = order[rank_in_run(who[order]) < self.method.beam]
         self.pool_who.append(who[few])
         self.pool_action.append(action[few])
         self.pool_cost.append(cost[few])
@@ -300,9 +301,9 @@ class _Search:
         new = np.r_[True, (who[order][1:] != who[order][:-1]) | (sets[order][1:] != sets[order][:-1])]
         order = order[new]
         order = order[np.lexsort((sets[order], cost[order], who[order]))]
-        shelf = order[_rank(who[order]) < 6]
+        shelf = order[rank_in_run(who[order]) < 6]
         self.done.append((who[shelf], action[shelf], cost[shelf]))
-        order = order[_rank(who[order]) < beam]
+        order = order[rank_in_run(who[order]) < beam]
         return who[order], action[order], cost[order]
 
     # -- the run -------------------------------------------------------------------------------------------
@@ -653,7 +654,7 @@ class _Search:
         cost = self.people.cost(who, action)
         order = np.lexsort((np.arange(len(who)), cost, who))
         order = order[cost[order] < self.cost[who[order]] - 1e-12]
-        order = order[_rank(who[order]) < 6]
+        order = order[rank_in_run(who[order]) < 6]
         return who[order], action[order], cost[order]
 
     def _linear_atoms(self) -> list[Linear]:
@@ -733,7 +734,7 @@ class _Search:
             lost = ~np.isfinite(self.cost[owner])
             if lost.any():
                 best = np.flatnonzero(lost)[np.lexsort((-score[lost], owner[lost]))]
-                best = best[_rank(owner[best]) < 3]
+                best = best[rank_in_run(owner[best]) < 3]
                 self._climb(owner[best], action[best], score[best])
 
     def _climb(self, who: np.ndarray, base: np.ndarray, here: np.ndarray) -> None:
@@ -1029,11 +1030,3 @@ def _cheapest(group: np.ndarray, price: np.ndarray) -> np.ndarray:
     order = np.lexsort((np.arange(len(group)), price, group))
     lead = order[np.r_[True, group[order][1:] != group[order][:-1]]]
     return np.asarray(lead[np.isfinite(price[lead])])
-
-
-def _rank(who: np.ndarray) -> np.ndarray:
-    """Position of each entry within its run of equal values (who is sorted)."""
-    if not len(who):
-        return np.empty(0, dtype=np.int64)
-    start = np.flatnonzero(np.r_[True, who[1:] != who[:-1]])
-    return np.arange(len(who)) - np.repeat(start, np.diff(np.r_[start, len(who)]))

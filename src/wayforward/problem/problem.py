@@ -12,6 +12,7 @@ from wayforward.errors import DataError, ProblemError
 from wayforward.problem.population import Population
 from wayforward.problem.target import BoundTarget, Target
 from wayforward.recourse import Outcome, Recourse
+from wayforward.runs import rank_in_run
 from wayforward.schema import Schema
 from wayforward.shapes import Actions, Mask, People, Rows
 from wayforward.streams import keys_of
@@ -238,7 +239,7 @@ class Problem:
         cost = people.cost(who, rows)
         keep = np.flatnonzero(good)
         keep = keep[_distinct_cheapest(who[keep], cost[keep], after[keep], rows[keep], k)]
-        rank = _rank(who[keep])
+        rank = rank_in_run(who[keep])
 
         out_action, out_after = np.full((n, k, d), np.nan), np.full((n, k, d), np.nan)
         out_cost, out_score = np.full((n, k), np.inf), np.full((n, k), np.nan)
@@ -287,12 +288,4 @@ def _distinct_cheapest(who: np.ndarray, cost: np.ndarray, after: Rows, action: R
     first = np.ones(len(order), dtype=bool)
     first[by_profile[1:][same]] = False
     order = order[first]
-    return order[_rank(who[order]) < k]
-
-
-def _rank(who: np.ndarray) -> np.ndarray:
-    """Position of each entry within its run of equal values (who is sorted)."""
-    if not len(who):
-        return np.empty(0, dtype=np.int64)
-    start = np.flatnonzero(np.r_[True, who[1:] != who[:-1]])
-    return np.arange(len(who)) - np.repeat(start, np.diff(np.r_[start, len(who)]))
+    return order[rank_in_run(who[order]) < k]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.runs import rank_in_run
+
 if TYPE_CHECKING:
     from wayforward.problem import Population
 
@@ -29,14 +31,6 @@ def tidy(people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
     return np.where(people.schema.differs(out, people.x[who]), out, np.nan)
 
 
-def rank_in_group(group: np.ndarray) -> np.ndarray:
-    """Position of each entry within its run of equal values; `group` is sorted."""
-    if not len(group):
-        return np.empty(0, dtype=np.int64)
-    start = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
-    return np.arange(len(group)) - np.repeat(start, np.diff(np.r_[start, len(group)]))
-
-
 def distinct_changes(people: Population, who: np.ndarray, action: np.ndarray, k: int) -> np.ndarray:
     """(n, k, d): of the rows who (m,), action (m, d), each person's k cheapest that change different features.
 
@@ -50,9 +44,9 @@ def distinct_changes(people: Population, who: np.ndarray, action: np.ndarray, k:
     label = np.unique(np.packbits(acted, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     grouped = order[np.lexsort((np.arange(len(order)), label[order], who[order]))]
     repeat = np.empty(len(order), dtype=np.int64)  # cheaper rows of this person that change the same features
-    repeat[grouped] = rank_in_group(who[grouped] * (label.max() + 1) + label[grouped])
+    repeat[grouped] = rank_in_run(who[grouped] * (label.max() + 1) + label[grouped])
     order = order[np.lexsort((np.arange(len(order)), np.minimum(repeat[order], 1), who[order]))]
-    rank = rank_in_group(who[order])
+    rank = rank_in_run(who[order])
     first = rank < k
     out[who[order[first]], rank[first]] = action[order[first]]
     return out

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.asking import ask, rank_in_group
+from wayforward.methods.engines.asking import ask
 from wayforward.methods.engines.neighbours import Metric, Reach, nearest, smallest
+from wayforward.runs import rank_in_run
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -134,7 +135,7 @@ class References:
         row, place, owner, trial = row[fits], place[fits], owner[fits], trial[fits]
         _, reached = ask(people, owner, trial)
         owner, trial, away = owner[reached], trial[reached], far[row[reached], place[reached]]
-        slot = found[owner] + rank_in_group(owner)
+        slot = found[owner] + rank_in_run(owner)
         into = slot < k
         action[owner[into], slot[into]], distance[owner[into], slot[into]] = trial[into], away[into]
         found += np.bincount(owner, minlength=people.n)
