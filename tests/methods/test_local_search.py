@@ -199,6 +199,25 @@ def test_a_rule_that_couples_changes_is_solved_for():
     np.testing.assert_allclose(got.cost[:, 0], [12 / 24, 4 / 24])
 
 
+@pytest.mark.parametrize("direction", ["any", "increase"])
+def test_what_another_act_would_move_can_be_held(direction):
+    """Doing a drags b along, and the model wants b low: holding b where it is costs nothing."""
+    schema = Schema(
+        (
+            Feature(name="a", kind="integer", low=0, high=9),
+            Feature(name="b", kind="integer", low=0, high=9, direction=direction),
+        ),
+        ("a drags b by 1",),
+    )
+    model = wrap(
+        lambda r: ((r[:, 0] >= 5) & (r[:, 1] <= 2)).astype(int), schema, output="label", classes=(0, 1)
+    )
+    got = recommend(Problem(schema, model, Target(1)), np.array([[2.0, 1.0], [4.0, 2.0]]))
+    assert got.found.all()
+    np.testing.assert_allclose(got.cost[:, 0], [3 / 9, 1 / 9])
+    np.testing.assert_array_equal(got.after[:, 0], [[5, 1], [5, 2]])
+
+
 def test_an_implication_between_changes_is_mended():
     problem, x = small("lr", 7, ("changed(a) or changed(b) implies changed(c)",))
     x = x[~problem.reached(x)[0]][:40]

@@ -209,6 +209,9 @@ class _Search:
         self.coupled = bool(self.schema.rules) and len(self.schema.compiled_rules.conditions) > 0
         # features that others move: setting one to the value that it has holds it there, at no cost
         self.holds = np.zeros(self.d, dtype=bool)
+        self.may = (
+            self.schema.actionable & ~people.preferences.frozen
+        )  # hold it, even with nowhere else to go
         if not self.problem.independent:
             self.holds |= np.asarray(self.problem.descendants).any(0)
         self.few = bool((people.max_changes < people.d).any())
@@ -447,9 +450,9 @@ class _Search:
             value = np.where(self.free[who, j][:, None], value, np.nan)
             features.append(np.full(value.shape[1], j))
             values.append(value)
-        for j in np.flatnonzero(self.holds & self.free[who].any(0)):  # free, and stops what would follow
+        for j in np.flatnonzero(self.holds & self.may[who].any(0)):  # free, and stops what would follow
             features.append(np.array([j]))
-            values.append(np.where(self.free[who, j], x[:, j], np.nan)[:, None])
+            values.append(np.where(self.may[who, j], x[:, j], np.nan)[:, None])
         if not features:
             return np.empty(0, np.int64), np.empty((len(who), 0))
         return np.concatenate(features), np.concatenate(values, axis=1)
@@ -512,19 +515,26 @@ class _Search:
         return score, cost, price
 
     def _sweep(self, who: np.ndarray, start: np.ndarray) -> None:
-        """Scan single moves from where people stand, guess sparse combinations, and step greedily."""
+        """Scan single moves from where people stand, guess sparse combinations, and step greedily.
+
+        Where acts have consequences, once with them and once with everything held that can be.
+        """
         feature, value = self._moves(who)
         if not feature.size:
             return
-        base = np.full((len(who), self.d), np.nan)
-        score, cost = self._scan(who, base, feature, value, self.cost[who])
-        self._guess(who, start, feature, value, score, cost)
-        self._greedy(who, start, feature, value, score, cost)
+        bases = [np.full((len(who), self.d), np.nan)]
+        if self.holds.any():
+            bases.append(np.where(self.holds & self.may[who], self.people.x[who], np.nan))
+        for base in bases:
+            score, cost = self._scan(who, base, feature, value, self.cost[who])
+            self._guess(who, start, base, feature, value, score, cost)
+            self._greedy(who, start, base, feature, value, score, cost)
 
     def _guess(
         self,
         who: np.ndarray,
         start: np.ndarray,
+        base: np.ndarray,
         feature: np.ndarray,
         value: np.ndarray,
         score: np.ndarray,
@@ -537,15 +547,16 @@ class _Search:
             return
         need = -start
         for aim in _SLACKS:
-            self._knapsack(who, gain, price, feature, value, need * aim, None)
+            self._knapsack(who, base, gain, price, feature, value, need * aim, None)
         best = np.zeros((len(who), self.d))
         np.maximum.at(best.T, feature, gain.T)
         for j in np.flatnonzero((best > 0).any(0)):  # every feature leads once
-            self._knapsack(who, gain, price, feature, value, need, int(j))
+            self._knapsack(who, base, gain, price, feature, value, need, int(j))
 
     def _knapsack(
         self,
         who: np.ndarray,
+        base: np.ndarray,
         gain: np.ndarray,
         price: np.ndarray,
         feature: np.ndarray,
@@ -555,7 +566,7 @@ class _Search:
     ) -> None:
         left = need.copy()
         gain = gain.copy()
-        action = np.full((len(who), self.d), np.nan)
+        action = base.copy()
         each = np.arange(len(who))
         steps = int(min(_GREEDY_STEPS, self.people.max_changes.max()))
         for step in range(steps):
@@ -575,13 +586,13 @@ class _Search:
         self,
         who: np.ndarray,
         start: np.ndarray,
+        base: np.ndarray,
         feature: np.ndarray,
         value: np.ndarray,
         score: np.ndarray,
         cost: np.ndarray,
     ) -> None:
         """Take the move with the most score per cost, look again from there, until a move turns the decision."""
-        base = np.full((len(who), self.d), np.nan)
         here, paid = start.copy(), np.zeros(len(who))
         for step in range(_GREEDY_STEPS - 1):
             there = np.isfinite(score) & (cost < self.cost[who][:, None]) & (here <= self.slack)[:, None]
@@ -727,7 +738,7 @@ class _Search:
             action = self._clean(owner, np.where(act, value, np.nan))
             if self.holds.any():
                 still = self.streams.uniform(who, size, self.d, tag=tag + 4).reshape(-1, self.d) < 0.3
-                still &= self.holds & self.free[owner] & np.isnan(action) & ~np.isnan(action).all(1)[:, None]
+                still &= self.holds & self.may[owner] & np.isnan(action) & ~np.isnan(action).all(1)[:, None]
                 action = np.where(still, people.x[owner], action)
             score, valid = self.ask(owner, action)
             self.keep(owner[valid], action[valid], people.cost(owner[valid], action[valid]))
