@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.asking import tidy
 from wayforward.runs import rank_in_run
 from wayforward.shapes import Actions
 
@@ -203,15 +205,12 @@ class _Search:
         self.pool_who: list[np.ndarray] = []  # valid candidates, for the polish
         self.pool_action: list[np.ndarray] = []
         self.pool_cost: list[np.ndarray] = []
-        self.done: list[
-            tuple[np.ndarray, np.ndarray, np.ndarray]
-        ] = []  # polished candidates, for further options
+        # candidates met on the way, for further options
+        self.done: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self.coupled = bool(self.schema.rules) and len(self.schema.compiled_rules.conditions) > 0
         # features that others move: setting one to the value that it has holds it there, at no cost
         self.holds = np.zeros(self.d, dtype=bool)
-        self.may = (
-            self.schema.actionable & ~people.preferences.frozen
-        )  # hold it, even with nowhere else to go
+        self.may = self.schema.actionable & ~people.preferences.frozen  # also with nowhere else to go
         if not self.problem.independent:
             self.holds |= np.asarray(self.problem.descendants).any(0)
         self.few = bool((people.max_changes < people.d).any())
@@ -246,9 +245,7 @@ class _Search:
         people, problem = self.people, self.problem
         ok = affordable.copy()
         rules = None
-        if (
-            problem.independent
-        ):  # moves are drawn inside each person's box, so only couplings are left to judge
+        if problem.independent:  # moves lie inside each person's box, so only couplings are left to judge
             before = people.x[who]
             after = np.where(np.isnan(action), before, action)
             if self.few:
@@ -380,8 +377,7 @@ class _Search:
 
     def _clean(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         """Snap to what the person may do; a value that they have already is no act."""
-        out = self.people.snap(who, np.where(self.free[who], action, np.nan))
-        return np.where(self.schema.differs(out, self.people.x[who]), out, np.nan)
+        return tidy(self.people, who, np.where(self.free[who], action, np.nan))
 
     def _try(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         """Ask about whole actions and keep the valid ones that beat the incumbent; (m,) bool valid."""
@@ -625,7 +621,7 @@ class _Search:
             if feature.size:
                 self._scan(who, action, feature, value, self.cost[who])
         lost = np.flatnonzero(~np.isfinite(self.cost))
-        if not lost.size or not self._linear_atoms():
+        if not lost.size or not self._linear_atoms:
             return
         base, here = np.full((lost.size, self.d), np.nan), start[lost]
         for _ in range(4):
@@ -668,6 +664,7 @@ class _Search:
         order = order[rank_in_run(who[order]) < 6]
         return who[order], action[order], cost[order]
 
+    @cached_property
     def _linear_atoms(self) -> list[Linear]:
         from wayforward.rules.abstract import Linear
 
@@ -692,7 +689,7 @@ class _Search:
         after, before = people.after(who, action), people.x[who]
         owners, actions, origins = [np.empty(0, np.int64)], [np.empty((0, self.d))], [np.empty(0, np.int64)]
         moved = schema.differs(after, before)
-        for atom in self._linear_atoms():
+        for atom in self._linear_atoms:
             total = np.full(len(who), -atom.bound)
             for side, j, weight in atom.terms:
                 total += weight * (after if side == "after" else before)[:, j]
@@ -812,7 +809,7 @@ class _Search:
             trial = action[row].copy()
             step = action[row, col] + (people.x[who[row], col] - action[row, col]) / 8
             trial[np.arange(len(row)), col] = np.where(np.isnan(step), trial[np.arange(len(row)), col], step)
-            less = cost[row] - self._prices(who[row], self._lattice(who[row], trial), cost[row])
+            less = cost[row] - self._prices(who[row], people.snap(who[row], trial), cost[row])
             saving[row, col] = np.where(np.isfinite(less), less * 8, 0.0) + 1e-3 * saving[row, col]
         order = np.argsort(-saving, axis=1, kind="stable")
         for turn in range(int(acted.sum(1).max(initial=0))):
@@ -821,9 +818,6 @@ class _Search:
             action[go], cost[go] = self._section(who[go], action[go], cost[go], col[go], tight)
         self.keep(who, action, cost, pool=False)
         return action, cost
-
-    def _lattice(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-        return self.people.snap(who, action)
 
     def _prices(self, who: np.ndarray, action: np.ndarray, limit: np.ndarray) -> np.ndarray:
         """(m,) cost of valid whole actions that are cheaper than limit (m,); inf for the others."""
