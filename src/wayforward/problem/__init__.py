@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from wayforward.problem.cost import Cost, LpMix, MadL1, Mahalanobis, PercentileShift
-from wayforward.problem.plausibility import Domain, KernelDensity, Lof, Neighbours, Plausibility, Prototype
+from wayforward.problem.cost import Cost, LpMix, MadL1, Mahalanobis, PercentileShift, SquaredShift
+from wayforward.problem.plausibility import (
+    AtLeastAsLikely,
+    Domain,
+    KernelDensity,
+    Lof,
+    Neighbours,
+    Plausibility,
+    Prototype,
+)
 from wayforward.problem.population import Evaluated, Population
 from wayforward.problem.problem import Problem
 from wayforward.problem.target import BoundTarget, Target
 
 __all__ = [
+    "AtLeastAsLikely",
     "BoundTarget",
     "Cost",
     "Domain",
@@ -24,5 +33,6 @@ __all__ = [
     "Population",
     "Problem",
     "Prototype",
+    "SquaredShift",
     "Target",
 ]

@@ -68,6 +68,20 @@ class World(ABC):
         """(n, d) people drawn from the world; `rng` is a generator or a seed."""
         raise self._unknown("sample")
 
+    # -- the same on tensors, for methods that learn (amortised, gradient) ----------------------------------
+
+    def abduct_torch(self, x: Array) -> Array:
+        """(..., d) -> (..., d): `abduct` on tensors, differentiable."""
+        raise self._unknown("abduct_torch")
+
+    def predict_torch(self, u: Array, value: Array | None = None, acted: Array | None = None) -> Array:
+        """(..., d) noise -> (..., d) people; where `acted` (..., d), the feature is set to `value`. Differentiable."""
+        raise self._unknown("predict_torch")
+
+    def log_density_torch(self, x: Array) -> Array:
+        """(..., d) -> (...): `log_density` on tensors, differentiable."""
+        raise self._unknown("log_density_torch")
+
     def _unknown(self, what: str) -> WorldError:
         return WorldError(
             f"{type(self).__name__} does not offer '{what}'. Use a structural causal model with a "

@@ -1,0 +1,1 @@
+"""Published tables and figures, measured again: one folder a paper."""
