@@ -122,7 +122,7 @@ def loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarm
         seed=seed,
         path=None if cache is None else cache / f"loan-clf-{seed}.safetensors",
     )
-    parts = [people.x[people.fold == part] for part in range(3)]
+    train, validation, test = (people.x[people.fold == part] for part in range(3))
     world = people.world
     assert world is not None
-    return Setting("loan", people.schema, model, *parts, world)
+    return Setting("loan", people.schema, model, train, validation, test, world)
