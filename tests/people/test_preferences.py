@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wayforward.errors import FileFormatError, PreferencesError
-from wayforward.people import GAMMAS, Preferences, score_weights
+from wayforward.people import GAMMAS, Preferences, score_priors, score_weights
 from wayforward.schema import Feature, Schema
 
 SCHEMA = Schema(
@@ -57,6 +57,24 @@ def test_the_weights_of_icarma(profile: str, expected: list[float]) -> None:
     """K = 4, w_max 10 (iCARMA eqs. 4 and 12)."""
     got = score_weights([1, 2, 3, 4], 4, profile=profile)  # type: ignore[arg-type]
     np.testing.assert_allclose(got, expected, atol=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ("constant", [0.5, 0.5, 0.5, 0.5]),
+        ("linear", [0.5, 0.35, 0.2, 0.05]),
+        ("convex", [0.5, 0.45, 0.3, 0.05]),
+        ("concave", [0.5, 0.2402, 0.1326, 0.05]),
+    ],
+)
+def test_the_priors_of_icarma(profile: str, expected: list[float]) -> None:
+    """Eq. 14 with pi from .5 to .05; the ends are 1 / (2 w) of the weights' ends."""
+    got = score_priors([1, 2, 3, 4], 4, profile=profile)  # type: ignore[arg-type]
+    np.testing.assert_allclose(got, expected, atol=5e-5)
+    np.testing.assert_allclose(score_priors([0, 5, math.nan, 1], 4), 0.5)
+    with pytest.raises(PreferencesError, match="pi_max=0.1 to pi_min=0.2"):
+        score_priors([1], 4, pi_max=0.1, pi_min=0.2)
 
 
 def test_the_weights_take_any_range_and_exponent() -> None:
@@ -149,6 +167,24 @@ def test_wishes_add_up_and_the_tighter_limit_holds() -> None:
     np.testing.assert_array_equal(wish.weight[:, [1, 2]], [[9, 3], [2, 3], [3, 3]])
     np.testing.assert_array_equal(wish.most, [6, 2, 2])
     assert wish.any_wish and not Preferences.none(SCHEMA, 3).any_wish
+
+
+def test_a_percentage_is_upwards_for_negative_numbers_too() -> None:
+    """Of the size of what somebody has; where zero means nothing, of the range."""
+    schema = Schema(
+        (Feature(name="balance", kind="real", low=-100, high=300), Feature(name="n", kind="real"))
+    )
+    x = np.array([[-20.0, 1], [0, 1], [50, 1]])
+    wish = Preferences.none(schema, 3)
+    np.testing.assert_allclose(wish.limit("balance", high="+10%", x=x).high[:, 0], [-18, 0, 55])
+    np.testing.assert_allclose(wish.limit("balance", low="−10 %", x=x).low[:, 0], [-22, 0, 45])
+    np.testing.assert_allclose(wish.limit("balance", high="+10% of range", x=x).high[:, 0], [20, 40, 90])
+    np.testing.assert_allclose(wish.limit("balance", low="now-5", x=x).low[:, 0], [-25, -5, 45])
+    rows = [{"person": 0, "feature": "balance", "low": "now-5", "high": "+10% of range"}]
+    both = Preferences.from_table(schema, rows, 3, x=x)
+    assert (both.low[0, 0], both.high[0, 0]) == (-25, 20)
+    with pytest.raises(PreferencesError, match="'n' has the limit .* no range"):
+        wish.limit("n", high="+10% of range", x=x)
 
 
 def test_a_noun_does_not_change() -> None:
@@ -288,6 +324,20 @@ NONE = Preferences.none(SCHEMA, 3)
         (lambda: NONE.limit("savings", high="+10%", x=X), "'savings' is missing for person 1"),
         (lambda: NONE.limit("school", low="degre"), "'school' has no level 'degre'. Did you mean 'degree'"),
         (lambda: NONE.allow("income", 3), "'income' is a number"),
+        (lambda: NONE.limit("age", high=50), "'age' has a wish .limit., but it is immutable"),
+        (lambda: NONE.weigh(rating=2), "'rating' has weight 2, but it is mutable"),
+        (lambda: NONE.weigh(income=[1, 2]), r"'income' has weights of shape \(2,\)"),
+        (
+            lambda: Preferences.from_yes_no(SCHEMA, {"age": ["no", "yes"]}),
+            "'age' has the answer yes for person 1",
+        ),
+        (
+            lambda: Preferences.from_table(
+                SCHEMA,
+                [{"person": 1, "feature": name, "rank": r} for name, r in (("income", 1), ("savings", 3))],
+            ),
+            "'savings' has rank 3 for person 1, and rank 2 is missing",
+        ),
         (lambda: NONE.at_most([1, 2.5, 3]), "max_changes is 2.5 for person 1"),
         (lambda: NONE.at_most(-1), "max_changes is -1"),
         (lambda: Preferences.from_likert(SCHEMA, [[1, 2, 3, 7]]), "'school' has score 7 for person 0"),

@@ -7,10 +7,31 @@ import itertools
 import numpy as np
 import pytest
 
-from wayforward.errors import PreferencesError
-from wayforward.people import LOAN_LAWS, draw_rankings, draw_scores, draw_thresholds, ranking_law
+from wayforward.errors import FileFormatError, PreferencesError
+from wayforward.people import (
+    LOAN_LAWS,
+    PreferenceLaw,
+    PreferencePlan,
+    Preferences,
+    draw_rankings,
+    draw_scores,
+    draw_thresholds,
+    loan_plan,
+    privileged_at_random,
+    privileged_by_income,
+    privileged_by_race,
+    ranking_law,
+)
+from wayforward.schema import Feature, Schema
 
 NAMES = ("loan_amount", "loan_duration", "income", "savings")
+SCHEMA = Schema(
+    (
+        Feature(name="age", kind="real", low=0, high=99, actionability="immutable"),
+        *(Feature(name=name, kind="real", low=-20, high=20) for name in NAMES),
+    )
+)
+ACT = slice(1, 5)
 ORDERS = np.array(list(itertools.permutations((1, 2, 3, 4))))
 
 
@@ -79,6 +100,55 @@ def test_the_same_seed_draws_the_same() -> None:
         assert (draw(rng(3)) != draw(rng(4))).any()
 
 
+def test_a_law_draws_preferences_and_reads_back() -> None:
+    law = PreferenceLaw(favoured=LOAN_LAWS["privileged"], threshold=3, profile="linear")
+    drawn = law.draw(SCHEMA, 400, rng())
+    assert (~drawn.frozen[:, ACT]).sum(axis=1).tolist() == [2] * 400  # threshold 3 leaves two features
+    first = np.argmin(drawn.score[:, ACT], axis=1)
+    assert set(first) == {NAMES.index("income"), NAMES.index("savings")}
+    assert set(np.unique(drawn.weight[:, ACT])) == {1.0, 4.0}
+    assert PreferenceLaw.from_dict(law.to_dict()) == law
+    assert not PreferenceLaw().draw(SCHEMA, 9, rng()).frozen.any()
+    many = PreferenceLaw(threshold="random").draw(SCHEMA, 4000, rng())
+    np.testing.assert_allclose(np.bincount((~many.frozen[:, ACT]).sum(1))[1:] / 4000, 0.25, atol=0.03)
+    scores = PreferenceLaw(answers="scores", cannot=True, levels=4).draw(SCHEMA, 4000, rng())
+    assert scores.frozen[:, ACT].mean() == pytest.approx(0.2, abs=0.01)
+
+
+def test_a_plan_gives_each_group_its_law_and_is_replayed(tmp_path) -> None:
+    plan = loan_plan(seed=5)
+    privileged = privileged_at_random(600, rng())
+    groups = np.where(privileged, "privileged", "non-privileged")
+    drawn = plan.draw(SCHEMA, groups)
+    first = np.argmin(drawn.score[:, ACT], axis=1)
+    assert set(first[privileged]) == {2, 3} and set(first[~privileged]) == {0, 1}
+    assert set(plan.draw(SCHEMA, groups, "train").frozen[:, ACT].sum(axis=1)) == {0, 1, 2, 3}
+    plan.save(tmp_path / "plan.json")
+    again = PreferencePlan.load(tmp_path / "plan.json")
+    assert again == plan
+    drawn.save(tmp_path / "drawn.json")
+    replayed = Preferences.load(tmp_path / "drawn.json", SCHEMA)
+    for name in ("frozen", "weight", "score"):
+        np.testing.assert_array_equal(getattr(again.draw(SCHEMA, groups), name), getattr(drawn, name))
+        np.testing.assert_array_equal(getattr(replayed, name), getattr(drawn, name))
+    assert plan.draw(SCHEMA, 3, "train").n == 3
+    (tmp_path / "plan.json").write_text("{}")
+    with pytest.raises(FileFormatError, match="Save it again"):
+        PreferencePlan.load(tmp_path / "plan.json")
+
+
+def test_privilege_at_random_by_income_and_by_race() -> None:
+    assert privileged_at_random(20_000, rng()).mean() == pytest.approx(0.5, abs=0.02)
+    income = rng(1).normal(size=1000)
+    rich = privileged_by_income(income)
+    assert rich.sum() == 250 and income[rich].min() > income[~rich].max()
+    assert privileged_by_income([1.0, 1.0, 1.0, 1.0]).tolist() == [False, False, False, True]
+    white = rng(2).random(40_000) < 0.5
+    got = privileged_by_race(white, rng(3))
+    assert got[white].mean() == pytest.approx(0.9, abs=0.01)
+    assert got[~white].mean() == pytest.approx(0.05, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -91,6 +161,17 @@ def test_the_same_seed_draws_the_same() -> None:
         (lambda: draw_rankings(2, 9, rng(), law=[1.0]), "too many orders"),
         (lambda: ranking_law(NAMES, ("incme",)), "'incme' is not among"),
         (lambda: ranking_law(NAMES, ()), "no order left"),
+        (lambda: PreferenceLaw(answers="words"), "answers is 'words'"),
+        (lambda: PreferenceLaw(threshold=1), "threshold is 1"),
+        (lambda: PreferenceLaw(profile="steep"), "cost profile 'steep'"),
+        (lambda: PreferenceLaw(answers="scores", threshold=3), "cannot=True"),
+        (lambda: PreferenceLaw(favoured=("incme",)).draw(SCHEMA, 2, rng()), "'incme' is not among"),
+        (lambda: PreferenceLaw(threshold=9).draw(SCHEMA, 2, rng()), "from 2 .* to 5"),
+        (lambda: loan_plan().draw(SCHEMA, ["rich"]), "No law covers the group 'rich' in test"),
+        (lambda: loan_plan().draw(SCHEMA, 2, "dev"), "no part 'dev'"),
+        (lambda: privileged_at_random(2, rng(), share=2), "share is 2"),
+        (lambda: privileged_by_income([1, np.nan]), "1 missing values"),
+        (lambda: privileged_by_race([1, 2], rng()), "True or False"),
     ],
 )
 def test_the_errors_say_what_to_do(make: object, words: str) -> None:

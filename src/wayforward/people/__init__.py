@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from wayforward.people.preferences import GAMMAS, Preferences, Profile, score_weights
+from wayforward.people.preferences import GAMMAS, Preferences, Profile, score_priors, score_weights
 from wayforward.people.sampling import (
     LOAN_LAWS,
+    PreferenceLaw,
+    PreferencePlan,
     draw_rankings,
     draw_scores,
     draw_thresholds,
+    loan_plan,
+    privileged_at_random,
+    privileged_by_income,
+    privileged_by_race,
     ranking_law,
 )
 
 __all__ = [
     "GAMMAS",
     "LOAN_LAWS",
+    "PreferenceLaw",
+    "PreferencePlan",
     "Preferences",
     "Profile",
     "draw_rankings",
     "draw_scores",
     "draw_thresholds",
+    "loan_plan",
+    "privileged_at_random",
+    "privileged_by_income",
+    "privileged_by_race",
     "ranking_law",
+    "score_priors",
     "score_weights",
 ]

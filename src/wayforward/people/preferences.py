@@ -312,6 +312,11 @@ class Preferences:
         Shapes as in `from_scores`.
         """
         given, asked = _answers(schema, can, "answers", yes_no=True)
+        for i, j in np.argwhere(_named(schema, can) & ~schema.actionable & (given == 1))[:1]:
+            raise PreferencesError(
+                f"'{schema.names[j]}' has the answer yes for person {i}, but it is "
+                f"{schema.features[j].actionability} in the schema. Leave it out, or revise its actionability."
+            )
         for i, j in np.argwhere(asked & schema.actionable & ~np.isin(given, (0.0, 1.0)))[:1]:
             raise PreferencesError(
                 f"'{schema.names[j]}' has the answer {given[i, j]:g} for person {i}. Give True or False."
@@ -340,9 +345,14 @@ class Preferences:
         """The least and the greatest value that `name` can change to; of two limits the tighter one holds.
 
         A limit is a number (or one a person), a level of an ordinal feature, or text relative to where the
-        person stands in `x` (n, d): "+10%", "-500".
+        person stands in `x` (n, d): "+500", "-500", "now-500" (the same), "+10%" or "+10% of range".
+
+        A plain percentage is of the size of what the person has, so "+10%" is always upwards: from 2,000 to
+        2,200, and from -20 to -18. Where zero stands for nothing in particular (a centred income) it means
+        little, and from zero it leads nowhere: there, say "+10% of range", a share of the schema's range.
         """
         j, rows = self._at(name), self._rows(who)
+        self._can_move(j, "limit")
         if not self.schema.features[j].ordered:
             raise PreferencesError(
                 f"'{name}' is categorical, so it has no low or high. Use allow('{name}', ...) or "
@@ -377,7 +387,19 @@ class Preferences:
         """
         weight, rows = self.weight.copy(), self._rows(who)
         for name, value in {**(weights or {}), **more}.items():
-            weight[rows, self._at(name)] = np.asarray(value, dtype=np.float64)
+            j, given = self._at(name), np.asarray(value, dtype=np.float64)
+            if not self.schema.actionable[j] and (given != 1).any():
+                raise PreferencesError(
+                    f"'{name}' has weight {given[given != 1].flat[0]:g}, but it is "
+                    f"{self.schema.features[j].actionability} in the schema, so nobody acts on it. Leave it "
+                    "out, or revise its actionability."
+                )
+            if given.ndim and given.shape != (len(rows),):
+                raise PreferencesError(
+                    f"'{name}' has weights of shape {given.shape}. Give a number, or one for each of "
+                    f"{len(rows)} people."
+                )
+            weight[rows, j] = given
         return replace(self, weight=weight)
 
     def at_most(self, changes: npt.ArrayLike, who: Who = None) -> Preferences:
@@ -554,7 +576,8 @@ class Preferences:
         or no), `low`, `high` (as in `limit`), `allow`, `forbid` (levels, with | between them), `weight`,
         `score` (on a scale of `levels`), `rank`, `max_changes` (with an empty feature). Empty cells say
         nothing. A person or a feature without a row has no wish; a person who ranks some features and not
-        others has not been asked about the others. `n` is the number of people; None: as many as `people`,
+        others has not been asked about the others. In a file a negative limit is a number; write "now-500" for
+        500 below where the person stands. `n` is the number of people; None: as many as `people`,
         or as the largest row number says.
         """
         rows = _table_rows(table)
@@ -608,9 +631,7 @@ class Preferences:
         if asked["score"].any() and asked["rank"].any():
             raise PreferencesError("The wishes have both 'score' and 'rank'. Give one of the two columns.")
         key, top = ("rank", int(schema.actionable.sum())) if asked["rank"].any() else ("score", levels)
-        ranks = np.sort(np.where(scores["rank"] <= top, scores["rank"], np.nan), axis=1)
-        for i in np.flatnonzero((np.diff(ranks, axis=1) == 0).any(axis=1))[:1]:
-            raise PreferencesError(f"Person {i} gives the same rank twice. Use each rank once.")
+        _check_ranks(schema, scores["rank"], top)
         if asked[key].any():
             out = out._scored(scores[key], top, profile, w_min, w_max)
         return out
@@ -649,6 +670,14 @@ class Preferences:
             )
             raise PreferencesError(f"There is a wish about '{name}', which is not a feature. {hint}")
         return self.schema.names.index(name)
+
+    def _can_move(self, j: int, what: str) -> None:
+        """Raise if no value of the feature ever changes, so that a wish about where to means nothing."""
+        if self.schema.immutable[j]:
+            raise PreferencesError(
+                f"'{self.schema.names[j]}' has a wish ({what}), but it is immutable in the schema, so it never "
+                "changes. Leave the wish out, or revise its actionability."
+            )
 
     def _rows(self, who: Who) -> npt.NDArray[np.int64]:
         if who is None:
@@ -692,15 +721,23 @@ class Preferences:
 
     def _relative(self, j: int, bound: str, x: Array | None, rows: npt.NDArray[np.int64]) -> Array:
         feature = self.schema.features[j]
-        text = bound.strip().replace("−", "-").replace(" ", "")
+        text = bound.strip().replace("−", "-").replace(" ", "").removeprefix("now")
+        of_range = text.endswith("%ofrange")
+        text = text.removesuffix("ofrange") if of_range else text
         share = text.endswith("%")
         try:
-            change = float(text.rstrip("%"))
+            change = float(text.removesuffix("%"))
         except ValueError:
             change = math.nan
         if not math.isfinite(change) or (text[:1] not in "+-"):
             raise PreferencesError(
-                f"'{feature.name}' has the limit {bound!r}. Give a number, or text such as '+10%' or '-500'."
+                f"'{feature.name}' has the limit {bound!r}. Give a number, or text such as '+10%', '-500' or "
+                "'+10% of range'."
+            )
+        if of_range and (feature.low is None or feature.high is None):
+            raise PreferencesError(
+                f"'{feature.name}' has the limit {bound!r}, and the schema gives it no range. Give it low and "
+                "high in the schema, or a limit such as '+500'."
             )
         if x is None:
             raise PreferencesError(
@@ -719,7 +756,8 @@ class Preferences:
                 f"'{feature.name}' is missing for person {person}, so the limit {bound!r} has nothing to "
                 "start from. Give a number for them."
             )
-        return np.asarray(now + (np.abs(now) * change / 100 if share else change))
+        size = self.schema.span[j] if of_range else np.abs(now)
+        return np.asarray(now + (size * change / 100 if share else change))
 
     def _level(self, j: int, level: Any) -> int:
         feature = self.schema.features[j]
@@ -734,6 +772,7 @@ class Preferences:
 
     def _with_levels(self, name: str, chosen: tuple[Any, ...], who: Who, *, keep: bool) -> Preferences:
         j, rows = self._at(name), self._rows(who)
+        self._can_move(j, "levels")
         if not self.schema.features[j].has_levels:
             raise PreferencesError(
                 f"'{name}' is a number and has no levels. Use limit('{name}', low=..., high=...)."
@@ -763,18 +802,49 @@ def score_weights(
     Example: ``score_weights([1, 2, 3, 4], 4, profile="convex")`` is 1, 2, 5, 10.
     Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, eqs. 4 and 12.
     """
-    if profile not in GAMMAS:
-        raise PreferencesError(f"There is no cost profile {profile!r}. Choose one of {', '.join(GAMMAS)}.")
     if not (0 < w_min <= w_max < math.inf):
         raise PreferencesError(f"Weights run from w_min={w_min} to w_max={w_max}. Give 0 < w_min <= w_max.")
+    hard = _hardness(score, levels, profile, gamma)
+    return np.ones(hard.shape) if profile == "constant" else np.asarray(w_min + (w_max - w_min) * hard)
+
+
+def score_priors(
+    score: npt.ArrayLike,
+    levels: int,
+    *,
+    profile: Profile = "linear",
+    pi_max: float = 0.5,
+    pi_min: float = 0.05,
+    gamma: float | None = None,
+) -> Array:
+    """How likely an act on each feature should be before anything is known, same shape as the scores.
+
+    ``pi_max - (pi_max - pi_min) t ** gamma``, with t and gamma as in `score_weights`: what is easiest has
+    `pi_max`, what is hardest `pi_min`; constant gives `pi_max` everywhere. A method that learns masks is
+    drawn towards these. Scores that are 0, NaN or above `levels` get `pi_max`; nobody acts there.
+
+    Example: ``score_priors([1, 2, 3, 4], 4)`` is .5, .35, .2, .05.
+    Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, eq. 14.
+    """
+    if not 0 < pi_min <= pi_max < 1:
+        raise PreferencesError(
+            f"Priors run from pi_max={pi_max} to pi_min={pi_min}. Give 0 < pi_min <= pi_max < 1."
+        )
+    return np.asarray(pi_max - (pi_max - pi_min) * _hardness(score, levels, profile, gamma))
+
+
+def _hardness(score: npt.ArrayLike, levels: int, profile: str, gamma: float | None) -> Array:
+    """t ** gamma: 0 for the easiest score to 1 for the hardest; 0 where the profile or nobody's score says so."""
+    if profile not in GAMMAS:
+        raise PreferencesError(f"There is no cost profile {profile!r}. Choose one of {', '.join(GAMMAS)}.")
     if gamma is not None and not 0 < gamma < math.inf:
         raise PreferencesError(f"gamma is {gamma}. Give a number above 0.")
     s = np.asarray(score, dtype=np.float64)
     if profile == "constant":
-        return np.ones(s.shape)
+        return np.zeros(s.shape)
     inside = (s >= 1) & (s <= levels)
     t = np.where(inside, s - 1, 0.0) / max(levels - 1, 1)
-    return np.asarray(w_min + (w_max - w_min) * t ** (GAMMAS[profile] if gamma is None else gamma))
+    return np.asarray(t ** (GAMMAS[profile] if gamma is None else gamma))
 
 
 # -- reading answers ---------------------------------------------------------------------------------------
@@ -820,6 +890,13 @@ def _answers(schema: Schema, answers: Any, what: str, *, yes_no: bool = False) -
     return grid, np.broadcast_to(schema.actionable, grid.shape)
 
 
+def _named(schema: Schema, answers: Any) -> Flags:
+    """(d,) bool: the features that answers name; none where they come as a bare array."""
+    keys = answers.keys() if isinstance(answers, Mapping) else getattr(answers, "columns", ())
+    known = {str(name) for name in keys}
+    return np.array([name in known for name in schema.names], dtype=np.bool_)
+
+
 def _as_numbers(column: Any, name: str, yes_no: bool) -> Array:
     values = np.atleast_1d(np.asarray(column, dtype=object))
     out = np.empty(len(values))
@@ -836,6 +913,25 @@ def _as_numbers(column: Any, name: str, yes_no: bool) -> Array:
                     f"'{name}' has the answer {value!r} for person {i}. Give a number."
                 ) from None
     return out
+
+
+def _check_ranks(schema: Schema, ranks: Array, top: int) -> None:
+    """Raise for a tie or a gap in (n, d) ranks; NaN was not asked, `top` + 1 says "cannot"."""
+    ranked = np.where((ranks >= 1) & (ranks <= top), ranks, np.inf)
+    order = np.argsort(ranked, axis=1, kind="stable")
+    placed = np.take_along_axis(ranked, order, axis=1)
+    expected = np.where(np.isfinite(placed), np.arange(1.0, schema.d + 1), np.inf)
+    for i, place in np.argwhere(placed != expected)[:1]:
+        rank, name = placed[i, place], schema.names[order[i, place]]
+        if place and placed[i, place - 1] == rank:
+            raise PreferencesError(
+                f"Person {i} gives the same rank twice: {rank:g} for '{schema.names[order[i, place - 1]]}' and "
+                f"for '{name}'. Use each rank once."
+            )
+        raise PreferencesError(
+            f"'{name}' has rank {rank:g} for person {i}, and rank {expected[i, place]:g} is missing. Use each "
+            f"whole number from 1 to {int(np.isfinite(placed[i]).sum())} once."
+        )
 
 
 def _is_orders(ranks: Any) -> bool:
