@@ -125,3 +125,47 @@ def test_a_file_that_holds_something_else_is_one_clear_error(tmp_path, text):
     path.write_text(text)
     with pytest.raises(FileFormatError, match="does not hold a recourse"):
         Recourse.load(path)
+
+
+def test_the_cost_without_personal_weights_stands_beside_the_other(answer):
+    """The judge works it out from the same acts; where nobody gave weights the two are one."""
+    found = answer.found
+    who, slot = np.nonzero(found)
+    problem, action = answer.problem, answer.action[who, slot]
+    np.testing.assert_array_equal(answer.plain_cost[found], problem.cost.total(answer.x[who], action))
+    assert (answer.plain_cost[found] < answer.cost[found]).any() and answer.weighted
+    assert (answer.plain_cost[answer.accepted, 0] == 0).all()
+    assert np.isinf(answer.plain_cost[~found & ~answer.accepted[:, None]]).all()
+    frame = answer.to_frame("dict")
+    np.testing.assert_array_equal(frame["plain_cost"], answer.plain_cost.ravel())
+    unweighted = recommend(problem, answer.x[:5])
+    np.testing.assert_array_equal(unweighted.plain_cost, unweighted.cost)
+    assert not unweighted.weighted
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_files_keep_the_plain_cost_and_older_files_still_load(answer, tmp_path, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    path = answer.save(tmp_path / f"r.{ending}")
+    np.testing.assert_array_equal(Recourse.load(path).plain_cost, answer.plain_cost)
+    if ending == "json":  # as version 0.1 wrote it
+        data = json.loads(path.read_text())
+        del data["plain_cost"]
+        path.write_text(json.dumps(data))
+    else:
+        import pyarrow.parquet as pq
+
+        pq.write_table(pq.read_table(path).drop_columns(["plain_cost"]), path)
+    old = Recourse.load(path)
+    np.testing.assert_array_equal(old.cost, answer.cost)
+    debt = ~np.isnan(answer.action[:, :, answer.schema.index("debt")])
+    np.testing.assert_array_equal(np.isnan(old.plain_cost), debt)  # not known: the weights are in the cost
+    np.testing.assert_array_equal(old.plain_cost[~debt], answer.plain_cost[~debt])
+
+
+def test_a_plain_cost_of_another_shape_is_refused(answer):
+    from dataclasses import replace
+
+    with pytest.raises(DataError, match="Recourse.plain_cost has shape"):
+        replace(answer, plain_cost=answer.cost[:, :1])

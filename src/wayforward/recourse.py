@@ -45,7 +45,9 @@ class Recourse:
 
     x (n, d): people as they are, feature units. action (n, k, d): the value that each option sets, NaN where a
     feature is left alone. after (n, k, d): where that puts them, consequences included, NaN in empty slots.
-    cost (n, k): unit of the problem's cost, inf in empty slots. score (n, k): probability of the decision wanted
+    cost (n, k): unit of the problem's cost, with the person's own weights, inf in empty slots. plain_cost (n, k): the
+    same without personal weights, as if everything were as hard for everybody; NaN where it is not known (answers
+    saved by older versions). score (n, k): probability of the decision wanted
     (or the predicted number) after acting, from the model itself. outcome (n, k): `Outcome` members.
     seconds (n,): share of the search time. meta: seed, versions, counts of model rows and calls.
     """
@@ -60,6 +62,7 @@ class Recourse:
     seconds: np.ndarray
     method: str = ""
     score_before: np.ndarray = field(default_factory=lambda: np.empty(0))  # (n,) as `score`, before acting
+    plain_cost: Costs = field(default_factory=lambda: np.empty((0, 0)))
     preferences: Preferences | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     problem: Problem | None = field(default=None, repr=False, compare=False)  # kept in memory, not in files
@@ -75,6 +78,25 @@ class Recourse:
         }.items():
             if getattr(self, name).shape != shape:
                 raise DataError(f"Recourse.{name} has shape {getattr(self, name).shape}; it must be {shape}.")
+        if self.plain_cost.shape != (n, k):
+            if self.plain_cost.size:
+                raise DataError(
+                    f"Recourse.plain_cost has shape {self.plain_cost.shape}; it must be {(n, k)}."
+                )
+            object.__setattr__(self, "plain_cost", self._plain_where_known())
+
+    def _plain_where_known(self) -> np.ndarray:
+        """(n, k) `cost` where no acted feature has a weight of its own, NaN elsewhere."""
+        if self.preferences is None:
+            return self.cost
+        acted = ~np.isnan(self.action)
+        own = (acted & (self.preferences.weight != 1.0)[:, None, :]).any(-1)
+        return np.where(own, np.nan, self.cost)
+
+    @property
+    def weighted(self) -> bool:
+        """True if somebody gave weights of their own, so that `cost` and `plain_cost` differ."""
+        return self.preferences is not None and bool((self.preferences.weight != 1.0).any())
 
     @property
     def n(self) -> int:
@@ -130,7 +152,7 @@ class Recourse:
             who = np.array([int(who) % self.n])
         parts = {
             name: getattr(self, name)[who]
-            for name in ("x", "action", "after", "cost", "score", "outcome", "seconds")
+            for name in ("x", "action", "after", "cost", "plain_cost", "score", "outcome", "seconds")
         }
         before = self.score_before[who] if self.score_before.size else self.score_before
         wishes = None
@@ -146,7 +168,17 @@ class Recourse:
             return first
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("x", "action", "after", "cost", "score", "outcome", "seconds", "score_before")
+            for name in (
+                "x",
+                "action",
+                "after",
+                "cost",
+                "plain_cost",
+                "score",
+                "outcome",
+                "seconds",
+                "score_before",
+            )
         }
         meta = dict(first.meta)
         for key in ("seconds_recommend", "model_rows", "model_calls", "native_rows"):
@@ -172,7 +204,7 @@ class Recourse:
         return explain(self, i, option, self.problem)
 
     def to_frame(self, like: Any = None) -> Any:
-        """One row for each person and option: outcome, cost, score, and the values before and after.
+        """One row for each person and option: outcome, costs, score, and the values before and after.
 
         `like`: 'pandas', 'polars', 'pyarrow', or None for the first that is installed.
         """
@@ -184,6 +216,7 @@ class Recourse:
             "option": np.tile(np.arange(k), n),
             "outcome": np.array([o.name for o in self.outcome.ravel()], dtype=object),
             "cost": self.cost.ravel(),
+            "plain_cost": self.plain_cost.ravel(),
             "score": self.score.ravel(),
         }
         before = np.repeat(self.x, k, axis=0)
@@ -250,7 +283,7 @@ class Recourse:
     def _to_plain(self) -> dict[str, Any]:
         numbers = {
             name: _plain(getattr(self, name))
-            for name in ("x", "action", "after", "cost", "score", "seconds", "score_before")
+            for name in ("x", "action", "after", "cost", "plain_cost", "score", "seconds", "score_before")
         }
         return {**self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers}
 
@@ -266,12 +299,14 @@ class Recourse:
         }
         n = len(number["x"])
         cost = number["cost"].reshape(n, k)
+        plain = _array(data.get("plain_cost"))
         return cls(
             schema=schema,
             x=number["x"].reshape(n, d),
             action=number["action"].reshape(n, k, d),
             after=number["after"].reshape(n, k, d),
             cost=np.where(np.isnan(cost), np.inf, cost),
+            plain_cost=_known_costs(plain.reshape(n, k), cost) if plain.size else np.empty((0, 0)),
             score=number["score"].reshape(n, k),
             outcome=_outcomes(data["outcome"]),
             seconds=number["seconds"],
@@ -291,6 +326,7 @@ class Recourse:
             "option": np.tile(np.arange(k), n),
             "outcome": [o.name for o in self.outcome.ravel()],
             "cost": self.cost.ravel(),
+            "plain_cost": self.plain_cost.ravel(),
             "score": self.score.ravel(),
             "seconds": np.repeat(self.seconds, k),
             "score_before": np.repeat(before, k),
@@ -328,6 +364,9 @@ class Recourse:
             action=stack("action"),
             after=stack("after"),
             cost=column("cost").reshape(-1, k),
+            plain_cost=column("plain_cost").reshape(-1, k)
+            if "plain_cost" in table.column_names
+            else np.empty((0, 0)),
             score=column("score").reshape(-1, k),
             outcome=_outcomes(names),
             seconds=column("seconds").reshape(-1, k)[:, 0],
@@ -353,6 +392,11 @@ def _plain(values: np.ndarray) -> list[Any]:
 
 def _array(values: Any) -> np.ndarray:
     return np.array(values, dtype=object).astype(np.float64) if values else np.empty(0)
+
+
+def _known_costs(plain: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart."""
+    return np.where(np.isnan(cost), np.inf, plain)
 
 
 def _outcomes(names: Any) -> np.ndarray:

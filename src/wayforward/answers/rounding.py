@@ -38,6 +38,7 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
     """
     action, after = recourse.action.copy(), recourse.after.copy()
     cost, score = recourse.cost.copy(), recourse.score.copy()
+    plain = recourse.plain_cost.copy()
     who, slot = np.nonzero(recourse.found)
     if not len(who):
         return recourse
@@ -58,7 +59,8 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
     action[who, slot] = best
     weight = None if recourse.preferences is None else recourse.preferences.weight[who]
     cost[who, slot] = problem.cost.total(before, best, weight)
-    return replace(recourse, action=action, after=after, cost=cost, score=score)
+    plain[who, slot] = problem.cost.total(before, best, None)
+    return replace(recourse, action=action, after=after, cost=cost, plain_cost=plain, score=score)
 
 
 def coarsest(

@@ -50,7 +50,8 @@ def cell(recourse: Recourse, i: int, option: int, j: int) -> str:
 
 
 def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
-    """Everybody's options, a row for each: person, option, outcome, cost, score, plan in words."""
+    """Everybody's options, a row for each: person, option, outcome, cost with the person's own weights and without,
+    score, plan in words."""
     from wayforward.answers.text import consequences, steps
 
     rows = []
@@ -66,6 +67,7 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
                     "option": o + 1,
                     "outcome": recourse.outcome[i, o].name,
                     "cost": float(recourse.cost[i, o]),
+                    "plain_cost": float(recourse.plain_cost[i, o]),
                     "score": float(recourse.score[i, o]),
                     "plan": plan or OUTCOME[recourse.outcome[i, o]],
                 }

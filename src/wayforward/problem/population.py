@@ -213,6 +213,10 @@ class Population:
         weight = None if self.plain_weight else self.weight[who]
         return np.asarray(self.problem.cost.total(self.x[who], action, weight))
 
+    def plain_cost(self, who: Who, action: Rows) -> PerRow:
+        """(m,) cost of the actions without personal weights."""
+        return np.asarray(self.problem.cost.total(self.x[who], action, None))
+
     def plausible(self, who: Who, after: Rows) -> Mask:
         """(m,) bool: the problem's plausibility holds; True where the problem asks for none."""
         if self.problem.plausibility is None:

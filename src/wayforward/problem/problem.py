@@ -243,6 +243,7 @@ class Problem:
 
         out_action, out_after = np.full((n, k, d), np.nan), np.full((n, k, d), np.nan)
         out_cost, out_score = np.full((n, k), np.inf), np.full((n, k), np.nan)
+        out_plain = np.full((n, k), np.inf)
         outcome = np.full((n, k), Outcome.NOT_FOUND, dtype=object)
         at = (who[keep], rank)
         out_action[at], out_after[at], out_cost[at], out_score[at] = (
@@ -251,11 +252,12 @@ class Problem:
             cost[keep],
             value[keep],
         )
+        out_plain[at] = people.plain_cost(who[keep], rows[keep])
         outcome[at] = Outcome.FOUND
         if proved is not None:
             outcome[proved & (outcome[:, 0] != Outcome.FOUND)] = Outcome.NONE_EXISTS
         outcome[accepted] = Outcome.ACCEPTED
-        out_after[accepted, 0], out_cost[accepted, 0] = x[accepted], 0.0
+        out_after[accepted, 0], out_cost[accepted, 0], out_plain[accepted, 0] = x[accepted], 0.0, 0.0
         out_score[accepted, 0] = value_before[accepted]
         elapsed = seconds + time.perf_counter() - started
         return Recourse(
@@ -264,6 +266,7 @@ class Problem:
             action=out_action,
             after=out_after,
             cost=out_cost,
+            plain_cost=out_plain,
             score=out_score,
             outcome=outcome,
             seconds=np.full(n, elapsed / n),
