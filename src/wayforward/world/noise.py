@@ -10,14 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wayforward.errors import RuleError, WorldError
-from wayforward.rules.arrays import Array
+from wayforward.rules.arrays import Array, operations
 from wayforward.rules.expression import number_text
 from wayforward.rules.grammar import did_you_mean, tokens_of
 
 
 @dataclass(frozen=True)
 class Noise(ABC):
-    """One exogenous variable; discrete ones answer `log_density` with a log-probability."""
+    """One exogenous variable; discrete ones answer `log_density` with a log-probability.
+
+    `log_density` takes arrays and torch tensors alike and is differentiable on tensors.
+    """
 
     discrete: ClassVar[bool] = False
 
@@ -26,7 +29,7 @@ class Noise(ABC):
         """(n,) independent draws."""
 
     @abstractmethod
-    def log_density(self, u: Array) -> np.ndarray:
+    def log_density(self, u: Array) -> Array:
         """(...) -> (...) in nats; -inf outside the support, NaN where u is NaN."""
 
     def __str__(self) -> str:
@@ -57,10 +60,11 @@ class Normal(Noise):
         """(n,) draws."""
         return rng.normal(self.mean, self.sd, n)
 
-    def log_density(self, u: Array) -> np.ndarray:
+    def log_density(self, u: Array) -> Array:
         """Log of the normal density."""
-        z = (np.asarray(u, dtype=np.float64) - self.mean) / self.sd
-        return np.asarray(-0.5 * z * z - math.log(self.sd) - 0.5 * math.log(2 * math.pi))
+        ops = operations(u)
+        z = (ops.lift(u) - self.mean) / self.sd
+        return ops.lift(-0.5 * z * z - math.log(self.sd) - 0.5 * math.log(2 * math.pi))
 
 
 @dataclass(frozen=True)
@@ -79,13 +83,14 @@ class Gamma(Noise):
         """(n,) draws."""
         return rng.gamma(self.shape, self.scale, n)
 
-    def log_density(self, u: Array) -> np.ndarray:
+    def log_density(self, u: Array) -> Array:
         """Log of the gamma density."""
-        u = np.asarray(u, dtype=np.float64)
+        ops = operations(u)
+        u = ops.lift(u)
         constant = math.lgamma(self.shape) + self.shape * math.log(self.scale)
-        inside = np.where(u > 0, u, 1.0)
-        out = (self.shape - 1) * np.log(inside) - inside / self.scale - constant
-        return np.where(np.isnan(u), np.nan, np.where(u > 0, out, -np.inf))
+        inside = ops.where(u > 0, u, 1.0)
+        out = (self.shape - 1) * ops.log(inside) - inside / self.scale - constant
+        return _within(u, u > 0, out)
 
 
 @dataclass(frozen=True)
@@ -101,10 +106,10 @@ class Exponential(Noise):
         """(n,) draws."""
         return rng.exponential(self.mean, n)
 
-    def log_density(self, u: Array) -> np.ndarray:
+    def log_density(self, u: Array) -> Array:
         """Log of the exponential density."""
-        u = np.asarray(u, dtype=np.float64)
-        return np.where(u < 0, -np.inf, -u / self.mean - math.log(self.mean))
+        u = operations(u).lift(u)
+        return _within(u, u >= 0, -u / self.mean - math.log(self.mean))
 
 
 @dataclass(frozen=True)
@@ -121,10 +126,10 @@ class Laplace(Noise):
         """(n,) draws."""
         return rng.laplace(self.mean, self.scale, n)
 
-    def log_density(self, u: Array) -> np.ndarray:
+    def log_density(self, u: Array) -> Array:
         """Log of the Laplace density."""
-        u = np.asarray(u, dtype=np.float64)
-        return np.asarray(-np.abs(u - self.mean) / self.scale - math.log(2 * self.scale))
+        ops = operations(u)
+        return ops.lift(-ops.abs(ops.lift(u) - self.mean) / self.scale - math.log(2 * self.scale))
 
 
 @dataclass(frozen=True)
@@ -141,11 +146,10 @@ class Uniform(Noise):
         """(n,) draws."""
         return rng.uniform(self.low, self.high, n)
 
-    def log_density(self, u: Array) -> np.ndarray:
+    def log_density(self, u: Array) -> Array:
         """Log of the uniform density."""
-        u = np.asarray(u, dtype=np.float64)
-        inside = (u >= self.low) & (u <= self.high)
-        return np.where(np.isnan(u), np.nan, np.where(inside, -math.log(self.high - self.low), -np.inf))
+        u = operations(u).lift(u)
+        return _within(u, (u >= self.low) & (u <= self.high), 0.0 * u - math.log(self.high - self.low))
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ class Bernoulli(Noise):
         """(n,) draws."""
         return (rng.random(n) < self.p).astype(np.float64)
 
-    def log_density(self, u: Array) -> np.ndarray:
+    def log_density(self, u: Array) -> Array:
         """Log-probability of 0 and 1."""
         return Categorical((1.0 - self.p, self.p)).log_density(u)
 
@@ -184,14 +188,14 @@ class Categorical(Noise):
         steps = np.cumsum(self.probabilities)[:-1]
         return np.searchsorted(steps, rng.random(n), side="right").astype(np.float64)
 
-    def log_density(self, u: Array) -> np.ndarray:
+    def log_density(self, u: Array) -> Array:
         """Log-probability of each level."""
-        u = np.asarray(u, dtype=np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            table = np.log(np.array(self.probabilities))
-            level = np.nan_to_num(np.rint(u), nan=-1.0, posinf=-1.0, neginf=-1.0).astype(np.int64)
-            legal = (np.abs(u - level) < 1e-6) & (level >= 0) & (level < len(table))
-        return np.where(np.isnan(u), np.nan, np.where(legal, table[np.where(legal, level, 0)], -np.inf))
+        ops = operations(u)
+        u = ops.lift(u)
+        out = _within(u, u != u, u)
+        for level, p in enumerate(self.probabilities):
+            out = ops.where(ops.abs(u - level) < 1e-6, math.log(p) if p > 0 else -math.inf, out)
+        return out
 
 
 @dataclass(frozen=True)
@@ -205,16 +209,57 @@ class Constant(Noise):
         """(n,) times the value."""
         return np.full(n, self.value)
 
-    def log_density(self, u: Array) -> np.ndarray:
+    def log_density(self, u: Array) -> Array:
         """0 at the value (up to 1e-6 of its size), -inf elsewhere."""
-        u = np.asarray(u, dtype=np.float64)
-        same = np.abs(u - self.value) <= 1e-6 * max(1.0, abs(self.value))
-        return np.where(np.isnan(u), np.nan, np.where(same, 0.0, -np.inf))
+        ops = operations(u)
+        u = ops.lift(u)
+        return _within(u, ops.abs(u - self.value) <= 1e-6 * max(1.0, abs(self.value)), 0.0 * u)
+
+
+@dataclass(frozen=True)
+class Mixture(Noise):
+    """A mixture of normals: ``Mixture(0.5, -2, 1.2, 0.5, 1, 1)`` holds weight, mean and sd of each part."""
+
+    parts: tuple[tuple[float, float, float], ...]
+
+    def __post_init__(self) -> None:
+        parts = tuple(tuple(float(value) for value in part) for part in self.parts)
+        object.__setattr__(self, "parts", parts)
+        fine = len(parts) > 0 and all(len(p) == 3 and all(map(math.isfinite, p)) for p in parts)
+        self._check(
+            fine and all(weight > 0 and sd > 0 for weight, _, sd in parts),
+            "give weight, mean and standard deviation of each part, weights and deviations above 0",
+        )
+        self._check(abs(sum(weight for weight, _, _ in parts) - 1) < 1e-6, "the weights must add up to 1")
+
+    def __str__(self) -> str:
+        return f"Mixture({', '.join(number_text(value) for part in self.parts for value in part)})"
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """(n,) draws."""
+        weight, mean, sd = np.array(self.parts).T
+        part = np.searchsorted(np.cumsum(weight)[:-1], rng.random(n), side="right")
+        return np.asarray(rng.normal(mean[part], sd[part]))
+
+    def log_density(self, u: Array) -> Array:
+        """Log of the mixture's density."""
+        ops = operations(u)
+        logs = [math.log(weight) + Normal(mean, sd).log_density(u) for weight, mean, sd in self.parts]
+        peak = logs[0]
+        for one in logs[1:]:
+            peak = ops.maximum(peak, one)
+        return ops.lift(peak + ops.log(sum(ops.exp(one - peak) for one in logs)))
+
+
+def _within(u: Array, inside: Array, log_density: Array) -> Array:
+    """The log-density inside the support, -inf outside, NaN where u is NaN."""
+    ops = operations(u)
+    return ops.where(ops.isnan(u), math.nan, ops.where(inside, log_density, -math.inf))
 
 
 KNOWN: dict[str, type[Noise]] = {
     cls.__name__: cls
-    for cls in (Normal, Gamma, Exponential, Laplace, Uniform, Bernoulli, Categorical, Constant)
+    for cls in (Normal, Gamma, Exponential, Laplace, Uniform, Bernoulli, Categorical, Constant, Mixture)
 }
 
 
@@ -250,6 +295,10 @@ def parse_noise(text: Any, node: str) -> Noise:
     kind = KNOWN[words[0]]
     if kind is Categorical:
         return Categorical(tuple(numbers))
+    if kind is Mixture:
+        if len(numbers) % 3:
+            raise WorldError(f"{where}, but Mixture takes weight, mean, sd of each of its parts.")
+        return Mixture(tuple(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)))
     names = [field.name for field in fields(kind)]
     try:
         return kind(*numbers)

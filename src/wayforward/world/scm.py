@@ -119,6 +119,16 @@ class Equation:
         """Whether a level is still written by its value, so that a schema is needed."""
         return any(isinstance(node, Level) and node.index < 0 for node in walk(self.tree))
 
+    @cached_property
+    def additive(self) -> bool:
+        """Whether the noise is only added to what the causes give, or taken off."""
+        node: Node = self.tree
+        while not isinstance(node, Ref):
+            if not isinstance(node, Sum | Negate) and not (isinstance(node, Call) and node.function == "sum"):
+                return False
+            node = _towards_noise(node)  # type: ignore[arg-type]
+        return True
+
     def __str__(self) -> str:
         return text_of(self.tree)
 
@@ -534,6 +544,38 @@ class SCM(World):
         noise = [column.reshape(x.shape[:-1]) for column in np.moveaxis(np.stack(noise, axis=-1), -1, 0)]
         return self._act(x, action, noise=noise)
 
+    def abduct_torch(self, x: Array) -> Array:
+        """(..., d) -> (..., d): `abduct` on tensors, differentiable."""
+        self._needs_no_schema()
+        values = [x[..., j] for j in range(self.d)]
+        ops = operations(x)
+        return ops.stack([self._noise_of(j, values, ops)[0] for j in range(self.d)])
+
+    def predict_torch(self, u: Array, value: Array | None = None, acted: Array | None = None) -> Array:
+        """(..., d) noise -> (..., d) people; where `acted` (..., d), set to `value`. Differentiable in all."""
+        self._needs_no_schema()
+        return operations(u).stack(self._predicted_torch(u, value, acted, range(self.d), None))
+
+    def _predicted_torch(
+        self, u: Array, value: Array | None, acted: Array | None, columns: Sequence[int], legal: Legal | None
+    ) -> list[Array]:
+        """Every node's values (...), causes first; `columns` are the nodes' places in the last axis."""
+        ops = operations(u)
+        if value is not None:
+            u, value = align(u, value)
+        values: list[Any] = [None] * self.d  # with the action
+        factual: list[Any] = [None] * self.d  # without; only where soft actions ask for it
+        for j in self.order:
+            for into in (values, factual) if self.soft and value is not None else (values,):
+                natural = self.equations[j].value(into, u[..., columns[j]], ops)
+                into[j] = ops.lift(natural if legal is None else legal(j, natural, ops))
+            if value is not None and acted is not None:
+                set_to = value[..., columns[j]]
+                if self._soft_at[j]:
+                    set_to = values[j] + (set_to - factual[j])
+                values[j] = ops.where(acted[..., columns[j]], set_to, values[j])
+        return values
+
     def _predicted(self, noise: Sequence[np.ndarray], legal: Legal | None) -> list[np.ndarray]:
         ops = operations(noise[0])
         values: list[Any] = [None] * self.d
@@ -616,13 +658,43 @@ class SCM(World):
         return self._log_density(self._columns(x, "x"))
 
     def _log_density(self, values: Sequence[np.ndarray]) -> np.ndarray:
-        ops = operations(values[0])
         total: np.ndarray = np.zeros(values[0].shape)
+        for part in self._density_parts(values):
+            total = total + part
+        return total
+
+    def _density_parts(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        ops = operations(values[0])
+        parts = []
         with np.errstate(all="ignore"):
             for j, name in enumerate(self.names):
                 distribution = self._distribution(name)
                 u, log_slope = self._noise_of(j, values, ops)
-                total = total + distribution.log_density(u) + (0.0 if distribution.discrete else log_slope)
+                parts.append(distribution.log_density(u) + (0.0 if distribution.discrete else log_slope))
+        return parts
+
+    def log_density_torch(self, x: Array) -> Array:
+        """(..., d) -> (...): `log_density` on tensors, differentiable; -inf for what no noise can give."""
+        self._needs_no_schema()
+        return self._log_density_torch([x[..., j] for j in range(self.d)])
+
+    def _log_density_torch(self, values: Sequence[Array]) -> Array:
+        ops = operations(*values)
+        total: Array = 0.0
+        for j, name in enumerate(self.names):
+            equation, distribution = self.equations[j], self._distribution(name)
+            u, log_slope = equation.noise(values, values[j], ops)
+            without = ops.isnan(u)
+            if bool(without.any()):  # its gradient would be NaN, so it is taken at a value that can be
+                harmless = equation.value(values, ops.lift(0.5), ops).detach()
+                u, log_slope = equation.noise(values, ops.where(without, harmless, values[j]), ops)
+            term = distribution.log_density(u) + (0.0 if distribution.discrete else log_slope)
+            if bool(without.any()):
+                for cause in (j, *equation.parents):  # nobody knows how likely a missing value is
+                    missing = ops.isnan(values[cause])
+                    term, without = ops.where(missing, float("nan"), term), without & ~missing
+                term = ops.where(without, -float("inf"), term)
+            total = total + term
         return total
 
 
@@ -736,10 +808,49 @@ class BoundSCM(World):
         )
         return after
 
+    def abduct_torch(self, x: Array) -> Array:
+        """(..., d) -> (..., d): `abduct` on tensors, differentiable."""
+        values = [x[..., place] for place in self.columns]
+        ops = operations(x)
+        noise = {place: self.scm._noise_of(j, values, ops)[0] for j, place in enumerate(self.columns)}
+        return ops.replaced(x, noise, tuple(x.shape))
+
+    def predict_torch(self, u: Array, value: Array | None = None, acted: Array | None = None) -> Array:
+        """(..., d) noise -> (..., d) people; where `acted` (..., d), set to `value`. Differentiable in all."""
+        ops = operations(u)
+        told = self.scm._predicted_torch(u, value, acted, self.columns, self._legal)
+        alone = u
+        if value is not None and acted is not None:
+            alone, value = align(u, value)
+            alone = ops.where(acted, value, alone)
+        return ops.replaced(alone, dict(zip(self.columns, told, strict=True)), tuple(alone.shape))
+
+    def log_density_torch(self, x: Array) -> Array:
+        """(..., d) -> (...): `log_density` on tensors, differentiable; -inf for what no noise can give."""
+        self._whole("a density")
+        return self.scm._log_density_torch([x[..., place] for place in self.columns])
+
     def log_density(self, x: Array) -> np.ndarray:
         """(..., d) -> (...): log-density, nats. Raises: WorldError if a feature stands outside the world."""
         self._whole("a density")
         return self.scm._log_density(self._nodes(x))
+
+    def log_density_parts(self, x: Array) -> np.ndarray:
+        """(..., d) -> (..., d): what each feature adds to `log_density`."""
+        self._whole("a density")
+        parts = np.empty(np.shape(x))
+        for place, part in zip(self.columns, self.scm._density_parts(self._nodes(x)), strict=True):
+            parts[..., place] = part
+        return parts
+
+    def keeps_density(self, density: World) -> np.ndarray:
+        """(d,) bool: true of numbers whose noise is only added; their noise is kept, and its slope is constant."""
+        keeps = np.zeros(self.schema.d, dtype=bool)
+        if not isinstance(density, BoundSCM) or density.scm.equations != self.scm.equations:
+            return keeps
+        for j, place in enumerate(self.columns):
+            keeps[place] = self._limits[j] is None and self.scm.equations[j].additive
+        return keeps
 
     def sample(self, n: int, rng: np.random.Generator | int) -> np.ndarray:
         """(n, d) people. Raises: WorldError if a feature stands outside the world."""
