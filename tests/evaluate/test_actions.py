@@ -136,3 +136,11 @@ def test_acted_and_changed_downstream():
     after = np.array([[30.0, 0, 60, 0.7]])
     acted, downstream = actions.acted_and_changed(GUARDED, before, action, after)
     assert (acted[0], downstream[0]) == (1, 1)
+
+
+def test_nobody_asked_is_not_the_hardest():
+    """NaN scores are features that nobody asked about; without any score there is no hap."""
+    action = np.array([[1.0, np.nan], [1.0, np.nan], [1.0, np.nan]])
+    score = np.array([[2.0, np.nan], [np.nan, 1.0], [np.nan, np.nan]])
+    got = actions.hard_action(action, score, np.ones((3, 2), dtype=bool))
+    np.testing.assert_array_equal(got, [1.0, 0.0, np.nan])

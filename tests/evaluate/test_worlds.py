@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from wayforward.errors import DataError
 from wayforward.evaluate import evaluate, evaluate_rows
 from wayforward.model.base import Access, Model
+from wayforward.people import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.recourse import Outcome, Recourse
 from wayforward.schema import Feature, Schema
@@ -104,3 +106,40 @@ def test_redundancy_takes_an_act_back_with_its_consequences():
     got = evaluate(enough_twice, loan())
     # either act alone: a raise to 100,000 brings savings of 32,500; savings of 35,000 alone give 250,000
     assert got["redundancy"].value == 2.0
+
+
+def test_a_world_says_whether_people_become_less_likely():
+    """density= takes a world, bound or not, and "world" for the problem's own; salary is Normal(70,000, 10,000)."""
+    likely = SCM(
+        {"salary": "u", "savings": "0.3 * salary + u"},
+        {"salary": "Normal(70000, 10000)", "savings": "Normal(0, 5000)"},
+    )
+    problem = Problem(SCHEMA, Loan(SCHEMA), Target(favourable=1), world=likely)
+    got = evaluate(claim([85_000, NAN], [85_000, 28_000]), problem, density=likely)
+    assert got["density_at_least"].value == 0.0  # 1.5 standard deviations after, 0.5 before
+    assert got["density_gain"].value == pytest.approx(-(1.5**2 - 0.5**2) / 2)
+    same = evaluate(claim([85_000, NAN], [85_000, 28_000]), problem, density="world")
+    assert same["density_gain"].value == got["density_gain"].value
+    with pytest.raises(DataError, match="or 'world'"):
+        evaluate(claim([85_000, NAN], [85_000, 28_000]), problem, density="flow")
+
+
+def test_costs_with_and_without_personal_weights_and_hap_by_group():
+    """Somebody who finds a raise three times as hard is judged by the option that is cheapest for them."""
+    wish = Preferences.from_likert(SCHEMA, {"salary": [4], "savings": [2]}, levels=4)  # weights 10 and 4
+    action = np.array([[[100_000, NAN], [NAN, 31_000]]])
+    after = np.array([[[100_000, 32_500], [75_000, 31_000]]])
+    got = Recourse(
+        schema=SCHEMA, x=X, action=action, after=after, cost=np.zeros((1, 2)), score=np.ones((1, 2)),
+        outcome=np.full((1, 2), Outcome.FOUND, dtype=object), seconds=np.zeros(1), preferences=wish,
+    )  # fmt: skip
+    judged = evaluate(got, loan(), groups=["a"])
+    assert judged.chosen[0] == 1
+    assert judged["cost_plain"].value == judged["cost"].value == pytest.approx(6000 / 200_000)
+    assert judged["cost_weighted"].value == pytest.approx(4 * 6000 / 200_000)
+    assert judged["hap"].value == 0.0
+    rows = {row["metric"]: row for row in judged.by_group() if row["group"] == "a"}
+    assert rows["hap"]["value"] == 0.0 and rows["hap"]["n"] == 1
+    assert rows["cost_weighted"]["value"] == pytest.approx(0.12) and rows["cost_plain"]["n"] == 1
+    plain = evaluate(got, loan(), preferences=Preferences.none(SCHEMA, 1))
+    assert plain.chosen[0] == 1 and "hap" not in plain.totals

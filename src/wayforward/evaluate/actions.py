@@ -124,17 +124,19 @@ def hard_action(
     """1 where a recommendation acts on what the person finds hardest, 0 where not, NaN without one: (n,).
 
     Shapes: action (n, d); score (n, d), higher = harder; may_act (n, d) bool, what each person could act on.
-    With ties any feature at the person's own maximum counts; `absolute` asks for that score instead.
+    With ties any feature at the person's own maximum counts; `absolute` asks for that score instead. A feature
+    that nobody asked about (NaN) is not the hardest; a person who was asked about nothing gets NaN.
     The mean is the hard-action probability (hap) of interactive CARMA.
     """
     acted = ~np.isnan(np.asarray(action, dtype=np.float64))
     may_act = np.asarray(may_act, dtype=bool)
     score = np.asarray(score, dtype=np.float64)
+    may_act = may_act & ~np.isnan(score)
     among = np.where(may_act, score, -np.inf)
     hardest = may_act & (
         among == among.max(-1, keepdims=True) if absolute is None else score >= absolute - 1e-12
     )
-    return np.where(acted.any(-1), (acted & hardest).any(-1).astype(np.float64), np.nan)
+    return np.where(acted.any(-1) & may_act.any(-1), (acted & hardest).any(-1).astype(np.float64), np.nan)
 
 
 def proximity(schema: Schema, before: NDArray[Any], after: NDArray[Any]) -> Array:

@@ -55,6 +55,7 @@ MEANING: dict[str, str] = {
     "validity_other_model": "usable options that another model accepts too",
     "validity_true_world": "usable options that reach the decision when acted out in the true world",
     "cost": "the problem's cost, unweighted, over usable",
+    "cost_plain": "the same, beside the weighted one, over usable",
     "cost_weighted": "the problem's cost with personal weights, over usable",
     "cost_l0": "features changed, over usable",
     "cost_l1_range": "sum of changes as shares of their ranges, over usable",
@@ -96,7 +97,10 @@ MEANING: dict[str, str] = {
     "set_sparsity": "1 - mean share of features changed",
 }
 _RATES_BY_GROUP = ("usable", "usable_plausible", "success", "validity")
-_COSTS_BY_GROUP = ("cost", "cost_l1_range", "cost_l0", "cost_l1_range_all")
+_FLAGS_BY_GROUP = ("hap", "density_at_least")  # 1, 0, or NaN where it does not apply
+_COSTS_BY_GROUP = (
+    "cost", "cost_plain", "cost_weighted", "cost_l1_range", "cost_l0", "cost_l1_range_all", "density_gain",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +110,7 @@ class Evaluation:
     Attributes:
         totals: metric -> Estimate(value, low, high, n, median, std).
         people: metric -> (n,) per person; NaN where it does not apply. For costs: the person's cheapest
-            usable option, by the problem's unweighted cost.
+            usable option, by the problem's cost with the person's own weights.
         options: (n, k) arrays: the flags of `Judged`, usable, usable_plausible, cost, l0, l1.
         chosen: (n,) the option that stands for each person, -1 where none is usable.
         outcomes: how people ended, worked out again.
@@ -293,7 +297,8 @@ class Evaluation:
         return as_groups(groups, self.n)
 
     def by_group(self, groups: Any = None) -> list[dict[str, Any]]:
-        """One row a group and metric: group, metric, value, low, high, n; the headline rates and costs."""
+        """One row a group and metric: group, metric, value, low, high, n; the headline rates and costs, and hap and
+        plausibility by density where they were measured."""
         labels = self.labels(groups)
         seed, resamples = int(self.meta.get("evaluate_seed", 0)), int(self.meta.get("bootstrap", 1000))
         rows = []
@@ -303,6 +308,10 @@ class Evaluation:
             for name in _RATES_BY_GROUP:
                 if name in self.people:
                     found[name] = stats.rate(self.people[name][mine] > 0)
+            for name in _FLAGS_BY_GROUP:
+                if name in self.people:
+                    values = self.people[name][mine]
+                    found[name] = stats.rate(values > 0, np.isfinite(values))
             costs = {name: self.people[name][mine] for name in _COSTS_BY_GROUP if name in self.people}
             found |= stats.means(costs, seed=seed, resamples=resamples)
             rows += [
@@ -418,7 +427,8 @@ def evaluate(
         metrics: "headline" (rates, costs), "standard" (with redundancy, neighbours, diversity), or "all"
             (with LOF, isolation forest, nearest favourable, connectedness).
         bootstrap: resamples behind an interval of a mean; 0 for the normal interval.
-        density: any object with log_density, log_prob or score_samples over (m, d) feature units.
+        density: any object with log_density, log_prob or score_samples over (m, d) feature units, such as a world
+            that says how likely people are; "world" for the problem's own.
         oracle: a recourse of an exact method on the same people, or costs (n,) with inf where nothing exists.
         other_model: a wrapped model, or anything `wf.wrap` takes: do usable options hold under it?
         true_world: the world in which the acts are played out to see whether they truly work.
@@ -590,8 +600,10 @@ def _score(
     plausible = _plausible(schema, x, after, judged, known, accepted_known, notes)
     both = usable & (plausible if plausible is not None else False)
 
-    # One option stands for each person: the cheapest usable one; the first wins a tie
-    chosen = _cheapest(cost, usable)
+    # One option stands for each person: the usable one that is cheapest for them; the first wins a tie
+    own = wishes is not None and bool((wishes.weight != 1.0).any())
+    weighted = _costs(problem, x, action, after, wishes.weight) if own and wishes is not None else cost
+    chosen = _cheapest(weighted, usable)
     valid_one = _cheapest(cost, judged.returned & judged.valid)
     any_one = _cheapest(cost, judged.returned)
     rows = np.arange(n)
@@ -639,8 +651,9 @@ def _score(
         totals[name] = stats.rate(flag[given])
 
     # Costs and the rest of a chosen option
-    weighted = cost if wishes is None else _costs(problem, x, action, after, wishes.weight)
     people["cost"] = of(cost)
+    if wishes is not None:
+        people["cost_plain"] = people["cost"]
     people["cost_weighted"] = of(weighted)
     for name, key in {
         "cost_l0": "l0",
@@ -693,7 +706,9 @@ def _score(
 
     # Asked for by the caller
     if density is not None:
-        people["density_at_least"], people["density_gain"] = at_least_as_likely(density, x_asked, end)
+        people["density_at_least"], people["density_gain"] = at_least_as_likely(
+            _density(problem, density), x_asked, end
+        )
     if wishes is not None and getattr(wishes, "score", None) is not None:
         may_act = schema.actionable & ~np.asarray(wishes.frozen)
         people["hap"] = act.hard_action(acts, np.asarray(wishes.score), may_act)
@@ -711,7 +726,7 @@ def _score(
         totals["validity_true_world"] = stats.rate(yes, has)
     if oracle is not None:
         best, exists = _oracle(problem, oracle, n, k)
-        people["optimality_gap"] = np.where(asked, act.optimality_gap(people["cost"], best), np.nan)
+        people["optimality_gap"] = np.where(asked, act.optimality_gap(people["cost_weighted"], best), np.nan)
         totals["coverage"] = stats.rate(has, asked & (exists | has))
     else:
         notes.append("coverage needs an oracle; success and usable are over everyone who asked")
@@ -765,6 +780,17 @@ def _score(
 
 
 _SET_NAMES = {"dist": "diversity", "count": "diversity_count", "dpp": "diversity_dpp"}
+
+
+def _density(problem: Problem, density: Any) -> Any:
+    """What says how likely people are: any density, a world (bound here), or "world" for the problem's own."""
+    from wayforward.world import World
+
+    if isinstance(density, str):
+        if density != "world":
+            raise DataError(f"density={density!r}; it must be a density, a world, or 'world'.")
+        return problem.world
+    return density.bind(problem.schema) if isinstance(density, World) else density
 
 
 def _costs(problem: Problem, x: Array, action: Array, after: Array, weight: Array | None) -> Array:
@@ -858,14 +884,15 @@ def _play_out(problem: Problem, world: World, x: Array, acts: Array, has: Mask) 
 
 
 def _oracle(problem: Problem, oracle: Any, n: int, k: int) -> tuple[Array, Mask]:
-    """Best cost of each person (n,), inf where none, and who has any option at all (n,)."""
+    """Best cost of each person in their own terms (n,), inf where none, and who has any option at all (n,)."""
     if isinstance(oracle, Recourse):
         if oracle.n != n:
             raise DataError(
                 f"The oracle answers {oracle.n} people; the recourse has {n}. Use the same people."
             )
         judged = judge(problem, oracle.x, oracle.action, oracle.after, oracle.preferences)
-        cost = _costs(problem, oracle.x, oracle.action, oracle.after, None)
+        own = None if oracle.preferences is None else oracle.preferences.weight
+        cost = _costs(problem, oracle.x, oracle.action, oracle.after, own)
         best = np.where(judged.usable, cost, np.inf).min(1)
         return best, np.isfinite(best)
     best = np.asarray(oracle, dtype=np.float64)
