@@ -13,6 +13,7 @@ Source: J. Pearl (2009), Causality, section 7.1; for recourse, A.-H. Karimi, B. 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -467,10 +468,10 @@ class SCM(World):
         if rows is not None:
             wrong = wrong & rows
         if bool(wrong.any()):
-            value = np.broadcast_to(np.asarray(values[j]), wrong.shape)[np.asarray(wrong)][0]
+            value = float(ops.broadcast(values[j], tuple(wrong.shape))[wrong][0])
             raise WorldError(
                 f"'{self.names[j]}' is {value:.6g}, which its equation \"{self.equations[j]}\" cannot give "
-                f"({int(wrong.sum())} of {int(np.size(wrong))} values). Correct the value or the equation."
+                f"({int(wrong.sum())} of {math.prod(wrong.shape)} values). Correct the value or the equation."
             )
         return u, log_slope
 
