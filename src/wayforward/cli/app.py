@@ -339,6 +339,43 @@ def bench(
     compare(data or ["loan"], model or ["lr", "rf"], method, n=n, k=k, seed=seed, json=json)
 
 
+@app.command()
+def replicate(
+    paper: Annotated[str, typer.Argument(help="The paper: icarma.")] = "icarma",
+    tables: Annotated[
+        list[int] | None, typer.Option("--table", help="1, 2, 3, 5 or 6; repeat. Nothing named: everything.")
+    ] = None,
+    figures: Annotated[list[int] | None, typer.Option("--figure", help="3, 4 or 8; repeat.")] = None,
+    datasets: Annotated[list[str] | None, typer.Option("--dataset", help="loan or gmsc; repeat.")] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Loan on people drawn anew, not on the released ones.")
+    ] = False,
+    out: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path(
+        "docs/replication/icarma"
+    ),
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds that iCARMA is chosen from.")] = 10,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=1, help="Of iCARMA. Left out: as the paper prints them.")
+    ] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", min=1, help="At most this many people: a quick look, marked as such.")
+    ] = None,
+    seed: Seed = 0,
+    cache: Annotated[
+        Path | None,
+        typer.Option("--cache", help="Where finished stages are kept. Left out: the user's cache."),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Measure a paper's tables and figures again: paper beside ours, with tolerances and a verdict."""
+    from wayforward.cli.replicate import replicate as measure
+
+    measure(
+        paper, tables=tuple(tables or ()), figures=tuple(figures or ()), datasets=tuple(datasets or ()), fresh=fresh,
+        out=out, seeds=seeds, epochs=epochs, n=n, seed=seed, cache=cache, json=json,
+    )  # fmt: skip
+
+
 @app.callback(invoke_without_command=True)
 def version(
     show: Annotated[
