@@ -1,0 +1,236 @@
+"""Fitting the layer of a causal flow: Adam, a rate that falls on plateaus, the best weights, a checkpoint.
+
+An interrupted fit that goes on from its checkpoint gives the same weights as one that was never stopped: all
+that a step depends on is stored, and the order of the rows in an epoch follows from the seed and the epoch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import FileFormatError, WorldError, require
+from wayforward.world.flow_layer import Plan, layer, prepared
+
+Progress = Callable[[int, int], None]
+FACTOR, PATIENT = 0.95, 60  # the rate falls by this after so many epochs without a better held-out likelihood
+_EVERY = 25  # epochs between two writings of the checkpoint
+
+
+@dataclass(frozen=True)
+class FlowReport:
+    """How a fit went. Likelihoods are means in nats a person, feature units.
+
+    epochs: done; best: the one whose weights were kept. rate: the last learning rate. held_out: mean
+    log-density of the held-out rows, with a 95% interval (low, high).
+    """
+
+    kind: str
+    rows: int
+    held_out_rows: int
+    epochs: int
+    best: int
+    rate: float
+    seconds: float
+    train: float
+    held_out: float
+    interval: tuple[float, float]
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"{self.kind} flow: {self.rows:,} rows, {self.epochs} epochs (best {self.best}), "
+            f"{self.seconds:.1f} s; mean log-density {self.train:.3f} on them, "
+            f"{self.held_out:.3f} ({low:.3f} to {high:.3f}) on {self.held_out_rows:,} held-out rows"
+        )
+
+
+@dataclass
+class _State:
+    """All that the next epoch depends on."""
+
+    epoch: int
+    weights: dict[str, Any]
+    best: dict[str, Any]
+    adam: dict[str, Any]
+    numbers: dict[str, Any]  # scheduler, best likelihood and its epoch, epochs without a better one, seconds
+
+
+def _clone(tensors: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.detach().clone() for name, value in tensors.items()}
+
+
+class _Run:
+    """One fit: the module, its optimiser, and how to store and restore both."""
+
+    def __init__(self, plan: Plan, seed: int, rate: float, device: str) -> None:
+        torch = require("torch", extra="torch")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.module = layer(plan).to(device)
+        self.names = [name for name, _ in self.module.named_parameters()]
+        self.optimiser = torch.optim.Adam(self.module.parameters(), lr=rate)
+        self.scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            self.optimiser, factor=FACTOR, patience=PATIENT
+        )
+        self.numbers: dict[str, Any] = {"best": float("inf"), "best_epoch": 0, "worse": 0, "seconds": 0.0}
+        self.best = self._parameters()
+        self.epoch = 0
+
+    def _parameters(self) -> dict[str, Any]:
+        return _clone(dict(self.module.named_parameters()))
+
+    def state(self) -> _State:
+        """A copy of everything."""
+        adam = {}
+        for name, parameter in self.module.named_parameters():
+            for key, value in self.optimiser.state.get(parameter, {}).items():
+                adam[f"{key}.{name}"] = value.detach().clone()
+        plateau = {
+            key: value
+            for key, value in self.scheduler.state_dict().items()
+            if key in ("best", "num_bad_epochs", "cooldown_counter", "last_epoch")
+        }
+        numbers = {**self.numbers, "plateau": plateau, "rate": self.optimiser.param_groups[0]["lr"]}
+        return _State(self.epoch, self._parameters(), dict(self.best), adam, numbers)
+
+    def restore(self, state: _State) -> None:
+        """Go on from there."""
+        torch = require("torch", extra="torch")
+        with torch.no_grad():
+            for name, parameter in self.module.named_parameters():
+                parameter.copy_(state.weights[name])
+                if f"step.{name}" in state.adam:
+                    self.optimiser.state[parameter] = {
+                        key: state.adam[f"{key}.{name}"].clone() for key in ("step", "exp_avg", "exp_avg_sq")
+                    }
+        numbers = dict(state.numbers)
+        self.scheduler.__dict__.update(numbers.pop("plateau"))
+        self.optimiser.param_groups[0]["lr"] = numbers.pop("rate")
+        self.epoch, self.best, self.numbers = state.epoch, dict(state.best), numbers
+
+
+def _fingerprint(plan: Plan, x: np.ndarray, held: np.ndarray, settings: dict[str, Any]) -> str:
+    """What a checkpoint belongs to: the plan, the rows and the settings that steps depend on."""
+    digest = hashlib.sha256(json.dumps([plan.to_dict(), settings], sort_keys=True).encode())
+    for part in (x, held):
+        digest.update(np.ascontiguousarray(part, np.float64).tobytes())
+    return digest.hexdigest()
+
+
+def _write(path: Path, state: _State, fingerprint: str) -> None:
+    safetensors = require("safetensors.torch", extra="torch")
+    tensors = {}
+    for group, parts in (("weights", state.weights), ("best", state.best), ("adam", state.adam)):
+        tensors.update({f"{group}/{name}": value.cpu().contiguous() for name, value in parts.items()})
+    told = {"epoch": state.epoch, "numbers": state.numbers, "fingerprint": fingerprint}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(path.name + ".part")
+    safetensors.save_file(tensors, half, metadata={"wayforward": json.dumps({"flow checkpoint": told})})
+    os.replace(half, path)
+
+
+def _read(path: Path, fingerprint: str, device: str) -> _State:
+    safetensors = require("safetensors", extra="torch")
+    try:
+        with safetensors.safe_open(os.fspath(path), framework="pt", device=device) as stream:
+            told = json.loads((stream.metadata() or {})["wayforward"])["flow checkpoint"]
+            groups: dict[str, dict[str, Any]] = {"weights": {}, "best": {}, "adam": {}}
+            for name in stream.keys():  # noqa: SIM118 - no mapping
+                group, _, rest = name.partition("/")
+                groups[group][rest] = stream.get_tensor(name)
+        state = _State(int(told["epoch"]), groups["weights"], groups["best"], groups["adam"], told["numbers"])
+        belongs = told["fingerprint"]
+    except Exception as error:
+        raise FileFormatError(
+            f"'{path.name}' is no readable checkpoint of a causal flow ({error!s:.120}). Delete it to start again."
+        ) from None
+    if belongs != fingerprint:
+        raise WorldError(
+            f"The checkpoint '{path.name}' belongs to another fit: other rows, graph, schema or settings. Give "
+            "another path, or delete it to start again."
+        )
+    return state
+
+
+def train(
+    plan: Plan,
+    x: np.ndarray,
+    held: np.ndarray,
+    *,
+    epochs: int,
+    batch: int,
+    rate: float,
+    patience: int,
+    seed: int,
+    device: str,
+    checkpoint: str | os.PathLike[str] | None,
+    progress: Progress | None,
+) -> tuple[dict[str, np.ndarray], FlowReport]:
+    """x (n, d), held (m, d) rows -> the weights with the best held-out likelihood, and the report."""
+    torch = require("torch", extra="torch")
+    run = _Run(plan, seed, rate, device)
+    path = None if checkpoint is None else Path(checkpoint)
+    fingerprint = _fingerprint(plan, x, held, {"batch": batch, "rate": rate, "seed": seed})
+    if path is not None and path.exists():
+        run.restore(_read(path, fingerprint, device))
+    rows, kept = prepared(plan, x, device), prepared(plan, held, device)
+    n, before, start = len(x), run.numbers["seconds"], time.perf_counter()
+    state = run.state()
+    try:
+        while run.epoch < epochs and run.numbers["worse"] < patience:
+            order = torch.as_tensor(np.random.default_rng([seed, run.epoch]).permutation(n), device=device)
+            for part in order.split(batch):
+                run.optimiser.zero_grad()
+                loss = run.module({name: value[part] for name, value in rows.items()}).mean()
+                loss.backward()
+                run.optimiser.step()
+            with torch.no_grad():
+                now = float(run.module(kept).mean())
+            if not np.isfinite(now):
+                raise WorldError(
+                    f"The fit of the causal flow went astray in epoch {run.epoch + 1} (held-out likelihood "
+                    f"{now}). Use a lower rate than {rate:g}, or look for extreme values in the table."
+                )
+            run.scheduler.step(now)
+            run.epoch += 1
+            if now < run.numbers["best"]:
+                run.numbers |= {"best": now, "best_epoch": run.epoch, "worse": 0}
+                run.best = run._parameters()
+            else:
+                run.numbers["worse"] += 1
+            run.numbers["seconds"] = before + time.perf_counter() - start
+            state = run.state() if path is not None else state
+            if path is not None and run.epoch % _EVERY == 0:
+                _write(path, state, fingerprint)
+            if progress is not None:
+                progress(run.epoch, epochs)
+    finally:  # also on Ctrl-C: the last whole epoch is kept
+        if path is not None and state.epoch:
+            _write(path, state, fingerprint)
+    with torch.no_grad():
+        for name, parameter in run.module.named_parameters():
+            parameter.copy_(run.best[name])
+        told, learnt = (-run.module(part) for part in (kept, rows))
+    mean, error = float(told.mean()), 1.96 * float(told.std()) / len(held) ** 0.5
+    report = FlowReport(
+        kind=plan.kind,
+        rows=n,
+        held_out_rows=len(held),
+        epochs=run.epoch,
+        best=run.numbers["best_epoch"],
+        rate=run.optimiser.param_groups[0]["lr"],
+        seconds=run.numbers["seconds"],
+        train=float(learnt.mean()),
+        held_out=mean,
+        interval=(mean - error, mean + error),
+    )
+    return run.module.weights(), report
