@@ -7,15 +7,29 @@ from wayforward.world.base import World
 from wayforward.world.independent import Independent
 
 if TYPE_CHECKING:
+    from wayforward.world.flow import CausalFlow
+    from wayforward.world.gaussian_process import GaussianProcessWorld
     from wayforward.world.graph import CausalGraph
     from wayforward.world.scm import SCM
+    from wayforward.world.sub_population import SubPopulation
 
 _HOME = {  # loaded on first use
+    "CausalFlow": "flow",
     "CausalGraph": "graph",
+    "GaussianProcessWorld": "gaussian_process",
     "SCM": "scm",
+    "SubPopulation": "sub_population",
 }
 
-__all__ = ["SCM", "CausalGraph", "Independent", "World"]
+__all__ = [
+    "SCM",
+    "CausalFlow",
+    "CausalGraph",
+    "GaussianProcessWorld",
+    "Independent",
+    "SubPopulation",
+    "World",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,8 @@ class World(ABC):
     raises WorldError until a world knows better.
     """
 
+    uncertain: bool = False  # what follows from an action is known only with a spread, which `draws` tells
+
     @abstractmethod
     def bind(self, schema: Schema) -> World:
         """The same world over the columns of a schema, matched by name.
@@ -52,6 +54,15 @@ class World(ABC):
     def descendants(self) -> np.ndarray:
         """(d, d) bool: acting on the row's feature can move the column's feature."""
 
+    def draws(self, before: Array, action: Array, m: int, seed_keys: np.ndarray) -> np.ndarray:
+        """(m, n, d) or (m, n, k, d): m profiles that may follow from each action, equally likely.
+
+        seed_keys (n,) or in the shape of the action without d: uint64; equal keys see equal chances (see
+        `streams.spread`), so that a person's draws depend on nobody else. In a world that is certain all are the same.
+        """
+        after = self.consequences(before, action)
+        return np.broadcast_to(after, (m, *after.shape))
+
     def abduct(self, x: Array) -> np.ndarray:
         """(..., d) -> (..., d): the noise that makes these people who they are."""
         raise self._unknown("abduct")
@@ -63,6 +74,14 @@ class World(ABC):
     def log_density(self, x: Array) -> np.ndarray:
         """(..., d) -> (...): log-density in nats (per feature unit; a probability for discrete features)."""
         raise self._unknown("log_density")
+
+    def log_density_parts(self, x: Array) -> np.ndarray:
+        """(..., d) -> (..., d): what each feature adds to `log_density`; it depends on the feature and its causes."""
+        raise self._unknown("log_density_parts")
+
+    def keeps_density(self, density: World) -> np.ndarray:
+        """(d,) bool: under `density` a feature's part stays the same unless somebody acts on that very feature."""
+        return np.zeros(len(self.descendants), dtype=bool)
 
     def sample(self, n: int, rng: np.random.Generator | int) -> np.ndarray:
         """(n, d) people drawn from the world; `rng` is a generator or a seed."""

@@ -65,21 +65,28 @@ class GpNode:
         from sklearn.gaussian_process import GaussianProcessRegressor
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-        kernel = ConstantKernel(1.0, (1e-2, 1e3)) * RBF(
-            np.ones(inputs.shape[1]), (0.05, 1e3)
-        ) + WhiteKernel(0.3, (1e-6, 4.0))
+        kernel = ConstantKernel(1.0, (1e-2, 1e3)) * RBF(np.ones(inputs.shape[1]), (0.05, 1e3)) + WhiteKernel(
+            0.3, (1e-6, 4.0)
+        )
         few = slice(0, tune)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a length at its bound: the input does not matter
-            found = GaussianProcessRegressor(kernel, n_restarts_optimizer=1, random_state=seed).fit(
-                inputs[few], target[few]
-            ).kernel_
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # a length at its bound: the input does not matter
+            found = (
+                GaussianProcessRegressor(kernel, n_restarts_optimizer=1, random_state=seed)
+                .fit(inputs[few], target[few])
+                .kernel_
+            )
+        amplitude = float(found.k1.k1.constant_value)
         return cls(
             inputs=np.ascontiguousarray(inputs),
             target=np.ascontiguousarray(target),
             length=np.atleast_1d(found.k1.k2.length_scale).astype(np.float64),
-            amplitude=float(found.k1.k1.constant_value),
-            noise=float(found.k2.noise_level),
+            amplitude=amplitude,
+            noise=max(
+                float(found.k2.noise_level), 1e-7 * amplitude
+            ),  # less, and the inverse loses its digits
             keys=_keys(inputs, target),
         )
 
@@ -91,7 +98,7 @@ class GpNode:
         from scipy.linalg import cho_factor, cho_solve
 
         covariance = self.kernel(self.inputs)
-        covariance[np.diag_indices_from(covariance)] += self.noise + 1e-10 * self.amplitude
+        covariance[np.diag_indices_from(covariance)] += self.noise
         inverse = cho_solve(cho_factor(covariance, lower=True), np.eye(len(covariance)))
         return np.ascontiguousarray((inverse + inverse.T) / 2)
 
@@ -186,7 +193,12 @@ class GpNode:
 
     def tensors(self, torch: Any, like: Any) -> dict[str, Any]:
         """Inputs, alpha and A as tensors of the kind of `like`."""
-        made = {"inputs": self.inputs, "alpha": self._alpha, "precision": self._precision, "length": self.length}
+        made = {
+            "inputs": self.inputs,
+            "alpha": self._alpha,
+            "precision": self._precision,
+            "length": self.length,
+        }
         return {
             name: torch.as_tensor(array, dtype=like.dtype, device=like.device) for name, array in made.items()
         }
