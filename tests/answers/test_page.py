@@ -219,3 +219,18 @@ def test_drawing_leaves_the_callers_settings_alone(problem, x, answer):
     before = dict(matplotlib.rcParams)
     figure_options(answer(problem, x, {"savings": 2500.0}), 0)
     assert dict(matplotlib.rcParams) == before
+
+
+def test_personal_limits_and_costs_stand_on_the_page(problem, tmp_path):
+    import wayforward as wf
+    from wayforward.people import Preferences
+
+    refused = problem.reference[~problem.reference_reached][:6]
+    wish = Preferences.none(problem.schema, 6).freeze("housing").weigh(savings=3.0)
+    got = wf.recommend(problem, refused, k=2, preferences=wish)
+    text = report(problem, got, tmp_path / "r.html", people=2).read_text(encoding="utf-8")
+    assert "You cannot change your housing." in text and "What Person A told us." in text
+    assert "cost for you" in text and "without your own weights" in text
+    assert "Cost, with each person&#39;s own weights" in text
+    plain = report(problem, wf.recommend(problem, refused), tmp_path / "p.html", people=2)
+    assert "own weights" not in plain.read_text(encoding="utf-8")

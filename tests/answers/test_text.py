@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wayforward.answers import consequences, explain, letter, outcome_text, steps, why
+from wayforward.answers import consequences, explain, letter, outcome_text, steps, why, wishes
 from wayforward.errors import DataError
 from wayforward.people import Preferences
 from wayforward.recourse import Outcome
@@ -118,6 +118,53 @@ def test_limits_are_mentioned_only_where_there_are_some(problem, x, answer):
     assert "limits that you gave us" not in letter(problem, recourse, 0)
     with_wishes = replace(recourse, preferences=Preferences.none(problem.schema, 1))
     assert "limits that you gave us" in letter(problem, with_wishes, 0)
+
+
+def test_what_people_told_us_is_said_back(problem):
+    schema = problem.schema
+    wish = (
+        Preferences.none(schema, 2)
+        .freeze("housing", "education", who=0)
+        .limit("savings", high=4000.5, who=0)
+        .limit("education", low="bachelor", who=1)
+        .allow("housing", "own", who=1)
+        .forbid("housing", "rent", "own", "with_parents", who=0)
+        .weigh(savings=3.0, who=1)
+        .at_most(1, who=1)
+    )
+    assert wishes(wish, 0) == [
+        "You cannot change your housing, or your education.",
+        "Your savings can be 4,000.5 EUR at most.",
+        "Your housing cannot become anything else.",
+    ]
+    assert wishes(wish, 1) == [
+        "Your housing can only become own.",
+        "Your education can be bachelor at least.",
+        "You want to change 1 thing at most.",
+        "What is hardest for you to change: your savings.",
+    ]
+    assert wishes(Preferences.none(schema, 1), 0) == []
+    ranked = Preferences.from_rankings(schema, [["housing", "savings"]])
+    assert wishes(ranked, 0)[-1] == "From the easiest to the hardest for you: housing, and savings."
+    with pytest.raises(DataError, match="no person 2"):
+        wishes(wish, 2)
+
+
+def test_the_cost_for_you_stands_beside_the_unweighted_one(problem, x):
+    import wayforward as wf
+
+    wish = Preferences.none(problem.schema, 1).weigh(savings=3.0)
+    got = wf.recommend(problem, x, k=2, preferences=wish, seed=0)
+    text = explain(got, 0, 0)
+    own, without = (
+        float(part) for part in re.findall(r"[Cc]ost for you ([\d.]+), .* weights ([\d.]+)\.", text)[0]
+    )
+    assert own >= without > 0
+    told = letter(problem, got, 0)
+    assert "What is hardest for you to change: your savings." in told
+    assert re.search(r"For you this is about [\d.]+ times as hard as plan 1\.|as hard as plan 1", told)
+    assert "comes first, by what you told us" in told and grade(told) <= 8
+    assert "cost for you" not in explain(wf.recommend(problem, x, seed=0), 0).lower()
 
 
 def test_letters_read_at_grade_eight_or_below(problem):

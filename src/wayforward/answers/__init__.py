@@ -22,6 +22,7 @@ _HOME = {
     "rounded": "rounding",
     "steps": "text",
     "why": "contrast",
+    "wishes": "told",
     "write_csv": "tables",
 }
 
@@ -42,6 +43,7 @@ __all__ = [
     "rounded",
     "steps",
     "why",
+    "wishes",
     "write_csv",
 ]
 
@@ -59,3 +61,4 @@ if TYPE_CHECKING:
     from wayforward.answers.rounding import rounded
     from wayforward.answers.tables import features_asked, group_table, options_table, plans_table, write_csv
     from wayforward.answers.text import consequences, explain, letter, outcome_text, steps
+    from wayforward.answers.told import wishes

@@ -15,7 +15,8 @@ from wayforward.answers import figures, words
 from wayforward.answers.contrast import Contrast, why
 from wayforward.answers.rounding import rounded
 from wayforward.answers.tables import features_asked, group_table, options_table
-from wayforward.answers.text import consequences, outcome_text, steps
+from wayforward.answers.text import consequences, cost_text, outcome_text, steps
+from wayforward.answers.told import wishes
 from wayforward.errors import DataError
 from wayforward.recourse import Outcome, Recourse
 
@@ -39,6 +40,8 @@ _HEADLINE = (
 )
 _COSTS = (
     ("cost_l0", "Features changed"),
+    ("cost_weighted", "Cost, with each person's own weights"),
+    ("cost_plain", "Cost, the same without personal weights"),
     ("cost_l1_range", "Sum of changes, as shares of their ranges"),
     ("cost_percentile_max", "Largest percentile shift"),
     ("redundancy", "Changes that could be taken back"),
@@ -174,11 +177,12 @@ def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, An
         "name": name,
         "outcome": outcome_text(one.outcome[0, 0]),
         "why": reason,
+        "told": [] if one.preferences is None else wishes(one.preferences, 0),
         "options": [
             {
                 "steps": steps(one, 0, o),
                 "follows": consequences(one, 0, o),
-                "cost": words.number(one.cost[0, o], max(2, words.about(one.cost[0, o], 2))),
+                "cost": cost_text(one, 0, o),
             }
             for o in found
         ],
@@ -224,10 +228,11 @@ def _headline(evaluation: Evaluation) -> list[dict[str, str]]:
 
 
 def _costs(evaluation: Evaluation) -> list[dict[str, str]]:
-    rows = []
+    rows, totals = [], evaluation.totals
+    weighted = "cost_plain" in totals and totals["cost_plain"].value != totals["cost_weighted"].value
     for name, label in _COSTS:
         got = evaluation.totals.get(name)
-        if got is None or got.n == 0:
+        if got is None or got.n == 0 or (name in ("cost_weighted", "cost_plain") and not weighted):
             continue
         rows.append(
             {

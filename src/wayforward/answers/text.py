@@ -9,6 +9,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.answers.contrast import why
 from wayforward.answers.rounding import rounded
+from wayforward.answers.told import wishes
 from wayforward.errors import DataError
 from wayforward.recourse import Outcome, Recourse
 
@@ -94,6 +95,9 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
     lines = ["Your answer", "", "A computer model looked at your data. The answer is no for now.", ""]
     if reasons:
         lines += _why_lines(problem, one)
+    told = [] if one.preferences is None else wishes(one.preferences, 0)
+    if told:
+        lines += ["What you told us", "", *(f"- {text}" for text in told), ""]
     lines += ["What you can do", ""]
     found = np.flatnonzero(one.found[0])
     if not len(found):
@@ -109,7 +113,8 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
             lines += [f"Plan {place + 1}"]
         lines += [f"- {text}" for text in steps(one, 0, int(o))]
         after = consequences(one, 0, int(o))
-        lines += [*after, ""] if after else [""]
+        harder = _how_much_harder(one, int(found[0]), int(o)) if place else []
+        lines += [*after, *harder, ""]
     lines += ["Good to know", ""]
     lines += [
         "- We checked each plan with the model that said no."
@@ -123,7 +128,39 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
             if len(found) > 1
             else "- The plan keeps to the limits that you gave us."
         ]
+    if one.weighted:
+        lines += [
+            "- The plan that should be least hard for you comes first, by what you told us."
+            if len(found) > 1
+            else "- We looked for the plan that should be least hard for you, by what you told us."
+        ]
     return "\n".join(lines)
+
+
+def _how_much_harder(one: Recourse, first: int, option: int) -> list[str]:
+    """How hard a further plan is for this person beside the first, where they gave weights of their own."""
+    if not one.weighted or not one.cost[0, first] > 0:
+        return []
+    times = one.cost[0, option] / one.cost[0, first]
+    if times < 1.05:
+        return ["For you this is about as hard as plan 1."]
+    shown = words.number(times, 1 if times < 10 else 0)
+    return [f"For you this is about {shown.removesuffix('.0')} times as hard as plan 1."]
+
+
+def cost_text(one: Recourse, i: int, option: int) -> str:
+    """What an option costs: with the person's own weights where they gave some, and without.
+
+    Examples: "cost 0.12"; "cost for you 0.36, without your own weights 0.12".
+    """
+    cost, plain = one.cost[i, option], one.plain_cost[i, option]
+    own = words.number(cost, max(2, words.about(cost, 2)))
+    if not one.weighted:
+        return f"cost {own}"
+    if np.isnan(plain):
+        return f"cost for you {own}"
+    without = words.number(plain, max(2, words.about(plain, 2)))
+    return f"cost for you {own}, without your own weights {without}"
 
 
 def _why_lines(problem: Problem, one: Recourse) -> list[str]:
@@ -169,4 +206,6 @@ def _option_text(one: Recourse, option: int, lead: str) -> str:
         text += f" The answer would then be yes, with a score of {b} (now {a})."
     else:
         text += " The answer would then be yes."
+    if one.weighted:
+        text += f" {words.sentence(cost_text(one, 0, option))}"
     return text
