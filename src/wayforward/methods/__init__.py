@@ -22,6 +22,7 @@ _METHODS = {
     "growing-spheres": "growing_spheres:GrowingSpheres",
     "wachter": "wachter:Wachter",
     "actionable-recourse": "actionable_recourse:ActionableRecourse",
+    "causal-oracle": "causal_oracle:CausalOracle",
 }
 
 
