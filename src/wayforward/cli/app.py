@@ -75,6 +75,13 @@ Wishes = Annotated[
         "--preferences", help="Limits and weights of each person: JSON, or CSV with one wish a row."
     ),
 ]
+ProfileName = Annotated[
+    str,
+    typer.Option(
+        "--profile",
+        help="How ranks and scores of --preferences become weights: constant, linear, convex or concave.",
+    ),
+]
 MetricsName = Annotated[
     str, typer.Option("--metrics", help="How much to measure: headline, standard or all.")
 ]
@@ -102,6 +109,7 @@ def recommend(
     cost: CostName = "l1",
     plausibility: PlausibilityName = None,
     preferences: Wishes = None,
+    profile: ProfileName = "linear",
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
     device: Device = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the answers: .parquet or .json.")] = None,
@@ -124,7 +132,7 @@ def recommend(
     question = Question(
         data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
         model=model, seed=seed, n=n, target_threshold=target_threshold, world=world, cost=cost,
-        plausibility=plausibility, preferences=preferences,
+        plausibility=plausibility, preferences=preferences, profile=profile,
     )  # fmt: skip
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part,

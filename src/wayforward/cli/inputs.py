@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, MissingExtra, WorldError, require
+from wayforward.errors import DataError, FileFormatError, MissingExtra, PreferencesError, WorldError, require
 
 if TYPE_CHECKING:
     from wayforward.people import Preferences
@@ -38,10 +38,13 @@ class Question:
     cost: str = "l1"
     plausibility: str | None = None
     preferences: Path | None = None
+    profile: str = "linear"
 
     def plain(self) -> dict[str, Any]:
         """The question as JSON holds it; options left out are left out."""
         given = {name: value for name, value in asdict(self).items() if value not in (None, ())}
+        if self.preferences is None:
+            given.pop("profile")  # says something about wishes only
         return {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
     @classmethod
@@ -66,7 +69,7 @@ class Question:
             x, from_training = _refused(made, self)
         wishes = None
         if self.preferences is not None:
-            wishes = _preferences(self.preferences, problem.schema, x)
+            wishes = _preferences(self.preferences, problem.schema, x, self)
             files["preferences"] = _sha256(self.preferences)
         return Ready(problem, x, wishes, made.title, made.seconds_train, from_training, files)
 
@@ -240,14 +243,25 @@ def _plausibility(name: str | None) -> Any:
     return known[name]()
 
 
-def _preferences(path: Path, schema: Schema, x: np.ndarray) -> Preferences:
+def _preferences(path: Path, schema: Schema, x: np.ndarray, question: Question) -> Preferences:
     from wayforward.people import Preferences
 
     if not path.is_file():
         raise FileFormatError(f"There is no file '{path.name}'. Check --preferences.")
     if path.suffix == ".csv":
-        return Preferences.from_table(schema, path, len(x), x=x)
-    return Preferences.load(path, schema).take(np.arange(len(x)))
+        profile: Any = question.profile
+        return Preferences.from_table(schema, path, len(x), x=x, profile=profile)
+    if path.suffix != ".json":
+        raise FileFormatError(
+            f"'{path.name}' is not read: wishes are .csv, one a row, or .json from Preferences.save. Convert it."
+        )
+    found = Preferences.load(path, schema)
+    if found.n < len(x) or (found.n > len(x) and question.n is None):
+        raise PreferencesError(
+            f"'{path.name}' holds the wishes of {found.n} people, and {len(x)} are asked about. Give the wishes of "
+            "the same people in the same order, or a .csv file, which names them by row number."
+        )
+    return found.take(np.arange(len(x)))
 
 
 # -- tables --

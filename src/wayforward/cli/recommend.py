@@ -112,6 +112,7 @@ def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]
         "n_from_training": ready.from_training,
         "k": got.k,
         "method": got.method,
+        "weighted": got.weighted,
         "question": got.meta.get("question", {}),
     }
     tail = {
@@ -150,6 +151,7 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
         ("usable", _share(summary["usable"]) + " of those refused (checked, legal, within rules and wishes)"),
         ("usable and plausible", _share(summary["usable_plausible"])),
         ("mean cost", f"{_number(summary['cost_l1_range'])} (sum of changes as shares of their ranges)"),
+        *_own_costs(summary),
         ("mean features changed", _number(summary["cost_l0"])),
         ("people a second", _number(summary["people_per_second"])),
     ]
@@ -157,6 +159,14 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
     for file in files:
         if str(file) != "-":
             say(f"written: {file}")
+
+
+def _own_costs(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """The mean cost with people's own weights beside the one without, where somebody gave weights."""
+    if not summary.get("weighted"):
+        return []
+    own, plain = _number(summary["cost_weighted"]), _number(summary["cost_plain"])
+    return [("mean cost for them", f"{own} with their own weights, {plain} without ({summary['cost_unit']})")]
 
 
 def _share(cell: float | None) -> str:
