@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from wayforward.world.flow import CausalFlow
     from wayforward.world.gaussian_process import GaussianProcessWorld
     from wayforward.world.graph import CausalGraph
+    from wayforward.world.linear import LinearWorld
     from wayforward.world.scm import SCM
     from wayforward.world.sub_population import SubPopulation
 
@@ -17,6 +18,7 @@ _HOME = {  # loaded on first use
     "CausalFlow": "flow",
     "CausalGraph": "graph",
     "GaussianProcessWorld": "gaussian_process",
+    "LinearWorld": "linear",
     "SCM": "scm",
     "SubPopulation": "sub_population",
 }
@@ -27,6 +29,7 @@ __all__ = [
     "CausalGraph",
     "GaussianProcessWorld",
     "Independent",
+    "LinearWorld",
     "SubPopulation",
     "World",
 ]
