@@ -71,7 +71,7 @@ class Kept:
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             half = file.with_suffix(".half.npz")
-            np.savez_compressed(half, seconds=np.array(self.seconds[name]), **got)  # type: ignore[arg-type]
+            np.savez_compressed(half, seconds=np.array(self.seconds[name]), **got)
             half.replace(file)
         return got
 

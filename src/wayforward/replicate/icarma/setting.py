@@ -166,7 +166,8 @@ def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = 
     )
     world = people.world
     assert world is not None
-    return Setting("loan-fresh", people.schema, model, *np.split(asked, [10_000, 15_000]), world)
+    train, validation, test = np.split(asked, [10_000, 15_000])
+    return Setting("loan-fresh", people.schema, model, train, validation, test, world)
 
 
 def with_flow(
@@ -214,7 +215,8 @@ def _flow_of(setting: Setting, seed: int) -> tuple[Any, np.ndarray, np.ndarray, 
     if setting.name == "gmsc":
         return gmsc.GRAPH, setting.train, setting.validation, {"kind": "spline", "hidden": (32,)}
     if setting.name == "loan-fresh":
-        return loan.GRAPH, *np.split(loan.sample(22_500, _FRESH + 2000 + seed)[0], [20_000]), {}
+        drawn = loan.sample(22_500, _FRESH + 2000 + seed)[0]
+        return loan.GRAPH, drawn[:20_000], drawn[20_000:], {}
     released = load("loan", variant="causal_estimator")
     return loan.GRAPH, released.x[released.fold == 0], released.x[released.fold == 1], {}
 
