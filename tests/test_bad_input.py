@@ -11,6 +11,7 @@ from wayforward.errors import (
     FileFormatError,
     MethodError,
     ModelError,
+    PreferencesError,
     ProblemError,
     RuleError,
     SchemaError,
@@ -246,3 +247,77 @@ def test_n_people_in_n_rows_out(problem, train):
     got = wf.recommend(problem, everyone, k=2)
     assert got.n == len(everyone) == sum(got.outcomes().values())
     np.testing.assert_array_equal(got.x, problem.schema.encode(everyone))
+
+
+# -- what people wish --------------------------------------------------------------------------------------
+
+
+def test_a_preference_about_what_nobody_can_change(schema):
+    none = wf.Preferences.none(schema, 2)
+    for make in (
+        lambda: none.limit("age", high=30),
+        lambda: none.weigh(age=3),
+        lambda: wf.Preferences.from_likert(schema, {"age": [1, 2]}),
+        lambda: wf.Preferences.from_rankings(schema, [["income", "age"], ["income"]]),
+        lambda: wf.Preferences.from_yes_no(schema, {"age": [True, False]}),
+    ):
+        with pytest.raises(PreferencesError) as error:
+            make()
+        said(error, "'age'", "immutable", "Leave")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words"),
+    [
+        ([[1, 1]], ("rank 1 for person 0", "1 to 2 once")),
+        ([[1, 4]], ("rank 4 for person 0", "1 to 2 once")),
+        ([[2, 3]], ("rank 2 for person 0", "1 to 1 once")),
+    ],
+)
+def test_a_ranking_with_a_tie_or_a_gap(schema, ranks, words):
+    with pytest.raises(PreferencesError) as error:
+        wf.Preferences.from_rankings(schema, {"income": [ranks[0][0]], "job": [ranks[0][1]]})
+    said(error, *words)
+
+
+def test_preferences_of_other_people_or_another_schema(problem, people, schema):
+    with pytest.raises(PreferencesError) as error:
+        wf.recommend(problem, people, preferences=wf.Preferences.none(schema, 3))
+    said(error, "for 3 people", "there are 8")
+    with pytest.raises(PreferencesError) as error:
+        wf.recommend(problem, people, preferences=wf.Preferences.none(schema.drop("job"), 8))
+    said(error, "2 features", "3 features")
+
+
+def test_a_relative_limit_for_somebody_whose_value_is_missing(schema):
+    with pytest.raises(PreferencesError) as error:
+        x = np.array([[30.0, 900, 0], [40, np.nan, 1]])
+        wf.Preferences.none(schema, 2).limit("income", high="+10%", x=x)
+    said(error, "'income' is missing for person 1", "Give a number")
+
+
+@pytest.mark.parametrize(
+    "forbid",
+    [
+        lambda wish, x: wish.freeze("income", "job"),
+        lambda wish, x: wish.at_most(0),
+        lambda wish, x: wish.limit("income", high=x[:, 1]).forbid("job", "clerk", "cook", "coach"),
+        lambda wish, x: wish.limit("income", high=0).freeze("job"),
+    ],
+    ids=["frozen", "no change at all", "no room", "below where they stand"],
+)
+def test_everything_forbidden_is_an_answer_and_not_an_error(problem, people, forbid):
+    x = problem.schema.encode(people)
+    wish = forbid(wf.Preferences.none(problem.schema, len(x)), x)
+    for method in ("local-search", "nearest-observable", "actionable-recourse"):
+        got = wf.recommend(problem, people, method=method, preferences=wish, k=2)
+        refused = ~got.accepted
+        assert refused.any() and (got.outcome[refused] == Outcome.NONE_EXISTS).all(), method
+        assert np.isinf(got.plain_cost[refused]).all()
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"format": "wayforward/preferences", "version": 1, "n": "x"}'])
+def test_a_broken_file_of_preferences(tmp_path, schema, text):
+    (tmp_path / "wishes.json").write_text(text)
+    with pytest.raises(FileFormatError):
+        wf.Preferences.load(tmp_path / "wishes.json", schema)
