@@ -21,9 +21,9 @@ from wayforward.testing import WORLDS, Case, case
 
 pytest.importorskip("sklearn")
 
-PEOPLE = 12
+PEOPLE = 8
 # So that what learns or searches a grid stays small: the fields that a method has are set to these.
-SMALL = {"epochs": 2, "seeds": 1, "bins": 4, "trials": 1, "finer": 0}
+SMALL = {"epochs": 2, "seeds": 1, "bins": 4, "trials": 1, "finer": 0, "steps": 15, "rounds": 1, "samples": 200}
 
 
 @lru_cache(maxsize=64)
