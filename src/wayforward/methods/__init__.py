@@ -22,6 +22,8 @@ _METHODS = {
     "growing-spheres": "growing_spheres:GrowingSpheres",
     "wachter": "wachter:Wachter",
     "actionable-recourse": "actionable_recourse:ActionableRecourse",
+    "carma": "carma:Carma",
+    "icarma": "icarma:ICarma",
     "causal-oracle": "causal_oracle:CausalOracle",
 }
 

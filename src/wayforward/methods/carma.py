@@ -1,0 +1,299 @@
+"""carma: train two small networks once, then recommend to anybody in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from wayforward.errors import MethodError
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines import amortised_files as files
+from wayforward.methods.engines.amortised import Amortised, Law, Plan
+from wayforward.methods.engines.amortised_masks import cheapest, other_masks
+from wayforward.methods.engines.amortised_training import Report, train
+from wayforward.methods.engines.asking import tidy
+from wayforward.shapes import Actions, Rows
+
+if TYPE_CHECKING:
+    from wayforward.people import Preferences
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+
+SEEDS = tuple(range(1000, 11_000, 1000))
+Tick = Callable[[int, int], None]  # (epochs done, epochs in all)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the networks say, judged by nobody. action, after (n, d) feature units, action NaN where left alone.
+
+    chance (n, d): how likely the mask network finds an act on each feature; 0 where the person cannot act.
+    """
+
+    action: Rows
+    after: Rows
+    chance: Rows
+
+
+class _Trained(Method):
+    """What training leaves behind."""
+
+    engine_: Amortised
+    report_: Report
+
+
+@dataclass
+class Carma(_Trained):
+    """Train a mask network and an action network together, for a whole population, in a causal world.
+
+    The mask network says which features to act on, the action network how far each one's latent (its noise, in
+    standard deviations) moves; what follows comes out of the world. Trained on the refused people of the problem's
+    table by effort, a pull of the masks towards a prior, and a hinge on the decision whose multiplier grows while
+    people are still refused. Any differentiable model; others are learned by a small stand-in, used in training only.
+    All seeds are trained together, and the networks that do best on validation answer: of those within `tie` of the
+    best share of checked answers the best by plausibility (where it is asked for), then by mean cost.
+
+    Features with an order can be acted on: numbers, integers, ordinal and binary levels. Categorical ones are left as
+    they are. Wishes are kept (masks and limits), though these networks do not see them: `icarma` does.
+
+    seeds: one network each. epochs, batch, rate, decay: of Adam. mask_layers x mask_width, action_layers x
+    action_width: sizes. margin: how far beyond the decision to aim, in probability (p - (1 - p)). tau: temperature of
+    the masks. cost, kl, plausibility, feasibility: weights of the losses; plausibility counts nats lost in the
+    world's density, feasibility ranges beyond the reference. hinge: of the 'probability', as published, or 'logit'.
+    damping: 'plus', or 'peer' for the sign in CARMA's code. cap: greatest multiplier of the hinge; 'inf' as
+    published. schedule: of the rate. implausible: the loss per person: 'hinge', 'nll', or 'bounded' nats lost.
+    weights: name -> how hard a feature is for everybody (eq. 9); the prior of its mask is then 1 / (2 weight).
+    validation: people to choose on; None sets a fifth of the refused apart (by `split_seed`). retry: where the own
+    answer is not enough, and for further options, ask the action network with other masks, within the budget (default
+    24 model rows a person). checkpoint: a file to go on from where a training was cut off. progress: told epochs.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``Carma(epochs=100).fit(problem).recommend(refused)``.
+    Raises: from `fit`: ProblemError without a table or without refused people; MethodError if no actionable feature
+    has an order; MissingExtra without torch.
+    Source: A. Majumdar, I. Valera (2024), CARMA: A practical framework to generate recommendations for causal
+    algorithmic recourse at scale, FAccT, doi:10.1145/3630106.3659003.
+    """
+
+    name: ClassVar[str] = "carma"
+    summary: ClassVar[str] = "two networks, trained once, answer a whole population in a causal world"
+    citation: ClassVar[str] = "Majumdar & Valera (2024), CARMA, FAccT, doi:10.1145/3630106.3659003"
+    chunk: ClassVar[int] = 16_384
+    sees_preferences: ClassVar[bool] = False
+
+    seeds: Sequence[int] = SEEDS
+    epochs: int = 60
+    batch: int = 256
+    rate: float = 0.005
+    decay: float = 5e-4
+    mask_layers: int = 3
+    mask_width: int = 16
+    action_layers: int = 3
+    action_width: int = 32
+    margin: float = 0.02
+    tau: float = 0.36
+    cost: float = 1.1
+    kl: float = 0.01
+    plausibility: float = 0.0
+    feasibility: float = 0.1
+    hinge: Literal["probability", "logit"] = "probability"
+    damping: Literal["plus", "peer"] = "plus"
+    cap: float = 10.0
+    schedule: Literal["constant", "cosine"] = "cosine"
+    implausible: Literal["hinge", "nll", "bounded"] = "hinge"
+    weights: Mapping[str, float] | None = None
+    validation: Any = None
+    split_seed: int = 0
+    tie: float = 0.005
+    retry: bool = True
+    checkpoint: Path | str | None = None
+    progress: Tick | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.seeds = tuple(int(seed) for seed in self.seeds)
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise MethodError(f"'{self.name}' has seeds={list(self.seeds)}. Give at least one, each once.")
+        for name in ("epochs", "batch", "mask_layers", "mask_width", "action_layers", "action_width"):
+            if getattr(self, name) < 1:
+                raise MethodError(f"'{self.name}' has {name}={getattr(self, name)}. Use 1 or more.")
+        for name in ("rate", "tau", "cap"):
+            if not getattr(self, name) > 0:
+                raise MethodError(f"'{self.name}' has {name}={getattr(self, name)}. Use a number above 0.")
+        for name in ("decay", "margin", "cost", "kl", "plausibility", "feasibility", "tie"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise MethodError(
+                    f"'{self.name}' has {name}={getattr(self, name)}. Use a number of at least 0."
+                )
+        for name, allowed in (
+            ("hinge", ("probability", "logit")),
+            ("damping", ("plus", "peer")),
+            ("schedule", ("constant", "cosine")),
+            ("implausible", ("hinge", "nll", "bounded")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise MethodError(
+                    f"'{self.name}' has {name}={getattr(self, name)!r}. Choose one of {', '.join(allowed)}."
+                )
+
+    # -- training --------------------------------------------------------------------------------------------
+
+    def _fit(self, problem: Problem) -> None:
+        self.engine_ = self._engine(problem)
+        self.report_ = train(
+            self.engine_,
+            validation=self.validation,
+            split_seed=self.split_seed,
+            tie=self.tie,
+            wishes=self._validation_wishes,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            told=self._told(problem),
+            progress=self.progress,
+        )
+
+    def _engine(self, problem: Problem, stored: dict[str, Any] | None = None) -> Amortised:
+        weights, prior = self._population(problem)
+        return Amortised(
+            problem,
+            self.plan(),
+            self.seeds if stored is None else (self.seeds[0],),
+            law=self._law(problem),
+            weight_range=self._weight_range(),
+            weights=weights,
+            prior=prior,
+            stored=stored,
+        )
+
+    def plan(self) -> Plan:
+        """The hyper-parameters of training by themselves."""
+        own = {f.name: getattr(self, f.name) for f in fields(Plan) if hasattr(self, f.name)}
+        return Plan(**own)
+
+    def _population(self, problem: Problem) -> tuple[np.ndarray | None, np.ndarray | None]:
+        if self.weights is None:
+            return None, None
+        schema = problem.schema
+        act = np.flatnonzero(schema.actionable & ~schema.is_categorical)
+        known = [schema.names[j] for j in act]
+        weight = np.ones(len(act))
+        for name, value in self.weights.items():
+            if name not in known or not value >= 1:
+                raise MethodError(
+                    f"'{self.name}' has weights {{'{name}': {value}}}. Give numbers of at least 1 for features that "
+                    f"can be acted on: {', '.join(known)}."
+                )
+            weight[known.index(name)] = value
+        return weight, 1 / (2 * weight)
+
+    def _law(self, problem: Problem) -> Law | None:
+        return None
+
+    def _weight_range(self) -> tuple[float, float]:
+        return (1.0, 10.0)
+
+    def _validation_wishes(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """(n, a) weights and masks for choosing among networks."""
+        a = self.engine_.a
+        return np.zeros((n, a)), np.ones((n, a), dtype=bool)
+
+    # -- answers -----------------------------------------------------------------------------------------------
+
+    def propose(
+        self, x: Any, preferences: Preferences | None = None, masks: np.ndarray | None = None
+    ) -> Proposal:
+        """What the networks say to everybody, judged by nobody and tried once; n people in, n rows out.
+
+        x: a table of people or (n, d). masks (n, d) bool: act on exactly these features (of those that the person can
+        act on). Values are legal ones within the person's limits.
+        """
+        problem = self.problem_
+        rows = problem.schema.encode(x)
+        if masks is not None and np.shape(masks) != rows.shape:
+            raise MethodError(f"masks have shape {np.shape(masks)}; for these people give {rows.shape}.")
+        people = problem.population(rows, preferences)
+        act = self.engine_.act
+        chance, action = self._ask(people, None if masks is None else np.asarray(masks, dtype=bool)[:, act])
+        wide = np.zeros(rows.shape)
+        wide[:, act] = chance
+        return Proposal(action, problem.consequences(rows, action), wide)
+
+    def _ask(self, people: Population, masks: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Chances (n, a) and tidy actions (n, d)."""
+        wish, may = self._seen(people)
+        chance, value = self.engine_.answer(people, wish, may, masks)
+        action = np.full(people.x.shape, np.nan)
+        action[:, self.engine_.act] = value
+        return chance, tidy(people, np.arange(people.n), action)
+
+    def _seen(self, people: Population) -> tuple[np.ndarray, np.ndarray]:
+        """What the networks are told about wishes: (n, a) weights from 0 to 1, and (n, a) bool."""
+        act = self.engine_.act
+        return np.zeros((people.n, len(act))), people.free[:, act]
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        chance, action = self._ask(people, None)
+        if not self.retry:
+            return action[:, None, :]
+        limit = 24 if budget.rows is None else budget.rows
+        return cheapest(
+            people, k, limit, action, self._tries(people, chance), lambda who, masks: self._ask(who, masks)[1]
+        )
+
+    def _tries(self, people: Population, chance: np.ndarray) -> Callable[[np.ndarray, int], np.ndarray]:
+        act = self.engine_.act
+        can = people.free[:, act] & ~np.isnan(people.x[:, act])
+        return lambda who, most: other_masks(chance[who], can[who], people.max_changes[who], most)
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def _told(self, problem: Problem) -> dict[str, Any]:
+        """What a file must say so that it is not used for another question."""
+        return {
+            "method": self.name,
+            "features": [[f.name, f.kind, f.actionability, len(f.levels)] for f in problem.schema.features],
+            "world": type(problem.world).__name__,
+            "plan": files.plain(self.plan()),
+            "seeds": list(self.seeds),
+            "more": self._more(),
+        }
+
+    def _more(self) -> dict[str, Any]:
+        """Settings beyond the plan that decide what is learned, as plain data."""
+        return {"weights": dict(self.weights) if self.weights else None, "split_seed": self.split_seed}
+
+    def save(self, path: str | Path) -> Path:
+        """Write the chosen networks to one file: numbers as safetensors, the rest as JSON. Returns the path."""
+        return files.save(
+            path, self.engine_, self.report_, {**self._told(self.problem_), "settings": self._settings()}
+        )
+
+    @classmethod
+    def load(cls, path: str | Path, problem: Problem) -> Self:
+        """The method as it was saved, ready to answer the problem; nothing is trained.
+
+        Raises: FileFormatError for a file that is broken or something else; MethodError for one that was trained for
+        another schema.
+        """
+        told, state = files.load(path, cls.name)
+        made = cls(**cls._from_settings(told["settings"]))
+        files.same_question(path, told, made._told(problem), ("features", "world"))
+        made.problem_, made.seconds_fit_ = problem, 0.0
+        made.engine_ = made._engine(problem, told["ground"])
+        files.put(path, made.engine_, state)
+        made.report_ = Report.from_dict(told["report"])
+        return made
+
+    def _settings(self) -> dict[str, Any]:
+        """Constructor arguments as plain data."""
+        skipped = ("validation", "checkpoint", "progress")
+        return {
+            f.name: files.plain(getattr(self, f.name))
+            for f in fields(self)
+            if f.init and f.name not in skipped
+        }
+
+    @classmethod
+    def _from_settings(cls, told: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(told)

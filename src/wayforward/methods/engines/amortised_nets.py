@@ -1,0 +1,83 @@
+"""Small networks, many at once: one multilayer perceptron a seed, all in one tensor, and masks drawn from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from wayforward.errors import require
+
+BIAS = 0.01  # of every layer at the start, as published
+
+
+class Stack:
+    """S multilayer perceptrons of the same shape: (S, B, first) -> (S, B, last), ReLU between the layers.
+
+    seeds (S,) draw the weights, each network its own, so that it is what it would be alone. sizes: widths from the
+    input to the output. Xavier-uniform weights with the gain of ReLU, biases `BIAS`.
+    """
+
+    def __init__(self, seeds: Sequence[int], sizes: Sequence[int], *, salt: int = 0) -> None:
+        self.torch = torch = require("torch", extra="torch")
+        self.sizes = tuple(int(size) for size in sizes)
+        self.weights: list[Any] = []
+        self.biases: list[Any] = []
+        generators = [torch.Generator().manual_seed(int(seed) * 8 + salt) for seed in seeds]
+        for wide, out in zip(self.sizes[:-1], self.sizes[1:], strict=True):
+            far = math.sqrt(2.0) * math.sqrt(6.0 / (wide + out))
+            drawn = [(torch.rand(wide, out, generator=g) * 2 - 1) * far for g in generators]
+            self.weights.append(torch.stack(drawn).requires_grad_(True))
+            self.biases.append(torch.full((len(generators), 1, out), BIAS).requires_grad_(True))
+
+    def __call__(self, x: Any) -> Any:
+        """(S, B, first) -> (S, B, last)."""
+        last = len(self.weights) - 1
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = self.torch.baddbmm(bias, x, weight)
+            if i < last:
+                x = self.torch.relu(x)
+        return x
+
+    @property
+    def parameters(self) -> list[Any]:
+        """Every tensor that learns."""
+        return [*self.weights, *self.biases]
+
+    def state(self) -> list[Any]:
+        """Copies of all tensors."""
+        return [p.detach().clone() for p in self.parameters]
+
+    def put(self, state: Sequence[Any]) -> None:
+        """Write copies back, for example of another run."""
+        with self.torch.no_grad():
+            for parameter, value in zip(self.parameters, state, strict=True):
+                parameter.copy_(value)
+
+    @classmethod
+    def of(cls, state: Sequence[Any], sizes: Sequence[int], seed: int, dtype: Any) -> Stack:
+        """One of the networks in a state, alone: S = 1, in another precision, frozen."""
+        alone = cls.__new__(cls)
+        alone.torch, alone.sizes = require("torch", extra="torch"), tuple(sizes)
+        tensors = [p[seed : seed + 1].to(dtype).contiguous() for p in state]
+        half = len(tensors) // 2
+        alone.weights, alone.biases = tensors[:half], tensors[half:]
+        return alone
+
+
+def bernoulli(logit: Any, noise: Any, tau: float) -> Any:
+    """Straight-through samples of Bernoulli(sigmoid(logit)): 0 or 1 forwards, a soft gradient backwards.
+
+    noise: standard logistic, the difference of two Gumbel draws; the same law as the argmax of two logits with
+    Gumbel noise, and the same gradient as their softmax at temperature `tau`.
+    """
+    soft = ((logit + noise) / tau).sigmoid()
+    return (soft > 0.5).to(soft.dtype) + soft - soft.detach()
+
+
+def kl_bernoulli(logit: Any, prior: Any) -> Any:
+    """KL(Bern(sigmoid(logit)) || Bern(prior)), elementwise."""
+    torch = require("torch", extra="torch")
+    yes, no = torch.nn.functional.logsigmoid(logit), torch.nn.functional.logsigmoid(-logit)
+    q = yes.exp()
+    return q * (yes - torch.log(prior)) + (1 - q) * (no - torch.log1p(-prior))

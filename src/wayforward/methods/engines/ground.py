@@ -1,0 +1,202 @@
+"""A problem's world and cost on tensors, as an amortised method learns in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import WorldError, require
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+
+Rows = np.ndarray
+
+
+class Ground:
+    """Where shifts of the causal latents lead, in one precision.
+
+    A shift is measured in standard deviations of the latents of the refused reference people. In a world with
+    latents (`abduct_torch`, `predict_torch`) acting on feature j adds to its latent and what follows comes out of
+    the prediction; that is the same as do() with the value that comes out. In other worlds the "latents" are the
+    people themselves, values are proposed directly and sent through `consequences_torch`.
+
+    act: (a,) positions of the features that may be acted on. mean, std: (d,) of the latents; low, high: (d,) of the
+    standardised latents, rounded outwards. Missing values stay missing and stand at the mean meanwhile.
+    """
+
+    def __init__(self, problem: Problem, x: Rows, dtype: Any, stored: dict[str, Any] | None = None) -> None:
+        self.torch = torch = require("torch", extra="torch")
+        self.problem, self.schema, self.dtype, self.d = problem, problem.schema, dtype, problem.schema.d
+        schema = problem.schema
+        self.act = np.flatnonzero(schema.actionable & ~schema.is_categorical)
+        self.world: Any = problem.world
+        self.links = bool(schema.rules and schema.compiled_rules.links)
+        self.latent = self._offers_latents(x)
+        self.through = not self.latent and not problem.independent
+        self.density: Any = None
+        self.at_once = False
+        if stored is None:
+            seen = np.where(np.isnan(x), np.nan, x)
+            with np.errstate(all="ignore"):
+                centre = np.nanmean(seen, axis=0) if len(seen) else np.zeros(self.d)
+            self.centre = np.nan_to_num(centre)
+        else:
+            self.centre = np.asarray(stored["centre"], dtype=np.float64)
+        self._centre = torch.tensor(self.centre, dtype=dtype)
+        self._act = torch.as_tensor(self.act)
+        if stored is None:
+            u = self.abduct(torch.as_tensor(x, dtype=dtype)).double().numpy()
+            u = u[np.isfinite(u).all(1)]
+            self.mean, self.std = u.mean(0), u.std(0)
+            self.std = np.where(self.std > 1e-9 * np.maximum(1.0, np.abs(self.mean)), self.std, 1.0)
+            z = (u - self.mean) / self.std
+            self.low, self.high = np.floor(z.min(0)), np.ceil(z.max(0))
+        else:
+            self.mean, self.std, self.low, self.high = (
+                np.asarray(stored[name], dtype=np.float64) for name in ("mean", "std", "low", "high")
+            )
+        self._mean, self._std = (torch.tensor(v, dtype=dtype) for v in (self.mean, self.std))
+        self._low, self._high = (torch.tensor(v[self.act], dtype=dtype) for v in (self.low, self.high))
+
+    def stored(self) -> dict[str, Any]:
+        """What was measured on the reference, for a file."""
+        return {name: getattr(self, name).tolist() for name in ("centre", "mean", "std", "low", "high")}
+
+    def _offers_latents(self, x: Rows) -> bool:
+        if self.problem.independent:
+            return False
+        row = self.torch.as_tensor(x[:1], dtype=self.dtype)
+        try:
+            self.world.predict_torch(self.world.abduct_torch(row))
+        except WorldError:
+            return False
+        return True
+
+    def with_density(self, x: Rows) -> bool:
+        """Look for log-densities of this world on tensors; False where it has none."""
+        from wayforward.problem import AtLeastAsLikely
+
+        asked = self.problem.plausibility
+        world = asked.world if isinstance(asked, AtLeastAsLikely) else self.world
+        try:
+            told = world.log_density_torch(self.torch.as_tensor(x[:8], dtype=self.dtype))
+        except (WorldError, AttributeError):
+            return False
+        if not bool(self.torch.isfinite(told).any()):
+            return False
+        self.density = world
+        self.at_once = self.latent and world is self.world and hasattr(world, "predict_with_density_torch")
+        return True
+
+    # -- there and back ------------------------------------------------------------------------------------
+
+    def filled(self, x: Any) -> Any:
+        """(..., d) with missing values at the mean."""
+        torch = self.torch
+        return torch.where(torch.isnan(x), self._centre, x)
+
+    def abduct(self, x: Any) -> Any:
+        """(..., d) -> (..., d) latents; the people themselves where the world has none."""
+        x = self.filled(x)
+        return self.world.abduct_torch(x).to(self.dtype) if self.latent else x
+
+    def standard(self, u: Any) -> Any:
+        """(..., d) latents, standardised."""
+        return (u - self._mean) / self._std
+
+    def clamped(self, shift: Any) -> Any:
+        """(..., a) shifts within the range of the training latents."""
+        return self.torch.minimum(self.torch.maximum(shift, self._low), self._high)
+
+    def moved(self, u: Any, shift: Any, acted: Any) -> Any:
+        """(..., d) latents after shifts (..., a) where `acted` (..., a), 0 or 1."""
+        step = shift * acted * self._std[self._act]
+        return u.index_add(-1, self._act, step)
+
+    def lead(self, x: Any, u: Any, shift: Any, acted: Any) -> tuple[Any, Any]:
+        """Where shifts lead: after (..., d), and its log-density (...) or None. Differentiable in shift and acted.
+
+        x, u: (..., d) people (no missing value) and their latents; shift, acted: (..., a).
+        """
+        torch = self.torch
+        there = self.moved(u, shift, acted)
+        if self.at_once:
+            after, density = self.world.predict_with_density_torch(there)
+            return after.to(self.dtype), density.to(self.dtype)
+        if self.latent:
+            after = self.world.predict_torch(there).to(self.dtype)
+        elif self.through:
+            after = self._through(x, there, acted)
+        else:
+            after = there
+        if self.links:
+            hard = torch.zeros(x.shape, dtype=torch.bool)
+            hard[..., self._act] = acted.detach() > 0.5
+            after = self.schema.compiled_rules.drag(x, after, hard)
+        density = None if self.density is None else self.density.log_density_torch(after).to(self.dtype)
+        return after, density
+
+    def _through(self, x: Any, there: Any, acted: Any) -> Any:
+        """Values set directly; what is not acted on also learns what acting on it a little would do."""
+        torch = self.torch
+        hard = torch.zeros(x.shape, dtype=torch.bool)
+        hard[..., self._act] = acted.detach() > 0.5
+        after = self.world.consequences_torch(x, there, hard)
+        every = torch.zeros(x.shape, dtype=torch.bool)
+        every[..., self._act] = True
+        free = every & ~hard
+        value = torch.where(free, after.detach() + there - there.detach(), after.detach())
+        told = self.world.consequences_torch(x, value, every)
+        return (after + told - told.detach()).to(self.dtype)
+
+    def held(self, x: Any, after: Any, acted: Any, low: Any, high: Any) -> Any:
+        """After (..., d) with acted values kept within low and high (..., d); gradients pass straight through."""
+        torch = self.torch
+        value = torch.minimum(torch.maximum(after.detach(), low), high)
+        hard = torch.zeros(x.shape, dtype=torch.bool)
+        hard[..., self._act] = acted.detach() > 0.5
+        if not bool(((value != after.detach()) & hard).any()):
+            return after
+        if self.problem.independent:
+            told = torch.where(hard, value, after.detach())
+        else:
+            told = self.world.consequences_torch(x, value, hard).to(self.dtype).detach()
+        return told + after - after.detach()
+
+
+class Effort:
+    """The problem's cost of acted features on tensors: (..., a) parts, before personal weights.
+
+    Squared shifts and mixes of L0, L1 and squared L2 are what the problem says; another cost is stood in for by the
+    mean squared standardised change, in training only.
+    """
+
+    def __init__(self, problem: Problem, act: np.ndarray, x: Rows, dtype: Any) -> None:
+        from wayforward.problem import LpMix, MadL1, SquaredShift
+
+        torch = require("torch", extra="torch")
+        cost: Any = problem.cost
+        self.l0 = self.l1 = self.l2 = 0.0
+        if isinstance(cost, SquaredShift):
+            divisor, self.l2 = cost._scales.divisor, 1.0 / cost.actionable
+        elif isinstance(cost, MadL1):
+            divisor, self.l1 = cost._scales.divisor, 1.0
+        elif isinstance(cost, LpMix) and cost.separable:
+            self.l0, self.l1 = cost._linear()
+            divisor, self.l2 = cost._scales.divisor, cost.l2_squared
+        else:
+            spread = np.nanstd(x, axis=0)
+            divisor, self.l2 = np.where(spread > 0, spread, 1.0), 1.0 / max(1, len(act))
+        self._divisor = torch.tensor(np.asarray(divisor, dtype=np.float64)[act], dtype=dtype)
+
+    def __call__(self, change: Any, acted: Any) -> Any:
+        """change (..., a) in feature units, acted (..., a) 0 or 1, differentiable -> (..., a)."""
+        step = change / self._divisor
+        part: Any = self.l0
+        if self.l1:
+            part = part + self.l1 * step.abs()
+        if self.l2:
+            part = part + self.l2 * step.square()
+        return acted * part
