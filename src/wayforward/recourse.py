@@ -48,7 +48,8 @@ class Recourse:
     cost (n, k): unit of the problem's cost, with the person's own weights, inf in empty slots. plain_cost (n, k): the
     same without personal weights, as if everything were as hard for everybody; NaN where it is not known (answers
     saved by older versions). score (n, k): probability of the decision wanted
-    (or the predicted number) after acting, from the model itself. outcome (n, k): `Outcome` members.
+    (or the predicted number) after acting, from the model itself. outcome (n, k): `Outcome` members. chance (n, k): in
+    an uncertain world, the share of what may follow that reaches the decision; NaN elsewhere and in empty slots.
     seconds (n,): share of the search time. meta: seed, versions, counts of model rows and calls.
     """
 
@@ -63,6 +64,7 @@ class Recourse:
     method: str = ""
     score_before: np.ndarray = field(default_factory=lambda: np.empty(0))  # (n,) as `score`, before acting
     plain_cost: Costs = field(default_factory=lambda: np.empty((0, 0)))
+    chance: Costs = field(default_factory=lambda: np.empty((0, 0)))
     preferences: Preferences | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     problem: Problem | None = field(default=None, repr=False, compare=False)  # kept in memory, not in files
@@ -84,6 +86,10 @@ class Recourse:
                     f"Recourse.plain_cost has shape {self.plain_cost.shape}; it must be {(n, k)}."
                 )
             object.__setattr__(self, "plain_cost", self._plain_where_known())
+        if self.chance.shape != (n, k):
+            if self.chance.size:
+                raise DataError(f"Recourse.chance has shape {self.chance.shape}; it must be {(n, k)}.")
+            object.__setattr__(self, "chance", np.full((n, k), np.nan))
 
     def _plain_where_known(self) -> np.ndarray:
         """(n, k) `cost` where no acted feature has a weight of its own, NaN elsewhere."""
@@ -97,6 +103,11 @@ class Recourse:
     def weighted(self) -> bool:
         """True if somebody gave weights of their own, so that `cost` and `plain_cost` differ."""
         return self.preferences is not None and bool((self.preferences.weight != 1.0).any())
+
+    @property
+    def uncertain(self) -> bool:
+        """True if some option tells its chance: what follows from acting is uncertain in this problem's world."""
+        return bool(np.isfinite(self.chance).any())
 
     @property
     def n(self) -> int:
@@ -152,7 +163,17 @@ class Recourse:
             who = np.array([int(who) % self.n])
         parts = {
             name: getattr(self, name)[who]
-            for name in ("x", "action", "after", "cost", "plain_cost", "score", "outcome", "seconds")
+            for name in (
+                "x",
+                "action",
+                "after",
+                "cost",
+                "plain_cost",
+                "chance",
+                "score",
+                "outcome",
+                "seconds",
+            )
         }
         before = self.score_before[who] if self.score_before.size else self.score_before
         wishes = None
@@ -174,6 +195,7 @@ class Recourse:
                 "after",
                 "cost",
                 "plain_cost",
+                "chance",
                 "score",
                 "outcome",
                 "seconds",
@@ -219,6 +241,8 @@ class Recourse:
             "plain_cost": self.plain_cost.ravel(),
             "score": self.score.ravel(),
         }
+        if self.uncertain:
+            columns["chance"] = self.chance.ravel()
         before = np.repeat(self.x, k, axis=0)
         after = self.after.reshape(n * k, self.d)
         action = self.action.reshape(n * k, self.d)
@@ -285,6 +309,8 @@ class Recourse:
             name: _plain(getattr(self, name))
             for name in ("x", "action", "after", "cost", "plain_cost", "score", "seconds", "score_before")
         }
+        if self.uncertain:
+            numbers["chance"] = _plain(self.chance)
         return {**self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers}
 
     @classmethod
@@ -299,7 +325,7 @@ class Recourse:
         }
         n = len(number["x"])
         cost = number["cost"].reshape(n, k)
-        plain = _array(data.get("plain_cost"))
+        plain, chance = _array(data.get("plain_cost")), _array(data.get("chance"))
         return cls(
             schema=schema,
             x=number["x"].reshape(n, d),
@@ -307,6 +333,7 @@ class Recourse:
             after=number["after"].reshape(n, k, d),
             cost=np.where(np.isnan(cost), np.inf, cost),
             plain_cost=_known_costs(plain.reshape(n, k), cost) if plain.size else np.empty((0, 0)),
+            chance=chance.reshape(n, k) if chance.size else np.empty((0, 0)),
             score=number["score"].reshape(n, k),
             outcome=_outcomes(data["outcome"]),
             seconds=number["seconds"],
@@ -331,6 +358,8 @@ class Recourse:
             "seconds": np.repeat(self.seconds, k),
             "score_before": np.repeat(before, k),
         }
+        if self.uncertain:
+            columns["chance"] = self.chance.ravel()
         for j, name in enumerate(self.schema.names):
             columns[f"before.{name}"] = np.repeat(self.x[:, j], k)
             columns[f"action.{name}"] = self.action[:, :, j].ravel()
@@ -367,6 +396,7 @@ class Recourse:
             plain_cost=column("plain_cost").reshape(-1, k)
             if "plain_cost" in table.column_names
             else np.empty((0, 0)),
+            chance=column("chance").reshape(-1, k) if "chance" in table.column_names else np.empty((0, 0)),
             score=column("score").reshape(-1, k),
             outcome=_outcomes(names),
             seconds=column("seconds").reshape(-1, k)[:, 0],

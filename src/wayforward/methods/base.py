@@ -167,6 +167,8 @@ class Method(ABC):
                 none = np.zeros(go.size, dtype=bool)
                 if isinstance(found, tuple):
                     found, none = found
+                if problem.demanding:
+                    found = self._surer(searched, found, k, seed, budget)
                 if found.ndim != 3 or found.shape[0] != go.size or found.shape[2] != x.shape[1]:
                     raise MethodError(
                         f"'{self.name}' returned actions of shape {found.shape} for {go.size} people."
@@ -189,6 +191,7 @@ class Method(ABC):
             "seed": seed,
             "target": problem.target.describe(),
             "cost_unit": problem.cost.unit,
+            **({} if problem.confidence is None else {"confidence": problem.confidence.describe()}),
             "seconds_fit": self.seconds_fit_,
             "seconds_recommend": time.perf_counter() - started,
             "model_rows": int(after.rows - before.rows),
@@ -198,6 +201,16 @@ class Method(ABC):
         }
         object.__setattr__(got, "meta", meta)
         return got
+
+    def _surer(self, people: Population, action: Actions, k: int, seed: int, budget: Budget) -> Actions:
+        """Options that are as sure as the problem asks, from options that are expected to work."""
+        from wayforward.methods.engines.surer import surer
+
+        def again(some: Population, who: np.ndarray) -> np.ndarray:
+            found = self._recommend(some, k, Streams.of(some.x, seed), budget)
+            return found[0] if isinstance(found, tuple) else found
+
+        return surer(people, action, again)
 
     def _proofs(self, got: Recourse, people: Population) -> Recourse:
         """Turn NOT_FOUND into NONE_EXISTS where a bound on the model shows that nothing within reach is a yes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wayforward.problem.confidence import Confidence
 from wayforward.problem.cost import Cost, LpMix, MadL1, Mahalanobis, PercentileShift, SquaredShift
 from wayforward.problem.plausibility import (
     AtLeastAsLikely,
@@ -19,6 +20,7 @@ from wayforward.problem.target import BoundTarget, Target
 __all__ = [
     "AtLeastAsLikely",
     "BoundTarget",
+    "Confidence",
     "Cost",
     "Domain",
     "Evaluated",

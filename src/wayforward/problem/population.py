@@ -15,10 +15,14 @@ import numpy as np
 
 from wayforward.errors import PreferencesError
 from wayforward.shapes import Mask, People, PerRow, Rows, Who
+from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
     from wayforward.people import Preferences
     from wayforward.problem.problem import Problem
+
+
+_DRAWN = 1 << 18  # drawn rows shown to the model at once
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,9 @@ class Population:
         self.low, self.high, self.level_ok = self._reach()
         self.free = self._free()
         self.rows = np.zeros(self.n, dtype=np.int64)  # model rows spent on each person
+        self.aim: np.ndarray | None = (
+            None  # (n,) how far beyond the boundary the expected score must be, in its unit
+        )
 
     # -- what each person may do ---------------------------------------------------------------------------
 
@@ -196,8 +203,9 @@ class Population:
         return np.asarray(self._scorer.outputs(who, after))  # type: ignore[attr-defined]
 
     def score(self, who: Who, after: Rows) -> PerRow:
-        """(m,) how far the decision is turned; above zero it is (see `BoundTarget.score`)."""
-        return self.problem.bound_target.score(self.outputs(who, after))
+        """(m,) how far the decision is turned; above zero it is (see `BoundTarget.score`), less what `aim` asks for."""
+        score = self.problem.bound_target.score(self.outputs(who, after))
+        return score if self.aim is None else score - self.aim[who]
 
     def reached(self, who: Who, after: Rows) -> Mask:
         """(m,) bool by the fast model, with the safety slack that the model declares."""
@@ -223,6 +231,30 @@ class Population:
             return np.ones(len(who), dtype=bool)
         return np.asarray(self.problem.plausibility.holds(self.x[who], after))
 
+    def promise(self, who: Who, action: Rows) -> tuple[Mask, PerRow]:
+        """(m,) bool: sure enough by the fast model, on draws that each person keeps; (m,) how low their scores go.
+
+        One draw more than promised must reach the target, so that who searches long does not live on the rounding of
+        a share. The second is the score that so many of the draws are above. Counts the draws as model rows.
+        """
+        problem, demand = self.problem, self.problem.confidence
+        if demand is None or not problem.world.uncertain:
+            return np.ones(len(who), dtype=bool), np.full(len(who), np.inf)
+        m = demand.draws
+        keys = keys_of(self.x, 1)
+        kept, low = np.zeros(len(who), dtype=bool), np.full(len(who), -np.inf)
+        last, step = max(int(m * (1 - demand.quantile) + 1e-9) - 1, 0), max(1, _DRAWN // m)
+        for start in range(0, len(who), step):
+            part = slice(start, start + step)
+            owner = who[part]
+            after = problem.drawn(self.x[owner], action[part], m, keys[owner])
+            outputs = self.outputs(np.tile(owner, m), after.reshape(-1, self.d))
+            score = problem.bound_target.score(outputs).reshape(m, -1)
+            value = problem.bound_target.value(outputs).reshape(m, -1)
+            kept[part] = demand.kept(score > problem.slack, value, problem.bound_target, spare=1)
+            low[part] = np.partition(score, last, axis=0)[last]
+        return kept, low
+
     def evaluate(self, who: Who, action: Rows) -> Evaluated:
         """Everything about candidate rows at once; impossible rows are not shown to the model."""
         after = self.after(who, action)
@@ -237,4 +269,6 @@ class Population:
 
     def take(self, who: np.ndarray) -> Population:
         """The same problem for some of the people."""
-        return Population(self.problem, self.x[who], self.preferences.take(who))
+        some = Population(self.problem, self.x[who], self.preferences.take(who))
+        some.aim = None if self.aim is None else self.aim[who]
+        return some

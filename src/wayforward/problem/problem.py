@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError, ProblemError
+from wayforward.problem.confidence import Confidence
 from wayforward.problem.population import Population
 from wayforward.problem.target import BoundTarget, Target
 from wayforward.recourse import Outcome, Recourse
@@ -34,7 +35,8 @@ class Problem:
     is. data: a table of people (extra columns such as the label are ignored) or an (N, d) array; methods that start
     from observed people, percentile costs and plausibility need it. world: what follows from an action; left out,
     nothing else moves. cost: effort of an action; left out, the sum of changes, each as a share of its range.
-    plausibility: left out, only the domain counts; given, every option must satisfy it.
+    plausibility: left out, only the domain counts; given, every option must satisfy it. confidence: in a world that is
+    uncertain, how sure an option must be: 0.95 for "succeeds with probability at least 0.95", or a `Confidence`.
 
     Example: ``Problem(schema, pipeline, wf.Target(favourable=1), data=train)``.
     Raises: ProblemError, DataError, ModelError, WorldError.
@@ -50,6 +52,7 @@ class Problem:
         world: World | None = None,
         cost: Cost | None = None,
         plausibility: Plausibility | None = None,
+        confidence: float | Confidence | None = None,
     ) -> None:
         from wayforward.model import wrap
         from wayforward.problem.cost import LpMix
@@ -75,6 +78,7 @@ class Problem:
         )
         self.reference: People | None = None if data is None else schema.encode(data, "reference")
         self.cost: Cost = (LpMix(l1=1.0) if cost is None else cost).fit(schema, self.reference)
+        self.confidence = Confidence.of(confidence)
         self.plausibility: Plausibility | None = None
         if plausibility is not None:
             accepted = None if self.reference is None else self.reference_reached
@@ -153,6 +157,46 @@ class Problem:
             value[part] = self.bound_target.value(outputs)
         return yes, value
 
+    @property
+    def demanding(self) -> bool:
+        """True if options must keep a promise that the world makes uncertain."""
+        return self.confidence is not None and self.world.uncertain
+
+    def drawn(self, before: Rows, action: np.ndarray, m: int, keys: np.ndarray) -> np.ndarray:
+        """before and action (q, d), keys (q,) -> (m, q, d): what may follow, linked features included."""
+        after = np.asarray(self.world.draws(before, action, m, keys))
+        if self.schema.rules and self.schema.compiled_rules.links:
+            acted = ~np.isnan(action)
+            for i in range(m):
+                dragged = self.schema.compiled_rules.drag(before, after[i], acted)
+                moved = self.schema.differs(dragged, after[i]) & ~acted
+                after[i] = np.where(moved, self.schema.round(dragged), after[i])
+        return after
+
+    def chance(self, before: Rows, action: Rows) -> tuple[np.ndarray, Mask]:
+        """before and action (q, d) -> (q,) share of the draws that reach the target, (q,) bool: the promise is kept.
+
+        Every row has draws of its own, which hang on the person's values and on the action alone. In a certain world
+        the share is NaN and every promise is kept.
+        """
+        q = len(before)
+        share, kept = np.full(q, np.nan), np.ones(q, dtype=bool)
+        if not self.world.uncertain or not q:
+            return share, kept
+        demand = self.confidence or Confidence(0.5)
+        m = demand.draws
+        keys = keys_of(np.concatenate([before, action], axis=1), 0)
+        step = max(1, _NATIVE_CHUNK // m)
+        for start in range(0, q, step):
+            part = slice(start, start + step)
+            after = self.drawn(before[part], action[part], m, keys[part])
+            yes, value = self.reached(after.reshape(-1, self.schema.d))
+            yes, value = yes.reshape(m, -1), value.reshape(m, -1)
+            share[part] = yes.mean(0)
+            if self.confidence is not None:
+                kept[part] = self.confidence.kept(yes, value, self.bound_target)
+        return share, kept
+
     def population(self, x: People, preferences: Preferences | None = None) -> Population:
         """The problem for some people, as a search sees it."""
         return Population(self, x, preferences)
@@ -210,8 +254,9 @@ class Problem:
         """Judge proposals (n, k', d) on the exact rows they lead to; keep the k cheapest distinct ones of each person.
 
         The only place that says FOUND: the native model decides the returned row to be a yes, the row is legal, no
-        rule and no wish is broken, and it is plausible where the problem asks for it. proved (n,): nothing exists
-        for this person (an exact method's claim). asked: what `reached(x)` said, where it was asked before.
+        rule and no wish is broken, it is plausible where the problem asks for it, and as sure as it asks for.
+        proved (n,): nothing exists for this person (an exact method's claim). asked: what `reached(x)` said, where it
+        was asked before.
         """
         started = time.perf_counter()
         n, tried, d = action.shape
@@ -236,10 +281,16 @@ class Problem:
         good &= yes
         if self.plausibility is not None and good.any():
             good[good] = people.plausible(who[good], after[good])
+        chance = np.full(len(who), np.nan)
+        if self.demanding and good.any():
+            ask = np.flatnonzero(good)
+            chance[ask], good[ask] = self.chance(x[who[ask]], rows[ask])
         cost = people.cost(who, rows)
         keep = np.flatnonzero(good)
         keep = keep[_distinct_cheapest(who[keep], cost[keep], after[keep], rows[keep], k)]
         rank = rank_in_run(who[keep])
+        if self.world.uncertain and not self.demanding:
+            chance[keep] = self.chance(x[who[keep]], rows[keep])[0]
 
         out_action, out_after = np.full((n, k, d), np.nan), np.full((n, k, d), np.nan)
         out_cost, out_score = np.full((n, k), np.inf), np.full((n, k), np.nan)
@@ -253,6 +304,8 @@ class Problem:
             value[keep],
         )
         out_plain[at] = people.plain_cost(who[keep], rows[keep])
+        out_chance = np.full((n, k), np.nan)
+        out_chance[at] = chance[keep]
         outcome[at] = Outcome.FOUND
         if proved is not None:
             outcome[proved & (outcome[:, 0] != Outcome.FOUND)] = Outcome.NONE_EXISTS
@@ -267,6 +320,7 @@ class Problem:
             after=out_after,
             cost=out_cost,
             plain_cost=out_plain,
+            chance=out_chance,
             score=out_score,
             outcome=outcome,
             seconds=np.full(n, elapsed / n),
