@@ -9,7 +9,7 @@ from wayforward.evaluate import stats
 from wayforward.replicate.icarma.fairness import GROUPS, SCENARIOS, Fairness, balanced, checks, privileged
 
 
-def people(n: int = 4000):
+def people(n: int = 1600):
     return balanced(np.random.default_rng(1).integers(0, 2, n).astype(float), np.random.default_rng(0))
 
 

@@ -100,17 +100,21 @@ class Fairness:
     def growth(self, measure: str, start: str, end: str, along: str) -> Estimate:
         """How much a gap grows from one scenario to another; the same people are resampled in both."""
         rng = np.random.default_rng(self.seed)
-        before, after = (np.asarray(getattr(self, measure)[s]) for s in (start, end))
+        values = np.stack([getattr(self, measure)[s] for s in (start, end)], axis=1)  # (m, 2)
+        known = np.isfinite(values)
         first = self.people.woman if along == "gender" else ~self.people.white
-        sides = (np.flatnonzero(first), np.flatnonzero(~first))
-
-        def grown(a: np.ndarray, b: np.ndarray) -> float:
-            gap = [np.nanmean(v[a]) - np.nanmean(v[b]) for v in (before, after)]
-            return float(gap[1] - gap[0])
-
-        drawn = [grown(*(rng.choice(side, side.size) for side in sides)) for _ in range(RESAMPLES)]
-        low, high = np.quantile(drawn, (0.025, 0.975))
-        return Estimate(grown(*sides), float(low), float(high), len(first))
+        gaps = []
+        for side in (first, ~first):
+            size = int(side.sum())
+            # how often each person is drawn; the first row draws everybody once, which is the estimate
+            drawn = np.r_[
+                np.ones((1, size)), rng.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(float)
+            ]
+            total = drawn @ np.where(known[side], values[side], 0.0)  # (1 + resamples, 2)
+            gaps.append(total / np.maximum(drawn @ known[side].astype(float), 1))
+        grown = (gaps[0][:, 1] - gaps[1][:, 1]) - (gaps[0][:, 0] - gaps[1][:, 0])
+        low, high = np.quantile(grown[1:], (0.025, 0.975))
+        return Estimate(float(grown[0]), float(low), float(high), len(first))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each scenario, group and measure."""

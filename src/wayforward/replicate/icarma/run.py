@@ -20,7 +20,7 @@ from wayforward.replicate.icarma.keeping import Kept, Show, quiet
 from wayforward.replicate.icarma.measures import Check
 from wayforward.replicate.icarma.published import TITLES, Case, rows
 from wayforward.replicate.icarma.setting import Setting
-from wayforward.replicate.icarma.solvers import PRINTED, Study
+from wayforward.replicate.icarma.solvers import Study
 from wayforward.replicate.icarma.tables import METHODS, Line, Table, checks, findings, markdown
 
 TABLES, FIGURES, DATASETS = (1, 2, 3, 5, 6), (3, 4, 8), ("loan", "gmsc")
@@ -231,7 +231,7 @@ class Replication:
             "splits": setting.checksums,
             "seed": request.seed,
             "seeds of iCARMA": [1000 * (i + 1) for i in range(request.seeds)],
-            "epochs of iCARMA": request.epochs or {k: v["epochs"] for k, v in PRINTED.items()},
+            "epochs of iCARMA": request.epochs or "as published",
             "made": dict(setting.chosen),
             "parameters": dict(study.used),
             "seconds": {name: round(s, 2) for name, s in sorted(study.kept.seconds.items())},

@@ -17,16 +17,6 @@ from wayforward.replicate.icarma.preferences import LEVELS, preferences
 from wayforward.replicate.icarma.published import Case
 from wayforward.replicate.icarma.setting import Setting
 
-#: Hyper-parameters of iCARMA as the paper prints them (appendix C.2.4 and C.3.3); seeds 1000, 2000, ... 10000.
-PRINTED: dict[str, dict[str, float]] = {
-    "ranks": {"batch": 128, "epochs": 450, "rate": 0.005, "margin": 0.013, "tau": 0.36,
-              "cost": 1.1, "kl": 1.5, "plausibility": 0.225, "feasibility": 0.1},
-    "scores": {"batch": 128, "epochs": 900, "rate": 0.001, "margin": 0.004, "tau": 0.49,
-               "cost": 1.3, "kl": 0.9, "plausibility": 0.125, "feasibility": 0.1},
-    "gmsc": {"batch": 256, "epochs": 400, "rate": 0.001, "margin": 0.013, "tau": 0.33,
-             "cost": 1.1, "kl": 1.1, "plausibility": 0.04, "feasibility": 0.09},
-}  # fmt: skip
-
 
 @dataclass
 class Study:
@@ -106,7 +96,7 @@ class Study:
         self, method: str, elicited: str, profile: str, x: np.ndarray, said: Preferences, tick: Any
     ) -> np.ndarray:
         if method.startswith("oracle"):
-            from wayforward.methods import CausalOracle
+            from wayforward.methods.causal_oracle import CausalOracle
 
             problem = self.problems["true" if method == "oracle-free" else "true strict"]
             oracle = CausalOracle().fit(problem)
@@ -132,7 +122,41 @@ class Study:
         return self._models[key]
 
     def _trained(self, elicited: str, law: str, profile: str, world: str) -> Any:
-        raise NotImplementedError
+        from wayforward.methods.icarma import ICarma
+
+        preset = "gmsc" if self.setting.name == "gmsc" else f"loan-{elicited}"
+        chosen: Any = profile
+        method = ICarma(
+            preset=preset,
+            seeds=tuple(1000 * (i + 1) for i in range(self.seeds)),
+            law=training_law(law, elicited),
+            profile=chosen,
+            validation=self.setting.refused("validation"),
+            split_seed=self.seed,
+            **({} if self.epochs is None else {"epochs": self.epochs}),
+        )
+        problem, name = self.problems[world], f"{self.setting.name}-icarma-{elicited}-{law}-{profile}-{world}"
+        self.used[f"icarma, {elicited}"] = method.parameters()
+        decides = [self.setting.checksums, method.parameters(), list(method.seeds), self.seed]
+        file = self.kept.file(name, decides, ".safetensors")
+        if file is not None and file.exists():
+            method = ICarma.load(file, problem)
+        else:
+            with self.show(f"training {name}, epochs", method.epochs) as tick:
+                method.progress = lambda done, total: tick(done)
+                if file is not None:
+                    method.checkpoint = file.with_suffix(".part")
+                method.fit(problem)
+            if file is not None:
+                method.save(file)
+                file.with_suffix(".part").unlink(missing_ok=True)
+        report = method.report_
+        self.kept.seconds[f"training {name}"] = report.seconds
+        self.used[f"icarma, {elicited}, {law}, {profile}, {world} world"] = {
+            "chosen seed": report.seed,
+            "chosen epoch": report.epoch,
+        }
+        return method
 
     # -- measures ------------------------------------------------------------------------------------------
 
@@ -162,10 +186,8 @@ class Study:
         return "learned" if method.startswith("icarma") and self.setting.learned is not None else "true"
 
 
-def training_law(schema_law: str, elicited: str, profile: str) -> PreferenceLaw:
+def training_law(law: str, elicited: str) -> PreferenceLaw:
     """What iCARMA sees in training: which and how many features are actionable, all as likely."""
-    shape: Any = profile
     if elicited == "scores":
-        return PreferenceLaw("scores", levels=LEVELS, cannot=True, profile=shape)
-    favoured = () if schema_law == "uniform" else LOAN_LAWS[schema_law]
-    return PreferenceLaw("ranks", favoured=favoured, threshold="random", profile=shape)
+        return PreferenceLaw("scores", levels=LEVELS, cannot=True)
+    return PreferenceLaw("ranks", favoured=LOAN_LAWS.get(law, ()), threshold="random")
