@@ -21,6 +21,8 @@ app = typer.Typer(
 )
 schema_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Make and check schema files.")
 app.add_typer(schema_app, name="schema")
+world_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Fit worlds to tables, and check them.")
+app.add_typer(world_app, name="world")
 
 # -- options that several commands share --
 
@@ -58,7 +60,8 @@ WorldName = Annotated[
     str,
     typer.Option(
         "--world",
-        help="What follows from an action: independent, scm (the known equations of --data loan), or a file.",
+        help="What follows from an action: independent, scm (the known equations of --data loan), or a file: "
+        "equations (.yaml) or what 'wayforward world fit' wrote.",
     ),
 ]
 CostName = Annotated[
@@ -67,7 +70,10 @@ CostName = Annotated[
 ]
 PlausibilityName = Annotated[
     str | None,
-    typer.Option("--plausibility", help="Ask for it: domain, neighbours, lof, kernel-density or prototype."),
+    typer.Option(
+        "--plausibility",
+        help="Ask for it: domain, neighbours, lof, kernel-density, prototype or at-least-as-likely (in --world).",
+    ),
 ]
 Wishes = Annotated[
     Path | None,
@@ -275,6 +281,56 @@ def _domain(feature: Any) -> str:
         return f"{shown}, ... ({feature.n_levels})" if feature.n_levels > 4 else shown
     low, high = (f"{v:g}" if v is not None else "any" for v in (feature.low, feature.high))
     return f"{low} to {high}" + (f" {feature.unit}" if feature.unit else "")
+
+
+@world_app.command("fit")
+def world_fit(
+    graph: Annotated[
+        Path,
+        typer.Option("--graph", help="The causal graph: .gml, .dot, .csv (cause,effect), .yaml or .json."),
+    ],
+    train: Annotated[Path, typer.Option("--train", help="A table of past people: CSV or Parquet.")],
+    out: Annotated[Path, typer.Option("--out", help="Where to write the world: .safetensors.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind", help="linear (regressions), flow (normalising flow) or gp (Gaussian processes)."
+        ),
+    ] = "linear",
+    label: Label = None,
+    schema: SchemaFile = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", help="A node of the graph that is no feature; repeat.")
+    ] = None,
+    soft: Annotated[
+        bool, typer.Option("--soft", help="Acts are shifts on top of what the causes give, not fixed values.")
+    ] = False,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="At most, for --kind flow.")] = None,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """Learn from a table what follows from an action, given which feature causes which."""
+    from wayforward.cli.worlds import fit
+
+    fit(
+        graph, train, kind=kind, out=out, label=label, schema=schema, drop=tuple(drop or ()), soft=soft,
+        epochs=epochs, seed=seed, json=json,
+    )  # fmt: skip
+
+
+@world_app.command("check")
+def world_check(
+    world: Annotated[Path, typer.Argument(help="Equations (.yaml) or what 'world fit' wrote.")],
+    train: Annotated[Path, typer.Option("--train", help="A table of people, best unseen ones.")],
+    label: Label = None,
+    schema: SchemaFile = None,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """Compare a world with a table: how likely the people are, how alike, what the noise still hides."""
+    from wayforward.cli.worlds import inspect
+
+    inspect(world, train, label=label, schema=schema, seed=seed, json=json)
 
 
 @app.command()

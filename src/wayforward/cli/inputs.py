@@ -160,6 +160,9 @@ def _put_together(
     seconds = time.perf_counter() - started
     if question.train is not None:
         files["train"] = _sha256(question.train)
+    if Path(question.world).is_file():
+        files["world"] = _sha256(Path(question.world))
+    found = _world(question.world, world)
     problem = Problem(
         schema,
         wrap(estimator, schema),
@@ -168,9 +171,9 @@ def _put_together(
             threshold=question.target_threshold,
         ),
         data=frame,
-        world=_world(question.world, world),
+        world=found,
         cost=cost_named(question.cost),
-        plausibility=_plausibility(question.plausibility),
+        plausibility=_plausibility(question.plausibility, found),
     )
     return Made(problem, title, frame, test, seconds, files)
 
@@ -216,19 +219,27 @@ def _world(name: str, of_data: World | None) -> World | None:
                 f"--world {name} needs data that was drawn from known equations, such as --data loan."
             )
         return of_data
-    from wayforward.world import SCM
+    from wayforward.world import load_world
 
     path = Path(name)
     if not path.is_file():
         raise WorldError(
             f"--world {name} is neither 'independent' nor 'scm' nor a world file. Choose one of them."
         )
-    return SCM.from_yaml(path)
+    return load_world(path)
 
 
-def _plausibility(name: str | None) -> Any:
+def _plausibility(name: str | None, world: World | None) -> Any:
     if name is None:
         return None
+    if name == "at-least-as-likely":
+        from wayforward.problem import AtLeastAsLikely
+
+        if world is None:
+            raise WorldError(
+                f"--plausibility {name} asks a world how likely people are. Name one with --world."
+            )
+        return AtLeastAsLikely(world)
     from wayforward.problem import Domain, KernelDensity, Lof, Neighbours, Prototype
 
     known = {
@@ -239,7 +250,9 @@ def _plausibility(name: str | None) -> Any:
         "prototype": Prototype,
     }
     if name not in known:
-        raise DataError(f"There is no plausibility '{name}'. Choose one of {', '.join(known)}.")
+        raise DataError(
+            f"There is no plausibility '{name}'. Choose one of {', '.join(known)}, at-least-as-likely."
+        )
     return known[name]()
 
 

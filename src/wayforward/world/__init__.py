@@ -7,6 +7,7 @@ from wayforward.world.base import World
 from wayforward.world.independent import Independent
 
 if TYPE_CHECKING:
+    from wayforward.world.files import load_world
     from wayforward.world.flow import CausalFlow
     from wayforward.world.gaussian_process import GaussianProcessWorld
     from wayforward.world.graph import CausalGraph
@@ -21,6 +22,7 @@ _HOME = {  # loaded on first use
     "LinearWorld": "linear",
     "SCM": "scm",
     "SubPopulation": "sub_population",
+    "load_world": "files",
 }
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "LinearWorld",
     "SubPopulation",
     "World",
+    "load_world",
 ]
 
 

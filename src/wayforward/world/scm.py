@@ -127,7 +127,7 @@ class Equation:
         while not isinstance(node, Ref):
             if not isinstance(node, Sum | Negate) and not (isinstance(node, Call) and node.function == "sum"):
                 return False
-            node = _towards_noise(node)  # type: ignore[arg-type]
+            node = _towards_noise(node)
         return True
 
     def __str__(self) -> str:
