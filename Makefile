@@ -61,6 +61,8 @@ bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own 
 
 replicate: $(VENV)/.all ## the numbers that papers published, found again
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m published
+	$(BIN)/wayforward replicate icarma
+	$(BIN)/wayforward replicate icarma --fresh --table 1 --table 6
 
 clean: ## forget the environment and everything built
 	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache
