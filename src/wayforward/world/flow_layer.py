@@ -546,24 +546,25 @@ def _module_class() -> Any:
                 if not nodes:
                     continue
                 if nodes is self.plan.roots:
-                    outputs = self.roots.expand(len(total), *self.roots.shape)
+                    outputs = self.roots[None]  # the same map for everybody
                 else:
                     assert self.hyper is not None
                     outputs = self.hyper(batch["inputs"]).unflatten(-1, (len(nodes), -1))
-                cells = [i for i, j in enumerate(nodes) if self.plan.columns[j].form == "cells"]
-                plain = [i for i, j in enumerate(nodes) if self.plan.columns[j].form != "cells"]
-                if plain:
-                    z, slope = forward(
-                        MAPS[kind](outputs[:, plain]), batch["value"][:, [nodes[i] for i in plain]]
-                    )
-                    total = total + (-0.5 * z * z + slope).sum(-1)
-                if cells:
-                    at = [nodes[i] for i in cells]
-                    maps = MAPS[kind](outputs[:, cells])
-                    low, high = batch["low"][:, at], batch["high"][:, at]
+                for cell in (False, True):
+                    chosen = [
+                        i for i, j in enumerate(nodes) if (self.plan.columns[j].form == "cells") == cell
+                    ]
+                    if not chosen:
+                        continue
+                    at = [nodes[i] for i in chosen]
+                    maps = MAPS[kind](outputs if len(chosen) == len(nodes) else outputs[:, chosen])
+                    if not cell:
+                        z, slope = forward(maps, batch["value"][:, at])
+                        total = total + (-0.5 * z * z + slope).sum(-1)
+                        continue
                     a, b = (
                         torch.where(torch.isinf(end), end, forward(maps, end.nan_to_num(0, 0, 0))[0])
-                        for end in (low, high)
+                        for end in (batch["low"][:, at], batch["high"][:, at])
                     )
                     total = total + log_cell(a, b).sum(-1)
             return -total
