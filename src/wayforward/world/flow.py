@@ -402,6 +402,24 @@ class CausalFlow(World):
         people, told = self._predict_torch(u, value, acted, True)
         return people, told
 
+    def lead_torch(self, x: Array, u: Array, moving: np.ndarray) -> tuple[Array, Array]:
+        """As `predict_with_density_torch` of noise u (..., d), for people x who can differ in `moving` (d,) bool alone.
+
+        moving holds whatever noise was changed, and all its effects. Generations in which nothing moves are not worked
+        out again, and the log-density leaves their parts out, which are the same for everything that a person can do.
+        """
+        torch = require("torch", extra="torch")
+        flow, z, stood = self._on(u), self._gathered(u), self._gathered(x)
+        columns: list[Any] = list(stood.unbind(-1))
+        told: Any = torch.zeros_like(u[..., 0])
+        for part in flow.generations:
+            if any(moving[self._at[j]] for j in part.nodes):
+                value, more = part.value(z[..., part.nodes], part.map_of(columns), True)
+                told = told + more.sum(-1)
+                for place, j in enumerate(part.nodes):
+                    columns[j] = value[..., place]
+        return self._scattered(torch.stack(columns, dim=-1), u), told
+
     def _predict_torch(self, u: Array, value: Array | None, acted: Array | None, density: bool) -> Any:
         if value is not None and any(self._soft_at):  # a shift needs to know from where
             before = self._predict_torch(u, None, None, False)[0]
