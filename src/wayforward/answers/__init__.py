@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "Contrast": "contrast",
+    "SideBySide": "causes",
     "consequences": "text",
     "explain": "text",
     "features_asked": "tables",
@@ -20,14 +21,17 @@ _HOME = {
     "plans_table": "tables",
     "report": "page",
     "rounded": "rounding",
+    "side_by_side": "causes",
     "steps": "text",
     "why": "contrast",
     "wishes": "told",
+    "without_causes": "causes",
     "write_csv": "tables",
 }
 
 __all__ = [
     "Contrast",
+    "SideBySide",
     "consequences",
     "explain",
     "features_asked",
@@ -41,9 +45,11 @@ __all__ = [
     "plans_table",
     "report",
     "rounded",
+    "side_by_side",
     "steps",
     "why",
     "wishes",
+    "without_causes",
     "write_csv",
 ]
 
@@ -55,6 +61,7 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    from wayforward.answers.causes import SideBySide, side_by_side, without_causes
     from wayforward.answers.contrast import Contrast, why
     from wayforward.answers.figures import figure_coverage, figure_options, figure_population
     from wayforward.answers.page import report

@@ -21,6 +21,9 @@ from wayforward.errors import DataError
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wayforward.answers.causes import SideBySide
     from wayforward.evaluate import Evaluation
     from wayforward.problem import Problem
 
@@ -56,12 +59,16 @@ def report(
     evaluation: Evaluation | None = None,
     people: int | list[int] = 5,
     title: str = "Ways forward",
+    side_by_side: Sequence[SideBySide] = (),
+    side_by_side_counts: Sequence[dict[str, str]] = (),
 ) -> Path:
     """Write the report of a recourse to one HTML file and return its path.
 
     Args:
         evaluation: what `evaluate` found; left out, it is worked out here.
         people: how many examples, spread from the cheapest to the dearest plan, or the row numbers of some.
+        side_by_side: people whose plan stands beside the one without causes (`answers.side_by_side`), and a
+            table, rows of equal keys, of how often each case happens.
     Raises: MissingExtra without matplotlib or Jinja2; DataError if an example does not exist.
     """
     from wayforward.evaluate import evaluate
@@ -70,7 +77,10 @@ def report(
         evaluation = evaluate(recourse, problem)
     chosen = examples(recourse, people) if isinstance(people, int) else _checked(recourse, people)
     path = Path(path)
-    path.write_text(render(problem, recourse, evaluation, chosen, title), encoding="utf-8")
+    text = render(
+        problem, recourse, evaluation, chosen, title, limits=side_by_side, limits_counts=side_by_side_counts
+    )
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -87,7 +97,14 @@ def examples(recourse: Recourse, count: int) -> list[int]:
 
 
 def render(
-    problem: Problem, recourse: Recourse, evaluation: Evaluation, chosen: list[int], title: str
+    problem: Problem,
+    recourse: Recourse,
+    evaluation: Evaluation,
+    chosen: list[int],
+    title: str,
+    *,
+    limits: Sequence[SideBySide] = (),
+    limits_counts: Sequence[dict[str, str]] = (),
 ) -> str:
     """The HTML text. Everything that comes from data or schema is escaped by the template engine."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -151,6 +168,8 @@ def render(
             )
         ),
         people=people,
+        limits=list(limits),
+        limits_counts=list(limits_counts),
         features=_features(problem),
         rules=list(problem.schema.rules),
         facts=_facts(problem, recourse, evaluation),

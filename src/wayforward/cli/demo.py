@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.cli.console import room_for, say, write_json, write_text
+from wayforward.cli.console import room_for, say, table, write_json, write_text
 from wayforward.cli.inputs import Question, Ready
+from wayforward.cli.personal import Personal, ask, lines
+from wayforward.cli.personal import files as write_personal
 from wayforward.cli.recommend import choose, run, show, summarise
 
 if TYPE_CHECKING:
@@ -32,17 +34,32 @@ def tell(out: Path, *, seed: int, n: int, json: Path | None) -> None:
     question, ready = _question(out, seed, n)
     say(f"2. Take {len(ready.x):,} people whom it refuses, and look for up to {OPTIONS} options for each.")
     got = run(ready, choose(METHOD, None), k=OPTIONS, seed=seed, question=question.plain())
-    say("3. Check every option again, measure, and write it down.")
+    say("3. Three people say what they cannot do. Plan for each with causes in mind, and without.")
+    personal = ask(ready, METHOD, seed)
+    say("4. Check every option again, measure, and write it down.")
     judged = evaluate(got, ready.problem)
-    summary = summarise(got, ready, judged)
+    summary = summarise(got, ready, judged) | {"limits": personal.numbers}
     write_json(summary, out / "summary.json")
-    _files(out, ready, got, judged)
+    _files(out, ready, got, judged, personal)
     first = _letters(out, ready, got)
+    write_personal(out, ready, personal)
     write_json(summary, json)
     if str(json) == "-":
         return
     say(f"\n{first}\n")
+    for line in lines(personal):
+        say(line)
+    table(
+        "How often plans exist and work, by limits", list(personal.counts[0]),
+        [list(row.values()) for row in personal.counts],
+    )  # fmt: skip
     show(summary, [])
+    say(
+        "Ask for the three again, or for yourself: wayforward recommend "
+        f"--train {out / 'train.csv'} --label granted --favourable 1 --schema {out / 'schema.yaml'} "
+        f"--world {out / 'world.yaml'} --people {out / 'three.csv'} --preferences {out / 'wishes.csv'} "
+        "--report mine.html"
+    )
     say(f"Open {out / 'report.html'}. Everything is in {out}/ after {time.perf_counter() - started:.0f} s.")
 
 
@@ -68,7 +85,7 @@ def _question(out: Path, seed: int, n: int) -> tuple[Question, Ready]:
     return question, Ready(made.problem, x, None, made.title, made.seconds_train, files=made.files)
 
 
-def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation) -> None:
+def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation, personal: Personal) -> None:
     from wayforward.answers import (
         figure_coverage,
         figure_options,
@@ -79,8 +96,9 @@ def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation) -> None:
     )
 
     report(
-        ready.problem, got, out / "report.html", judged, title="Ways forward: a loan world of made-up people"
-    )
+        ready.problem, got, out / "report.html", judged, title="Ways forward: a loan world of made-up people",
+        side_by_side=personal.stories, side_by_side_counts=personal.counts,
+    )  # fmt: skip
     got.save(out / "recourse.json")
     write_csv(plans_table(got), out / "options.csv")
     figures = out / "figures"

@@ -212,7 +212,8 @@ class _Search:
         self.holds = np.zeros(self.d, dtype=bool)
         self.may = self.schema.actionable & ~people.preferences.frozen  # also with nowhere else to go
         if not self.problem.independent:
-            self.holds |= np.asarray(self.problem.descendants).any(0)
+            sources = np.asarray(self.schema.actionable)
+            self.holds |= np.asarray(self.problem.descendants)[sources].any(0)
         self.few = bool((people.max_changes < people.d).any())
         self.half_who: list[np.ndarray] = []  # candidates that only break rules, for the repair
         self.half_action: list[np.ndarray] = []

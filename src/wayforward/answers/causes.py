@@ -1,0 +1,198 @@
+"""One person's plan beside the one they would be told by somebody who forgets that one thing leads to another.
+
+Without causes (the independent world) a plan may ask for more than is needed, may fail once what follows has
+happened, or may not exist at all. Here both are put into words, and the first is played out in the problem's
+own world, so that everybody sees what it would really do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.answers import words
+from wayforward.answers.rounding import rounded
+from wayforward.answers.text import consequences, cost_text, outcome_text, steps
+from wayforward.answers.told import wishes
+from wayforward.errors import DataError
+from wayforward.evaluate.judge import judge
+from wayforward.recourse import Outcome, Recourse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wayforward.problem import Problem
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Two plans for one person, in sentences. `works`: the plan without causes reaches the decision when played out.
+
+    table: one row a feature that either plan touches: now, the plan without causes, where that really leads, and
+    the plan with causes.
+    """
+
+    name: str
+    told: tuple[str, ...]
+    without: tuple[str, ...]
+    played_out: str
+    works: bool
+    within: tuple[str, ...]
+    verdict: str
+    table: tuple[dict[str, str], ...]
+
+
+def without_causes(problem: Problem) -> Problem:
+    """The same problem in a world where nothing follows from an act."""
+    from wayforward.problem import Problem as NewProblem
+
+    alone = NewProblem(
+        problem.schema, problem.model, problem.target, data=problem.reference, cost=problem.cost,
+        plausibility=problem.plausibility,
+    )  # fmt: skip
+    if problem.reference is not None:  # the same people before the same model
+        vars(alone)["reference_reached"] = problem.reference_reached
+    return alone
+
+
+def played_out(problem: Problem, contrastive: Recourse) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What first options made without causes really do in the problem's world.
+
+    Returns: led (n, d), where each person ends, NaN where there is no plan; works (n,) bool, that this reaches the
+    decision and is legal and within every rule and wish; yes (n,) bool, that the model says yes to it.
+    """
+    has = np.flatnonzero(contrastive.found[:, 0])
+    led, works = np.full(contrastive.x.shape, np.nan), np.zeros(contrastive.n, dtype=bool)
+    yes = works.copy()
+    if has.size:
+        x, action = contrastive.x[has], contrastive.action[has, 0]
+        led[has] = problem.consequences(x, action)
+        own = None if contrastive.preferences is None else contrastive.preferences.take(has)
+        judged = judge(problem, x, action[:, None], led[has][:, None], own, all_asked=True)
+        works[has], yes[has] = judged.usable[:, 0], judged.valid[:, 0]
+    return led, works, yes
+
+
+def side_by_side(
+    problem: Problem,
+    recourse: Recourse,
+    contrastive: Recourse | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    told: Sequence[Sequence[str]] | None = None,
+) -> list[SideBySide]:
+    """Everybody's first option in the problem's world beside the one without causes.
+
+    contrastive: answers for the same people and preferences from `without_causes(problem)`; left out, they are
+    searched for here. names and told: what people are called and what they said in their own words; left out,
+    Person 1, Person 2 ... and their preferences in words. Numbers are rounded for people and checked again.
+
+    Raises: DataError if the two are about other people.
+    """
+    alone = without_causes(problem)
+    if contrastive is None:
+        from wayforward.methods import recommend
+
+        contrastive = recommend(alone, recourse.x, preferences=recourse.preferences)
+    if not np.array_equal(contrastive.x, recourse.x, equal_nan=True):
+        raise DataError(
+            "The two answers are about other people. Ask about the same people in the same order."
+        )
+    first, second = rounded(alone, contrastive), rounded(problem, recourse)
+    led, works, yes = played_out(problem, first)
+    out = []
+    for i in range(recourse.n):
+        if told is not None:
+            said = list(told[i])
+        else:
+            said = [] if recourse.preferences is None else wishes(recourse.preferences, i)
+        out.append(
+            SideBySide(
+                name=f"Person {i + 1}" if names is None else names[i],
+                told=tuple(said),
+                without=_plan(first, i),
+                played_out=_really(first, led[i], bool(works[i]), bool(yes[i]), i),
+                works=bool(works[i]),
+                within=_plan(second, i),
+                verdict=_verdict(first, second, bool(works[i]), i),
+                table=_rows(first, second, led[i], i),
+            )
+        )
+    return out
+
+
+def _plan(recourse: Recourse, i: int) -> tuple[str, ...]:
+    if not recourse.found[i, 0]:
+        return (outcome_text(recourse.outcome[i, 0]),)
+    lines = [*steps(recourse, i), *consequences(recourse, i)]
+    return (*lines, words.sentence(cost_text(recourse[i], 0, 0)))
+
+
+def _really(first: Recourse, led: np.ndarray, works: bool, yes: bool, i: int) -> str:
+    """What happens when the plan without causes is carried out, in one to three sentences."""
+    if not first.found[i, 0]:
+        return "There is nothing to carry out."
+    schema, x = first.schema, first.x[i]
+    moved = np.flatnonzero(schema.differs(led, x) & np.isnan(first.action[i, 0]))
+    follows = [words.consequence_text(schema.features[j], x[j], led[j]) for j in moved]
+    if not works:
+        why = "That breaks a limit." if yes else "The model says no to where that leads."
+        return " ".join(["Carried out, it does not work.", *follows, why])
+    if not follows:
+        return "Carried out, it works, and nothing else moves."
+    return " ".join(["Carried out, it works, and more moves than it says.", *follows])
+
+
+def _verdict(first: Recourse, second: Recourse, works: bool, i: int) -> str:
+    """The two plans weighed against each other, in one sentence."""
+    if not second.found[i, 0]:
+        if second.outcome[i, 0] is Outcome.ACCEPTED:
+            return outcome_text(Outcome.ACCEPTED)
+        return "With causes in mind there is no plan to offer, and none is made up."
+    if not first.found[i, 0]:
+        return "Only with causes in mind is there a plan: what follows from it helps."
+    if not works:
+        return "The plan with causes holds: what follows was part of the search."
+    one, two = first.cost[i, 0], second.cost[i, 0]
+    if two < 0.98 * one:
+        return f"With causes in mind {words.percent(1 - two / one)} less effort is enough."
+    if two > 1.02 * one:
+        return (
+            "The plan without causes is the better one here: both searches may stop before the cheapest plan."
+        )
+    return "Here both ask for about the same."
+
+
+def _rows(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> tuple[dict[str, str], ...]:
+    schema, x = first.schema, first.x[i]
+    has = bool(first.found[i, 0])
+    touched = first.changed[i, 0] | second.changed[i, 0]
+    if has:
+        touched |= schema.differs(led, x)
+    rows = []
+    for j in np.flatnonzero(touched):
+        feature = schema.features[j]
+        rows.append(
+            {
+                "Feature": feature.text_label,
+                "Now": words.now_text(feature, x[j]),
+                "Without causes": _to(first, i, int(j)),
+                "Where that leads": words.now_text(feature, led[j]) if has else "no plan",
+                "With causes": _to(second, i, int(j)),
+            }
+        )
+    return tuple(rows)
+
+
+def _to(recourse: Recourse, i: int, j: int) -> str:
+    """A value that a plan leads to and how: set, follows or same."""
+    if not recourse.found[i, 0]:
+        return "no plan"
+    feature, value = recourse.schema.features[j], recourse.after[i, 0, j]
+    if not recourse.changed[i, 0, j]:
+        return "same"
+    if np.isnan(recourse.action[i, 0, j]):
+        return f"{words.now_text(feature, value)} (follows)"
+    return words.value_text(feature, value)
