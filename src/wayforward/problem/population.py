@@ -64,9 +64,7 @@ class Population:
         self.low, self.high, self.level_ok = self._reach()
         self.free = self._free()
         self.rows = np.zeros(self.n, dtype=np.int64)  # model rows spent on each person
-        self.aim: np.ndarray | None = (
-            None  # (n,) how far beyond the boundary the expected score must be, in its unit
-        )
+        self.aim: np.ndarray | None = None  # (n,) how far beyond the boundary the expected score must be
 
     # -- what each person may do ---------------------------------------------------------------------------
 
@@ -231,16 +229,17 @@ class Population:
             return np.ones(len(who), dtype=bool)
         return np.asarray(self.problem.plausibility.holds(self.x[who], after))
 
-    def promise(self, who: Who, action: Rows) -> tuple[Mask, PerRow]:
+    def promise(self, who: Who, action: Rows, m: int | None = None) -> tuple[Mask, PerRow]:
         """(m,) bool: sure enough by the fast model, on draws that each person keeps; (m,) how low their scores go.
 
         One draw more than promised must reach the target, so that who searches long does not live on the rounding of
-        a share. The second is the score that so many of the draws are above. Counts the draws as model rows.
+        a share. The second is the score that so many of the draws are above. m: draws, if others than the problem's.
+        Counts the draws as model rows.
         """
         problem, demand = self.problem, self.problem.confidence
         if demand is None or not problem.world.uncertain:
             return np.ones(len(who), dtype=bool), np.full(len(who), np.inf)
-        m = demand.draws
+        m = demand.draws if m is None else m
         keys = keys_of(self.x, 1)
         kept, low = np.zeros(len(who), dtype=bool), np.full(len(who), -np.inf)
         last, step = max(int(m * (1 - demand.quantile) + 1e-9) - 1, 0), max(1, _DRAWN // m)

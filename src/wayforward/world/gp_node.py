@@ -103,6 +103,22 @@ class GpNode:
         return np.ascontiguousarray((inverse + inverse.T) / 2)
 
     @cached_property
+    def _root(self) -> np.ndarray:
+        """(N, r) with k' A k = |k' root|^2 for the kernel row k of any point, up to 1e-10 of the amplitude.
+
+        From the eigenvectors q of K, value e: k' A k is the sum of (q . k)^2 / (e + noise), and (q . k)^2 is at most
+        e times the amplitude, so directions with next to no value are left out; few are left where f is smooth.
+        """
+        value, vector = np.linalg.eigh(self.kernel(self.inputs))
+        value = np.maximum(value, 0.0)
+        keep = np.cumsum(value / (value + self.noise)) > 1e-10
+        return np.ascontiguousarray(vector[:, keep] / np.sqrt(value[keep] + self.noise))
+
+    def _told(self, k: np.ndarray) -> np.ndarray:
+        """(T, N) -> (T,) k' A k: how much the data tell about the function there."""
+        return np.asarray(np.square(_times(k, self._root)).sum(1))
+
+    @cached_property
     def _alpha(self) -> np.ndarray:
         """(N,) A y."""
         return np.asarray((self._precision * self.target).sum(1))
@@ -125,7 +141,7 @@ class GpNode:
         for part in self._parts(len(points)):
             k = self.kernel(points[part])
             mean[part] = (k * self._alpha).sum(1)
-            variance[part] = self.amplitude - (_times(k, self._precision) * k).sum(1)
+            variance[part] = self.amplitude - self._told(k)
         return mean, np.maximum(variance, 0.0)
 
     def left_out(self) -> tuple[np.ndarray, np.ndarray]:
@@ -147,7 +163,7 @@ class GpNode:
         at = np.minimum(np.searchsorted(keys, key), count - 1)
         known, row = keys[at] == key, order[at]
         k = self.kernel(inputs)
-        weight = _times(k, self._precision)
+        weight = _times(_times(k, self._root), self._root.T)  # A k, in the directions that count
         mean, variance = (k * self._alpha).sum(1), np.maximum(self.amplitude - (weight * k).sum(1), 0.0)
         gain = 1 / (variance + s2)
         left = (value - mean) * gain
@@ -179,7 +195,7 @@ class GpNode:
             cg = own.near[i] * self.amplitude * np.exp(-0.5 * far) + (own.pull[i] * k).sum(1)
             mean[part] = (k * self._alpha).sum(1) + own.lift[i] * cg + own.noise[i]
             if spread:
-                data = self.amplitude - (_times(k, self._precision) * k).sum(1)
+                data = self.amplitude - self._told(k)
                 variance[part] = data - np.square(cg) * own.again[i] + own.spread[i]
                 if kind == "exact":
                     variance[part] -= 2 * self.noise * cg
@@ -192,11 +208,11 @@ class GpNode:
     # -- the same on tensors -------------------------------------------------------------------------------
 
     def tensors(self, torch: Any, like: Any) -> dict[str, Any]:
-        """Inputs, alpha and A as tensors of the kind of `like`."""
+        """Inputs, alpha and the root as tensors of the kind of `like`."""
         made = {
             "inputs": self.inputs,
             "alpha": self._alpha,
-            "precision": self._precision,
+            "root": self._root,
             "length": self.length,
         }
         return {
@@ -215,7 +231,7 @@ class GpNode:
         mean = k @ t["alpha"]
         if not spread:
             return mean, torch.zeros_like(mean)
-        return mean, (self.amplitude - ((k @ t["precision"]) * k).sum(-1)).clamp_min(0.0)
+        return mean, (self.amplitude - ((k @ t["root"]) ** 2).sum(-1)).clamp_min(0.0)
 
     def counterfactual_torch(
         self, torch: Any, own: Own, who: np.ndarray, points: Any, *, spread: bool, kind: Variance = "exact"
@@ -232,7 +248,7 @@ class GpNode:
         mean = k @ t["alpha"] + lift(own.lift) * cg + lift(own.noise)
         if not spread:
             return mean, torch.zeros_like(mean)
-        variance = self.amplitude - ((k @ t["precision"]) * k).sum(-1) - cg**2 * lift(own.again)
+        variance = self.amplitude - ((k @ t["root"]) ** 2).sum(-1) - cg**2 * lift(own.again)
         variance = variance + lift(own.spread)
         return mean, (variance - 2 * self.noise * cg if kind == "exact" else variance).clamp_min(0.0)
 
@@ -242,12 +258,12 @@ def _keys(inputs: np.ndarray, value: np.ndarray) -> np.ndarray:
     return keys_of(np.column_stack([inputs, value]).round(9), 0)
 
 
-def _times(rows: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """(T, N) @ (N, N) in padded blocks, so that a row's product is the same whatever stands beside it."""
-    out = np.empty_like(rows)
+def _times(rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """(T, N) @ (N, r) in padded blocks, so that a row's product is the same whatever stands beside it."""
+    out = np.empty((len(rows), other.shape[1]))
     for start in range(0, len(rows), _BLOCK):
         part = rows[start : start + _BLOCK]
         if len(part) < _BLOCK:
             part = np.concatenate([part, np.zeros((_BLOCK - len(part), rows.shape[1]))])
-        out[start : start + _BLOCK] = (part @ square)[: len(rows) - start]
+        out[start : start + _BLOCK] = (part @ other)[: len(rows) - start]
     return out

@@ -29,7 +29,7 @@ def surer(people: Population, action: np.ndarray, again: Again) -> np.ndarray:
     again: takes some people, aiming further, and who they are (r,); returns their new actions (r, k', d).
     Work: the second search, and up to 20 times the problem's draws for each option; all counted as model rows.
     """
-    best, sure, short = _moved(people, action)
+    best, held, short = _moved(people, action)
     open_ = np.flatnonzero((short > 0) & np.isfinite(short))
     if open_.size:
         some = people.take(open_)
@@ -39,14 +39,14 @@ def surer(people: Population, action: np.ndarray, again: Again) -> np.ndarray:
         other, fine, _ = _moved(some, more)
         people.rows[open_] += some.rows
         width = max(best.shape[1], other.shape[1])
-        best, sure = _wider(best, width, np.nan), _wider(sure, width, False)
+        best, held = _wider(best, width, np.nan), _wider(held, width, False)
         other, fine = _wider(other, width, np.nan), _wider(fine, width, False)
         for slot in range(width):
-            now = np.where(sure[open_, slot], people.cost(open_, best[open_, slot]), np.inf)
+            now = np.where(held[open_, slot], people.cost(open_, best[open_, slot]), np.inf)
             new = np.where(fine[:, slot], people.cost(open_, other[:, slot]), np.inf)
             better = np.flatnonzero(new < now)
-            best[open_[better], slot], sure[open_[better], slot] = other[better, slot], True
-    return np.where(sure[:, :, None], best, np.nan)
+            best[open_[better], slot], held[open_[better], slot] = other[better, slot], True
+    return np.where(held[:, :, None], best, np.nan)
 
 
 def _wider(array: np.ndarray, width: int, fill: float | bool) -> np.ndarray:
@@ -57,25 +57,30 @@ def _wider(array: np.ndarray, width: int, fill: float | bool) -> np.ndarray:
 
 def _moved(people: Population, action: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(n, k, d) -> the same moved along its own direction, (n, k) sure, and (n,) how far scores fell short."""
-    best, sure = action.copy(), np.zeros(action.shape[:2], dtype=bool)
+    best, held = action.copy(), np.zeros(action.shape[:2], dtype=bool)
     short = np.zeros(people.n)
     who, slot = np.nonzero(~np.isnan(action).all(2))
     if not len(who):
-        return best, sure, short
+        return best, held, short
     rows = action[who, slot]
     usable = people.evaluate(who, rows)
     kept, low = people.promise(who, rows)
     lack = np.where(kept | ~np.isfinite(usable.score), 0.0, usable.score - low)
     np.maximum.at(short, who, lack)
     good = kept & usable.reached
-    far = _edge(people, who, rows, good)
+    far = edge(people, who, rows, good)
     final, fine = _rung(people, who, rows, far)
-    best[who, slot], sure[who, slot] = final, fine
-    return best, sure, short
+    best[who, slot], held[who, slot] = final, fine
+    return best, held, short
 
 
-def _edge(people: Population, who: np.ndarray, rows: np.ndarray, good: np.ndarray) -> np.ndarray:
-    """(c,) the least share of each action that was seen to be sure enough, NaN where none was."""
+def edge(
+    people: Population, who: np.ndarray, rows: np.ndarray, good: np.ndarray, m: int | None = None
+) -> np.ndarray:
+    """(c,) the least share of each action that was seen to be usable and sure enough, NaN where none was.
+
+    good (c,): the action itself is. m: draws, if others than the problem's. At most 17 of them are asked about.
+    """
     inside = np.where(good, 1.0, np.nan)
     outside = np.where(good, 0.0, 1.0)
     last = rows.copy()
@@ -89,7 +94,7 @@ def _edge(people: Population, who: np.ndarray, rows: np.ndarray, good: np.ndarra
         if not at.size:
             continue
         last[at] = trial
-        yes = _sure(people, who[at], trial)
+        yes = sure(people, who[at], trial, m)
         inside[at[yes]] = share
         outside[at[~yes]] = share
     for _ in range(_HALVINGS):
@@ -103,7 +108,7 @@ def _edge(people: Population, who: np.ndarray, rows: np.ndarray, good: np.ndarra
         yes = np.array(same)
         ask = np.flatnonzero(~same)
         if ask.size:
-            yes[ask] = _sure(people, who[at[ask]], trial[ask])
+            yes[ask] = sure(people, who[at[ask]], trial[ask], m)
         inside[at] = np.where(yes, middle, inside[at])
         outside[at] = np.where(yes, outside[at], middle)
     return inside
@@ -127,12 +132,12 @@ def _rung(
     return out, fine
 
 
-def _sure(people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+def sure(people: Population, who: np.ndarray, action: np.ndarray, m: int | None = None) -> np.ndarray:
     """(c,) bool: usable as expected, and sure enough."""
     good = people.evaluate(who, action).reached
     ask = np.flatnonzero(good)
     if ask.size:
-        good[ask] = people.promise(who[ask], action[ask])[0]
+        good[ask] = people.promise(who[ask], action[ask], m)[0]
     return good
 
 
