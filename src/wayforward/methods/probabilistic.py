@@ -133,7 +133,7 @@ class Probabilistic(Method):
         for turn in range(int(rank.max(initial=-1)) + 1):
             at = np.flatnonzero((rank == turn) & (filled[who] < out.shape[1]))
             new = np.asarray(people.schema.differs(after[at][:, None], ends[who[at]]))
-            at = at[new.any(axis=2).all(axis=1)]
+            at = at[np.all(np.any(new, axis=2), axis=1)]
             out[who[at], filled[who[at]]], ends[who[at], filled[who[at]]] = rows[at], after[at]
             filled[who[at]] += 1
 

@@ -60,11 +60,12 @@ class SubPopulation(World):
         return f"SubPopulation({self.world!r})"
 
     def bind(self, schema: Schema) -> SubPopulation:
-        """The same over the columns of a schema. Raises: WorldError if the world inside does not fit it."""
+        """The same over the columns of a schema. Raises: WorldError if the world inside does not fit, or has no graph."""
         if self.schema is schema and getattr(self.world, "schema", None) is schema:
             return self
         bound = SubPopulation(self.world.bind(schema), self.data, seed=self.seed)
         bound.schema = schema
+        bound.graph  # noqa: B018 - a world that cannot say what an act moves is refused at once
         return bound
 
     @property
