@@ -437,7 +437,7 @@ class CausalFlow(World):
                 here = acted[..., places]
                 x = torch.where(here, torch.where(here, value[..., places], x.detach()), x)
                 if density:
-                    more = torch.where(here, part.noise(x, maps, True)[1], more)
+                    more = torch.where(here, part.density(x, maps), more)
             for place, j in enumerate(part.nodes):
                 columns[j] = x[..., place]
             if density:

@@ -370,7 +370,7 @@ def log_cell(a: Any, b: Any) -> Any:
 
 
 class TorchGeneration:
-    """The maps of one generation of the graph, on tensors (..., m) for its m nodes."""
+    """The maps of one generation of the graph, on tensors (..., m) for its m nodes: all of them cells, or none."""
 
     def __init__(
         self, plan: Plan, nodes: Sequence[int], weights: Mapping[str, np.ndarray], like: Any
@@ -413,7 +413,8 @@ class TorchGeneration:
             mask = torch.tensor([c.form in forms for c in columns], device=like.device)
             return mask if bool(mask.any()) else None
 
-        self.bounded, self.rounded, self.cells = where("bounded"), where("fine", "cells"), where("cells")
+        self.bounded, self.rounded = where("bounded"), where("fine", "cells")
+        self.cells = columns[0].form == "cells"
         self.floor = torch.where(torch.isfinite(self.low), self.low, 0.0)
         self.range = torch.where(torch.isfinite(self.high - self.low), self.high - self.low, 1.0)
 
@@ -445,7 +446,7 @@ class TorchGeneration:
         return (t - self.mean) / self.scale, steep
 
     def _ends(self, x: Any, maps: Any) -> tuple[Any, Any]:
-        """Noise at both ends of each value's cell; +-10 sigma stands for no end where it must stay finite."""
+        """Noise at both ends of each value's cell, infinite at the outermost."""
         torch = require("torch", extra="torch")
         low, high = x - 0.5 * self.step, x + 0.5 * self.step
         a = forward(maps, (low - self.mean) / self.scale)[0]
@@ -458,19 +459,19 @@ class TorchGeneration:
     def noise(self, x: Any, maps: Any, density: bool) -> tuple[Any, Any]:
         """Values (..., m) -> noise (..., m) and, if asked for, log-density (..., m)."""
         torch = require("torch", extra="torch")
-        t, steep = self._standard(x)
-        z, slope = forward(maps, t)
-        told = -0.5 * z * z + slope + steep + self.constant if density else None
-        if self.cells is not None:
+        if self.cells:
             a, b = self._ends(x, maps)
             flip = a + b > 0
             p, q = torch.where(flip, -b, a), torch.where(flip, -a, b)
-            middle = torch.special.ndtri(0.5 * (torch.special.ndtr(p) + torch.special.ndtr(q)))
-            middle = torch.where(flip, -middle, middle)
-            z = torch.where(self.cells, middle, z)
-            if density:
-                told = torch.where(self.cells, log_cell(a, b), told)
-        return z, told
+            z = torch.special.ndtri(0.5 * (torch.special.ndtr(p) + torch.special.ndtr(q)))
+            return torch.where(flip, -z, z), log_cell(a, b) if density else None
+        t, steep = self._standard(x)
+        z, slope = forward(maps, t)
+        return z, -0.5 * z * z + slope + steep + self.constant if density else None
+
+    def density(self, x: Any, maps: Any) -> Any:
+        """Values (..., m) -> their log-density (..., m)."""
+        return log_cell(*self._ends(x, maps)) if self.cells else self.noise(x, maps, True)[1]
 
     def value(self, z: Any, maps: Any, density: bool) -> tuple[Any, Any]:
         """Noise (..., m) -> legal values (..., m), rounded straight through, and log-density if asked for."""
@@ -488,10 +489,9 @@ class TorchGeneration:
             x = torch.where(self.rounded, x + (whole - x).detach(), x)
         if not density:
             return x, None
-        told = -0.5 * z * z + slope + steep + self.constant
         if self.rounded is not None:
-            told = torch.where(self.rounded, self.noise(x, maps, True)[1], told)
-        return x, told
+            return x, self.density(x, maps)
+        return x, -0.5 * z * z + slope + steep + self.constant
 
 
 class TorchFlow:
@@ -499,10 +499,17 @@ class TorchFlow:
 
     def __init__(self, plan: Plan, weights: Mapping[str, np.ndarray], like: Any) -> None:
         self.d = plan.d
-        self.generations = [TorchGeneration(plan, nodes, weights, like) for nodes in plan.generations]
-        self.at_once = [self.generations[0]]
-        if plan.effects:
-            self.at_once.append(TorchGeneration(plan, plan.effects, weights, like))
+
+        def parts(nodes: Sequence[int]) -> list[TorchGeneration]:
+            cells = [j for j in nodes if plan.columns[j].form == "cells"]
+            return [
+                TorchGeneration(plan, part, weights, like)
+                for part in ([j for j in nodes if j not in cells], cells)
+                if part
+            ]
+
+        self.generations = [part for nodes in plan.generations for part in parts(nodes)]
+        self.at_once = parts(plan.roots) + parts(plan.effects)
 
     def noise(self, x: Array, density: bool) -> tuple[Array, Array]:
         """(..., d) -> noise (..., d) and, if asked for, log-density (...)."""
