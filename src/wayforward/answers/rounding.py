@@ -38,7 +38,7 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
     """
     action, after = recourse.action.copy(), recourse.after.copy()
     cost, score = recourse.cost.copy(), recourse.score.copy()
-    plain = recourse.plain_cost.copy()
+    plain, chance = recourse.plain_cost.copy(), recourse.chance.copy()
     who, slot = np.nonzero(recourse.found)
     if not len(who):
         return recourse
@@ -50,6 +50,10 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
         mine = None if wishes is None else wishes.take(rows)
         again = judge(problem, before[rows], candidate[:, None], led[:, None], mine, all_asked=True)
         good = again.usable[:, 0]
+        if problem.world.uncertain and good.any():  # a round number must be as sure as the exact one
+            sure = np.flatnonzero(good)
+            share, good[sure] = problem.chance(before[rows[sure]], candidate[sure])
+            chance[who[rows[sure]], slot[rows[sure]]] = share
         kept = rows[good]
         after[who[kept], slot[kept]] = led[good]
         score[who[kept], slot[kept]] = again.value[good, 0]
@@ -60,7 +64,9 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
     weight = None if recourse.preferences is None else recourse.preferences.weight[who]
     cost[who, slot] = problem.cost.total(before, best, weight)
     plain[who, slot] = problem.cost.total(before, best, None)
-    return replace(recourse, action=action, after=after, cost=cost, plain_cost=plain, score=score)
+    return replace(
+        recourse, action=action, after=after, cost=cost, plain_cost=plain, score=score, chance=chance
+    )
 
 
 def coarsest(

@@ -122,6 +122,9 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
         else "- We checked the plan with the model that said no."
     ]
     lines += ["- A plan works as long as your other data stay the same and the model does not change."]
+    chances = one.chance[0, found]
+    if np.isfinite(chances).any():
+        lines += [f"- What follows from a plan is not certain: {_of_100(float(np.nanmin(chances)))}."]
     if one.preferences is not None:
         lines += [
             "- The plans keep to the limits that you gave us."
@@ -193,6 +196,11 @@ def _parts(recourse: Recourse, i: int, option: int) -> list[str]:
     return [words.change_text(schema.features[j], x[j], action[j]) for j in order]
 
 
+def _of_100(chance: float) -> str:
+    """Never more than what was found: 0.958 is 95 of 100."""
+    return f"it works in about {int(100 * chance + 1e-9)} of 100 cases like yours"
+
+
 def _option_text(one: Recourse, option: int, lead: str) -> str:
     parts = _parts(one, 0, option)
     if len(parts) > 3:  # a sentence with four commas is no longer a sentence
@@ -206,6 +214,8 @@ def _option_text(one: Recourse, option: int, lead: str) -> str:
         text += f" The answer would then be yes, with a score of {b} (now {a})."
     else:
         text += " The answer would then be yes."
+    if np.isfinite(one.chance[0, option]):
+        text += f" What follows is not certain: {_of_100(one.chance[0, option])}."
     if one.weighted:
         text += f" {words.sentence(cost_text(one, 0, option))}"
     return text

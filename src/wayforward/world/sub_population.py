@@ -60,7 +60,10 @@ class SubPopulation(World):
         return f"SubPopulation({self.world!r})"
 
     def bind(self, schema: Schema) -> SubPopulation:
-        """The same over the columns of a schema. Raises: WorldError if the world inside does not fit, or has no graph."""
+        """The same over the columns of a schema.
+
+        Raises: WorldError if the world inside does not fit, or has no causal graph.
+        """
         if self.schema is schema and getattr(self.world, "schema", None) is schema:
             return self
         bound = SubPopulation(self.world.bind(schema), self.data, seed=self.seed)
