@@ -64,8 +64,11 @@ class Carma(_Trained):
     action_width: sizes. margin: how far beyond the decision to aim, in probability (p - (1 - p)). tau: temperature of
     the masks. cost, kl, plausibility, feasibility: weights of the losses; plausibility counts nats lost in the
     world's density, feasibility ranges beyond the reference. hinge: of the 'probability', as published, or 'logit'.
-    damping: 'plus', or 'peer' for the sign in CARMA's code. cap: greatest multiplier of the hinge; 'inf' as
-    published. schedule: of the rate. implausible: the loss per person: 'hinge', 'nll', or 'bounded' nats lost.
+    damping: 'plus', or 'peer' for the sign in CARMA's code. implausible: each person's loss: nats lost ('hinge', as
+    published), the log of one more ('log'), or 'nll'. Ours, and not in the paper (its values in brackets): cap, the
+    greatest multiplier of the hinge (inf), so that people who cannot be helped do not drown the rest; likelier, a
+    margin in nats (0); reach, shifts may span so many times the range of the training latents (1); sees_values, the
+    networks also see the values themselves (False); schedule, a rate that falls as a cosine (constant).
     weights: name -> how hard a feature is for everybody (eq. 9); the prior of its mask is then 1 / (2 weight).
     validation: people to choose on; None sets a fifth of the refused apart (by `split_seed`). retry: where the own
     answer is not enough, and for further options, ask the action network with other masks, within the budget (default
@@ -90,20 +93,23 @@ class Carma(_Trained):
     rate: float = 0.005
     decay: float = 5e-4
     mask_layers: int = 3
-    mask_width: int = 16
+    mask_width: int = 32
     action_layers: int = 3
-    action_width: int = 32
+    action_width: int = 64
     margin: float = 0.02
     tau: float = 0.36
     cost: float = 1.1
-    kl: float = 0.01
+    kl: float = 0.02
     plausibility: float = 0.0
     feasibility: float = 0.1
     hinge: Literal["probability", "logit"] = "probability"
     damping: Literal["plus", "peer"] = "plus"
     cap: float = 10.0
     schedule: Literal["constant", "cosine"] = "cosine"
-    implausible: Literal["hinge", "nll", "bounded"] = "hinge"
+    implausible: Literal["hinge", "nll", "log"] = "log"
+    likelier: float = 0.05
+    reach: float = 1.5
+    sees_values: bool = True
     weights: Mapping[str, float] | None = None
     validation: Any = None
     split_seed: int = 0
@@ -119,10 +125,10 @@ class Carma(_Trained):
         for name in ("epochs", "batch", "mask_layers", "mask_width", "action_layers", "action_width"):
             if getattr(self, name) < 1:
                 raise MethodError(f"'{self.name}' has {name}={getattr(self, name)}. Use 1 or more.")
-        for name in ("rate", "tau", "cap"):
+        for name in ("rate", "tau", "cap", "reach"):
             if not getattr(self, name) > 0:
                 raise MethodError(f"'{self.name}' has {name}={getattr(self, name)}. Use a number above 0.")
-        for name in ("decay", "margin", "cost", "kl", "plausibility", "feasibility", "tie"):
+        for name in ("decay", "margin", "cost", "kl", "plausibility", "feasibility", "likelier", "tie"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise MethodError(
                     f"'{self.name}' has {name}={getattr(self, name)}. Use a number of at least 0."
@@ -131,7 +137,7 @@ class Carma(_Trained):
             ("hinge", ("probability", "logit")),
             ("damping", ("plus", "peer")),
             ("schedule", ("constant", "cosine")),
-            ("implausible", ("hinge", "nll", "bounded")),
+            ("implausible", ("hinge", "nll", "log")),
         ):
             if getattr(self, name) not in allowed:
                 raise MethodError(

@@ -24,19 +24,22 @@ PRESETS: dict[str, dict[str, Any]] = {
     "loan-ranks": {
         "batch": 128, "epochs": 450, "rate": 0.005, "margin": 0.013, "tau": 0.36, "cost": 1.1, "kl": 1.5,
         "plausibility": 0.225, "feasibility": 0.1, "mask_layers": 3, "mask_width": 16, "action_layers": 3,
-        "action_width": 32, "cap": float("inf"), "schedule": "constant",
+        "action_width": 32,
     },
     "loan-scores": {
         "batch": 128, "epochs": 900, "rate": 0.001, "margin": 0.004, "tau": 0.49, "cost": 1.3, "kl": 0.9,
         "plausibility": 0.125, "feasibility": 0.1, "mask_layers": 3, "mask_width": 16, "action_layers": 4,
-        "action_width": 32, "cap": float("inf"), "schedule": "constant",
+        "action_width": 32,
     },
     "gmsc": {
         "batch": 256, "epochs": 400, "rate": 0.001, "margin": 0.013, "tau": 0.33, "cost": 1.1, "kl": 1.1,
         "plausibility": 0.04, "feasibility": 0.09, "mask_layers": 3, "mask_width": 32, "action_layers": 3,
-        "action_width": 32, "cap": float("inf"), "schedule": "constant",
+        "action_width": 32,
     },
 }  # fmt: skip
+for _published in PRESETS.values():
+    _published |= {"cap": float("inf"), "schedule": "constant", "implausible": "hinge", "likelier": 0.0, "reach": 1.0,
+                   "sees_values": False}  # fmt: skip
 
 
 @dataclass
@@ -72,7 +75,12 @@ class ICarma(Carma):
     )
     sees_preferences: ClassVar[bool] = True
 
-    plausibility: float = 0.225
+    epochs: int = 150
+    batch: int = 128
+    margin: float = 0.013
+    kl: float = 0.1
+    plausibility: float = 3.0
+    cap: float = 20.0
     law: PreferenceLaw | Draw | None = None
     profile: Literal["constant", "linear", "convex", "concave", "mixed"] | None = "mixed"
     w_min: float = 1.0

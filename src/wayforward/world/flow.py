@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _LEAST_ROWS = 30
 _FEW = 40.0  # a whole number whose spread is below so many steps is told cell by cell
+_CROWD = 0.002  # share of the rows on the end of a range that makes it a wall
 _MAX_BYTES = 200_000_000
 
 
@@ -45,8 +46,8 @@ class CausalFlow(World):
     """A causal normalising flow: made by `CausalFlow.fit` or `CausalFlow.load`, bound to its schema.
 
     Arrays (..., d) are in schema order, levels by index. Noise is standard normal; what follows from an action
-    is legal: whole numbers and levels are rounded and kept within what exists, a number with a declared range
-    stays inside it. The probability of a discrete value is exact. A nominal feature may be a cause, but no effect: its
+    is legal: whole numbers and levels are rounded and kept within what exists, a number stays within ends that are
+    declared or that many people stand on. The probability of a discrete value is exact. A nominal feature may be a cause, but no effect: its
     levels have no order for a map to follow.
 
     Attributes: graph, plan, report (of the fit).
@@ -402,7 +403,9 @@ class CausalFlow(World):
         people, told = self._predict_torch(u, value, acted, True)
         return people, told
 
-    def lead_torch(self, x: Array, u: Array, moving: np.ndarray) -> tuple[Array, Array]:
+    def lead_torch(
+        self, x: Array, u: Array, moving: np.ndarray, *, density: bool = True
+    ) -> tuple[Array, Array | None]:
         """As `predict_with_density_torch` of noise u (..., d), for people x who can differ in `moving` (d,) bool alone.
 
         moving holds whatever noise was changed, and all its effects. Generations in which nothing moves are not worked
@@ -414,11 +417,11 @@ class CausalFlow(World):
         told: Any = torch.zeros_like(u[..., 0])
         for part in flow.generations:
             if any(moving[self._at[j]] for j in part.nodes):
-                value, more = part.value(z[..., part.nodes], part.map_of(columns), True)
-                told = told + more.sum(-1)
+                value, more = part.value(z[..., part.nodes], part.map_of(columns), density)
+                told = told + more.sum(-1) if density else told
                 for place, j in enumerate(part.nodes):
                     columns[j] = value[..., place]
-        return self._scattered(torch.stack(columns, dim=-1), u), told
+        return self._scattered(torch.stack(columns, dim=-1), u), told if density else None
 
     def _predict_torch(self, u: Array, value: Array | None, acted: Array | None, density: bool) -> Any:
         if value is not None and any(self._soft_at):  # a shift needs to know from where
@@ -571,11 +574,15 @@ def _plan(
                 high = np.inf
             origin = low if np.isfinite(low) else float(schema._lattice[0][j])
             extra = {"low": low, "high": high, "origin": origin, "step": step}
-        elif feature.bounds == "declared" and feature.low is not None and feature.high is not None:
+        else:
+            low, high = (
+                end if _is_wall(feature, values, end) else fallback
+                for end, fallback in ((low, -np.inf), (high, np.inf))
+            )
+            extra = {"low": low, "high": high}
             room = 1e-4 * (high - low)
-            if values.min() > low + room and values.max() < high - room:
-                form, extra = "bounded", {"low": low, "high": high}
-                share = (values - low) / (high - low)
+            if np.isfinite(room) and low + room < values.min() and values.max() < high - room:
+                form, share = "bounded", (values - low) / (high - low)
                 values = np.log(share / (1 - share))
         mean, scale = float(values.mean()), float(values.std())
         reach = max(values.max() - mean, mean - values.min())
@@ -586,6 +593,13 @@ def _plan(
     parents = tuple(tuple(schema.index(p) for p in graph.parents[name]) for name in schema.names)
     most = max((column.levels or int(schema.n_levels[j]) for j, column in enumerate(columns)), default=0)
     return Plan(tuple(columns), parents, kind, hidden, bins, max(bins, 8, min(most, 64)))
+
+
+def _is_wall(feature: Feature, values: np.ndarray, end: float) -> bool:
+    """Whether nothing exists beyond this end: it was declared, or many people stand exactly on it."""
+    if not np.isfinite(end):
+        return False
+    return feature.bounds == "declared" or bool((values == end).mean() > _CROWD)
 
 
 def _check(plan: Plan, graph: CausalGraph, schema: Schema, weights: Mapping[str, np.ndarray]) -> None:

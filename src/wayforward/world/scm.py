@@ -826,6 +826,33 @@ class BoundSCM(World):
             alone = ops.where(acted, value, alone)
         return ops.replaced(alone, dict(zip(self.columns, told, strict=True)), tuple(alone.shape))
 
+    def lead_torch(
+        self, x: Array, u: Array, moving: np.ndarray, *, density: bool = True
+    ) -> tuple[Array, Array | None]:
+        """People of the noise u (..., d) who can differ from x in `moving` (d,) bool alone, and their log-density.
+
+        moving holds whatever noise was changed, and all its effects. The log-density leaves out the parts of what
+        stands, which are the same for everything that a person can do. Differentiable in u.
+        """
+        if density:
+            self._whole("a density")
+        ops, scm = operations(u), self.scm
+        values = [x[..., place] for place in self.columns]
+        told: Array = 0.0
+        for j in scm.order:
+            place, equation = self.columns[j], scm.equations[j]
+            if not moving[place]:
+                continue
+            own, slope = u[..., place], 0.0
+            values[j] = ops.lift(self._legal(j, equation.value(values, own, ops), ops))
+            if density:
+                distribution = scm._distribution(scm.names[j])
+                if not equation.additive or self._limits[j] is not None:
+                    own, slope = equation.noise(values, values[j], ops)
+                told = told + distribution.log_density(own) + (0.0 if distribution.discrete else slope)
+        after = ops.replaced(u, {place: values[j] for j, place in enumerate(self.columns)}, tuple(u.shape))
+        return after, told if density else None
+
     def log_density_torch(self, x: Array) -> Array:
         """(..., d) -> (...): `log_density` on tensors, differentiable; -inf for what no noise can give."""
         self._whole("a density")

@@ -47,7 +47,10 @@ class Plan:
     feasibility: float = 0.1
     hinge: Literal["probability", "logit"] = "probability"
     damping: Literal["plus", "peer"] = "plus"
-    implausible: Literal["hinge", "nll", "bounded"] = "hinge"
+    implausible: Literal["hinge", "nll", "log"] = "hinge"
+    likelier: float = 0.0
+    reach: float = 1.0
+    sees_values: bool = False
     cap: float = np.inf
     schedule: Literal["constant", "cosine"] = "constant"
     sees_preferences: bool = True
@@ -113,10 +116,11 @@ class Amortised:
             self.refused
         )
         extra = 2 * self.a if plan.sees_preferences else 0
+        told = self.d * (2 if plan.sees_values else 1)
         wide = [plan.mask_width] * plan.mask_layers
-        self.mask_sizes = (self.d + extra, *wide, 2 * self.a)
+        self.mask_sizes = (told + extra, *wide, 2 * self.a)
         wide = [plan.action_width] * plan.action_layers
-        self.action_sizes = (self.d + self.a + (self.a if extra else 0), *wide, self.a)
+        self.action_sizes = (told + self.a + (self.a if extra else 0), *wide, self.a)
         self.mask = Stack(self.seeds, self.mask_sizes, salt=1)
         self.action = Stack(self.seeds, self.action_sizes, salt=2)
         schema = problem.schema
@@ -138,20 +142,26 @@ class Amortised:
         gone = torch.isnan(x)
         full = ground.filled(x)
         u = ground.abduct(full)
-        z = ground.standard(u)
-        odd = ~torch.isfinite(z)
-        z = torch.where(odd, torch.zeros_like(z), z)
+        z = self.seen(ground, full, u)
         can = population.free & ~np.isnan(population.x)
         low = np.where(population.free, population.low, -np.inf)
         high = np.where(population.free, population.high, np.inf)
         told = None
         if density and ground.density is not None:
-            told = ground.density.log_density_torch(full).to(ground.dtype).detach()
+            told = ground.stands(full, u)
         return People(
             full, gone, u, z, torch_rows(torch, can[:, self.act], ground.dtype),
             torch_rows(torch, np.nan_to_num(low, nan=-np.inf), ground.dtype),
             torch_rows(torch, np.nan_to_num(high, nan=np.inf), ground.dtype), told,
         )  # fmt: skip
+
+    def seen(self, ground: Ground, x: Any, u: Any) -> Any:
+        """(..., d) people and latents -> what both networks see of them."""
+        torch = self.torch
+        z = ground.standard(u)
+        if self.plan.sees_values:
+            z = torch.cat([z, ground.standard_values(x)], dim=-1)
+        return torch.where(torch.isfinite(z), z, torch.zeros_like(z))
 
     def decide(self, mask: Stack, z: Any, wish: Any, can: Any) -> Any:
         """(S, B, d), (S, B, a), (S, B, a) -> log-odds (S, B, a) of acting on each feature."""
@@ -164,7 +174,7 @@ class Amortised:
         """(S, B, a) how far each feature's latent moves, within the range of the training latents."""
         torch = self.torch
         parts = [z, acted, wish] if self.plan.sees_preferences else [z, acted]
-        return ground.clamped(action(torch.cat(parts, dim=2)))
+        return ground.clamped(action(torch.cat(parts, dim=2)), self.plan.reach)
 
     # -- training ----------------------------------------------------------------------------------------------
 
@@ -221,7 +231,7 @@ class Amortised:
                 group["lr"] = plan.rate * share
         t = self.train
         mixed = [t.x[order], t.u[order], t.z[order], t.can[order] * may]
-        low, high = (t.low[order], t.high[order]) if self.holds else (None, None)
+        limits = (t.low[order], t.high[order]) if self.holds else None
         gone = t.gone[order] if bool(t.gone.any()) else None
         before = None if t.density is None else t.density[order]
         hinge: Any = None
@@ -233,8 +243,8 @@ class Amortised:
             move = self.shift(self.action, self.ground, z, wish[:, part], acted)
             free, density = self.ground.lead(x, u, move, acted)
             after = free
-            if low is not None:
-                after = self.ground.held(x, free, acted, low[:, part], high[:, part])
+            if limits is not None:
+                after = self.ground.held(x, free, acted, limits[0][:, part], limits[1][:, part])
             judged = after if gone is None else torch.where(gone[:, part], torch.nan, after)
             hinge = self._hinge(self.score(judged.reshape(-1, self.d)).view(x.shape[:2]))
             weight = torch.as_tensor(self.weights, dtype=self.dtype)
@@ -244,8 +254,8 @@ class Amortised:
             effort = (self.effort(change, acted) * weight).sum(2).mean(1)
             kl = (kl_bernoulli(logit, self._prior(wish[:, part])) * can).sum(2).mean(1)
             outside = self._outside(free)
-            if low is not None:
-                outside = outside + self._beyond(free, acted, low[:, part], high[:, part])
+            if limits is not None:
+                outside = outside + self._beyond(free, acted, limits[0][:, part], limits[1][:, part])
             loss = plan.cost * effort + plan.kl * kl + plan.feasibility * outside
             if density is not None and before is not None:
                 loss = loss + plan.plausibility * self._implausible(before[:, part], density)
@@ -290,10 +300,8 @@ class Amortised:
         known = torch.isfinite(after)
         if self.plan.implausible == "nll":
             return torch.where(known, -after, 0.0).mean(1)
-        lost = torch.relu(before - torch.where(known, after, before.detach() - 0.0))
-        if self.plan.implausible == "bounded":
-            lost = torch.tanh(lost)
-        return lost.mean(1)
+        lost = torch.relu(before + self.plan.likelier - torch.where(known, after, before))
+        return (torch.log1p(lost) if self.plan.implausible == "log" else lost).mean(1)
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
@@ -330,8 +338,7 @@ class Amortised:
                 pad = np.concatenate([rows, np.full(BLOCK - len(rows), rows[0])])
                 x = ground.filled(torch.as_tensor(population.x[pad], dtype=torch.float64))
                 u = ground.abduct(x)
-                z = ground.standard(u)
-                z = torch.where(torch.isfinite(z), z, torch.zeros_like(z))[None]
+                z = self.seen(ground, x, u)[None]
                 soft = torch.as_tensor(wish[pad], dtype=torch.float64)[None]
                 free = torch.as_tensor(can[pad], dtype=torch.float64)[None]
                 odds = self.decide(mask, z, soft, free)
@@ -353,7 +360,9 @@ def _few(odds: Any, acted: Any, most: np.ndarray, torch: Any) -> Any:
     limit = torch.as_tensor(most)[None, :, None]
     if bool((acted.sum(2, keepdim=True) <= limit).all()):
         return acted
-    rank = torch.where(acted, odds, -torch.inf).argsort(2, descending=True, stable=True).argsort(2)
+    likely = torch.where(acted, odds, -torch.inf)
+    order = torch.argsort(likely, dim=2, descending=True, stable=True)
+    rank = torch.argsort(order, dim=2)
     return acted & (rank < limit)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from wayforward.errors import require
@@ -24,7 +25,7 @@ class Stack:
         self.weights: list[Any] = []
         self.biases: list[Any] = []
         generators = [torch.Generator().manual_seed(int(seed) * 8 + salt) for seed in seeds]
-        for wide, out in zip(self.sizes[:-1], self.sizes[1:], strict=True):
+        for wide, out in pairwise(self.sizes):
             far = math.sqrt(2.0) * math.sqrt(6.0 / (wide + out))
             drawn = [(torch.rand(wide, out, generator=g) * 2 - 1) * far for g in generators]
             self.weights.append(torch.stack(drawn).requires_grad_(True))
@@ -72,7 +73,7 @@ def bernoulli(logit: Any, noise: Any, tau: float) -> Any:
     Gumbel noise, and the same gradient as their softmax at temperature `tau`.
     """
     soft = ((logit + noise) / tau).sigmoid()
-    return (soft > 0.5).to(soft.dtype) + soft - soft.detach()
+    return (soft > 0.5).to(soft.dtype) + (soft - soft.detach())
 
 
 def kl_bernoulli(logit: Any, prior: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,16 +36,18 @@ class Ground:
         self.links = bool(schema.rules and schema.compiled_rules.links)
         self.latent = self._offers_latents(x)
         self.through = not self.latent and not problem.independent
+        self.quick = self.latent and hasattr(self.world, "lead_torch")
+        self.moving = problem.descendants[self.act].any(0) | np.isin(np.arange(self.d), self.act)
         self.density: Any = None
         self.at_once = False
         if stored is None:
-            seen = np.where(np.isnan(x), np.nan, x)
-            with np.errstate(all="ignore"):
-                centre = np.nanmean(seen, axis=0) if len(seen) else np.zeros(self.d)
-            self.centre = np.nan_to_num(centre)
+            known = [column[~np.isnan(column)] for column in x.T]
+            self.centre = np.array([column.mean() if len(column) else 0.0 for column in known])
+            spread = np.array([column.std() if len(column) else 0.0 for column in known])
+            self.spread = np.where(spread > 1e-9 * np.maximum(1.0, np.abs(self.centre)), spread, 1.0)
         else:
-            self.centre = np.asarray(stored["centre"], dtype=np.float64)
-        self._centre = torch.tensor(self.centre, dtype=dtype)
+            self.centre, self.spread = (np.asarray(stored[name]) for name in ("centre", "spread"))
+        self._centre, self._spread = (torch.tensor(v, dtype=dtype) for v in (self.centre, self.spread))
         self._act = torch.as_tensor(self.act)
         if stored is None:
             u = self.abduct(torch.as_tensor(x, dtype=dtype)).double().numpy()
@@ -62,7 +65,9 @@ class Ground:
 
     def stored(self) -> dict[str, Any]:
         """What was measured on the reference, for a file."""
-        return {name: getattr(self, name).tolist() for name in ("centre", "mean", "std", "low", "high")}
+        return {
+            name: getattr(self, name).tolist() for name in ("centre", "spread", "mean", "std", "low", "high")
+        }
 
     def _offers_latents(self, x: Rows) -> bool:
         if self.problem.independent:
@@ -87,8 +92,14 @@ class Ground:
         if not bool(self.torch.isfinite(told).any()):
             return False
         self.density = world
-        self.at_once = self.latent and world is self.world and hasattr(world, "predict_with_density_torch")
+        self.at_once = self.quick and world is self.world
         return True
+
+    def stands(self, x: Any, u: Any) -> Any:
+        """(...) log-density of people as they are, counted in the same way as `lead` counts it."""
+        if self.at_once:
+            return self.world.lead_torch(x, u, self.moving)[1].detach()
+        return self.density.log_density_torch(x).to(self.dtype).detach()
 
     # -- there and back ------------------------------------------------------------------------------------
 
@@ -106,9 +117,13 @@ class Ground:
         """(..., d) latents, standardised."""
         return (u - self._mean) / self._std
 
-    def clamped(self, shift: Any) -> Any:
-        """(..., a) shifts within the range of the training latents."""
-        return self.torch.minimum(self.torch.maximum(shift, self._low), self._high)
+    def standard_values(self, x: Any) -> Any:
+        """(..., d) values, standardised."""
+        return (x - self._centre) / self._spread
+
+    def clamped(self, shift: Any, reach: float) -> Any:
+        """(..., a) shifts within so many times the range of the training latents."""
+        return within(self.torch)(shift, reach * self._low, reach * self._high)
 
     def moved(self, u: Any, shift: Any, acted: Any) -> Any:
         """(..., d) latents after shifts (..., a) where `acted` (..., a), 0 or 1."""
@@ -123,9 +138,11 @@ class Ground:
         torch = self.torch
         there = self.moved(u, shift, acted)
         if self.at_once:
-            after, density = self.world.predict_with_density_torch(there)
-            return after.to(self.dtype), density.to(self.dtype)
-        if self.latent:
+            told: tuple[Any, Any] = self.world.lead_torch(x, there, self.moving)
+            return told
+        if self.quick:
+            after = self.world.lead_torch(x, there, self.moving, density=False)[0]
+        elif self.latent:
             after = self.world.predict_torch(there).to(self.dtype)
         elif self.through:
             after = self._through(x, there, acted)
@@ -164,6 +181,29 @@ class Ground:
         else:
             told = self.world.consequences_torch(x, value, hard).to(self.dtype).detach()
         return told + after - after.detach()
+
+
+@lru_cache(maxsize=1)
+def within(torch: Any) -> Any:
+    """value, low, high -> the value kept between; only gradients that push further outside are stopped.
+
+    A plain clamp stops all of them, so that a network whose output once left the range never comes back.
+    """
+
+    class Within(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, value: Any, low: Any, high: Any) -> Any:
+            ctx.save_for_backward(value < low, value > high)
+            return torch.minimum(torch.maximum(value, low), high)
+
+        @staticmethod
+        def backward(ctx: Any, slope: Any) -> Any:
+            under, over = ctx.saved_tensors
+            # descent moves against the slope
+            stop = (under & (slope > 0)) | (over & (slope < 0))
+            return torch.where(stop, torch.zeros_like(slope), slope), None, None
+
+    return Within.apply
 
 
 class Effort:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Relaxed:
         self.others = [c for c in range(target.n_classes) if c not in self.favourable]
         self.unit = 1.0
         if problem.target.interval is not None and problem.reference is not None:
-            self.unit = float(max(np.std(problem.model.outputs(problem.reference)), 1e-9))
+            self.unit = max(float(np.std(problem.model.outputs(problem.reference))), 1e-9)
         self.stand_in: StandIn | None = None
         network = _network(problem, dtype)
         if network is None:
@@ -142,7 +143,7 @@ class StandIn:
         generator = torch.Generator().manual_seed(seed)
         sizes = (self.code.width, width, width, 1)
         self.parameters: list[Any] = []
-        for wide, out in zip(sizes[:-1], sizes[1:], strict=True):
+        for wide, out in pairwise(sizes):
             far = (6.0 / (wide + out)) ** 0.5
             weight = (torch.rand(wide, out, generator=generator, dtype=dtype) * 2 - 1) * far
             self.parameters += [
