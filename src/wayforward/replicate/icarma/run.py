@@ -179,7 +179,7 @@ class Replication:
                 points.append(figures.Point(label, line.paper.validity, line.paper.plausibility, paper=True))
         for title, points in panels.items():
             case = next(line.case for line in table.lines if str(line.case) == title)
-            points += [figures.Point("ours: price", v, p, curve="price") for v, p in study.curve(case)]
+            points += [figures.Point("ours: price", v, p, curve="price") for _, v, p in study.curve(case)]
         return figures.save(figures.trade_off(panels), self.request.out, f"{name}-trade-off")
 
     def _densities(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +15,11 @@ from wayforward.replicate.icarma.measures import Measured, PerPerson, measure, p
 from wayforward.replicate.icarma.preferences import LEVELS, preferences
 from wayforward.replicate.icarma.published import Case
 from wayforward.replicate.icarma.setting import Setting
+
+#: What our hybrid pays for ending less likely than the person was, in units of cost; and the prices of the curve.
+PRICE = 0.1
+PRICES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0, np.inf)
+_PART = 512  # people between two words about progress
 
 
 @dataclass
@@ -77,13 +81,13 @@ class Study:
     ) -> np.ndarray:
         """The same for any preferences, of the people who are asked or of others x (n, d)."""
         people = self.x if x is None else x
-        decides = {
-            "setting": self.setting.checksums,
-            "method": method,
-            "frozen": said.frozen.tolist(),
-            "weight": said.weight.tolist(),
-            "training": [self.seeds, self.epochs, self.seed] if "oracle" not in method else [],
-        }
+        if method.startswith("polished"):
+            found = self._searched(said, elicited, profile, name, people)
+            price = np.inf if method == "polished-hard" else PRICE
+            return cheapest(
+                found["cost"], found["short"], found["action"], price, hard=method == "polished-hard"
+            )
+        decides = self._decides(method, said)
 
         def make() -> dict[str, np.ndarray]:
             with self.show(f"{method}: {name}", len(people)) as tick:
@@ -91,6 +95,17 @@ class Study:
 
         stage = f"{self.setting.name}-{method}-{name}"
         return self.kept.arrays(stage, [decides, people.tolist()], make)["action"]
+
+    def _decides(self, method: str, said: Preferences) -> dict[str, Any]:
+        """All that an answer depends on, beside the people."""
+        training = [] if method.startswith("oracle") else [self.seeds, self.epochs, self.seed]
+        return {
+            "setting": self.setting.checksums,
+            "method": method,
+            "frozen": said.frozen.tolist(),
+            "weight": said.weight.tolist(),
+            "training": training,
+        }
 
     def _solve(
         self, method: str, elicited: str, profile: str, x: np.ndarray, said: Preferences, tick: Any
@@ -103,16 +118,10 @@ class Study:
             got = oracle.recommend(x, preferences=said, progress=lambda done, total: tick(done))
             self.used[method] = oracle.parameters()
             return np.asarray(got.action[:, 0])
-        if method.startswith("icarma"):
-            model = self.model(
-                elicited, "reverse" if method == "icarma-reverse" else "uniform", profile, "learned"
-            )
-            started = time.perf_counter()
-            proposal = model.propose(x, said)
-            self.kept.seconds[f"propose-{method}"] = time.perf_counter() - started
-            tick(len(x))
-            return np.asarray(proposal.action)
-        raise NotImplementedError(method)
+        law = "reverse" if method == "icarma-reverse" else "uniform"
+        proposal = self.model(elicited, law, profile, "learned").propose(x, said)
+        tick(len(x))
+        return np.asarray(proposal.action)
 
     def model(self, elicited: str, law: str, profile: str, world: str) -> Any:
         """A trained iCARMA: what people are asked, how their answers are drawn in training, how they are weighed."""
@@ -126,6 +135,7 @@ class Study:
 
         preset = "gmsc" if self.setting.name == "gmsc" else f"loan-{elicited}"
         chosen: Any = profile
+        shorter: dict[str, Any] = {} if self.epochs is None else {"epochs": self.epochs}
         method = ICarma(
             preset=preset,
             seeds=tuple(1000 * (i + 1) for i in range(self.seeds)),
@@ -133,7 +143,7 @@ class Study:
             profile=chosen,
             validation=self.setting.refused("validation"),
             split_seed=self.seed,
-            **({} if self.epochs is None else {"epochs": self.epochs}),
+            **shorter,
         )
         problem, name = self.problems[world], f"{self.setting.name}-icarma-{elicited}-{law}-{profile}-{world}"
         self.used[f"icarma, {elicited}"] = method.parameters()
@@ -174,16 +184,73 @@ class Study:
 
     @property
     def ours(self) -> tuple[str, ...]:
-        """Our own methods, shown after the paper's where they are there."""
-        return ()
+        """Our hybrid, shown after the paper's methods: plausibility as a hard limit, and at `PRICE`."""
+        return ("polished-hard", "polished-price")
 
-    def curve(self, case: Case) -> list[tuple[float, float]]:
-        """Validity and plausibility of our hybrid over prices of plausibility, from none to a hard limit."""
-        return []
+    def curve(self, case: Case) -> list[tuple[float, float, float]]:
+        """Price, validity and plausibility of the hybrid, from plausibility that costs nothing to a hard limit."""
+        out = []
+        for price in PRICES:
+            found = per_person(self.problems["true"], self.x, self._polished(case, price), self.said(case))
+            one = measure(found, seed=self.seed)
+            out.append((price, one.validity.value, one.plausibility.value))
+        return out
+
+    def _polished(self, case: Case, price: float) -> np.ndarray:
+        """(n, d) the cheapest of what the hybrid found, a fixed price on top of what is less likely than the person."""
+        found = self._searched(self.said(case), case.elicited, case.profile, case.key, self.x)
+        return cheapest(found["cost"], found["short"], found["action"], price)
+
+    def _searched(
+        self, said: Preferences, elicited: str, profile: str, name: str, x: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """What the hybrid knows of each person: cost and shortfall (n, m) and action (n, m, d) of m proposals."""
+        model = self.model(elicited, "uniform", profile, "learned")
+        decides = [self._decides("polished", said), x.tolist()]
+
+        def make() -> dict[str, np.ndarray]:
+            from wayforward.methods.icarma_polished import Polished
+
+            problem = self.problems["true"]
+            method = Polished(plausibility="price", price=PRICE, icarma=model).fit(problem)
+            self.used["icarma-polished"] = method.parameters()
+            parts: list[dict[str, np.ndarray]] = []
+            with self.show(f"icarma-polished: {name}", len(x)) as tick:
+                for start in range(0, len(x), _PART):
+                    rows = np.arange(start, min(start + _PART, len(x)))
+                    people = problem.population(x[rows], said.take(rows))
+                    got = method.search(people, np.array([0.0, np.inf]), seed=self.seed)
+                    n, d = people.x.shape
+                    parts.append(
+                        {
+                            "cost": got.cost.reshape(n, -1),
+                            "short": got.short.reshape(n, -1),
+                            "action": got.action.reshape(n, -1, d),
+                        }
+                    )
+                    tick(int(rows[-1]) + 1)
+            return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+        return self.kept.arrays(f"{self.setting.name}-polished-{name}", decides, make)
 
     def home(self, method: str) -> str:
         """The world that a method works in: iCARMA learns in the flow, the oracle and the hybrid know the equations."""
         return "learned" if method.startswith("icarma") and self.setting.learned is not None else "true"
+
+
+def cheapest(
+    cost: np.ndarray, short: np.ndarray, action: np.ndarray, price: float, *, hard: bool = False
+) -> np.ndarray:
+    """The best of m proposals (n, m), (n, m), (n, m, d) -> (n, d): cost, and `price` where `short` is above 0.
+
+    An infinite price takes a plausible proposal wherever there is one, and another one still; `hard` takes none.
+    """
+    rank = np.where(np.isfinite(cost), cost + np.where(short > 0, min(price, 1e12), 0.0), np.inf)
+    if hard:
+        rank = np.where(short > 0, np.inf, rank)
+    best = rank.argmin(axis=1)
+    rows = np.arange(len(cost))
+    return np.where(np.isfinite(rank[rows, best])[:, None], action[rows, best], np.nan)
 
 
 def training_law(law: str, elicited: str) -> PreferenceLaw:
