@@ -149,6 +149,28 @@ def test_a_row_is_the_same_to_the_last_bit_in_every_batch(told, size):
     assert (told.abduct(x[at]) == noise[at]).all()
 
 
+def test_an_end_that_many_people_stand_on_is_never_passed():
+    rng = np.random.default_rng(0)
+    wage = rng.normal(0, 1, 600)
+    use = np.clip(0.4 - 0.3 * wage + 0.3 * rng.normal(size=600), 0, 1)
+    observed = [
+        Feature(name="wage", kind="real", low=-5, high=5, bounds="observed"),
+        Feature(name="use", kind="real", low=0, high=1, bounds="observed"),
+    ]
+    x = np.stack([wage, use], axis=1)
+    flow = CausalFlow.fit(
+        [("wage", "use")], x, Schema(tuple(observed)), kind="spline", **(QUICK | {"epochs": 5})
+    )
+    after = flow.consequences(x, np.stack([wage + 2, np.full(600, NAN)], axis=1))
+    assert (after[:, 0] > 5).sum() == (wage > 3).sum()  # nobody stands on 5: no end
+    assert after[:, 1].min() == 0.0
+    assert after[:, 1].max() <= 1.0
+    tensors = flow.predict_torch(
+        flow.abduct_torch(torch.tensor(x)), torch.tensor(after), torch.tensor([True, False])
+    )
+    np.testing.assert_allclose(tensors, after, atol=1e-9)
+
+
 def test_noise_makes_the_same_people_again(told):
     x = mixed(500, 6)
     u = told.abduct(x)

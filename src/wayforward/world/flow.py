@@ -45,10 +45,10 @@ _MAX_BYTES = 200_000_000
 class CausalFlow(World):
     """A causal normalising flow: made by `CausalFlow.fit` or `CausalFlow.load`, bound to its schema.
 
-    Arrays (..., d) are in schema order, levels by index. Noise is standard normal; what follows from an action
-    is legal: whole numbers and levels are rounded and kept within what exists, a number stays within ends that are
-    declared or that many people stand on. The probability of a discrete value is exact. A nominal feature may be a cause, but no effect: its
-    levels have no order for a map to follow.
+    Arrays (..., d) are in schema order, levels by index. Noise is standard normal. What follows from an action is
+    legal: whole numbers and levels are rounded and kept within what exists, a number stays within ends that are
+    declared or that many people stand on. The probability of a discrete value is exact. A nominal feature may be
+    a cause, but no effect: its levels have no order for a map to follow.
 
     Attributes: graph, plan, report (of the fit).
     """

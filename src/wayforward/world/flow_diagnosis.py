@@ -148,6 +148,7 @@ def _mmd(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, draws: int = 10
     np.fill_diagonal(kernel, 0.0)
     sign = np.repeat([1.0, -1.0], m)
     signs = np.stack([sign, *(rng.permutation(sign) for _ in range(draws))], axis=1)
-    values = (signs * (kernel @ signs)).sum(0) / (m * (m - 1))  # within both, less between
+    gap, total = (signs * (kernel @ signs)).sum(0), float(kernel.sum())  # within less between, and both
+    values = (total + gap) / (2 * m * (m - 1)) - (total - gap) / (2 * m * m)
     seen, same = np.sqrt(np.maximum([values[0], np.quantile(values[1:], 0.95)], 0.0))
     return float(seen), float(same)

@@ -36,7 +36,8 @@ class Column:
     form: 'real', 'bounded' (between low and high, unrolled by a logit), 'fine' (whole steps that are small
     beside its spread: a number that is rounded) or 'cells' (few values: each is a cell of probability).
     mean, scale: of the value, or of its logit; centre, width: of the value as its effects see it.
-    low, high: ends of what exists; origin, step: of its lattice. levels: number of them if nominal, else 0.
+    low, high: ends of what exists, infinite where none is known; origin, step: of its lattice. levels: how many
+    if nominal, else 0.
     """
 
     form: Literal["real", "bounded", "fine", "cells"]
@@ -298,8 +299,7 @@ class NumpyNode:
             return column.low + share * (column.high - column.low)
         if column.form in ("fine", "cells"):
             x = column.origin + np.rint((x - column.origin) / column.step) * column.step
-            return np.clip(x, column.low, column.high)
-        return x
+        return np.clip(x, column.low, column.high)
 
     def in_blocks(
         self, work: Callable[..., tuple[np.ndarray, ...]], *arrays: np.ndarray
@@ -414,6 +414,7 @@ class TorchGeneration:
             return mask if bool(mask.any()) else None
 
         self.bounded, self.rounded = where("bounded"), where("fine", "cells")
+        self.walled = any(c.form == "real" and np.isfinite([c.low, c.high]).any() for c in columns)
         self.cells = columns[0].form == "cells"
         self.floor = torch.where(torch.isfinite(self.low), self.low, 0.0)
         self.range = torch.where(torch.isfinite(self.high - self.low), self.high - self.low, 1.0)
@@ -483,15 +484,14 @@ class TorchGeneration:
             share = x.sigmoid().clamp(_EDGE, 1 - _EDGE)
             x = torch.where(self.bounded, self.floor + share * self.range, x)
             steep = torch.where(self.bounded, -(share * (1 - share) * self.range).log(), torch.zeros_like(x))
-        if self.rounded is not None:
-            whole = self.origin + ((x - self.origin) / self.step).round() * self.step
-            whole = torch.minimum(torch.maximum(whole, self.low), self.high)
-            x = torch.where(self.rounded, x + (whole - x).detach(), x)
-        if not density:
-            return x, None
-        if self.rounded is not None:
-            return x, self.density(x, maps)
-        return x, -0.5 * z * z + slope + steep + self.constant
+        if self.rounded is not None or self.walled:
+            legal = x
+            if self.rounded is not None:
+                whole = self.origin + ((x - self.origin) / self.step).round() * self.step
+                legal = torch.where(self.rounded, whole, x)
+            x = x + (torch.minimum(torch.maximum(legal, self.low), self.high) - x).detach()
+            return x, self.density(x, maps) if density else None
+        return x, -0.5 * z * z + slope + steep + self.constant if density else None
 
 
 class TorchFlow:
