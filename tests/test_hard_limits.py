@@ -23,7 +23,7 @@ pytest.importorskip("sklearn")
 
 PEOPLE = 8
 # So that what learns or searches a grid stays small: the fields that a method has are set to these.
-SMALL = {"epochs": 2, "seeds": 1, "bins": 4, "trials": 1, "finer": 0, "steps": 15, "rounds": 1, "samples": 200}
+SMALL = {"epochs": 2, "seeds": (0,), "bins": 4, "trials": 1, "finer": 0, "steps": 15, "rounds": 1, "samples": 200}
 
 
 @lru_cache(maxsize=64)
