@@ -30,14 +30,9 @@ def _sink(cost: Any, index: Any, top: Any, size: Any) -> None:
 
 
 @numba.njit(cache=True, nogil=True, fastmath=False)
-def _rise(cost: Any, index: Any, at: Any) -> None:
-    while at > 0:
-        parent = (at - 1) // 2
-        if not _after(cost, index, at, parent):
-            return
-        cost[at], cost[parent] = cost[parent], cost[at]
-        index[at], index[parent] = index[parent], index[at]
-        at = parent
+def _heap(cost: Any, index: Any, size: Any) -> None:
+    for top in range(size // 2 - 1, -1, -1):
+        _sink(cost, index, top, size)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=False)
@@ -49,18 +44,20 @@ def cheapest(
     most_moves: Any,  # (n,)
     cursor_cost: Any,  # (n,) combinations up to this one have been seen
     cursor_index: Any,  # (n,)
+    ceiling: Any,  # (n,) nothing dearer is wanted
     skip: Any,  # (n, k) sets of moved features that are not wanted, as bits; 0: none
-    table: Any,  # (n, T) all factors of each person, one after another
+    row: Any,  # (n,) row of the tables; -1: none for this person
+    table: Any,  # (t, T) all factors of each person, one after another
     offset: Any,  # (F,) where a factor begins
     stride: Any,  # (F, r) how far one option further is; 0 for a feature outside the factor
     depth_of: Any,  # (F,) the feature at which a factor is complete
-    best: Any,  # (n, r + 1) most that the factors complete at this feature or later can still add
-    need: Any,  # (n,) least sum of all factors
+    best: Any,  # (t, r + 1) most that the factors complete at this feature or later can still add
+    need: Any,  # (t,) least sum of all factors
     out_cost: Any,  # (n, m)
     out_index: Any,  # (n, m)
     found: Any,  # (n,) how many there are
 ) -> None:
-    """Each person's m cheapest wanted combinations after the cursor, in order of (cost, index)."""
+    """Each person's m cheapest wanted combinations after the cursor, up to the ceiling, in order of (cost, index)."""
     n, r, options = cost.shape
     m = out_cost.shape[1]
     opt = np.zeros(r, np.int64)
@@ -70,7 +67,11 @@ def cheapest(
     moved = np.zeros(r + 1, np.int64)
     total = np.zeros(r + 1)
     shift = np.zeros(r + 1)
+    first = np.zeros(r + 1, np.int64)  # factors in order of the feature at which they are complete
+    for f in range(len(depth_of)):
+        first[depth_of[f] + 1 :] += 1
     for i in range(n):
+        t = row[i]
         size = 0
         heap_cost, heap_index = out_cost[i], out_index[i]
         depth = 0
@@ -82,7 +83,7 @@ def cheapest(
                 depth -= 1
                 continue
             c = total[depth] + cost[i, depth, o]
-            if size == m and c > heap_cost[0]:
+            if c > ceiling[i] or (size == m and c > heap_cost[0]):
                 depth -= 1
                 continue
             a = acts[depth] + (1 if o > 0 else 0)
@@ -97,14 +98,14 @@ def cheapest(
                 if v > most_moves[i]:
                     continue
             s = shift[depth]
-            for f in range(len(offset)):
-                if depth_of[f] == depth:
+            if t >= 0:
+                for f in range(first[depth], first[depth + 1]):
                     at = offset[f]
                     for j in range(depth + 1):
                         at += stride[f, j] * opt[j]
-                    s += table[i, at]
-            if not s + best[i, depth + 1] >= need[i]:
-                continue
+                    s += table[t, at]
+                if not s + best[t, depth + 1] >= need[t]:
+                    continue
             place = index[depth] * options + o
             if depth < r - 1:
                 depth += 1
@@ -123,11 +124,14 @@ def cheapest(
             if size < m:
                 heap_cost[size], heap_index[size] = c, place
                 size += 1
-                _rise(heap_cost, heap_index, size - 1)
+                if size == m:
+                    _heap(heap_cost, heap_index, size)
             elif c < heap_cost[0] or (c == heap_cost[0] and place < heap_index[0]):
                 heap_cost[0], heap_index[0] = c, place
                 _sink(heap_cost, heap_index, 0, m)
         found[i] = size
+        if size < m:
+            _heap(heap_cost, heap_index, size)
         while size > 1:
             size -= 1
             heap_cost[0], heap_cost[size] = heap_cost[size], heap_cost[0]

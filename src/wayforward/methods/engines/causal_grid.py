@@ -27,7 +27,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from wayforward.errors import MethodError, WorldError
+from wayforward.model import kernels
 from wayforward.problem.plausibility import AtLeastAsLikely
+from wayforward.runs import rank_in_run
 
 if TYPE_CHECKING:
     from wayforward.people import Preferences
@@ -37,11 +39,9 @@ if TYPE_CHECKING:
 Grid = Literal["range", "around"]
 Price = Callable[[np.ndarray, np.ndarray], np.ndarray]  # people (m,), options (m, r) -> cost (m,)
 
-_FIRST, _GROWTH, _LONGEST = (
-    48,
-    6,
-    1 << 18,
-)  # candidates listed for one person: at first, from turn to turn, at most
+_FIRST, _GROWTH = 64, 8  # candidates listed for one person at first, and from turn to turn
+_LONGEST = 1 << 18  # and at most
+_STRIDE = 64.0  # greatest step of the cost from list to list
 _CELLS = 1 << 22  # array cells held at once
 _BLOCK = 1 << 16  # candidate rows asked about at once
 _TABLE = 1 << 15  # cells of one person's density tables; a larger one would cost more than it saves
@@ -103,16 +103,23 @@ class Options:
 def grid_ends(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """(d,) and (d,): least and greatest value of the people in the reference whom the model refuses.
 
-    Everybody's, where nobody is refused; the bounds of the schema without a reference. NaN: not known.
+    Everybody's, where nobody is refused; the bounds of the schema, where nobody has a value.
+    Raises: MethodError for a feature that people act on and that has neither.
     """
-    if problem.reference is None:
-        return problem.observed_range
-    rows = problem.reference[~problem.reference_reached]
-    rows = rows if len(rows) else problem.reference
-    gone = np.isnan(rows).all(0)
-    filled = np.where(gone, 0.0, rows)
-    low, high = np.nanmin(filled, axis=0), np.nanmax(filled, axis=0)
-    return np.where(gone, np.nan, low), np.where(gone, np.nan, high)
+    schema = problem.schema
+    low, high = (np.where(np.isfinite(end), end, np.nan) for end in (schema.low, schema.high))
+    if problem.reference is not None:
+        rows = problem.reference[~problem.reference_reached]
+        rows = rows if len(rows) else problem.reference
+        seen = ~np.isnan(rows).all(0)
+        low[seen], high[seen] = np.nanmin(rows[:, seen], axis=0), np.nanmax(rows[:, seen], axis=0)
+    unknown = (np.isnan(low) | np.isnan(high)) & schema.actionable & ~schema.has_levels
+    if unknown.any():
+        raise MethodError(
+            f"'{schema.names[int(np.argmax(unknown))]}' has no bounds in the schema and no value in the data, so it "
+            "has no grid. Give the feature low and high, or the problem people: Problem(..., data=train)."
+        )
+    return low, high
 
 
 def grid_values(people: Population, ends: tuple[np.ndarray, np.ndarray], bins: int, grid: Grid) -> np.ndarray:
@@ -131,13 +138,6 @@ def grid_values(people: Population, ends: tuple[np.ndarray, np.ndarray], bins: i
     for j in np.flatnonzero(schema.has_levels):
         value[:, j] = np.nan
         value[:, j, : schema.n_levels[j]] = np.arange(schema.n_levels[j])
-    unknown = np.isnan(value).all(2) & people.free
-    if unknown.any():
-        name = schema.names[int(np.flatnonzero(unknown.any(0))[0])]
-        raise MethodError(
-            f"'{name}' has no bounds in the schema and no value in the data, so it has no grid. Give low and high "
-            "to the feature, or Problem(..., data=train)."
-        )
     return value
 
 
@@ -179,11 +179,13 @@ def cheapest(
     free: np.ndarray | None = None,
     most: int | None = None,
     rows: int | None = None,
+    other_than: np.ndarray | None = None,
 ) -> Cheapest:
     """Each person's k cheapest feasible combinations, every one moving another set of features.
 
     plausible: the problem's plausibility must hold, where it has one. free (n, d) bool: act on these features only,
     out of those that the person may act on. most: features acted on at once. rows: model rows for each person.
+    other_than (n, q, d) bool: sets of moved features that are not wanted.
     """
     n, d = people.x.shape
     got = Cheapest(np.full((n, k, d), np.nan), np.full((n, k), np.inf), np.ones(n, dtype=bool))
@@ -201,7 +203,8 @@ def cheapest(
         search = _Search(people, options, features, k, plausible, most, limit)
         step = max(1, _CELLS // max(search.cells, 1))
         for begin in range(0, len(who), step):
-            search.run(who[begin : begin + step], got)
+            some = who[begin : begin + step]
+            search.run(some, got, None if other_than is None else other_than[some])
     return got
 
 
@@ -221,113 +224,109 @@ class _Search:
         self.people, self.options, self.k, self.limit = people, options, k, limit
         problem = people.problem
         self.moved = problem.descendants | np.eye(people.d, dtype=bool)  # (cause, effect), itself included
-        # causes first: what they do to the density is then known early
+        # causes first: what they do is then known early
         self.features = features[np.argsort(self.moved[np.ix_(features, features)].sum(0), kind="stable")]
         self.r = len(features)
         self.most = self.r if most is None else min(most, self.r)
         self.strict = plausible and problem.plausibility is not None
-        self.dense = problem.plausibility if isinstance(problem.plausibility, AtLeastAsLikely) else None
-        self.width = int(options.count[:, features].max()) if people.n else 1
-        self.factors = self._factors() if self.strict and self.dense is not None else []
-        self.cells = 2 * self.r * self.width + sum(self.width ** len(scope) for scope, _ in self.factors)
+        self.shift = problem.plausibility if isinstance(problem.plausibility, AtLeastAsLikely) else None
+        self.width = int(options.count[:, features].max())
         if self.width**self.r > 2**62:
             raise MethodError(
                 f"A grid of {self.width - 1} values for each of {self.r} features is beyond counting. Use fewer bins, "
                 "or freeze features."
             )
+        self.factors = self._factors()
+        self.density = any(factor.parts for factor in self.factors)
+        self.tabled = sum(
+            self.width ** len(factor.scope) for factor in self.factors
+        )  # cells of one person's tables
+        width = sum(self.width ** len(factor.scope) * (2 + len(factor.values)) for factor in self.factors)
+        self.cells = 2 * self.r * self.width + width
+        self.whole = bool(self.factors) and self.values_tabled
 
-    # -- density tables ---------------------------------------------------------------------------------
+    # -- tables -------------------------------------------------------------------------------------------
 
-    def _factors(self) -> list[tuple[tuple[int, ...], list[int]]]:
-        """Groups of positions in `features`, each with the features whose density they settle; empty: no tables."""
-        density = self.dense.world  # type: ignore[union-attr]
+    def _factors(self) -> list[_Factor]:
+        """What one person's tables hold: values and densities, else densities alone, else nothing."""
         people = self.people
+        values = {
+            j: tuple(p for p, f in enumerate(self.features) if self.moved[f, j]) for j in range(people.d)
+        }
+        values = {j: scope for j, scope in values.items() if scope}
+        parts = self._parts() if self.strict and self.shift is not None else {}
+        for told in (values, {}):
+            self.values_tabled = bool(told)
+            widest = _widest([*told.values(), *parts.values()])
+            if sum(self.width ** len(scope) for scope in widest) <= _TABLE:
+                return [
+                    _Factor(
+                        scope,
+                        [j for j, own in told.items() if _home(own, widest) == scope],
+                        [j for j, own in parts.items() if _home(own, widest) == scope],
+                    )
+                    for scope in widest
+                ]
+        return []
+
+    def _parts(self) -> dict[int, tuple[int, ...]]:
+        """Features whose part of the log-density acts can change -> positions of the acts that can."""
+        people, density = self.people, self.shift.world  # type: ignore[union-attr]
         try:
             density.log_density_parts(people.x[:1])
+            told = np.asarray(density.descendants) | np.eye(people.d, dtype=bool)
         except (AttributeError, WorldError):
-            return []
-        told = np.asarray(density.descendants) | np.eye(people.d, dtype=bool)
+            return {}
         keeps = people.problem.world.keeps_density(density).copy()
         if people.schema.rules:  # what a rule drags along no longer has its own noise
             keeps[[link.target_index for link in people.schema.compiled_rules.links]] = False
+        keeps[self.features] = False
         reach = (
             self.moved.astype(int) @ told.astype(int)
         ) > 0  # acting on the row can change the column's part
-        scopes: dict[tuple[int, ...], list[int]] = {}
-        for j in range(people.d):
-            if keeps[j] and j not in self.features:
-                continue
-            scope = tuple(p for p, f in enumerate(self.features) if reach[f, j])
-            if scope:
-                scopes.setdefault(scope, []).append(j)
-        widest = [s for s in scopes if not any(set(s) < set(other) for other in scopes)]
-        if sum(self.width ** len(scope) for scope in widest) > _TABLE:
-            return []
-        out = {scope: list[int]() for scope in widest}
-        for scope, parts in scopes.items():
-            out[next(s for s in widest if set(scope) <= set(s))] += parts
-        return sorted(out.items(), key=lambda item: (item[0][-1], item[0]))
+        scopes = {
+            j: tuple(p for p, f in enumerate(self.features) if reach[f, j]) for j in np.flatnonzero(~keeps)
+        }
+        return {int(j): scope for j, scope in scopes.items() if scope}
 
-    def _tables(self, who: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n, T) what each combination of a factor's options adds to the log-density, and the least sum (n,)."""
-        people, world = self.people, self.dense.world  # type: ignore[union-attr]
-        before = world.log_density_parts(people.x[who])
-        stood = before.sum(1)
-        known = np.isfinite(stood)
-        parts = []
-        for scope, effects in self.factors:
-            shape = (self.width,) * len(scope)
-            option = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)  # (t, s)
-            out = np.empty((len(who), len(option)))
-            step = max(1, _BLOCK // len(option))
-            for begin in range(0, len(who), step):
-                some = who[begin : begin + step]
-                action = np.full((len(some), len(option), people.d), np.nan)
-                for at, position in enumerate(scope):
-                    j = self.features[position]
-                    action[:, :, j] = self.options.value[some, j][:, option[:, at]]
-                owner = np.repeat(some, len(option))
-                after = people.after(owner, action.reshape(-1, people.d))
-                told = world.log_density_parts(after).reshape(len(some), len(option), people.d)
-                gain = told[:, :, effects] - before[begin : begin + step, None, effects]
-                out[begin : begin + step] = gain.sum(2)
-            parts.append(out)
-        table = np.concatenate(parts, axis=1)
-        table = np.where(known[:, None], np.where(np.isnan(table), -np.inf, table), 0.0)
-        room = self.dense.slack + _LOOSE * (1 + 2 * np.abs(stood))  # type: ignore[union-attr]
-        return table, np.where(known, -room, -np.inf)
+    # -- turns --------------------------------------------------------------------------------------------
 
-    # -- turns ------------------------------------------------------------------------------------------
-
-    def run(self, who: np.ndarray, got: Cheapest) -> None:
+    def run(self, who: np.ndarray, got: Cheapest, other_than: np.ndarray | None = None) -> None:
         """Search for these people (m,) and write down what is found."""
         people, n = self.people, len(who)
         space = _Space.of(self, who)
         taken = np.zeros((n, self.k), dtype=np.int64)  # sets of features that have an option already
+        if other_than is not None:  # a set that needs other features cannot come up
+            bits = (other_than[:, :, self.features].astype(np.int64) << np.arange(self.r)).sum(2)
+            bits[other_than.sum(2) > other_than[:, :, self.features].sum(2)] = 0
+            taken = np.concatenate([taken, bits], axis=1)
         many = np.zeros(n, dtype=np.int64)
         open_ = np.arange(n)
-        length = _FIRST
+        length, seen = _FIRST, 0
+        if self.density:
+            space.tabulate(open_)
         while open_.size:
             room = self.limit[who[open_]] - people.rows[who[open_]]
             ended = room <= 0
             got.complete[who[open_[ended]]] = False
             open_, room = open_[~ended], room[~ended]
-            if not open_.size:
-                break
+            if self.whole and not len(space.offset) and open_.size and 2 * length >= self.tabled:
+                space.tabulate(open_)
             go = np.ones(len(open_), dtype=bool)
             step = max(1, _CELLS // length)
             for begin in range(0, len(open_), step):
                 part = slice(begin, begin + step)
-                go[part] = self._turn(space, who, open_[part], length, room[part], taken, many, got)
+                go[part] = self._turn(space, open_[part], length, seen, room[part], taken, many, got)
             open_ = open_[go]
+            seen += length
             length = min(length * _GROWTH, _LONGEST)
 
     def _turn(
         self,
         space: _Space,
-        who: np.ndarray,
         at: np.ndarray,
         length: int,
+        seen: int,
         room: np.ndarray,
         taken: np.ndarray,
         many: np.ndarray,
@@ -336,34 +335,47 @@ class _Search:
         """List and ask for the people at `at` (m,); (m,) bool: still to be searched."""
         cost, index, found = space.next(at, length, taken)
         wanted = np.minimum(found, room)
-        keep = np.arange(cost.shape[1]) < wanted[:, None]
-        local, rank = np.nonzero(keep)
-        option = space.options_of(index[local, rank])
-        action = self.action(who[at[local]], option)
-        good = self._ask(who[at[local]], action)
-        moved = np.take_along_axis(space.moves[at[local]], option[:, :, None], 2)[:, :, 0]
-        bits = (moved.astype(np.int64) << np.arange(self.r)).sum(1)
-        hit = np.flatnonzero(good)
-        _, first = np.unique(np.stack([local[hit], bits[hit]], axis=1), axis=0, return_index=True)
-        hit = hit[np.sort(first)]  # each person's cheapest of each set, cheapest first
-        if hit.size:
-            from wayforward.runs import rank_in_run
-
-            slot = many[at[local[hit]]] + rank_in_run(local[hit])
-            fits = slot < self.k
-            hit, slot = hit[fits], slot[fits]
-            owner = at[local[hit]]
-            got.action[who[owner], slot], got.cost[who[owner], slot] = (
-                action[hit],
-                cost[local[hit], rank[hit]],
-            )
-            taken[owner, slot] = bits[hit]
-            many += np.bincount(owner, minlength=len(many))
+        start, live = 0, np.arange(len(at))
+        while live.size:
+            stop = start + max(_FIRST // 2, (seen + start) // 2)
+            ranks = np.arange(start, min(stop, length))
+            row, column = np.nonzero(ranks < wanted[live][:, None])
+            local, rank = live[row], ranks[column]
+            self._look(space, at[local], index[local, rank], cost[local, rank], taken, many, got)
+            start = stop
+            live = live[(many[at[live]] < self.k) & (wanted[live] > start)]
         full = many[at] >= self.k
-        more = found == length
-        got.complete[who[at[~full & (wanted < found)]]] = False
-        space.move(at, cost, index, found)
-        return np.asarray(~full & more & (wanted == found))
+        got.complete[space.who[at[~full & (wanted < found)]]] = False
+        return np.asarray(~full & (wanted == found) & space.move(at, cost, found, index))
+
+    def _look(
+        self,
+        space: _Space,
+        at: np.ndarray,
+        index: np.ndarray,
+        cost: np.ndarray,
+        taken: np.ndarray,
+        many: np.ndarray,
+        got: Cheapest,
+    ) -> None:
+        """Ask about combinations (m,), in order of (person, cost), and keep what is wanted."""
+        option = space.options_of(index)
+        bits = space.bits_of(at, option)
+        if taken.shape[1] > 1:
+            new = ~(taken[at] == bits[:, None]).any(1)
+            at, cost, option, bits = at[new], cost[new], option[new], bits[new]
+        hit = np.flatnonzero(self._ask(space, at, option))
+        if not hit.size:
+            return
+        _, first = np.unique(np.stack([at[hit], bits[hit]], axis=1), axis=0, return_index=True)
+        hit = hit[np.sort(first)]  # each person's cheapest of each set, cheapest first
+        slot = many[at[hit]] + rank_in_run(at[hit])
+        hit, slot = hit[slot < self.k], slot[slot < self.k]
+        owner = at[hit]
+        got.action[space.who[owner], slot] = self.action(space.who[owner], option[hit])
+        got.cost[space.who[owner], slot] = cost[hit]
+        taken[owner, slot] = bits[hit]
+        many += np.bincount(owner, minlength=len(many))
 
     def action(self, who: np.ndarray, option: np.ndarray) -> np.ndarray:
         """(m,) people, (m, r) options -> (m, d)."""
@@ -372,24 +384,57 @@ class _Search:
             action[:, j] = self.options.value[who, j, option[:, p]]
         return action
 
-    def _ask(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+    def _ask(self, space: _Space, at: np.ndarray, option: np.ndarray) -> np.ndarray:
         """(m,) bool: allowed, a yes of the model and, where it is asked for, plausible."""
         people = self.people
-        good = np.zeros(len(who), dtype=bool)
-        for begin in range(0, len(who), _BLOCK):
+        good = np.zeros(len(at), dtype=bool)
+        for begin in range(0, len(at), _BLOCK):
             part = slice(begin, begin + _BLOCK)
-            some, acts = who[part], action[part]
-            after = people.after(some, acts)
-            ok = people.allowed(some, acts, after)
-            early = self.strict and self.dense is not None
-            if early and ok.any():
-                ok[ok] = people.plausible(some[ok], after[ok])
-            if ok.any():
-                ok[ok] = people.reached(some[ok], after[ok])
-            if self.strict and not early and ok.any():
-                ok[ok] = people.plausible(some[ok], after[ok])
-            good[part] = ok
+            who = space.who[at[part]]
+            if space.values and (space.row[at[part]] >= 0).all():  # what follows is in the tables
+                after = space.after(at[part], option[part])
+                ok = np.ones(len(who), dtype=bool)
+                if people.schema.rules:
+                    ok &= np.asarray(people.schema.compiled_rules.kept(people.x[who], after))
+                ok[ok] = people.reached(who[ok], after[ok])
+                who, at_good = who[ok], begin + np.flatnonzero(ok)
+                if who.size:  # few are left: ask the problem itself
+                    good[at_good] = self._plain(who, self.action(who, option[at_good]), None)
+            else:
+                good[part] = self._plain(who, self.action(who, option[part]), self.density)
         return good
+
+    def _plain(self, who: np.ndarray, action: np.ndarray, tabled: bool | None) -> np.ndarray:
+        """`_ask` of the problem itself. tabled: the density is all but known to do; None: the model said yes too."""
+        people = self.people
+        after = people.after(who, action)
+        ok = people.allowed(who, action, after)
+        early = self.strict and self.shift is not None and tabled is False
+        if early and ok.any():
+            ok[ok] = people.plausible(who[ok], after[ok])
+        if tabled is not None and ok.any():
+            ok[ok] = people.reached(who[ok], after[ok])
+        if self.strict and not early and ok.any():
+            ok[ok] = people.plausible(who[ok], after[ok])
+        return ok
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """One table: the positions that it depends on, the features whose values and density parts it settles."""
+
+    scope: tuple[int, ...]
+    values: list[int]
+    parts: list[int]
+
+
+def _widest(scopes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The scopes that lie in no other one."""
+    return sorted({s for s in scopes if not any(set(s) < set(other) for other in scopes)})
+
+
+def _home(scope: tuple[int, ...], widest: list[tuple[int, ...]]) -> tuple[int, ...]:
+    return next(other for other in widest if set(scope) <= set(other))
 
 
 @dataclass
@@ -408,45 +453,140 @@ class _Space:
     most_moves: np.ndarray  # (n,)
     cursor_cost: np.ndarray  # (n,)
     cursor_index: np.ndarray  # (n,)
-    table: np.ndarray  # (n, T)
-    need: np.ndarray  # (n,)
-    offset: np.ndarray  # (F,)
+    ceiling: np.ndarray  # (n,) dearest that is listed next; grows until everything is listed
+    row: np.ndarray  # (n,) row of the tables, -1 for none
+    table: np.ndarray  # (t, T) what is added to the log-density; -inf where it is not allowed
+    need: np.ndarray  # (t,) least sum
+    best: np.ndarray  # (t, r + 1) most that the features from this one on can still add
+    offset: np.ndarray  # (F,) where a table begins
     stride: np.ndarray  # (F, r)
-    depth_of: np.ndarray  # (F,)
-    best: np.ndarray  # (n, r + 1)
+    depth_of: np.ndarray  # (F,) the feature at which a table is complete
+    values: list[np.ndarray]  # for each factor (t, cells, effects): where the acts lead
 
     @classmethod
     def of(cls, search: _Search, who: np.ndarray) -> _Space:
         """The space of these people."""
         n, r, width, options = len(who), search.r, search.width, search.options
         pick = np.ix_(who, search.features)
-        table, need = np.zeros((n, 0)), np.full(n, -np.inf)
-        offset = np.zeros(len(search.factors), dtype=np.int64)
-        stride = np.zeros((len(search.factors), r), dtype=np.int64)
-        best = np.zeros((n, r + 1))
-        if search.factors:
-            table, need = search._tables(who)
-            at = 0
-            for f, (scope, _) in enumerate(search.factors):
-                offset[f] = at
-                size = width ** len(scope)
-                for place, position in enumerate(reversed(scope)):
-                    stride[f, position] = width**place
-                best[:, : scope[-1] + 1] += table[:, at : at + size].max(1)[:, None]
-                at += size
         count = options.count[pick]
-        most = np.full(n, search.most, dtype=np.int64)
         ways = np.zeros((n, r + 1))  # combinations with that many acts
         ways[:, 0] = 1.0
         for p in range(r):
             ways[:, 1:] += ways[:, :-1] * (count[:, p, None] - 1.0)
-        most = np.minimum(most, np.maximum((ways.cumsum(1) <= _COMBINATIONS).sum(1) - 1, 1))
+        most = np.minimum(search.most, np.maximum((ways.cumsum(1) <= _COMBINATIONS).sum(1) - 1, 1))
+        none = np.zeros(0, dtype=np.int64)
         return cls(
             search, who, np.ascontiguousarray(options.cost[pick][:, :, :width]), count,
             np.ascontiguousarray(options.moves[pick][:, :, :width]), most,
             search.people.max_changes[who].astype(np.int64), np.full(n, -1.0), np.full(n, -1, dtype=np.int64),
-            table, need, offset, stride, np.array([scope[-1] for scope, _ in search.factors], dtype=np.int64), best,
+            np.full(n, np.inf), np.full(n, -1, dtype=np.int64), np.zeros((1, 0)), np.full(1, -np.inf),
+            np.zeros((1, r + 1)), none, np.zeros((0, r), dtype=np.int64), none, [],
         )  # fmt: skip
+
+    @property
+    def dearest(self) -> np.ndarray:
+        """(n,) from here on no end is set: what no combination costs more than; always, for costs that are no sums."""
+        if not self.search.people.problem.cost.separable:
+            return np.full(len(self.who), -np.inf)
+        return np.asarray(np.where(np.isfinite(self.cost), self.cost, 0.0).max(2).sum(1))
+
+    # -- tables -------------------------------------------------------------------------------------------
+
+    def tabulate(self, at: np.ndarray) -> None:
+        """Work out the tables of the people at `at`."""
+        search, people = self.search, self.search.people
+        who, width = self.who[at], search.width
+        before = need = None
+        if search.density:
+            assert search.shift is not None
+            before = search.shift.world.log_density_parts(people.x[who])
+            stood = before.sum(1)
+            room = search.shift.slack + _LOOSE * (1 + 2 * np.abs(stood))
+            need = np.where(np.isfinite(stood), -room, -np.inf)
+            before[~np.isfinite(stood)] = np.nan
+        parts: list[tuple[int, np.ndarray, np.ndarray]] = []  # depth, stride, table
+        self.values = []
+        for factor in search.factors:
+            value, gain = self._worked_out(factor, who, before)
+            if factor.values:
+                self.values.append(value)
+            shape = (len(who), *[width] * len(factor.scope))
+            gain = gain.reshape(shape)
+            for upto in range(
+                1, len(factor.scope) + 1
+            ):  # the most that is possible after each of its features
+                top = gain.max(axis=tuple(range(upto + 1, len(shape)))) if upto + 1 < len(shape) else gain
+                if upto > 1:
+                    lead = gain.max(axis=tuple(range(upto, len(shape))))[..., None]
+                    top = np.where(np.isfinite(lead), top - np.where(np.isfinite(lead), lead, 0.0), 0.0)
+                stride = np.zeros(search.r, dtype=np.int64)
+                stride[list(factor.scope[:upto])] = width ** np.arange(upto - 1, -1, -1)
+                parts.append((factor.scope[upto - 1], stride, top.reshape(len(who), -1)))
+        parts.sort(key=lambda part: part[0])
+        sizes = [table.shape[1] for _, _, table in parts]
+        self.table = np.ascontiguousarray(np.concatenate([table for _, _, table in parts], axis=1))
+        self.offset = np.cumsum([0, *sizes[:-1]]).astype(np.int64)
+        self.stride = np.array([stride for _, stride, _ in parts])
+        self.depth_of = np.array([depth for depth, _, _ in parts], dtype=np.int64)
+        self.best = np.zeros((len(who), search.r + 1))
+        for depth, _, table in parts:
+            self.best[:, : depth + 1] += table.max(1)[:, None]
+        self.need = np.full(len(who), -1e300) if need is None else np.maximum(need, -1e300)
+        self.row[:] = -1
+        self.row[at] = np.arange(len(at))
+
+    def _worked_out(
+        self, factor: _Factor, who: np.ndarray, before: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """values (n, cells, effects) and gain (n, cells) of one factor."""
+        search, people = self.search, self.search.people
+        shape = (search.width,) * len(factor.scope)
+        option = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)  # (t, s)
+        cells, d = len(option), people.d
+        value, gain = np.empty((len(who), cells, len(factor.values))), np.zeros((len(who), cells))
+        others = np.ones(d, dtype=bool)
+        others[factor.values] = False
+        step = max(1, _BLOCK // cells)
+        for begin in range(0, len(who), step):
+            part = slice(begin, begin + step)
+            some = who[part]
+            action = np.full((len(some), cells, d), np.nan)
+            for place, position in enumerate(factor.scope):
+                j = search.features[position]
+                action[:, :, j] = search.options.value[some, j][:, option[:, place]]
+            owner = np.repeat(some, cells)
+            acts = action.reshape(-1, d)
+            after = people.after(owner, acts)
+            if factor.parts:
+                assert before is not None and search.shift is not None
+                told = search.shift.world.log_density_parts(after).reshape(len(some), cells, d)
+                change = (told - before[part, None])[:, :, factor.parts].sum(2)
+                gain[part] = np.where(
+                    np.isnan(change), np.where(np.isnan(before[part, :1]), 0.0, -np.inf), change
+                )
+            if factor.values:
+                value[part] = after[:, factor.values].reshape(len(some), cells, -1)
+                after[:, others] = people.x[owner][:, others]
+                acts[:, others] = np.nan
+                judged = people.problem.judge_rows(people, owner, acts, after)
+                ok = (judged["legal"] & judged["wishes"]).reshape(len(some), cells)
+                gain[part] = np.where(ok, gain[part], -np.inf)
+        return value, gain
+
+    def after(self, at: np.ndarray, option: np.ndarray) -> np.ndarray:
+        """(m,) people, (m, r) options -> (m, d) where they lead, from the tables."""
+        search = self.search
+        after = search.people.x[self.who[at]]
+        row = self.row[at]
+        held = [factor for factor in search.factors if factor.values]
+        for factor, value in zip(held, self.values, strict=True):
+            cell = np.zeros(len(at), dtype=np.int64)
+            for position in factor.scope:
+                cell = cell * search.width + option[:, position]
+            after[:, factor.values] = value[row, cell]
+        return np.asarray(after)
+
+    # -- combinations -------------------------------------------------------------------------------------
 
     def options_of(self, index: np.ndarray) -> np.ndarray:
         """(m,) -> (m, r): the options of each combination."""
@@ -456,54 +596,65 @@ class _Space:
             index, out[:, p] = np.divmod(index, width)
         return out
 
+    def bits_of(self, at: np.ndarray, option: np.ndarray) -> np.ndarray:
+        """(m,) the set of features that each combination (m, r) moves, as bits."""
+        bits = np.zeros(len(at), dtype=np.int64)
+        for p in range(self.search.r):
+            bits |= self.moves[at, p, option[:, p]].astype(np.int64) << p
+        return bits
+
     def next(
         self, at: np.ndarray, length: int, skip: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """cost, index (m, length) of the next combinations in order of (cost, index); found (m,) how many."""
-        from wayforward.model import kernels
-
         m = len(at)
         cost, index = np.full((m, length), np.inf), np.zeros((m, length), dtype=np.int64)
         found = np.zeros(m, dtype=np.int64)
         if not self.search.people.problem.cost.separable:
-            self._priced(at, skip[at], cost, index, found)
+            self._listed(at, skip[at], cost, index, found, self._priced)
         elif kernels.jit() is None:
-            self._listed(at, skip[at], cost, index, found, self._summed)
+            self._listed(at, skip[at], cost, index, found, None)
         else:
             from wayforward.methods.engines._grid_jit import cheapest as compiled
 
             compiled(
                 self.cost[at], self.count[at], self.moves[at], self.most_acts[at], self.most_moves[at],
-                self.cursor_cost[at], self.cursor_index[at], skip[at], self.table[at], self.offset, self.stride,
-                self.depth_of, self.best[at], self.need[at], cost, index, found,
+                self.cursor_cost[at], self.cursor_index[at], self.ceiling[at], skip[at], self.row[at], self.table,
+                self.offset, self.stride, self.depth_of, self.best, self.need, cost, index, found,
             )  # fmt: skip
         return cost, index, found
 
-    def move(self, at: np.ndarray, cost: np.ndarray, index: np.ndarray, found: np.ndarray) -> None:
-        """What was listed will not be listed again."""
-        some = found > 0
-        last = found[some] - 1
-        self.cursor_cost[at[some]] = cost[some, last]
-        self.cursor_index[at[some]] = index[some, last]
+    def move(self, at: np.ndarray, cost: np.ndarray, found: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """What was listed will not be listed again; (m,) bool: there may be more.
+
+        The next list ends at a cost at which it should be `_GROWTH` times as long, judged by how the costs of this one
+        grow: a search that knows its end need not sort what it will not use.
+        """
+        length = cost.shape[1]
+        full = found == length
+        last = np.where(found > 0, cost[np.arange(len(at)), np.maximum(found - 1, 0)], np.inf)
+        below = self.ceiling[at]
+        more = full | np.isfinite(below)
+        self.cursor_cost[at] = np.where(full, last, below)
+        self.cursor_index[at] = np.where(full, index[:, -1], np.iinfo(np.int64).max)
+        early = cost[np.arange(len(at)), np.maximum(found // 4, 0)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pace = np.log(_GROWTH) / np.log(4.0)
+            ratio = np.where((found >= 8) & (early > 0), (last / early) ** pace, _STRIDE)
+        reach = np.where(full, last, below) * np.clip(ratio, 1.05, _STRIDE)
+        self.ceiling[at] = np.where(reach >= self.dearest[at], np.inf, reach)
+        return np.asarray(more)
 
     # -- without numba, and for costs that are no sums ------------------------------------------------------
 
-    def _priced(self, at: Any, skip: Any, cost: Any, index: Any, found: Any) -> None:
-        """As `_listed`, each combination priced by itself."""
+    def _priced(self, person: np.ndarray, digits: np.ndarray) -> np.ndarray:
+        """(m,) people, (m, r) options -> the cost of each combination by itself."""
+        who = self.who[person]
+        return self.search.people.cost(who, self.search.action(who, digits))
 
-        def price(local: np.ndarray, digits: np.ndarray) -> np.ndarray:
-            who = self.who[at[local]]
-            return self.search.people.cost(who, self.search.action(who, digits))
-
-        self._listed(at, skip, cost, index, found, price)
-
-    def _summed(self, local: np.ndarray, digits: np.ndarray) -> np.ndarray:
-        raise AssertionError("replaced by a sum over whole blocks")
-
-    def _listed(self, at: Any, skip: Any, cost: Any, index: Any, found: Any, price: Price) -> None:
+    def _listed(self, at: Any, skip: Any, cost: Any, index: Any, found: Any, price: Price | None) -> None:
         """The NumPy twin of the compiled search: all combinations of a few people at once, set after set."""
         length, width, r = cost.shape[1], self.cost.shape[2], self.cost.shape[1]
-        summed = price == self._summed
         pool: list[list[np.ndarray]] = [[np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)]]
         for acted, block, digits in self._blocks(at, width, r):
             local = np.arange(block.start, block.stop)
@@ -526,13 +677,13 @@ class _Space:
                 where[p] = column.reshape([1] * (axis + 1) + [-1] + [1] * (len(acted) - axis - 1))
                 place = place + where[p] * width ** (r - 1 - p)
             legal = legal & np.isfinite(total) & (bits > 0) & (moved <= _side(self.most_moves[person], total))
-            if len(self.offset):
+            if len(self.offset) and (self.row[person] >= 0).all():
                 shift = np.zeros((len(local), *[1] * len(acted)))
-                rows = np.arange(len(local)).reshape(-1, *[1] * len(acted))
+                rows = self.row[person].reshape(-1, *[1] * len(acted))
                 for f in range(len(self.offset)):
                     cell = self.offset[f] + sum(self.stride[f, p] * where[p] for p in acted)
-                    shift = shift + self.table[person][rows, cell]
-                legal = legal & (shift >= _side(self.need[person], total))
+                    shift = shift + self.table[rows, cell]
+                legal = legal & (shift >= _side(self.need[self.row[person]], total))
             for q in range(skip.shape[1]):
                 legal = legal & (bits != _side(skip[local, q], total))
             legal, place = np.broadcast_to(legal, shape), np.broadcast_to(place, shape)
@@ -540,18 +691,16 @@ class _Space:
             if not len(picked[0]):
                 continue
             owner, number = local[picked[0]], place[picked]
-            if summed:
+            if price is None:
                 dear = np.broadcast_to(total, shape)[picked]
             else:
-                dear = price(owner, self.options_of(number))
+                dear = price(at[owner], self.options_of(number))
             c0, i0 = self.cursor_cost[at[owner]], self.cursor_index[at[owner]]
-            new = (dear > c0) | ((dear == c0) & (number > i0))
+            new = ((dear > c0) | ((dear == c0) & (number > i0))) & (dear <= self.ceiling[at[owner]])
             pool.append([owner[new], dear[new], number[new]])
             if sum(len(part[0]) for part in pool) > _CELLS:
                 pool = [_shortest(pool, length)]
         owner, dear, number = _shortest(pool, length)
-        from wayforward.runs import rank_in_run
-
         rank = rank_in_run(owner)
         cost[owner, rank], index[owner, rank] = dear, number
         found += np.bincount(owner, minlength=len(found))
@@ -580,8 +729,6 @@ def _side(values: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 def _shortest(pool: list[list[np.ndarray]], length: int) -> list[np.ndarray]:
     """owner, cost, index of each owner's `length` cheapest, in order of (owner, cost, index)."""
-    from wayforward.runs import rank_in_run
-
     owner, dear, number = (np.concatenate([part[c] for part in pool]) for c in range(3))
     order = np.lexsort((number, dear, owner))
     order = order[rank_in_run(owner[order]) < length]
@@ -604,9 +751,9 @@ def refined(
 ) -> Cheapest:
     """The same answers, moved on ever finer grids around them; never dearer, and never less than checked.
 
-    A round searches all sets of features again, with a few values on both sides of where each feature is; its grid
-    is about a third as wide as the one before. It ends for a person who gains next to nothing. Options after the first
-    keep to the features that they move, so that they stay different.
+    A round searches all sets of features again, with a few values on both sides of where each feature is; its grid is
+    about a third as wide as the one before. It ends for a person who gains next to nothing. Options go on moving
+    different sets of features.
     """
     n, k, _ = start.action.shape
     best = Cheapest(start.action.copy(), start.cost.copy(), start.complete.copy())
@@ -623,10 +770,12 @@ def refined(
                 break
             some = people.take(open_)
             near = Options.of(some, zoomed(some, best.action[open_, slot], width[open_], _ZOOM))
-            may = np.ones(some.x.shape, dtype=bool) if free is None else free[open_].copy()
-            if slot:
-                may &= ~np.isnan(best.action[open_, slot])
-            found = cheapest(some, near, 1, plausible=plausible, free=may, most=most, rows=rows)
+            others = np.delete(best.action[open_], slot, axis=1)
+            moved = ~np.isnan(others) & people.schema.differs(others, some.x[:, None])
+            found = cheapest(
+                some, near, plausible=plausible, free=None if free is None else free[open_], most=most,
+                rows=rows, other_than=moved,
+            )  # fmt: skip
             people.rows[open_] += some.rows
             old, new = best.cost[open_, slot], found.cost[:, 0]
             better = new < old
