@@ -275,13 +275,21 @@ class CausalFlow(World):
 
     def log_density(self, x: Array) -> np.ndarray:
         """(..., d) -> (...): log-density, nats; discrete features count by their probability."""
+        parts = self.log_density_parts(x)
+        total = np.zeros(parts.shape[:-1])
+        for j in range(parts.shape[-1]):  # one after another: np.sum regroups with the shape of the batch
+            total += parts[..., j]
+        return total
+
+    def log_density_parts(self, x: Array) -> np.ndarray:
+        """(..., d) -> (..., d): what each feature adds to `log_density`."""
         self._needs_all("a density")
         array, columns = self._columns(x)
-        total = np.zeros(columns.shape[1])
+        parts = np.empty((columns.shape[1], self.schema.d))
         with np.errstate(all="ignore"):
-            for j in range(self.plan.d):
-                total += self._noise_of(j, columns[j], dict(enumerate(columns)), True)[1]
-        return total.reshape(array.shape[:-1])
+            for j, place in enumerate(self._at):
+                parts[:, place] = self._noise_of(j, columns[j], dict(enumerate(columns)), True)[1]
+        return parts.reshape(array.shape)
 
     def predict(self, u: Array, action: Array | None = None) -> np.ndarray:
         """(..., d) noise, (..., d) action or None -> (..., d): the people of this noise, acting."""
