@@ -88,6 +88,20 @@ ProfileName = Annotated[
         help="How ranks and scores of --preferences become weights: constant, linear, convex or concave.",
     ),
 ]
+ConfidenceLevel = Annotated[
+    float | None,
+    typer.Option(
+        "--confidence",
+        help="In a --world that is uncertain: options must succeed with this probability, such as 0.95.",
+    ),
+]
+SubPopulationFlag = Annotated[
+    bool,
+    typer.Option(
+        "--sub-population",
+        help="Answer for people like each person: what an act moves takes fresh noise, not the person's own.",
+    ),
+]
 MetricsName = Annotated[
     str, typer.Option("--metrics", help="How much to measure: headline, standard or all.")
 ]
@@ -116,6 +130,8 @@ def recommend(
     plausibility: PlausibilityName = None,
     preferences: Wishes = None,
     profile: ProfileName = "linear",
+    confidence: ConfidenceLevel = None,
+    sub_population: SubPopulationFlag = False,
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
     device: Device = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the answers: .parquet or .json.")] = None,
@@ -138,7 +154,8 @@ def recommend(
     question = Question(
         data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
         model=model, seed=seed, n=n, target_threshold=target_threshold, world=world, cost=cost,
-        plausibility=plausibility, preferences=preferences, profile=profile,
+        plausibility=plausibility, preferences=preferences, profile=profile, confidence=confidence,
+        sub_population=sub_population,
     )  # fmt: skip
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part,

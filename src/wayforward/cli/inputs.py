@@ -39,12 +39,16 @@ class Question:
     plausibility: str | None = None
     preferences: Path | None = None
     profile: str = "linear"
+    confidence: float | None = None
+    sub_population: bool = False
 
     def plain(self) -> dict[str, Any]:
         """The question as JSON holds it; options left out are left out."""
         given = {name: value for name, value in asdict(self).items() if value not in (None, ())}
         if self.preferences is None:
             given.pop("profile")  # says something about wishes only
+        if not self.sub_population:
+            given.pop("sub_population")
         return {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
     @classmethod
@@ -163,6 +167,14 @@ def _put_together(
     if Path(question.world).is_file():
         files["world"] = _sha256(Path(question.world))
     found = _world(question.world, world)
+    if question.sub_population:
+        from wayforward.world import SubPopulation
+
+        if found is None:
+            raise WorldError(
+                "--sub-population needs a world in which something follows. Name one with --world."
+            )
+        found = SubPopulation(found)
     problem = Problem(
         schema,
         wrap(estimator, schema),
@@ -174,6 +186,7 @@ def _put_together(
         world=found,
         cost=cost_named(question.cost),
         plausibility=_plausibility(question.plausibility, found),
+        confidence=question.confidence,
     )
     return Made(problem, title, frame, test, seconds, files)
 
