@@ -12,7 +12,7 @@ from wayforward.methods.carma import Carma
 from wayforward.methods.engines.amortised_masks import other_masks
 from wayforward.people import Preferences
 from wayforward.problem import AtLeastAsLikely, SquaredShift
-from wayforward.testing import MethodContract, case
+from wayforward.testing import MethodContract
 from wayforward.world.scm import linear_chain
 
 torch = pytest.importorskip("torch")
@@ -196,7 +196,9 @@ def test_saved_networks_answer_the_same(problem, trained, tmp_path):
 def test_a_broken_file_and_another_schema_are_told_apart(problem, trained, tmp_path):
     file = trained.save(tmp_path / "carma.safetensors")
     with pytest.raises(MethodError, match="another schema"):
-        Carma.load(file, case("network", "causal", 0, 24).problem)
+        names = ("x1", "x2", "x4")
+        other = Schema(tuple(Feature(name=name, kind="real", low=-30, high=30) for name in names))
+        Carma.load(file, Problem(other, _logit(other), problem.target, data=problem.reference))
     raw = file.read_bytes()
     for broken in (raw[: len(raw) // 2], b"hello", raw[:8] + b"\xff" * 64 + raw[72:]):
         file.write_bytes(broken)

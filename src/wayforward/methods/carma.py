@@ -93,13 +93,14 @@ class Carma(_Trained):
     rate: float = 0.005
     decay: float = 5e-4
     mask_layers: int = 3
-    mask_width: int = 32
+    mask_width: int = 16
     action_layers: int = 3
-    action_width: int = 64
+    action_width: int = 32
     margin: float = 0.02
     tau: float = 0.36
     cost: float = 1.1
     kl: float = 0.02
+    entropy: float = 1.0
     plausibility: float = 0.0
     feasibility: float = 0.1
     hinge: Literal["probability", "logit"] = "probability"
@@ -128,7 +129,17 @@ class Carma(_Trained):
         for name in ("rate", "tau", "cap", "reach"):
             if not getattr(self, name) > 0:
                 raise MethodError(f"'{self.name}' has {name}={getattr(self, name)}. Use a number above 0.")
-        for name in ("decay", "margin", "cost", "kl", "plausibility", "feasibility", "likelier", "tie"):
+        for name in (
+            "decay",
+            "margin",
+            "cost",
+            "kl",
+            "plausibility",
+            "feasibility",
+            "likelier",
+            "tie",
+            "entropy",
+        ):
             if not 0 <= getattr(self, name) < np.inf:
                 raise MethodError(
                     f"'{self.name}' has {name}={getattr(self, name)}. Use a number of at least 0."

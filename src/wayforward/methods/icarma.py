@@ -39,7 +39,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 for _published in PRESETS.values():
     _published |= {"cap": float("inf"), "schedule": "constant", "implausible": "hinge", "likelier": 0.0, "reach": 1.0,
-                   "sees_values": False}  # fmt: skip
+                   "sees_values": False, "entropy": 1.0}  # fmt: skip
 
 
 @dataclass
@@ -77,6 +77,8 @@ class ICarma(Carma):
 
     epochs: int = 150
     batch: int = 128
+    mask_width: int = 32
+    action_width: int = 64
     margin: float = 0.013
     kl: float = 0.1
     plausibility: float = 3.0

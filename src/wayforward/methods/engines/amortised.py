@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from wayforward.errors import MethodError, ProblemError, require
-from wayforward.methods.engines.amortised_nets import Stack, bernoulli, kl_bernoulli
+from wayforward.methods.engines.amortised_nets import Adam, Stack, bernoulli, kl_bernoulli
 from wayforward.methods.engines.ground import Effort, Ground
 from wayforward.methods.engines.relaxed import Relaxed
 
@@ -43,6 +43,7 @@ class Plan:
     tau: float = 0.36
     cost: float = 1.1
     kl: float = 1.0
+    entropy: float = 1.0
     plausibility: float = 0.0
     feasibility: float = 0.1
     hinge: Literal["probability", "logit"] = "probability"
@@ -201,7 +202,7 @@ class Amortised:
         self.n = len(some)
         self.multiplier = torch.zeros(len(self.seeds), dtype=self.dtype)
         parameters = [*self.mask.parameters, *self.action.parameters]
-        self.optimiser = torch.optim.Adam(parameters, lr=plan.rate, weight_decay=plan.decay, fused=True)
+        self.optimiser = Adam(parameters, plan.rate, plan.decay)
         self.epoch = 0
 
     def draws(self, epoch: int) -> tuple[Any, Any, Any, Any]:
@@ -227,8 +228,8 @@ class Amortised:
         order, noise, wish, may = self.draws(self.epoch)
         if plan.schedule == "cosine":
             share = 0.02 + 0.98 * 0.5 * (1 + float(np.cos(np.pi * self.epoch / max(plan.epochs, 1))))
-            for group in self.optimiser.param_groups:
-                group["lr"] = plan.rate * share
+            self.optimiser.rate = plan.rate * share
+        entropy = self._entropy()
         t = self.train
         mixed = [t.x[order], t.u[order], t.z[order], t.can[order] * may]
         limits = (t.low[order], t.high[order]) if self.holds else None
@@ -252,7 +253,7 @@ class Amortised:
                 weight = weight * (self.least + (self.most - self.least) * wish[:, part])
             change = (after - x).index_select(2, self.ground._act)
             effort = (self.effort(change, acted) * weight).sum(2).mean(1)
-            kl = (kl_bernoulli(logit, self._prior(wish[:, part])) * can).sum(2).mean(1)
+            kl = (kl_bernoulli(logit, self._prior(wish[:, part]), entropy) * can).sum(2).mean(1)
             outside = self._outside(free)
             if limits is not None:
                 outside = outside + self._beyond(free, acted, limits[0][:, part], limits[1][:, part])
@@ -262,12 +263,15 @@ class Amortised:
             still = hinge.detach()
             damped = self.multiplier + 10 * still if plan.damping == "plus" else self.multiplier - 10 * still
             loss = loss + damped * hinge
-            self.optimiser.zero_grad(set_to_none=True)
-            loss.sum().backward()
-            self.optimiser.step()
+            self.optimiser.step(loss.sum())
             self.multiplier = (self.multiplier + still).clamp(max=plan.cap)
         self.epoch += 1
         return np.asarray(hinge.detach().numpy())
+
+    def _entropy(self) -> float:
+        """Weight of the masks' entropy: falls from 1, as published, to what the plan says in the first half."""
+        left = max(0.0, 1 - 2 * self.epoch / self.plan.epochs)
+        return self.plan.entropy + (1 - self.plan.entropy) * left
 
     def _hinge(self, score: Any) -> Any:
         torch, margin = self.torch, self.plan.margin
@@ -318,7 +322,12 @@ class Amortised:
         self._answering = (ground, mask, action)
 
     def answer(
-        self, population: Population, wish: np.ndarray, may: np.ndarray, masks: np.ndarray | None = None
+        self,
+        population: Population,
+        wish: np.ndarray,
+        may: np.ndarray,
+        masks: np.ndarray | None = None,
+        block: int = BLOCK,
     ) -> tuple[np.ndarray, np.ndarray]:
         """n people, wishes (n, a), what each can act on (n, a) bool -> chance (n, a) to act, values (n, a).
 
@@ -333,9 +342,9 @@ class Amortised:
         can = may & population.free[:, self.act] & ~np.isnan(population.x[:, self.act])
         most = population.max_changes
         with torch.no_grad():
-            for begin in range(0, n, BLOCK):
-                rows = np.arange(begin, min(begin + BLOCK, n))
-                pad = np.concatenate([rows, np.full(BLOCK - len(rows), rows[0])])
+            for begin in range(0, n, block):
+                rows = np.arange(begin, min(begin + block, n))
+                pad = np.concatenate([rows, np.full(block - len(rows), rows[0])])
                 x = ground.filled(torch.as_tensor(population.x[pad], dtype=torch.float64))
                 u = ground.abduct(x)
                 z = self.seen(ground, x, u)[None]

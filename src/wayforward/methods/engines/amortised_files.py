@@ -104,15 +104,19 @@ def pause(
 ) -> None:
     """Write everything that training needs to go on."""
     tensors = _named("now", engine.state())
-    moments = engine.optimiser.state
-    for i, parameter in enumerate((*engine.mask.parameters, *engine.action.parameters)):
-        for name, value in moments.get(parameter, {}).items():
-            tensors[f"adam.{name}.{i}"] = value.detach().clone()
+    tensors["first"], tensors["second"] = engine.optimiser.first, engine.optimiser.second
     for c, state in enumerate(kept):
         tensors |= _named(f"kept{c}", state)
     tensors["multiplier"] = engine.multiplier.clone()
     rows = [[None if v != v else v for v in row] for row in checks]
-    head = {"told": plain(told), "epoch": engine.epoch, "checks": rows, "kept": len(kept), "spent": spent}
+    head = {
+        "told": plain(told),
+        "epoch": engine.epoch,
+        "steps": engine.optimiser.steps,
+        "checks": rows,
+        "kept": len(kept),
+        "spent": spent,
+    }
     _write(path, tensors, "training", head)
 
 
@@ -131,9 +135,9 @@ def resume(
         state = _listed(tensors, "now")
         engine.mask.put(state[:split])
         engine.action.put(state[split:])
-        for i, parameter in enumerate((*engine.mask.parameters, *engine.action.parameters)):
-            names = [name for name in tensors if name.startswith("adam.") and name.endswith(f".{i}")]
-            engine.optimiser.state[parameter] = {name.split(".")[1]: tensors[name] for name in names}
+        engine.optimiser.first.copy_(tensors["first"])
+        engine.optimiser.second.copy_(tensors["second"])
+        engine.optimiser.steps = int(head["steps"])
         engine.multiplier = tensors["multiplier"]
         engine.epoch = int(head["epoch"])
         kept = [_listed(tensors, f"kept{c}") for c in range(int(head["kept"]))]

@@ -66,6 +66,38 @@ class Stack:
         return alone
 
 
+class Adam:
+    """Adam with L2 decay on one flat tensor that all parameters are views of; torch.optim takes seconds to import.
+
+    Source: D. P. Kingma, J. Ba (2015), Adam: A method for stochastic optimization, ICLR.
+    """
+
+    def __init__(self, parameters: Sequence[Any], rate: float, decay: float = 0.0) -> None:
+        self.torch = torch = require("torch", extra="torch")
+        self.parameters, self.rate, self.decay, self.steps = list(parameters), rate, decay, 0
+        self.flat = torch.cat([p.detach().reshape(-1) for p in self.parameters])
+        self.first, self.second = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
+        at = 0
+        for parameter in self.parameters:
+            size = parameter.numel()
+            parameter.data = self.flat[at : at + size].view(parameter.shape)
+            at += size
+
+    def step(self, loss: Any) -> None:
+        """One step down the slope of a loss."""
+        torch = self.torch
+        slopes = torch.autograd.grad(loss, self.parameters)
+        with torch.no_grad():
+            slope = torch.cat([part.reshape(-1) for part in slopes])
+            if self.decay:
+                slope.add_(self.flat, alpha=self.decay)
+            self.steps += 1
+            self.first.lerp_(slope, 0.1)
+            self.second.mul_(0.999).addcmul_(slope, slope, value=0.001)
+            size = (self.second / (1 - 0.999**self.steps)).sqrt_().add_(1e-8)
+            self.flat.addcdiv_(self.first, size, value=-self.rate / (1 - 0.9**self.steps))
+
+
 def bernoulli(logit: Any, noise: Any, tau: float) -> Any:
     """Straight-through samples of Bernoulli(sigmoid(logit)): 0 or 1 forwards, a soft gradient backwards.
 
@@ -76,9 +108,9 @@ def bernoulli(logit: Any, noise: Any, tau: float) -> Any:
     return (soft > 0.5).to(soft.dtype) + (soft - soft.detach())
 
 
-def kl_bernoulli(logit: Any, prior: Any) -> Any:
-    """KL(Bern(sigmoid(logit)) || Bern(prior)), elementwise."""
+def kl_bernoulli(logit: Any, prior: Any, entropy: float = 1.0) -> Any:
+    """KL(Bern(sigmoid(logit)) || Bern(prior)), elementwise, with its entropy term (-H) scaled by `entropy`."""
     torch = require("torch", extra="torch")
     yes, no = torch.nn.functional.logsigmoid(logit), torch.nn.functional.logsigmoid(-logit)
     q = yes.exp()
-    return q * (yes - torch.log(prior)) + (1 - q) * (no - torch.log1p(-prior))
+    return q * (entropy * yes - torch.log(prior)) + (1 - q) * (entropy * no - torch.log1p(-prior))

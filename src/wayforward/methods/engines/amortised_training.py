@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wayforward.methods.engines.amortised import Amortised
 
 _MOST_VALIDATION = 2000
-_CHECKS = 10  # looks at validation in the second half of a training
+_CHECKS = 6  # looks at validation in the second half of a training
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class _Judge:
     def __call__(self, state: list[Any], place: int) -> tuple[float, float, float]:
         engine, people, everybody = self.engine, self.people, np.arange(self.n)
         engine.choose(state, place)
-        value = engine.answer(people, self.wish, self.may)[1]
+        value = engine.answer(people, self.wish, self.may, block=self.n)[1]
         action = np.full(people.x.shape, np.nan)
         action[:, engine.act] = value
         action = tidy(people, everybody, action)
@@ -193,6 +193,6 @@ def _sent(engine: Amortised) -> np.ndarray:
             wish, may = engine.law(n, rng)
         engine.choose(state, place)
         action = np.full(people.x.shape, np.nan)
-        action[:, engine.act] = engine.answer(people, wish, may.astype(bool))[1]
+        action[:, engine.act] = engine.answer(people, wish, may.astype(bool), block=n)[1]
         out.append(people.after(np.arange(n), tidy(people, np.arange(n), action)))
     return np.concatenate(out)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import require
+from wayforward.methods.engines.amortised_nets import Adam
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -150,7 +151,7 @@ class StandIn:
                 weight.requires_grad_(True),
                 torch.zeros(out, dtype=dtype, requires_grad=True),
             ]
-        self.optimiser = torch.optim.Adam(self.parameters, lr=3e-3)
+        self.optimiser = Adam(self.parameters, 3e-3)
         self.rows = np.empty((0, reference.shape[1]))
         self.answers = np.empty(0)
         self._add(np.concatenate([reference, self._mixed(reference, 2)]))
@@ -193,16 +194,12 @@ class StandIn:
     def _teach(self, epochs: int) -> None:
         torch = self.torch
         x, y = torch.as_tensor(self.rows, dtype=self.dtype), torch.as_tensor(self.answers, dtype=self.dtype)
-        loss = torch.nn.BCEWithLogitsLoss()
+        loss = torch.nn.functional.binary_cross_entropy_with_logits
         size = 256
         for _ in range(epochs):
             order = torch.as_tensor(self.rng.permutation(len(x)))
             for part in order.split(size):
-                self.optimiser.zero_grad()
-                loss(self(x[part]), y[part]).backward()
-                self.optimiser.step()
-        for parameter in self.parameters:
-            parameter.grad = None
+                self.optimiser.step(loss(self(x[part]), y[part]))
 
 
 def _plain_blocks(problem: Problem) -> list[Any]:
