@@ -25,6 +25,7 @@ _METHODS = {
     "carma": "carma:Carma",
     "icarma": "icarma:ICarma",
     "causal-oracle": "causal_oracle:CausalOracle",
+    "icarma-polished": "icarma_polished:Polished",
     "probabilistic": "probabilistic:Probabilistic",
 }
 

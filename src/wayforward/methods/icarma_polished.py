@@ -1,0 +1,238 @@
+"""icarma-polished: what amortised networks and a coarse grid propose, polished by a few exact steps."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from wayforward.errors import MethodError, WorldError
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.causal_grid import Options, cheapest, grid_ends, grid_values
+from wayforward.methods.engines.causal_polish import Polish, Rows
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.methods.icarma import ICarma
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+    from wayforward.world import World
+
+_ROWS = 100_000  # model rows a person, where nobody says
+_COMBINATIONS = 40_000  # of one person's coarse grid
+_BINS = (
+    49,
+    25,
+    25,
+    13,
+    7,
+    5,
+)  # values of a feature in the coarse grid, by how many features a person may act on
+_FINE = 25  # of the grid that decides for those who are left without an answer
+_NATS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, np.inf)  # shortfalls that are weighed where nats have a price
+
+
+@dataclass
+class Polished(Method):
+    """Polish quick proposals in the causal world: cheaper than a grid, plausible where networks are not.
+
+    Starts come from the networks of an `ICarma`, if one is given (its own mask and others), and from a coarse version
+    of the oracle's grid. From there score and log-density are followed along their slopes, exactly as the world and
+    the model say, to the cheapest point on every set of features that the person may act on; answers of one set are
+    tried on the others, and holding a feature at its present value counts as an act. People without an answer are
+    searched for from plausible places and at last on the oracle's own grid, so no fewer get one than from the oracle.
+
+    plausibility: 'hard': every option is plausible as the problem says; without a plausibility of the problem, only
+    the decision counts. 'price': options need not be plausible; the first option is the one with the least of its
+    cost plus `price` if it is less likely than the person was (per='person'), or plus `price` for each nat of
+    log-density that it falls short (per='nat'). An infinite price takes the plausible option wherever there is one.
+    density: the world that tells log-densities in 'price'; None: the problem's own. icarma: fitted, or None.
+    rescue: search on for people who are left without an answer.
+    Default budget: 100,000 model rows a person, most of which few people need.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``Polished(plausibility="price", price=0.05).fit(setting.problem()).recommend(refused)``.
+    Raises: MethodError for unknown settings, from `fit` in 'price' if the problem asks for plausibility itself or no
+    world tells densities.
+    Source: ours; Majumdar & Valera (2024), CARMA, FAccT, and Budde et al. (2026), iCARMA, for its two parents.
+    """
+
+    name: ClassVar[str] = "icarma-polished"
+    summary: ClassVar[str] = (
+        "amortised and coarse proposals, polished in the causal world; plausibility hard or at a price"
+    )
+    citation: ClassVar[str] = "ours, after Majumdar & Valera (2024), FAccT, and Budde et al. (2026)"
+
+    plausibility: Literal["hard", "price"] = "hard"
+    price: float = 0.1
+    per: Literal["person", "nat"] = "person"
+    density: World | None = field(default=None, repr=False)
+    icarma: ICarma | None = field(default=None, repr=False)
+    rescue: bool = True
+
+    def __post_init__(self) -> None:
+        if self.plausibility not in ("hard", "price"):
+            raise MethodError(f"'{self.name}' has plausibility={self.plausibility!r}. Use 'hard' or 'price'.")
+        if self.per not in ("person", "nat"):
+            raise MethodError(f"'{self.name}' has per={self.per!r}. Use 'person' or 'nat'.")
+        if not self.price >= 0:
+            raise MethodError(f"'{self.name}' has price={self.price!r}. Use a number of at least 0, or inf.")
+
+    def _fit(self, problem: Problem) -> None:
+        self.judged_ = strict_of(problem, self.density) if self.plausibility == "price" else problem
+        if self.plausibility == "price" and problem.plausibility is not None:
+            raise MethodError(
+                f"'{self.name}' puts a price on plausibility, and the problem demands it of every option. Leave it out "
+                "of the problem and name its world here: Polished(plausibility='price', density=world)."
+            )
+        self.ends_ = grid_ends(problem)
+        self.middle_ = _middle(problem)
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        slacks = np.array([0.0])
+        if self.plausibility == "price":
+            slacks = np.array([0.0, np.inf]) if self.per == "person" else np.array(_NATS)
+        found = self.search(people, slacks, seed=streams.seed, budget=budget)
+        cost = found.cost
+        if self.plausibility == "price":
+            with np.errstate(invalid="ignore"):
+                fine = self.price * (found.short > 0 if self.per == "person" else found.short)
+            cost = cost + np.where(found.short > 0, fine, 0.0)
+        n, d = people.x.shape
+        flat, action = cost.reshape(n, -1), found.action.reshape(n, -1, d)
+        finite = np.isfinite(found.cost.reshape(n, -1))
+        flat = np.where(
+            finite, np.minimum(flat, 1e300), np.inf
+        )  # an infinite price is still better than nothing
+        order = np.argsort(flat, axis=1, kind="stable")[:, : k if self.plausibility == "price" else k + 3]
+        return np.asarray(np.take_along_axis(action, order[:, :, None], axis=1))
+
+    # -- the search ----------------------------------------------------------------------------------------
+
+    def search(
+        self, people: Population, slacks: np.ndarray, *, seed: int = 0, budget: Budget | None = None
+    ) -> Polish:
+        """Everything that is found for each person, support and slack; see `Polish`."""
+        if self.judged_ is not people.problem:
+            counted, people = people, self.judged_.population(people.x, people.preferences)
+        else:
+            counted = people
+        limit = _ROWS if budget is None or budget.rows is None else budget.rows
+        work = Polish(people, people.problem.plausibility, slacks, seed=seed, limit=limit)
+        parts = [
+            self._coarse(work, level, limit) for level in range(len(slacks)) if slacks[level] in (0.0, np.inf)
+        ]
+        parts += self._amortised(work)
+        starts = Rows.joined(parts)
+        for level in reversed(range(len(slacks))):
+            work.descend(work.chosen(starts, level, 1), level, rounds=4, cut=(99, 1))
+            work.descend(work.elsewhere(level), level, cut=(3, 4))
+        open_ = np.flatnonzero(~np.isfinite(work.cost[:, 0].min(1)))
+        if self.rescue and open_.size:
+            self._rescue(work, open_, limit)
+        for level in range(len(slacks)):
+            work.tighten(level, work.sloped, rounds=6)
+            work.tighten(level, ~work.sloped, rounds=14, most=3)
+        counted.rows[:] = people.rows
+        return work
+
+    def _coarse(
+        self, work: Polish, level: int, limit: int, bins: int | None = None, some: np.ndarray | None = None
+    ) -> Rows:
+        """The cheapest points of a coarse grid, each moving another set of features."""
+        people, parts = work.people, []
+        everyone = np.arange(people.n) if some is None else some
+        many = people.free[everyone].sum(1)
+        strict = np.isfinite(work.slacks[0, level])
+        for size in np.unique(many):
+            who = everyone[many == size]
+            part = people.take(who)
+            count = _BINS[min(int(size), len(_BINS)) - 1] if bins is None else bins
+            options = Options.of(part, grid_values(part, self.ends_, count, "range"))
+            got = cheapest(
+                part, options, 3, plausible=strict, most=_most(int(size), count), rows=max(limit // 4, 1)
+            )
+            people.rows[who] += part.rows
+            row, place = np.nonzero(np.isfinite(got.cost))
+            action = got.action[row, place]
+            parts.append(work.rows(who[row], work.slots(who[row], action), action))
+        return Rows.joined(parts)
+
+    def _amortised(self, work: Polish) -> list[Rows]:
+        """What the networks propose, with their own mask and with every support."""
+        if self.icarma is None:
+            return []
+        people = work.people
+        parts = [self.icarma.propose(people.x, people.preferences).action]
+        parts += [
+            self.icarma.propose(people.x, people.preferences, masks=work.support[:, s]).action
+            for s in range(work.support.shape[1])
+        ]
+        action = np.concatenate(parts)
+        who = np.tile(np.arange(people.n), len(parts))
+        some = ~np.isnan(action).all(1)
+        who, action = who[some], action[some]
+        return [work.rows(who, work.slots(who, action), action)]
+
+    def _rescue(self, work: Polish, open_: np.ndarray, limit: int) -> None:
+        """Search on for people who have no answer that is plausible: plausible places, then the oracle's grid."""
+        parts = [work.scatter(open_, 24)]
+        if self.middle_ is not None:
+            own = work.people.problem.world.abduct(work.people.x)
+            parts.append(work.towards(open_, self.middle_, own, (0.0, 0.5, 1.0, 1.5)))
+        work.descend(work.chosen(Rows.joined(parts), 0, 3), 0, rounds=16, cut=(5, 8))
+        work.descend(work.elsewhere(0, some=open_), 0, cut=(3, 4))
+        open_ = open_[~np.isfinite(work.cost[open_, 0].min(1))]
+        if open_.size:
+            found = self._coarse(work, 0, limit, _FINE, open_)
+            work.descend(work.chosen(found, 0, 1), 0, rounds=6, cut=(99, 1))
+            work.descend(work.elsewhere(0, some=open_), 0, cut=(3, 4))
+
+
+def strict_of(problem: Problem, density: World | None = None) -> Problem:
+    """The same problem where options must be at least as likely as the person, in `density` or the problem's world.
+
+    Raises: MethodError if that world tells no density.
+    """
+    from wayforward.problem import AtLeastAsLikely
+
+    world = problem.world if density is None else density
+    try:
+        plausibility = AtLeastAsLikely(world).fit(problem.schema, problem.reference)
+        plausibility.score(problem.schema.encode(_anybody(problem)))
+    except WorldError as error:
+        raise MethodError(
+            f"A price on plausibility needs a world that tells densities. {error} Or give one: "
+            "Polished(plausibility='price', density=world)."
+        ) from error
+    twin = copy.copy(problem)
+    twin.plausibility = plausibility
+    return twin
+
+
+def _anybody(problem: Problem) -> np.ndarray:
+    """(m, d) a few rows to try a density on; none without a reference."""
+    return np.zeros((0, problem.schema.d)) if problem.reference is None else problem.reference[:2]
+
+
+def _middle(problem: Problem) -> np.ndarray | None:
+    """(d,) the usual noise of each feature, or None where the world tells no noise."""
+    if problem.reference is None or problem.independent:
+        return None
+    try:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.nanmedian(problem.world.abduct(problem.reference), axis=0))
+    except WorldError:
+        return None
+
+
+def _most(size: int, bins: int) -> int:
+    """How many features at once a grid may act on, so that a person has no more combinations than we can try."""
+    total, ways = 0.0, 1.0
+    for acts in range(1, size + 1):
+        ways *= (size - acts + 1) / acts * bins
+        total += ways
+        if total > 20 * _COMBINATIONS:
+            return max(acts - 1, 1)
+    return size
