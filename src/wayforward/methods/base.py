@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -260,6 +261,11 @@ def _name_unused(table: Any, schema: Schema) -> None:
 
 def versions() -> dict[str, str]:
     """Versions of what produced an answer."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
