@@ -687,9 +687,10 @@ class GaussianProcessWorld(World):
                 z = ((columns[j] - effect.centre) / effect.size - mean) / sd
                 total = total - 0.5 * z * z - torch.log(sd * effect.size) - 0.5 * math.log(2 * math.pi)
                 continue
-            low = torch.where(columns[j] <= limits[0], -math.inf, columns[j] - 0.5)
-            high = torch.where(columns[j] >= limits[1], math.inf, columns[j] + 0.5)
-            a, b = (((edge - effect.centre) / effect.size - mean) / sd for edge in (low, high))
+            edges = (columns[j] - 0.5, columns[j] + 0.5)
+            a, b = (((edge - effect.centre) / effect.size - mean) / sd for edge in edges)
+            a = torch.where(columns[j] <= limits[0], -math.inf, a)  # after dividing, so that gradients stay finite
+            b = torch.where(columns[j] >= limits[1], math.inf, b)
             a, b = torch.where(a > 0, -b, a), torch.where(a > 0, -a, b)
             share = torch.special.ndtr(b) - torch.special.ndtr(a)
             total = total + torch.log(share.clamp_min(1e-300))
