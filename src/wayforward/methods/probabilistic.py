@@ -24,6 +24,8 @@ _SHARES = (0.02, 0.05, 0.1, 0.18, 0.3, 0.45, 0.7, 1.0)  # of the way to the limi
 _HALVINGS = 7
 _SPLITS = {1: ((1.0,),), 2: ((1.0, 1.0), (1.0, 0.25), (0.25, 1.0)), 3: ((1.0, 1.0, 1.0),)}
 _FACTORS = (0.5, 0.8, 1.25, 2.0)  # how a refinement changes one of the acts
+_CHOICES = 64  # combinations of levels looked at in a set
+_FEWEST = 8  # rays a set gets, however many sets there are
 _ROWS = len(_SHARES) + _HALVINGS  # model rows a ray
 
 
@@ -140,7 +142,7 @@ class Probabilistic(Method):
     # -- rays ----------------------------------------------------------------------------------------------
 
     def _rays(self, people: Population, most: int) -> _Rays:
-        """Everybody's rays, smallest sets first, at most `most` a person."""
+        """Everybody's rays, smallest sets first, at most `most` a person, shared evenly among the sets."""
         schema, x = people.schema, people.x
         own = np.isnan(x)
         room = {+1: people.high - x, -1: people.low - x}
@@ -155,27 +157,32 @@ class Probabilistic(Method):
             numbers = [j for j in group if schema.ordered[j] and schema.n_levels[j] != 2]
             levels = [j for j in group if j not in numbers]
             splits = _SPLITS.get(len(numbers), ((1.0,) * len(numbers),))
-            choices = itertools.product(*(range(int(schema.n_levels[j])) for j in levels))
-            for choice in itertools.islice(choices, 64):
-                here = able.copy()
+            choices = list(
+                itertools.islice(
+                    itertools.product(*(range(int(schema.n_levels[j])) for j in levels)), _CHOICES
+                )
+            )
+            signs = list(itertools.product((+1, -1), repeat=len(numbers)))
+            here = np.zeros(people.n, dtype=np.int64)
+            limit = most if len(group) == 1 else max(_FEWEST, most // len(self.sets_))
+            for split, choice, sign in itertools.product(splits, choices, signs):
+                open_ = able & (count < most) & (here < limit)
                 for j, level in zip(levels, choice, strict=True):
-                    here &= people.level_ok[j][:, level] & (x[:, j] != level)
-                for signs in itertools.product((+1, -1), repeat=len(numbers)):
-                    open_ = here.copy()
-                    for j, sign in zip(numbers, signs, strict=True):
-                        open_ &= np.where(own[:, j], False, room[sign][:, j] * sign > 0)
-                    for split in splits:
-                        who = np.flatnonzero(open_ & (count < most))
-                        if not who.size:
-                            continue
-                        step = np.full((len(who), people.d), np.nan)
-                        level_to = np.full((len(who), people.d), np.nan)
-                        for j, sign, share in zip(numbers, signs, split, strict=True):
-                            step[:, j] = share * room[sign][who, j]
-                        for j, level in zip(levels, choice, strict=True):
-                            level_to[:, j] = level
-                        parts.append((who, np.full(len(who), place), step, level_to))
-                        count[who] += 1
+                    open_ &= people.level_ok[j][:, level] & (x[:, j] != level)
+                for j, side in zip(numbers, sign, strict=True):
+                    open_ &= np.where(own[:, j], False, room[side][:, j] * side > 0)
+                who = np.flatnonzero(open_)
+                if not who.size:
+                    continue
+                step = np.full((len(who), people.d), np.nan)
+                level_to = np.full((len(who), people.d), np.nan)
+                for j, side, share in zip(numbers, sign, split, strict=True):
+                    step[:, j] = share * room[side][who, j]
+                for j, level in zip(levels, choice, strict=True):
+                    level_to[:, j] = level
+                parts.append((who, np.full(len(who), place), step, level_to))
+                count[who] += 1
+                here[who] += 1
         if not parts:
             none = np.empty((0, people.d))
             return _Rays(np.empty(0, np.int64), np.empty(0, np.int64), none, none)
