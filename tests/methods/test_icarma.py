@@ -117,15 +117,19 @@ def test_kl_of_masks_against_the_library():
     torch.testing.assert_close(kl_bernoulli(torch.logit(q), p), made)
 
 
-def test_presets_are_the_published_numbers():
-    ranks, scores, gmsc = ICarma.loan_ranks(), ICarma.loan_scores(), ICarma.gmsc()
+def test_printed_presets_are_the_published_numbers():
+    """Appendices C.2.4 and C.3.3; our own presets keep what does not fight with our additions."""
+    ranks, scores = ICarma.loan_ranks(printed=True), ICarma.loan_scores(printed=True)
+    gmsc = ICarma.gmsc(printed=True)
     assert (ranks.batch, ranks.epochs, ranks.rate, ranks.margin, ranks.tau) == (128, 450, 0.005, 0.013, 0.36)
     assert (ranks.cost, ranks.kl, ranks.plausibility, ranks.feasibility) == (1.1, 1.5, 0.225, 0.1)
+    assert (ranks.cap, ranks.implausible, ranks.schedule) == (np.inf, "hinge", "constant")
     assert (scores.epochs, scores.rate, scores.action_layers, scores.plausibility) == (900, 0.001, 4, 0.125)
     assert (gmsc.batch, gmsc.epochs, gmsc.kl, gmsc.mask_width) == (256, 400, 1.1, 32)
     assert ranks.seeds == tuple(range(1000, 11_000, 1000))
     assert ICarma.loan_ranks(epochs=3).epochs == 3
-    assert set(PRESETS) == {"loan-ranks", "loan-scores", "gmsc"}
+    assert ICarma.loan_scores().tau == 0.49
+    assert len(PRESETS) == 6
     with pytest.raises(MethodError, match="preset"):
         ICarma(preset="loans")
 

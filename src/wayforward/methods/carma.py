@@ -68,7 +68,9 @@ class Carma(_Trained):
     published), the log of one more ('log'), or 'nll'. Ours, and not in the paper (its values in brackets): cap, the
     greatest multiplier of the hinge (inf), so that people who cannot be helped do not drown the rest; likelier, a
     margin in nats (0); reach, shifts may span so many times the range of the training latents (1); sees_values, the
-    networks also see the values themselves (False); schedule, a rate that falls as a cosine (constant).
+    networks also see the values themselves (False); schedule, a rate that falls as a cosine (constant); entropy, what
+    the entropy of the masks counts for in the end, from 1 at the start (1), so that a prior can pull hard where it
+    says something and not hold masks at chance where it says nothing.
     weights: name -> how hard a feature is for everybody (eq. 9); the prior of its mask is then 1 / (2 weight).
     validation: people to choose on; None sets a fifth of the refused apart (by `split_seed`). retry: where the own
     answer is not enough, and for further options, ask the action network with other masks, within the budget (default

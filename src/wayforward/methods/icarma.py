@@ -19,27 +19,32 @@ if TYPE_CHECKING:
 
 Draw = Callable[[int, np.random.Generator], tuple[np.ndarray, int]]  # n, generator -> scores (n, a), levels
 
-#: Hyper-parameters as printed (appendix C.2.4 and C.3.3); layers are ours, within CARMA's search space.
-PRESETS: dict[str, dict[str, Any]] = {
+_PRINTED: dict[str, dict[str, Any]] = {
     "loan-ranks": {
         "batch": 128, "epochs": 450, "rate": 0.005, "margin": 0.013, "tau": 0.36, "cost": 1.1, "kl": 1.5,
-        "plausibility": 0.225, "feasibility": 0.1, "mask_layers": 3, "mask_width": 16, "action_layers": 3,
-        "action_width": 32,
+        "plausibility": 0.225, "feasibility": 0.1, "mask_width": 16, "action_layers": 3, "action_width": 32,
     },
     "loan-scores": {
         "batch": 128, "epochs": 900, "rate": 0.001, "margin": 0.004, "tau": 0.49, "cost": 1.3, "kl": 0.9,
-        "plausibility": 0.125, "feasibility": 0.1, "mask_layers": 3, "mask_width": 16, "action_layers": 4,
-        "action_width": 32,
+        "plausibility": 0.125, "feasibility": 0.1, "mask_width": 16, "action_layers": 4, "action_width": 32,
     },
     "gmsc": {
         "batch": 256, "epochs": 400, "rate": 0.001, "margin": 0.013, "tau": 0.33, "cost": 1.1, "kl": 1.1,
-        "plausibility": 0.04, "feasibility": 0.09, "mask_layers": 3, "mask_width": 32, "action_layers": 3,
-        "action_width": 32,
+        "plausibility": 0.04, "feasibility": 0.09, "mask_width": 32, "action_layers": 3, "action_width": 32,
     },
 }  # fmt: skip
-for _published in PRESETS.values():
-    _published |= {"cap": float("inf"), "schedule": "constant", "implausible": "hinge", "likelier": 0.0, "reach": 1.0,
-                   "sees_values": False, "entropy": 1.0}  # fmt: skip
+_AS_PUBLISHED: dict[str, Any] = {
+    "cap": float("inf"), "schedule": "constant", "implausible": "hinge", "likelier": 0.0, "reach": 1.0,
+    "sees_values": False, "entropy": 1.0,
+}  # fmt: skip
+_KEPT = ("batch", "margin", "tau", "cost", "feasibility")  # of the printed numbers, in our own settings
+
+#: "loan-ranks", "loan-scores", "gmsc": batch, margin, tau, cost and feasibility as printed (appendices C.2.4 and
+#: C.3.3), the rest ours. With "-printed": every number as printed and our additions off; layers are ours throughout.
+PRESETS: dict[str, dict[str, Any]] = {
+    **{name: {key: printed[key] for key in _KEPT} for name, printed in _PRINTED.items()},
+    **{f"{name}-printed": printed | _AS_PUBLISHED for name, printed in _PRINTED.items()},
+}
 
 
 @dataclass
@@ -57,8 +62,8 @@ class ICarma(Carma):
     features that can be acted on, 1 for the easiest, levels + 1 for "cannot", and the number of levels. profile: how
     scores weigh: 'constant', 'linear', 'convex', 'concave', 'mixed' for one of the four drawn for each row, or None
     for the law's own. w_min, w_max: range of the weights; prior_max, prior_min: of the priors. The other fields as
-    in `carma`; `preset` ('loan-ranks', 'loan-scores', 'gmsc') sets the published hyper-parameters wherever a field
-    is left at its default: ``ICarma.loan_ranks()`` is the same.
+    in `carma`; `preset` ('loan-ranks', 'loan-scores', 'gmsc', and each with '-printed') sets hyper-parameters
+    wherever a field is left at its default: ``ICarma.loan_ranks()`` is the same.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``ICarma(epochs=100).fit(problem).recommend(refused, preferences=wishes)``.
     Raises: as `carma`.
@@ -75,14 +80,16 @@ class ICarma(Carma):
     )
     sees_preferences: ClassVar[bool] = True
 
-    epochs: int = 150
+    epochs: int = 200
     batch: int = 128
     mask_width: int = 32
     action_width: int = 64
     margin: float = 0.013
-    kl: float = 0.1
+    kl: float = 3.0
+    entropy: float = 0.03
     plausibility: float = 3.0
-    cap: float = 20.0
+    likelier: float = 0.1
+    cap: float = 15.0
     law: PreferenceLaw | Draw | None = None
     profile: Literal["constant", "linear", "convex", "concave", "mixed"] | None = "mixed"
     w_min: float = 1.0
@@ -113,19 +120,19 @@ class ICarma(Carma):
             self.law = PreferenceLaw("ranks", threshold="random", w_min=self.w_min, w_max=self.w_max)
 
     @classmethod
-    def loan_ranks(cls, **changes: Any) -> Self:
-        """The published hyper-parameters for Loan where people rank features."""
-        return cls(preset="loan-ranks", **changes)
+    def loan_ranks(cls, *, printed: bool = False, **changes: Any) -> Self:
+        """For Loan where people rank features; printed: every number as in the paper."""
+        return cls(preset="loan-ranks-printed" if printed else "loan-ranks", **changes)
 
     @classmethod
-    def loan_scores(cls, **changes: Any) -> Self:
-        """The published hyper-parameters for Loan where people score features."""
-        return cls(preset="loan-scores", **changes)
+    def loan_scores(cls, *, printed: bool = False, **changes: Any) -> Self:
+        """For Loan where people score features; printed: every number as in the paper."""
+        return cls(preset="loan-scores-printed" if printed else "loan-scores", **changes)
 
     @classmethod
-    def gmsc(cls, **changes: Any) -> Self:
-        """The published hyper-parameters for Give Me Some Credit."""
-        return cls(preset="gmsc", **changes)
+    def gmsc(cls, *, printed: bool = False, **changes: Any) -> Self:
+        """For Give Me Some Credit; printed: every number as in the paper."""
+        return cls(preset="gmsc-printed" if printed else "gmsc", **changes)
 
     # -- wishes ------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
 
 Law = Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
-BLOCK = 256  # people in a tensor when answering: always as many, so that nobody's answer depends on the batch
+BLOCK = 512  # people in a tensor when answering: always as many, so that nobody's answer depends on the batch
 
 
 @dataclass(frozen=True)
@@ -341,12 +341,13 @@ class Amortised:
         chance, value = np.zeros((n, a)), np.full((n, a), np.nan)
         can = may & population.free[:, self.act] & ~np.isnan(population.x[:, self.act])
         most = population.max_changes
+        latents = ground.latents(population.x)
         with torch.no_grad():
             for begin in range(0, n, block):
                 rows = np.arange(begin, min(begin + block, n))
                 pad = np.concatenate([rows, np.full(block - len(rows), rows[0])])
                 x = ground.filled(torch.as_tensor(population.x[pad], dtype=torch.float64))
-                u = ground.abduct(x)
+                u = torch.as_tensor(latents[pad])
                 z = self.seen(ground, x, u)[None]
                 soft = torch.as_tensor(wish[pad], dtype=torch.float64)[None]
                 free = torch.as_tensor(can[pad], dtype=torch.float64)[None]

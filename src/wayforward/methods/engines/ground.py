@@ -113,6 +113,11 @@ class Ground:
         x = self.filled(x)
         return self.world.abduct_torch(x).to(self.dtype) if self.latent else x
 
+    def latents(self, x: Rows) -> Rows:
+        """(n, d) -> (n, d): `abduct` on arrays, where a row never depends on the others."""
+        full = np.where(np.isnan(x), self.centre, x)
+        return np.asarray(self.world.abduct(full), dtype=np.float64) if self.latent else full
+
     def standard(self, u: Any) -> Any:
         """(..., d) latents, standardised."""
         return (u - self._mean) / self._std
