@@ -1,5 +1,8 @@
 """A plan without causes, carried out where one thing leads to another: it works, fails, asks for more, or is absent."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 
@@ -132,6 +135,13 @@ def test_the_page_shows_both_plans_and_how_often(tmp_path):
         "How often plans exist",
     ):
         assert words in text
+    levels = [int(level) for level in re.findall(r"<h([1-6])", text)]
+    assert levels[0] == 1 and all(b - a <= 1 for a, b in itertools.pairwise(levels)), (
+        "a heading level is skipped"
+    )
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids)) and all(h in ids for h in re.findall(r'href="#([^"]+)"', text))
+    assert text.count("<th ") == text.count('scope="col"') + text.count('scope="row"')
     assert 'href="#limits"' in text and text.count("<caption>The two plans of") == 1
 
 

@@ -77,6 +77,7 @@ def test_a_data_set_by_name_in_its_own_world(shell: Shell):
     shell("recommend --data loan --model lr --world scm --n 20 --k 2 --json out.json --out r.json")
     summary = json.loads(Path("out.json").read_text())
     assert summary["n"] == 20 and summary["usable"] == 1.0 and summary["follows"] == 1.0
+    assert 0 <= summary["density_at_least"] <= 1, "the world says how likely people are, so it is asked"
     got = Recourse.load("r.json")
     duration = got.schema.index("loan_duration")
     assert np.isnan(got.action[:, :, duration]).all()

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from wayforward.cli.console import room_for, say, steps, table, write_json
-from wayforward.cli.inputs import Question
+from wayforward.cli.inputs import Question, density_of
 from wayforward.errors import DataError
 
 
@@ -37,7 +37,7 @@ def judge(
     question = replace(Question.from_plain(stored), **given)
     problem = question.made(got.schema).problem
     with steps("judging", 1) as progress:
-        found = evaluate(got, problem, groups=groups, metrics=metrics)
+        found = evaluate(got, problem, groups=groups, metrics=metrics, density=density_of(problem, got.x))
         progress(1)
     write_json(found.to_dict(), json)
     if str(json) == "-":

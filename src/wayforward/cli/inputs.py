@@ -242,6 +242,17 @@ def _world(name: str, of_data: World | None) -> World | None:
     return load_world(path)
 
 
+def density_of(problem: Problem, x: np.ndarray) -> str | None:
+    """ "world" where the problem's world says how likely people are, so that plausibility is measured with it."""
+    if problem.independent or not len(x):
+        return None
+    try:
+        problem.world.log_density(x[:1])
+    except WorldError:
+        return None
+    return "world"
+
+
 def _plausibility(name: str | None, world: World | None) -> Any:
     if name is None:
         return None
@@ -401,4 +412,4 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-__all__ = ["Question", "Ready", "features_of", "read_table"]
+__all__ = ["Question", "Ready", "density_of", "features_of", "read_table"]

@@ -69,6 +69,7 @@ def answer(
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
 ) -> Recourse:  # fmt: skip
     """Everything that `wayforward recommend` does; returns the answers."""
+    from wayforward.cli.inputs import density_of
     from wayforward.evaluate import evaluate
 
     room_for(out, (".parquet", ".json"))
@@ -82,7 +83,7 @@ def answer(
     got = run(
         ready, chosen, k=k, seed=question.seed, budget=budget, part=part, keep=keep, question=question.plain()
     )
-    judged = evaluate(got, ready.problem, metrics=metrics)
+    judged = evaluate(got, ready.problem, metrics=metrics, density=density_of(ready.problem, ready.x))
     summary = summarise(got, ready, judged)
     if out is not None:
         half = out.with_name(f"{out.stem}.half{out.suffix}")
@@ -150,6 +151,7 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
         ("people", f"{summary['n']:,}: {ends}"),
         ("usable", _share(summary["usable"]) + " of those refused (checked, legal, within rules and wishes)"),
         ("usable and plausible", _share(summary["usable_plausible"])),
+        *_likely(summary),
         ("mean cost", f"{_number(summary['cost_l1_range'])} (sum of changes as shares of their ranges)"),
         *_own_costs(summary),
         ("mean features changed", _number(summary["cost_l0"])),
@@ -159,6 +161,18 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
     for file in files:
         if str(file) != "-":
             say(f"written: {file}")
+
+
+def _likely(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Plausibility in the causal world, where it says how likely people are."""
+    if "density_at_least" not in summary:
+        return []
+    return [
+        (
+            "as likely as before",
+            _share(summary["density_at_least"]) + " of the usable plans, in the causal world",
+        )
+    ]
 
 
 def _own_costs(summary: dict[str, Any]) -> list[tuple[str, str]]:
