@@ -249,6 +249,18 @@ def test_what_cannot_be_trained_is_said(problem):
         Carma(**QUICK).fit(Problem(words, model, Target(favourable=1), data=np.array([[0.0], [1.0]] * 20)))
 
 
+def test_settings_can_be_searched(problem):
+    """Optuna, two goals; the best of the front comes back fitted."""
+    pytest.importorskip("optuna")
+    seen = []
+    got = Carma.tune(problem, 2, epochs=3, seeds=(1,), progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(1, 2), (2, 2)]
+    assert got.epochs == 3
+    assert got.report_.best[2] >= 0
+    with pytest.raises(MethodError, match="trials=0"):
+        Carma.tune(problem, 0)
+
+
 def test_plausibility_is_learned_where_the_world_tells_densities(problem):
     """More options are at least as likely as before when the loss says so."""
     x = refused(problem)

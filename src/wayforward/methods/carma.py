@@ -217,6 +217,20 @@ class Carma(_Trained):
         a = self.engine_.a
         return np.zeros((n, a)), np.ones((n, a), dtype=bool)
 
+    @classmethod
+    def tune(
+        cls, problem: Problem, trials: int = 30, *, seed: int = 0, progress: Tick | None = None, **fixed: Any
+    ) -> Self:
+        """Search for settings with Optuna and return the best, fitted: the least ``cost + (1 - share)`` of the front.
+
+        fixed: settings that are not searched, such as ``epochs=60``; five seeds a trial if none are given.
+        Raises: MissingExtra without optuna.
+        """
+        from wayforward.methods.engines.amortised_tuning import tune
+
+        chosen = {"seeds": SEEDS[:5], **fixed}
+        return tune(cls, problem, trials, seed=seed, progress=progress, fixed=chosen)
+
     # -- answers -----------------------------------------------------------------------------------------------
 
     def propose(
