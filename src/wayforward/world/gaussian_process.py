@@ -188,6 +188,7 @@ class GaussianProcessWorld(World):
         progress: Progress | None = None,
         most: int = 500,
         tune: int = 300,
+        trend: bool = True,
         variance: Variance = "exact",
         soft: bool | Collection[str] = False,
     ) -> Self:
@@ -195,7 +196,9 @@ class GaussianProcessWorld(World):
 
         graph: whatever `CausalGraph.read` takes. table: people, whole; or an (N, d) array with a schema. most: rows
         kept for each process (chosen by the seed), since its work grows with their square. tune: rows that lengths and
-        variances are learned from. progress: called with (effects done, effects in all).
+        variances are learned from. trend: a linear part beside the smooth one, so that what follows goes on beyond the
+        table instead of returning to the average (False: the published kernel). progress: called with (effects done,
+        effects in all).
         Raises: WorldError for a graph that does not fit the schema or a categorical effect; DataError for missing
         values, a constant column, too few rows.
         """
@@ -208,7 +211,7 @@ class GaussianProcessWorld(World):
         names = [name for name in graph.order if graph.parents[name]]
         effects, report = {}, {}
         for done, name in enumerate(names):
-            effects[name] = effect = _fit_effect(schema, graph, name, kept, seed, tune)
+            effects[name] = effect = _fit_effect(schema, graph, name, kept, seed, tune, trend)
             report[name] = _quality(schema, effect)
             if progress is not None:
                 progress(done + 1, len(names))
@@ -689,7 +692,9 @@ class GaussianProcessWorld(World):
                 continue
             edges = (columns[j] - 0.5, columns[j] + 0.5)
             a, b = (((edge - effect.centre) / effect.size - mean) / sd for edge in edges)
-            a = torch.where(columns[j] <= limits[0], -math.inf, a)  # after dividing, so that gradients stay finite
+            a = torch.where(
+                columns[j] <= limits[0], -math.inf, a
+            )  # after dividing, so that gradients stay finite
             b = torch.where(columns[j] >= limits[1], math.inf, b)
             a, b = torch.where(a > 0, -b, a), torch.where(a > 0, -a, b)
             share = torch.special.ndtr(b) - torch.special.ndtr(a)
@@ -721,6 +726,7 @@ class GaussianProcessWorld(World):
                 "size": effect.size,
                 "amplitude": node.amplitude,
                 "noise": node.noise,
+                "slope": node.slope,
             }
             parts = {"middle": effect.middle, "scale": effect.scale, "inputs": node.inputs}
             parts |= {"target": node.target, "length": node.length, "keys": node.keys.view(np.int64)}
@@ -787,8 +793,13 @@ def _effect_of(
     inputs = tuple((int(j), int(level)) for j, level in told["inputs"])
     parents = tuple(schema.index(cause) for cause in graph.parents[name])
     p, count = len(inputs), len(part["target"])
-    numbers = [float(told[key]) for key in ("centre", "size", "amplitude", "noise")]
-    if {j for j, _ in inputs} != set(parents) or not np.isfinite(numbers).all() or min(numbers[1:]) <= 0:
+    numbers = [float(told[key]) for key in ("centre", "size", "amplitude", "noise", "slope")]
+    if (
+        {j for j, _ in inputs} != set(parents)
+        or not np.isfinite(numbers).all()
+        or min(numbers[1:4]) <= 0
+        or numbers[4] < 0
+    ):
         raise ValueError(name)
     node = GpNode(
         inputs=_finite(part["inputs"], (count, p)),
@@ -796,6 +807,7 @@ def _effect_of(
         length=_finite(part["length"], (p,)),
         amplitude=numbers[2],
         noise=numbers[3],
+        slope=numbers[4],
         keys=part["keys"].astype(np.int64).view(np.uint64),
     )
     if (node.length <= 0).any() or node.keys.shape != (count,):
@@ -848,7 +860,7 @@ def _usable(schema: Schema, graph: CausalGraph, table: Any) -> np.ndarray:
 
 
 def _fit_effect(
-    schema: Schema, graph: CausalGraph, name: str, x: np.ndarray, seed: int, tune: int
+    schema: Schema, graph: CausalGraph, name: str, x: np.ndarray, seed: int, tune: int, trend: bool
 ) -> _Effect:
     column = schema.index(name)
     parents = tuple(schema.index(cause) for cause in graph.parents[name])
@@ -863,7 +875,9 @@ def _fit_effect(
     middle, scale = np.where(number, raw.mean(0), 0.0), np.where(number, raw.std(0), 1.0)
     scale = np.where(scale > 0, scale, 1.0)  # constant among the kept rows only
     centre, size = float(x[:, column].mean()), float(x[:, column].std()) or 1.0
-    node = GpNode.fit((raw - middle) / scale, (x[:, column] - centre) / size, seed=seed, tune=tune)
+    node = GpNode.fit(
+        (raw - middle) / scale, (x[:, column] - centre) / size, seed=seed, tune=tune, trend=trend
+    )
     return _Effect(column, parents, tuple(inputs), middle, scale, centre, size, node)
 
 

@@ -45,9 +45,10 @@ class Own:
 
 @dataclass(frozen=True)
 class GpNode:
-    """A Gaussian process with an RBF kernel, one length an input (ARD), and white noise.
+    """A Gaussian process with an RBF kernel, one length an input (ARD), a linear trend, and white noise.
 
-    inputs (N, p) and target (N,): the kept rows, standardised. length (p,); amplitude and noise: variances.
+    inputs (N, p) and target (N,): the kept rows, standardised. length (p,); amplitude, slope and noise: variances (of
+    the smooth part, of each input's weight in the trend, 0 for none, and of the noise).
     keys (N,): which people the rows are, so that nobody's own value counts twice.
     """
 
@@ -57,17 +58,21 @@ class GpNode:
     amplitude: float
     noise: float
     keys: np.ndarray
+    slope: float = 0.0
 
     @classmethod
-    def fit(cls, inputs: np.ndarray, target: np.ndarray, *, seed: int, tune: int) -> GpNode:
-        """Length, amplitude and noise by marginal likelihood on `tune` of the rows; the posterior from all of them."""
+    def fit(
+        cls, inputs: np.ndarray, target: np.ndarray, *, seed: int, tune: int, trend: bool = True
+    ) -> GpNode:
+        """Lengths and variances by marginal likelihood on `tune` of the rows; the posterior from all of them."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.gaussian_process import GaussianProcessRegressor
-        from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 
-        kernel = ConstantKernel(1.0, (1e-2, 1e3)) * RBF(np.ones(inputs.shape[1]), (0.05, 1e3)) + WhiteKernel(
-            0.3, (1e-6, 4.0)
-        )
+        kernel = ConstantKernel(1.0, (1e-2, 1e3)) * RBF(np.ones(inputs.shape[1]), (0.05, 1e3))
+        if trend:
+            kernel += ConstantKernel(0.3, (1e-4, 1e2)) * DotProduct(0.0, "fixed")
+        kernel += WhiteKernel(0.3, (1e-6, 4.0))
         few = slice(0, tune)
         with warnings.catch_warnings():
             warnings.simplefilter(
@@ -78,16 +83,18 @@ class GpNode:
                 .fit(inputs[few], target[few])
                 .kernel_
             )
-        amplitude = float(found.k1.k1.constant_value)
+        smooth = found.k1.k1 if trend else found.k1
+        amplitude = float(smooth.k1.constant_value)
         return cls(
             inputs=np.ascontiguousarray(inputs),
             target=np.ascontiguousarray(target),
-            length=np.atleast_1d(found.k1.k2.length_scale).astype(np.float64),
+            length=np.atleast_1d(smooth.k2.length_scale).astype(np.float64),
             amplitude=amplitude,
             noise=max(
                 float(found.k2.noise_level), 1e-7 * amplitude
             ),  # less, and the inverse loses its digits
             keys=_keys(inputs, target),
+            slope=float(found.k1.k2.k1.constant_value) if trend else 0.0,
         )
 
     # -- what the data say ---------------------------------------------------------------------------------
@@ -104,10 +111,10 @@ class GpNode:
 
     @cached_property
     def _root(self) -> np.ndarray:
-        """(N, r) with k' A k = |k' root|^2 for the kernel row k of any point, up to 1e-10 of the amplitude.
+        """(N, r) with k' A k = |k' root|^2 for the kernel row k of any point, up to 1e-10 of its variance.
 
         From the eigenvectors q of K, value e: k' A k is the sum of (q . k)^2 / (e + noise), and (q . k)^2 is at most
-        e times the amplitude, so directions with next to no value are left out; few are left where f is smooth.
+        e times the variance there, so directions with next to no value are left out; few are left where f is smooth.
         """
         value, vector = np.linalg.eigh(self.kernel(self.inputs))
         value = np.maximum(value, 0.0)
@@ -131,9 +138,22 @@ class GpNode:
     def kernel(self, points: np.ndarray) -> np.ndarray:
         """(T, p) -> (T, N) covariance of the function with the kept rows."""
         far = np.zeros((len(points), len(self.inputs)))
+        along = np.zeros(far.shape)
         for j, length in enumerate(self.length):
             far += np.square((points[:, j, None] - self.inputs[:, j]) / length)
-        return np.asarray(self.amplitude * np.exp(-0.5 * far))
+            if self.slope:
+                along += points[:, j, None] * self.inputs[:, j]
+        smooth = self.amplitude * np.exp(-0.5 * far)
+        return np.asarray(smooth + self.slope * along if self.slope else smooth)
+
+    def _alone(self, points: np.ndarray) -> np.ndarray:
+        """(T, p) -> (T,) variance of the function before any data."""
+        return np.asarray(self.amplitude + self.slope * np.square(points).sum(1))
+
+    def _between(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """(T, p), (T, p) -> (T,) covariance of the function at two points, before any data."""
+        far = np.square((one - other) / self.length).sum(1)
+        return np.asarray(self.amplitude * np.exp(-0.5 * far) + self.slope * (one * other).sum(1))
 
     def prior(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(T, p) -> (T,) mean and variance of the function, from the data alone."""
@@ -141,7 +161,7 @@ class GpNode:
         for part in self._parts(len(points)):
             k = self.kernel(points[part])
             mean[part] = (k * self._alpha).sum(1)
-            variance[part] = self.amplitude - self._told(k)
+            variance[part] = self._alone(points[part]) - self._told(k)
         return mean, np.maximum(variance, 0.0)
 
     def left_out(self) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +184,7 @@ class GpNode:
         known, row = keys[at] == key, order[at]
         k = self.kernel(inputs)
         weight = _times(_times(k, self._root), self._root.T)  # A k, in the directions that count
-        mean, variance = (k * self._alpha).sum(1), np.maximum(self.amplitude - (weight * k).sum(1), 0.0)
+        mean, variance = (k * self._alpha).sum(1), np.maximum(self._alone(inputs) - (weight * k).sum(1), 0.0)
         gain = 1 / (variance + s2)
         left = (value - mean) * gain
         inside = np.diag(self._precision)[row]
@@ -191,11 +211,10 @@ class GpNode:
         mean, variance = np.empty(len(points)), np.zeros(len(points))
         for part in self._parts(len(points)):
             k, i = self.kernel(points[part]), who[part]
-            far = np.square((points[part] - own.inputs[i]) / self.length).sum(1)
-            cg = own.near[i] * self.amplitude * np.exp(-0.5 * far) + (own.pull[i] * k).sum(1)
+            cg = own.near[i] * self._between(points[part], own.inputs[i]) + (own.pull[i] * k).sum(1)
             mean[part] = (k * self._alpha).sum(1) + own.lift[i] * cg + own.noise[i]
             if spread:
-                data = self.amplitude - self._told(k)
+                data = self._alone(points[part]) - self._told(k)
                 variance[part] = data - np.square(cg) * own.again[i] + own.spread[i]
                 if kind == "exact":
                     variance[part] -= 2 * self.noise * cg
@@ -222,7 +241,7 @@ class GpNode:
     def kernel_torch(self, torch: Any, t: dict[str, Any], points: Any) -> Any:
         """(T, p) -> (T, N)."""
         far = (((points[:, None, :] - t["inputs"]) / t["length"]) ** 2).sum(-1)
-        return self.amplitude * torch.exp(-0.5 * far)
+        return self.amplitude * torch.exp(-0.5 * far) + self.slope * (points @ t["inputs"].T)
 
     def prior_torch(self, torch: Any, points: Any, *, spread: bool = True) -> tuple[Any, Any]:
         """(T, p) -> (T,) mean and variance of the function, from the data alone."""
@@ -231,7 +250,8 @@ class GpNode:
         mean = k @ t["alpha"]
         if not spread:
             return mean, torch.zeros_like(mean)
-        return mean, (self.amplitude - ((k @ t["root"]) ** 2).sum(-1)).clamp_min(0.0)
+        alone = self.amplitude + self.slope * (points**2).sum(-1)
+        return mean, (alone - ((k @ t["root"]) ** 2).sum(-1)).clamp_min(0.0)
 
     def counterfactual_torch(
         self, torch: Any, own: Own, who: np.ndarray, points: Any, *, spread: bool, kind: Variance = "exact"
@@ -244,11 +264,13 @@ class GpNode:
 
         k = self.kernel_torch(torch, t, points)
         far = (((points - lift(own.inputs)) / t["length"]) ** 2).sum(-1)
-        cg = lift(own.near) * self.amplitude * torch.exp(-0.5 * far) + (lift(own.pull) * k).sum(-1)
+        between = self.amplitude * torch.exp(-0.5 * far) + self.slope * (points * lift(own.inputs)).sum(-1)
+        cg = lift(own.near) * between + (lift(own.pull) * k).sum(-1)
         mean = k @ t["alpha"] + lift(own.lift) * cg + lift(own.noise)
         if not spread:
             return mean, torch.zeros_like(mean)
-        variance = self.amplitude - ((k @ t["root"]) ** 2).sum(-1) - cg**2 * lift(own.again)
+        alone = self.amplitude + self.slope * (points**2).sum(-1)
+        variance = alone - ((k @ t["root"]) ** 2).sum(-1) - cg**2 * lift(own.again)
         variance = variance + lift(own.spread)
         return mean, (variance - 2 * self.noise * cg if kind == "exact" else variance).clamp_min(0.0)
 
