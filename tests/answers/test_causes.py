@@ -135,6 +135,7 @@ def test_the_page_shows_both_plans_and_how_often(tmp_path):
         "How often plans exist",
     ):
         assert words in text
+    assert text.count("<figure>") == text.count("<figcaption>") == text.count("<desc ")
     levels = [int(level) for level in re.findall(r"<h([1-6])", text)]
     assert levels[0] == 1 and all(b - a <= 1 for a, b in itertools.pairwise(levels)), (
         "a heading level is skipped"
@@ -143,6 +144,17 @@ def test_the_page_shows_both_plans_and_how_often(tmp_path):
     assert len(ids) == len(set(ids)) and all(h in ids for h in re.findall(r'href="#([^"]+)"', text))
     assert text.count("<th ") == text.count('scope="col"') + text.count('scope="row"')
     assert 'href="#limits"' in text and text.count("<caption>The two plans of") == 1
+
+
+def test_the_figure_says_whether_it_works():
+    it = problem()
+    one = side_by_side(it, claim(it, salary=85_000), claim(without_causes(it), salary=100_000))[0]
+    titles = [ax.get_title(loc="left") for ax in one.figure().axes]
+    assert titles == ["Without causes, as told", "Carried out: it works", "With causes"]
+    shown = " ".join(text.get_text() for ax in one.figure().axes for text in ax.texts)
+    assert "32,500 USD" in shown and "28,000 USD" in shown
+    nobody = it.check(X, np.full((1, 1, 3), NAN))
+    assert side_by_side(it, nobody, without_causes(it).check(X, np.full((1, 1, 3), NAN)))[0].figure() is None
 
 
 def test_other_people_are_refused():

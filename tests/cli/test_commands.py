@@ -158,7 +158,7 @@ def test_the_demo_tells_the_whole_story(shell: Shell):
         "- You cannot change your education, your income, or your savings."
         in (out / "letters/ana.txt").read_text()
     )
-    assert len(list((out / "figures").glob("*.svg"))) == 3
+    assert len(list((out / "figures").glob("*.svg"))) == 6
     assert "EUR" in got.output and "What you can do" in got.output
     assert json.loads((out / "summary.json").read_text())["usable"] == 1.0
     answers = Recourse.load(out / "recourse.json")

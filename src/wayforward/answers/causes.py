@@ -7,8 +7,8 @@ own world, so that everybody sees what it would really do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from wayforward.recourse import Outcome, Recourse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.figure import Figure
+
     from wayforward.problem import Problem
 
 
@@ -31,7 +33,7 @@ class SideBySide:
     """Two plans for one person, in sentences. `works`: the plan without causes reaches the decision when played out.
 
     table: one row a feature that either plan touches: now, the plan without causes, where that really leads, and
-    the plan with causes.
+    the plan with causes. picture: the same as options to draw; `figure` does it, None where nobody has a plan.
     """
 
     name: str
@@ -42,6 +44,21 @@ class SideBySide:
     within: tuple[str, ...]
     verdict: str
     table: tuple[dict[str, str], ...]
+    picture: Recourse | None = field(default=None, repr=False, compare=False)
+
+    def figure(self) -> Figure | None:
+        """What is said without causes, what it leads to, and the plan with causes, side by side.
+
+        Raises: MissingExtra without matplotlib.
+        """
+        if self.picture is None:
+            return None
+        from wayforward.answers.figures import figure_options
+
+        really = "Carried out: it works" if self.works else "Carried out: it does not work"
+        three = ("Without causes, as told", really, "With causes")
+        titles = [title for title, found in zip(three, self.picture.found[0], strict=True) if found]
+        return figure_options(self.picture, 0, titles=titles)
 
 
 def without_causes(problem: Problem) -> Problem:
@@ -118,6 +135,7 @@ def side_by_side(
                 within=_plan(second, i),
                 verdict=_verdict(first, second, bool(works[i]), i),
                 table=_rows(first, second, led[i], i),
+                picture=_picture(first, second, led[i], i),
             )
         )
     return out
@@ -184,6 +202,20 @@ def _rows(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> tuple[d
             }
         )
     return tuple(rows)
+
+
+def _picture(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> Recourse | None:
+    """Person i alone with three slots: the plan without causes, where it leads, and the plan with causes."""
+    one, two = first[i], second[i]
+    if not (one.found[0, 0] or two.found[0, 0]):
+        return None
+    outcome = np.array([[one.outcome[0, 0], one.outcome[0, 0], two.outcome[0, 0]]], dtype=object)
+    three: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name)[:, :1] for part in (one, one, two)], axis=1)
+        for name in ("action", "after", "cost", "plain_cost", "score", "chance")
+    }
+    three["after"][0, 1] = led
+    return replace(two, outcome=outcome, **three)
 
 
 def _to(recourse: Recourse, i: int, j: int) -> str:

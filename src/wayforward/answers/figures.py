@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -43,8 +43,12 @@ _OUTCOMES = {
 _MOST_FEATURES = 12
 
 
-def figure_options(recourse: Recourse, i: int, problem: Problem | None = None) -> Figure:
+def figure_options(
+    recourse: Recourse, i: int, problem: Problem | None = None, titles: Sequence[str] | None = None
+) -> Figure:
     """Person i's options side by side: where they stand and would stand, for every feature that moves.
+
+    titles: one for each option found; left out, "Option 1" and so on with the number of changes.
 
     With the `problem` numbers are rounded for people and checked again. A hollow ring is now, a filled
     triangle an act and its direction, a filled square a new category, a filled diamond what follows.
@@ -66,7 +70,8 @@ def figure_options(recourse: Recourse, i: int, problem: Problem | None = None) -
         axes = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
         for place, (ax, o) in enumerate(zip(axes, found, strict=True)):
             changes = int(one.changed[0, o].sum())
-            ax.set_title(f"Option {place + 1}: {words.count(changes, 'change')}", loc="left", weight="bold")
+            title = f"Option {place + 1}: {words.count(changes, 'change')}"
+            ax.set_title(title if titles is None else titles[place], loc="left", weight="bold")
             ax.set_xlim(-0.06, 1.06)
             ax.set_ylim(len(touched) - 0.4, -0.65)
             ax.set_xticks([])

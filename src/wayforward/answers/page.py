@@ -168,7 +168,7 @@ def render(
             )
         ),
         people=people,
-        limits=list(limits),
+        limits=[_limits(one, place) for place, one in enumerate(limits)],
         limits_counts=list(limits_counts),
         features=_features(problem),
         rules=list(problem.schema.rules),
@@ -208,6 +208,23 @@ def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, An
         "figure": Markup(drawing),
         "table": [{k.capitalize(): v for k, v in row.items()} for row in options_table(one, 0)],
     }
+
+
+def _limits(one: SideBySide, place: int) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    drawn = one.figure()
+    drawing = ""
+    if drawn is not None:
+        drawing = figures.svg(
+            drawn,
+            f"limits-figure-{place}",
+            f"The two plans of {one.name}",
+            "For each feature: where it stands now, where the plan without causes puts it, where that really leads, "
+            "and where the plan with causes puts it. The table holds the same values.",
+        )
+    parts = ("name", "told", "without", "played_out", "within", "verdict", "table")
+    return {name: getattr(one, name) for name in parts} | {"figure": Markup(drawing)}
 
 
 def _letters(place: int) -> str:

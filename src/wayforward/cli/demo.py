@@ -108,6 +108,7 @@ def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation, personal:
         "coverage": figure_coverage(judged),
         "person": figure_options(got, _person_to_show(got), ready.problem),
     }
+    drawn |= {one.name.lower(): figure for one in personal.stories if (figure := one.figure()) is not None}
     for name, figure in drawn.items():
         for ending in ("svg", "png"):
             figure.savefig(figures / f"{name}.{ending}", dpi=160)
