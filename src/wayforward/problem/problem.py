@@ -303,7 +303,7 @@ class Problem:
             cost[keep],
             value[keep],
         )
-        out_plain[at] = people.plain_cost(who[keep], rows[keep])
+        out_plain[at] = cost[keep] if people.plain_weight else people.plain_cost(who[keep], rows[keep])
         out_chance = np.full((n, k), np.nan)
         out_chance[at] = chance[keep]
         outcome[at] = Outcome.FOUND
