@@ -143,6 +143,7 @@ class Replication:
         """Measure one table or figure and write its files."""
         study = self.study(dataset)
         study.kept.seconds.clear()
+        study.used.clear()
         name = f"{what}-{number}-{study.setting.name}" + ("-quick" if self.request.n else "")
         found: tuple[Check, ...] = ()
         table, body, drawn, data = None, "", [], []
@@ -230,8 +231,6 @@ class Replication:
             "people asked": len(study.x),
             "splits": setting.checksums,
             "seed": request.seed,
-            "seeds of iCARMA": [1000 * (i + 1) for i in range(request.seeds)],
-            "epochs of iCARMA": request.epochs or "as published",
             "made": dict(setting.chosen),
             "parameters": dict(study.used),
             "seconds": {name: round(s, 2) for name, s in sorted(study.kept.seconds.items())},
@@ -318,10 +317,12 @@ def _title(what: str, number: int, study: Study) -> str:
 def _made(page: Page) -> str:
     p = page.provenance
     slow = sum(p["seconds"].values())
+    seeds = max((len(one.get("seeds", ())) for one in p["parameters"].values()), default=0)
+    chosen = f"iCARMA chosen on validation from {seeds} seeds; " if seeds else ""
     splits = ", ".join(f"{name} `{value}`" for name, value in p["splits"].items())
     return (
-        f"Made of {p['people asked']:,} refused people; splits (sha256) {splits}; seed {p['seed']}; iCARMA chosen on "
-        f"validation from {len(p['seeds of iCARMA'])} seeds; {slow:,.0f} seconds of work; wayforward "
+        f"Made of {p['people asked']:,} refused people; splits (sha256) {splits}; seed {p['seed']}; {chosen}"
+        f"{slow:,.0f} seconds of work; wayforward "
         f"{p['versions'].get('wayforward', '')}, Python {p['versions']['python']}, numpy {p['versions']['numpy']}"
         f"{', torch ' + p['versions']['torch'] if 'torch' in p['versions'] else ''}. All numbers: "
         f"{{download}}`CSV <{page.name}.csv>`, {{download}}`JSON with the provenance <{page.name}.json>`."

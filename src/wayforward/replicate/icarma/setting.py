@@ -151,7 +151,8 @@ def loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarm
     train, validation, test = (people.x[people.fold == part] for part in range(3))
     world = people.world
     assert world is not None
-    return Setting("loan", people.schema, model, train, validation, test, world)
+    chosen = _told(model, test, people.y[people.fold == 2], EPOCHS)
+    return Setting("loan", people.schema, model, train, validation, test, world, chosen=chosen)
 
 
 def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarma") -> Setting:
@@ -170,7 +171,8 @@ def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = 
     world = people.world
     assert world is not None
     train, validation, test = np.split(asked, [10_000, 15_000])
-    return Setting("loan-fresh", people.schema, model, train, validation, test, world)
+    chosen = _told(model, test, decision(test), EPOCHS)
+    return Setting("loan-fresh", people.schema, model, train, validation, test, world, chosen=chosen)
 
 
 def with_flow(
@@ -208,7 +210,7 @@ def with_flow(
             flow.save(path)
             path.with_suffix(".part").unlink(missing_ok=True)
     known = setting.world if setting.name.startswith("loan") else flow
-    return replace(setting, learned=flow, world=known)
+    return replace(setting, learned=flow, world=known, chosen={**setting.chosen, "flow": str(flow.report)})
 
 
 def _flow_of(setting: Setting, seed: int) -> tuple[Any, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -245,4 +247,16 @@ def gmsc_setting(*, seed: int = 0, cache: Path | None = None) -> Setting:
         path=None if cache is None else cache / f"gmsc-clf-{seed}.safetensors",
     )
     train, validation, test = (people.x[part] for part in parts)
-    return Setting("gmsc", people.schema, model, train, validation, test, Independent())
+    chosen = _told(model, test, people.y[parts[2]], GMSC_EPOCHS) | {
+        "weight of the favourable class": GMSC_WEIGHT
+    }
+    return Setting("gmsc", people.schema, model, train, validation, test, Independent(), chosen=chosen)
+
+
+def _told(model: Any, x: np.ndarray, y: np.ndarray, epochs: int) -> dict[str, Any]:
+    """What to say about a classifier: its epochs, its accuracy and the share that it refuses, on the test split."""
+    torch = require("torch", extra="torch")
+    with torch.no_grad():
+        yes = (model(torch.tensor(x, dtype=torch.float32))[:, 0] > 0).numpy()
+    told = {"accuracy": float((yes == (y == 1)).mean()), "refused": float(1 - yes.mean())}
+    return {"classifier epochs": epochs} | {name: round(value, 4) for name, value in told.items()}
