@@ -13,12 +13,15 @@ _HOME = {
     "Schema": "schema",
     "Target": "problem",
     "Problem": "problem",
+    "Confidence": "problem",
     "Population": "problem",
     "Preferences": "people",
     "Recourse": "recourse",
     "Outcome": "recourse",
     "Independent": "world",
     "SCM": "world",
+    "GaussianProcessWorld": "world",
+    "SubPopulation": "world",
     "World": "world",
     "wrap": "model",
     "Access": "model",
@@ -71,7 +74,7 @@ if TYPE_CHECKING:
     from wayforward.methods import method, methods_table, recommend
     from wayforward.model import Access, wrap
     from wayforward.people import Preferences
-    from wayforward.problem import Population, Problem, Target
+    from wayforward.problem import Confidence, Population, Problem, Target
     from wayforward.recourse import Outcome, Recourse
     from wayforward.schema import Feature, Schema
-    from wayforward.world import SCM, Independent, World
+    from wayforward.world import SCM, GaussianProcessWorld, Independent, SubPopulation, World

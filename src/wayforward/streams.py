@@ -84,7 +84,7 @@ def spread(keys: np.ndarray, m: int, d: int) -> np.ndarray:
     with np.errstate(over="ignore"):
         number = _places(m, d)[:, None, :] + offset
     number -= np.floor(number)
-    return np.clip(number, 2.0**-53, 1 - 2.0**-53)
+    return np.asarray(np.clip(number, 2.0**-53, 1 - 2.0**-53))
 
 
 @lru_cache(maxsize=32)
