@@ -186,7 +186,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(world):
 def test_soft_interventions_are_shifts(world):
     x = people(10, 7)
     action = act(10, x1=x[:, 0] + 1, x2=x[:, 2] + 2)
-    soft = world.but(soft=True)
+    soft = world.softly()
     natural = world.consequences(x, act(10, x1=x[:, 0] + 1))
     np.testing.assert_allclose(soft.consequences(x, action)[:, 2], natural[:, 2] + 2)
     assert (world.consequences(x, action)[:, 2] == action[:, 2]).all()
@@ -294,12 +294,34 @@ def test_a_saved_world_is_the_same_world(world, tmp_path):
     assert isinstance(load_world(tmp_path / "world.safetensors", schema()), GaussianProcessWorld)
 
 
+def test_a_wider_schema_in_another_order_holds_the_same_world(world, tmp_path):
+    own = schema()
+    names = ["count", "x3", "x2", "extra", "group", "x1"]
+    extra = Feature(name="extra", kind="real", low=0, high=1)
+    wide = Schema(tuple(extra if name == "extra" else own[name] for name in names))
+    bound = world.bind(wide)
+    x = people(8, 12)
+    action = act(8, x1=x[:, 0] + 1)
+    at = [own.names.index(name) if name != "extra" else 0 for name in names]
+    wider, acting = x[:, at], action[:, at]
+    wider[:, 3], acting[:, 3] = 0.5, NAN
+    keep = [i for i in range(6) if i != 3]
+    again = GaussianProcessWorld.load(bound.save(tmp_path / "wide.safetensors"), wide)
+    for some in (bound, again):
+        after, drawn = some.consequences(wider, acting), some.draws(wider, acting, 4, keys_of(x, 0))
+        assert (after[:, 3] == 0.5).all() and (drawn[..., 3] == 0.5).all()
+        np.testing.assert_array_equal(after[:, keep], world.consequences(x, action)[:, at][:, keep])
+        assert (some.predict(some.abduct(wider), acting)[:, 3] == 0.5).all()
+    with pytest.raises(WorldError, match="'extra'"):
+        bound.log_density(wider)
+
+
 def test_a_broken_file_or_another_schema_is_refused(world, tmp_path):
     path = world.save(tmp_path / "world.safetensors")
     with pytest.raises(WorldError, match="'group'"):
         GaussianProcessWorld.load(path, schema(group={"kind": "categorical", "levels": ("a", "b")}))
-    with pytest.raises(WorldError, match="another schema"):
-        GaussianProcessWorld.load(path, schema_of("x1", "x2"))
+    with pytest.raises(WorldError, match="'group' that the schema does not have"):
+        GaussianProcessWorld.load(path, schema_of("x1", "x2", "x3", "count"))
     (tmp_path / "cut.safetensors").write_bytes(path.read_bytes()[:-500])
     with pytest.raises(FileFormatError, match="cut"):
         GaussianProcessWorld.load(tmp_path / "cut.safetensors")

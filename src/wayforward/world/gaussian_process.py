@@ -17,7 +17,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, WorldError, require
 from wayforward.rules.arrays import Array
-from wayforward.schema import Schema
+from wayforward.schema import Feature, Schema
 from wayforward.streams import keys_of, spread
 from wayforward.world.base import World, aligned, unknown_nodes
 from wayforward.world.gp_node import GpNode, Own, Variance
@@ -164,7 +164,7 @@ class GaussianProcessWorld(World):
             soft = (soft,)
         chosen = (schema.names if soft else ()) if isinstance(soft, bool) else tuple(soft)
         unknown_nodes(chosen, schema.names, "list of soft interventions")
-        self.graph, self.schema = graph.over(schema.names), schema
+        self.graph, self.schema = CausalGraph(tuple(schema.names), graph.parents), schema
         self.effects, self.roots = effects, roots
         self.variance, self.soft = variance, frozenset(chosen)
         self.report = {} if report is None else report
@@ -236,23 +236,50 @@ class GaussianProcessWorld(World):
             report=self.report,
         )
 
-    def bind(self, schema: Schema) -> GaussianProcessWorld:
-        """The same world over a schema with the same features, whatever its limits, rules and actionability.
+    def softly(self, soft: bool | Collection[str] = True) -> Self:
+        """The same world where acts on these features (True: on all) are shifts on top of what follows."""
+        return self.but(soft=soft)
 
-        Raises: WorldError for another feature, another order, kind or levels.
+    def bind(self, schema: Schema) -> GaussianProcessWorld:
+        """The same world over another schema's columns, matched by name; others stand alone.
+
+        Limits, rules and actionability may differ. Raises: WorldError for a feature of the world that the schema does
+        not have, or one of another kind or other levels.
         """
-        if schema is self.schema:
+        if schema == self.schema:
             return self
-        _same_features(self.schema, schema)
+        known = [name for name in self.schema.names if name in self.effects or name in self.roots]
+        unknown_nodes(known, schema.names, "world")
+        for name in known:
+            _same_feature(self.schema[name], schema[name])
+        at = {self.schema.index(name): schema.index(name) for name in known}
+        effects = {
+            name: replace(
+                effect,
+                column=at[effect.column],
+                parents=tuple(at[j] for j in effect.parents),
+                inputs=tuple((at[j], level) for j, level in effect.inputs),
+            )
+            for name, effect in self.effects.items()
+        }
+        parents = {name: self.graph.parents[name] for name in known}
         return GaussianProcessWorld(
-            self.graph,
+            CausalGraph(tuple(schema.names), parents),
             schema,
-            self.effects,
+            effects,
             self.roots,
             variance=self.variance,
             soft=self.soft,
             report=self.report,
         )
+
+    def _whole(self, what: str) -> None:
+        alone = [name for name in self.schema.names if name not in self.effects and name not in self.roots]
+        if alone:
+            raise WorldError(
+                f"'{alone[0]}' is no node of the world, so {what} of whole people is unknown. Fit the world to a table "
+                "and a graph that hold it."
+            )
 
     # -- what follows --------------------------------------------------------------------------------------
 
@@ -459,7 +486,7 @@ class GaussianProcessWorld(World):
         x = u.copy()
         acted = np.zeros(u.shape, dtype=bool) if action is None else ~np.isnan(action)
         if action is not None:
-            roots = [self.schema.index(name) for name in self.roots]
+            roots = [j for j in range(self.schema.d) if j not in self._order]
             x[:, roots] = np.where(acted, action, u)[:, roots]
         for j in self._order:
             effect = self.effects[self.schema.names[j]]
@@ -479,6 +506,7 @@ class GaussianProcessWorld(World):
         """(..., d) -> (..., d): what each feature adds to `log_density`, given its causes."""
         from scipy.special import log_ndtr
 
+        self._whole("a density")
         x = np.asarray(x, dtype=np.float64)
         flat = x.reshape(-1, self.schema.d)
         out = np.empty(flat.shape)
@@ -505,6 +533,7 @@ class GaussianProcessWorld(World):
 
     def sample(self, n: int, rng: np.random.Generator | int) -> np.ndarray:
         """(n, d) people drawn from the fitted world; `rng` is a generator or a seed."""
+        self._whole("a sample")
         rng = np.random.default_rng(rng)
         x = np.empty((n, self.schema.d))
         for name, root in self.roots.items():
@@ -660,9 +689,9 @@ class GaussianProcessWorld(World):
     ) -> list[Any]:
         columns = list(u)
         if value is not None and acted is not None:
-            for name in self.roots:
-                j = self.schema.index(name)
-                columns[j] = torch.where(acted[j], value[j], u[j])
+            for j in range(self.schema.d):
+                if j not in self._order:
+                    columns[j] = torch.where(acted[j], value[j], u[j])
         for j in self._order:
             effect = self.effects[self.schema.names[j]]
             mean = effect.node.prior_torch(torch, effect.seen_torch(torch, columns), spread=False)[0]
@@ -675,6 +704,7 @@ class GaussianProcessWorld(World):
 
     def log_density_torch(self, x: Array) -> Array:
         """(..., d) -> (...): `log_density` on tensors, differentiable in real features."""
+        self._whole("a density")
         torch = require("torch", extra="torch")
         flat = x.reshape(-1, self.schema.d)
         columns = list(flat.unbind(-1))
@@ -716,6 +746,7 @@ class GaussianProcessWorld(World):
             "variance": self.variance,
             "soft": sorted(self.soft),
             "report": self.report,
+            "roots": sorted(self.roots),
             "effects": {},
         }
         for name, effect in self.effects.items():
@@ -760,12 +791,12 @@ class GaussianProcessWorld(World):
             if set(effects) != {name for name in own.names if graph.parents[name]}:
                 raise ValueError("effects")
             roots = {}
-            for j, name in enumerate(own.names):
-                if name not in effects:
-                    discrete = bool(own.has_levels[j] or own.integral[j])
-                    roots[name] = _Root.of(
-                        _finite(arrays[f"root.{name}"], (None,)), discrete, int(own.n_levels[j] or 0)
-                    )
+            for name in head["roots"]:
+                j = own.index(name)
+                discrete, levels = bool(own.has_levels[j] or own.integral[j]), int(own.n_levels[j] or 0)
+                roots[name] = _Root.of(_finite(arrays[f"root.{name}"], (None,)), discrete, levels)
+            if set(roots) & set(effects):
+                raise ValueError("roots")
             world = cls(
                 graph,
                 own,
@@ -914,24 +945,10 @@ def _limits(feature: Any) -> tuple[float, float] | None:
     )
 
 
-def _same_features(fitted: Schema, schema: Schema) -> None:
-    """Raise WorldError unless a schema has the features that a world was fitted to."""
-    if schema.names != fitted.names:
-        other = next(
-            (
-                name
-                for name in (*schema.names, *fitted.names)
-                if (name in schema.names) != (name in fitted.names)
-            ),
-            None,
-        )
-        what = "holds the same features in another order" if other is None else f"differs in '{other}'"
+def _same_feature(fitted: Feature, here: Feature) -> None:
+    """Raise WorldError unless a feature is what the world was fitted to."""
+    if fitted.kind != here.kind or tuple(fitted.levels or ()) != tuple(here.levels or ()):
         raise WorldError(
-            f"The world was fitted to another schema: this one {what}. Use the schema of the fit, or fit again."
+            f"The world was fitted to another schema: '{fitted.name}' was {fitted.kind}, and here it is {here.kind} or "
+            "has other levels. Use the schema of the fit, or fit again."
         )
-    for a, b in zip(fitted.features, schema.features, strict=True):
-        if a.kind != b.kind or tuple(a.levels or ()) != tuple(b.levels or ()):
-            raise WorldError(
-                f"The world was fitted with another '{a.name}' ({a.kind}; here {b.kind}, or other levels). Use the "
-                "schema of the fit, or fit again."
-            )
