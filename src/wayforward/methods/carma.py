@@ -90,7 +90,7 @@ class Carma(_Trained):
     sees_preferences: ClassVar[bool] = False
 
     seeds: Sequence[int] = SEEDS
-    epochs: int = 60
+    epochs: int = 100
     batch: int = 256
     rate: float = 0.005
     decay: float = 5e-4
@@ -100,7 +100,7 @@ class Carma(_Trained):
     action_width: int = 32
     margin: float = 0.02
     tau: float = 0.36
-    cost: float = 1.1
+    cost: float = 3.0
     kl: float = 0.02
     entropy: float = 1.0
     plausibility: float = 0.0

@@ -85,6 +85,7 @@ class ICarma(Carma):
     mask_width: int = 32
     action_width: int = 64
     margin: float = 0.013
+    cost: float = 1.1
     kl: float = 3.0
     entropy: float = 0.03
     plausibility: float = 3.0
