@@ -22,14 +22,8 @@ if TYPE_CHECKING:
 
 _ROWS = 100_000  # model rows a person, where nobody says
 _COMBINATIONS = 40_000  # of one person's coarse grid
-_BINS = (
-    49,
-    25,
-    25,
-    13,
-    7,
-    5,
-)  # values of a feature in the coarse grid, by how many features a person may act on
+_BINS = (49, 25, 15, 11, 7, 5)  # values of a feature in the coarse grid, by how many a person may act on
+_WIDE = (49, 9)  # values over all that is legal, beside those
 _FINE = 25  # of the grid that decides for those who are left without an answer
 _NATS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, np.inf)  # shortfalls that are weighed where nats have a price
 
@@ -149,7 +143,11 @@ class Polished(Method):
             who = everyone[many == size]
             part = people.take(who)
             count = _BINS[min(int(size), len(_BINS)) - 1] if bins is None else bins
-            options = Options.of(part, grid_values(part, self.ends_, count, "range"))
+            value = grid_values(part, self.ends_, count, "range")
+            if size <= len(_WIDE) and bins is None:  # also what lies beyond those whom the model refuses
+                wide = grid_values(part, (part.low, part.high), _WIDE[int(size) - 1], "range")
+                value = np.concatenate([value, wide], axis=2)
+            options = Options.of(part, value)
             got = cheapest(
                 part, options, 3, plausible=strict, most=_most(int(size), count), rows=max(limit // 4, 1)
             )
@@ -160,15 +158,12 @@ class Polished(Method):
         return Rows.joined(parts)
 
     def _amortised(self, work: Polish) -> list[Rows]:
-        """What the networks propose, with their own mask and with every support."""
+        """What the networks propose, with their own mask and with all that the person may act on."""
         if self.icarma is None:
             return []
         people = work.people
-        parts = [self.icarma.propose(people.x, people.preferences).action]
-        parts += [
-            self.icarma.propose(people.x, people.preferences, masks=work.support[:, s]).action
-            for s in range(work.support.shape[1])
-        ]
+        ask = self.icarma.propose
+        parts = [ask(people.x, people.preferences, masks).action for masks in (None, people.free)]
         action = np.concatenate(parts)
         who = np.tile(np.arange(people.n), len(parts))
         some = ~np.isnan(action).all(1)
