@@ -98,6 +98,26 @@ def test_acts_move_what_follows_and_nothing_else(world):
     np.testing.assert_array_equal(one, after)
 
 
+def test_a_line_does_not_leave_the_range_of_the_table():
+    """A count cannot fall below none, although its bounds were only observed; noise and density say so, too."""
+    rng = np.random.default_rng(0)
+    stress = rng.normal(3, 1, 2000)
+    late = np.maximum(0, np.rint(stress - 2.5 + rng.normal(0, 1, 2000)))
+    schema = Schema(
+        (
+            Feature(name="stress", kind="real"),
+            Feature(name="late", kind="integer", low=0, high=late.max(), bounds="observed"),
+        )
+    )
+    x = np.stack([stress, late], 1)
+    world = LinearWorld.fit([("stress", "late")], x, schema)
+    after = world.consequences(x, np.stack([stress - 5, np.full(2000, NAN)], 1))
+    assert after[:, 1].min() == 0 and (after[:, 1] <= late).all()
+    grid = np.stack([np.full(11, 3.0), np.arange(11)], 1)[: int(late.max()) + 1]
+    assert np.exp(world.log_density_parts(grid)[:, 1]).sum() == pytest.approx(1)
+    np.testing.assert_allclose(world.predict(world.abduct(x)), x, atol=1e-9)
+
+
 def test_moving_to_another_region_shifts_income_by_the_difference(world):
     x = people(20, 1)
     x[:, 1] = 0

@@ -51,7 +51,7 @@ class LinearWorld(BoundSCM):
     """Linear equations with normal noise, made by `LinearWorld.fit` or `LinearWorld.load`.
 
     Arrays (..., d) are in schema order, levels by index. What follows from an act is legal: integers and
-    levels are rounded to the nearest one and kept in range, a number with a declared range stays in it. A
+    levels are rounded to the nearest one, and everything stays in the range of its feature, declared or observed. A
     binary or ordinal effect is its level's index with normal noise, rounded; its probability is that of the
     interval which rounds to it. Roots: levels keep their shares in the table, numbers are normal.
 
@@ -73,6 +73,12 @@ class LinearWorld(BoundSCM):
         scm._set(equations, {name: parts[name].noise for name in graph.names}, soft)
         super().__init__(scm, schema)
         self._ranges = tuple(_range(schema.features[place]) for place in self.columns)
+        self._limits = (
+            tuple(  # a line leaves even a range that was only observed, and then no option is legal
+                None if limits is None else ends or limits
+                for limits, ends in zip(self._limits, self._ranges, strict=True)
+            )
+        )
 
     def __repr__(self) -> str:
         return f"LinearWorld({self.graph.d} features, {len(self.graph.edges)} edges)"
@@ -167,7 +173,7 @@ class LinearWorld(BoundSCM):
         return ops.minimum(ops.maximum(computed, ends[0]), ends[1])
 
     def keeps_density(self, density: Any) -> np.ndarray:
-        """(d,) bool: true of numbers without a declared range; within one, what follows may be cut."""
+        """(d,) bool: true of numbers without a range; within one, what follows may be cut."""
         keeps = super().keeps_density(density)
         for place, ends in zip(self.columns, self._ranges, strict=True):
             keeps[place] &= ends is None
@@ -372,12 +378,8 @@ def _tree(part: Part, graph: CausalGraph, schema: Schema) -> Quantity:
 
 
 def _range(feature: Feature) -> tuple[float, float] | None:
-    """The declared range of a number, if it has one."""
-    if (
-        feature.kind != "real"
-        or feature.bounds != "declared"
-        or (feature.low is None and feature.high is None)
-    ):
+    """The range of a number, if it has one."""
+    if feature.has_levels or (feature.low is None and feature.high is None):
         return None
     return (
         -math.inf if feature.low is None else feature.low,
