@@ -416,6 +416,8 @@ class _Search:
             ok[ok] = people.reached(who[ok], after[ok])
         if self.strict and not early and ok.any():
             ok[ok] = people.plausible(who[ok], after[ok])
+        if people.problem.demanding and ok.any():
+            ok[ok] = people.promise(who[ok], action[ok])[0]
         return ok
 
 
