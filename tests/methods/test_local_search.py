@@ -15,6 +15,7 @@ from wayforward.problem import LpMix, Mahalanobis, Neighbours, PercentileShift, 
 from wayforward.recourse import Outcome
 from wayforward.schema import Feature, Schema
 from wayforward.testing import case
+from wayforward.world import SCM
 
 pytest.importorskip("sklearn")
 
@@ -293,3 +294,26 @@ def test_how_many_changes_others_allow_does_not_matter():
     np.testing.assert_array_equal(
         method.recommend(x[some], preferences=wish.take(some)).action, got.action[some]
     )
+
+
+def test_only_what_an_act_could_move_is_held():
+    """ "Keep your loan where it is" is said only where another act of the same option would move the loan."""
+    schema = Schema(
+        (
+            Feature(name="group", kind="binary", levels=(0, 1), actionability="immutable"),
+            Feature(name="income", kind="real", low=0, high=100, direction="increase"),
+            Feature(name="savings", kind="real", low=0, high=100),
+            Feature(name="loan", kind="real", low=0, high=100),
+        )
+    )
+    world = SCM({"group": "u", "income": "u", "savings": "income + u", "loan": "5 * group + u"})
+
+    def lender(rows):  # likes income, and savings in a narrow band only
+        return 1 / (1 + np.exp(-(rows[:, 1] - 40 - 10 * (np.abs(rows[:, 2] - 30) > 2) - 0.1 * rows[:, 3])))
+
+    problem = Problem(schema, wrap(lender, schema, classes=(0, 1)), Target(1), world=world)
+    x = np.column_stack([np.arange(20) % 2, np.linspace(5, 35, 20), np.full(20, 30.0), np.full(20, 20.0)])
+    got = recommend(problem, x, k=2)
+    held = ~np.isnan(got.action) & ~got.acted
+    could = (got.acted.astype(float) @ problem.descendants.astype(float)) > 0
+    assert held.any() and not (held & ~could).any()
