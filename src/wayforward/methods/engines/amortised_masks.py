@@ -16,28 +16,30 @@ _EVERY = 8  # up to so many features every subset is a candidate
 
 
 def other_masks(chance: np.ndarray, can: np.ndarray, limit: np.ndarray, most: int) -> np.ndarray:
-    """chance, can (m, a), limit (m,) acts a person -> (m, c, a) bool, c <= most, likeliest first; empty where none.
+    """chance, can (m, a), limit (m,) acts a person -> (m, c, a) bool, c <= most; empty where there is none.
 
-    With few features all subsets of what a person can act on; with many the likeliest ones alone, each prefix of
-    that order, and each feature by itself.
+    First the network's own mask with one feature left out or one more, likeliest first: a single act is what most
+    often breaks a rule or is too much. Then, with few features, every other subset of what the person can act on;
+    with many, each prefix of their order by likelihood, and each feature by itself.
     """
     m, a = chance.shape
+    own = (chance > 0.5) & can
+    sure = np.clip(chance, 1e-6, 1 - 1e-6)
+    odds = np.log(sure) - np.log1p(-sure)
     if a <= _EVERY:
-        bits = (np.arange(1, 2**a)[:, None] >> np.arange(a)) & 1 > 0  # (c, a)
-        sure = np.clip(chance, 1e-6, 1 - 1e-6)
-        weight = np.where(can, np.log(sure) - np.log1p(-sure), -1e9)
-        likely = (bits[None] * weight[:, None]).sum(2)
-        likely = np.where(bits.sum(1) <= limit[:, None], likely, -1e12)
-        order = np.argsort(-likely, axis=1, kind="stable")[:, :most]
-        picked = bits[order]
-        return np.asarray(picked & (np.take_along_axis(likely, order, 1) > -1e8)[..., None])
-    order = np.argsort(np.where(can, -chance, np.inf), axis=1, kind="stable")
-    rank = np.argsort(order, axis=1)  # (m, a)
-    size = np.arange(1, a + 1)
-    prefix = (rank[:, None] < size[:, None]) & (size[:, None] <= limit[:, None, None])
-    alone = rank[:, None] == (size - 1)[:, None]
-    both = np.stack([prefix, alone], axis=2).reshape(m, 2 * a, a)[:, :most]
-    return np.asarray(both & can[:, None] & (limit >= 1)[:, None, None])
+        bits = np.broadcast_to((np.arange(1, 2**a)[:, None] >> np.arange(a)) & 1 > 0, (m, 2**a - 1, a))
+    else:
+        rank = np.argsort(np.argsort(np.where(can, -odds, np.inf), axis=1, kind="stable"), axis=1)[:, None]
+        size = np.arange(a)[:, None]
+        flipped = own[:, None] ^ np.eye(a, dtype=bool)
+        bits = np.concatenate([flipped, rank <= size, rank == size], axis=1)
+        bits = bits & can[:, None]
+    apart = (bits != own[:, None]).sum(2)
+    fits = bits.any(2) & ~(bits & ~can[:, None]).any(2) & (bits.sum(2) <= limit[:, None]) & (apart > 0)
+    likely = (bits * odds[:, None]).sum(2)
+    order = np.lexsort((-likely, apart > 1, ~fits), axis=1)[:, :most]
+    picked = np.take_along_axis(bits, order[..., None], 1)
+    return np.asarray(picked & np.take_along_axis(fits, order, 1)[..., None])
 
 
 def cheapest(
