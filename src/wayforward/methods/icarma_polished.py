@@ -25,6 +25,7 @@ _COMBINATIONS = 40_000  # of one person's coarse grid
 _BINS = (49, 25, 15, 11, 7, 5)  # values of a feature in the coarse grid, by how many a person may act on
 _WIDE = (49, 9)  # values over all that is legal, beside those
 _FINE = 25  # of the grid that decides for those who are left without an answer
+_DEAR = 1e6  # an infinite price, so that costs still tell options apart
 _NATS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, np.inf)  # shortfalls that are weighed where nats have a price
 
 
@@ -88,19 +89,12 @@ class Polished(Method):
         if self.plausibility == "price":
             slacks = np.array([0.0, np.inf]) if self.per == "person" else np.array(_NATS)
         found = self.search(people, slacks, seed=streams.seed, budget=budget)
-        cost = found.cost
-        if self.plausibility == "price":
-            with np.errstate(invalid="ignore"):
-                fine = self.price * (found.short > 0 if self.per == "person" else found.short)
-            cost = cost + np.where(found.short > 0, fine, 0.0)
         n, d = people.x.shape
-        flat, action = cost.reshape(n, -1), found.action.reshape(n, -1, d)
-        finite = np.isfinite(found.cost.reshape(n, -1))
-        flat = np.where(
-            finite, np.minimum(flat, 1e300), np.inf
-        )  # an infinite price is still better than nothing
-        order = np.argsort(flat, axis=1, kind="stable")[:, : k if self.plausibility == "price" else k + 3]
-        return np.asarray(np.take_along_axis(action, order[:, :, None], axis=1))
+        total, action = found.cost.reshape(n, -1).copy(), found.action.reshape(n, -1, d)
+        if self.plausibility == "price":
+            short = found.short.reshape(n, -1)
+            total += np.where(short > 0, min(self.price, _DEAR) * (1 if self.per == "person" else short), 0.0)
+        return _varied(total, action, k if self.plausibility == "price" else k + 2)
 
     # -- the search ----------------------------------------------------------------------------------------
 
@@ -204,6 +198,23 @@ def strict_of(problem: Problem, density: World | None = None) -> Problem:
     twin = copy.copy(problem)
     twin.plausibility = plausibility
     return twin
+
+
+def _varied(total: np.ndarray, action: np.ndarray, k: int) -> np.ndarray:
+    """(n, m) and (n, m, d) -> (n, k, d): each person's k least, on different sets of features as long as there are."""
+    n, m, d = action.shape
+    everyone, out = np.arange(n), np.full((n, k, d), np.nan)
+    acted, rank = ~np.isnan(action), total.copy()
+    for place in range(k):
+        best = rank.argmin(1)
+        some = np.isfinite(rank[everyone, best])
+        out[some, place] = action[everyone, best][some]
+        same = (acted == acted[everyone, best][:, None]).all(2)
+        copies = (np.nan_to_num(action, nan=np.inf) == np.nan_to_num(out[:, place], nan=np.inf)[:, None]).all(
+            2
+        )
+        rank = np.where(copies, np.inf, np.where(same, rank + 1e3 * _DEAR, rank))
+    return out
 
 
 def _anybody(problem: Problem) -> np.ndarray:

@@ -443,14 +443,13 @@ class Polish:
         aim: np.ndarray,
         most: int,
     ) -> np.ndarray:
-        """Of the live rows those that still promise something: each person's `most` best at each slack."""
+        """Of the live rows those that still promise something: each person's `most` best."""
         short = np.maximum(-value[live, 0], 0) / self.scale[who[live]]
         with np.errstate(invalid="ignore"):
             dense = np.where(np.isinf(slack[live]), 0.0, np.maximum(-slack[live] - value[live, 1], 0.0))
-        value_ = np.square(z[live]).sum(1) + 10.0 * (short + dense)
-        order = np.lexsort((live, value_, slack[live], who[live]))
-        run = np.r_[True, (np.diff(who[live][order]) != 0) | (np.diff(slack[live][order]) != 0)].cumsum()
-        return np.sort(live[order[rank_in_run(run) < most]])
+        far = np.square(z[live]).sum(1) + 10.0 * (short + dense)
+        order = live[np.lexsort((live, far, who[live]))]
+        return np.sort(order[rank_in_run(who[order]) < most])
 
     def _slopes(
         self,
