@@ -193,6 +193,26 @@ def test_tensors_say_what_arrays_say(world):
     np.testing.assert_allclose(xt.grad[:, 2], slope, rtol=1e-5, atol=1e-7)
 
 
+def test_what_keeps_its_density_keeps_it(world):
+    """The oracle skips the parts that are said to stay: acts elsewhere must not move them."""
+    free = LinearWorld.fit(GRAPH, people(), SCHEMA.revise(income={"low": None, "high": None}))
+    assert world.keeps_density(world).tolist() == [False] * 6
+    assert free.keeps_density(free).tolist() == [False, False, True, False, False, False]
+    x = people(100, 8)
+    action = np.full(x.shape, NAN)
+    action[:, 0], action[:, 1] = 60, 2
+    after = free.consequences(x, action)
+    parts = free.log_density_parts(after)[:, 2], free.log_density_parts(x)[:, 2]
+    np.testing.assert_allclose(*parts, atol=1e-9)
+
+
+def test_float32_stays_float32(world):
+    torch = pytest.importorskip("torch")
+    x = torch.tensor(people(20, 9), dtype=torch.float32)
+    u = world.abduct_torch(x)
+    assert u.dtype == world.predict_torch(u).dtype == world.log_density_torch(x).dtype == torch.float32
+
+
 def test_saved_and_loaded(world, tmp_path):
     path = world.softly("kids").save(tmp_path / "world.safetensors")
     back = LinearWorld.load(path)

@@ -8,7 +8,7 @@ from scipy import integrate
 
 from wayforward.errors import WorldError
 from wayforward.schema import Feature, Schema
-from wayforward.world import SCM
+from wayforward.world import SCM, Independent
 from wayforward.world.loan import FEATURES, loan
 from wayforward.world.noise import KNOWN, Mixture, Normal, parse_noise
 
@@ -136,6 +136,43 @@ def test_float32_stays_float32():
     x = torch.tensor(world.sample(5, 0), dtype=torch.float32)
     u = world.abduct_torch(x)
     assert u.dtype == world.predict_torch(u).dtype == world.log_density_torch(x).dtype == torch.float32
+
+
+def test_float32_stays_float32_through_conditions():
+    world = SCM(
+        {"a": "u", "b": "2 * (a > 0) + u", "c": "sigmoid(b * (a >= b) + u)"},
+        {"a": "Normal(0, 1)", "b": "Normal(0, 1)", "c": "Normal(0, 1)"},
+    )
+    x = torch.tensor(world.sample(5, 0), dtype=torch.float32)
+    x[0, 2] = 7.0  # no noise gives this
+    u = world.abduct_torch(x[1:])
+    value, acted = torch.zeros_like(u), torch.ones_like(u, dtype=torch.bool)
+    assert u.dtype == world.predict_torch(u, value, acted).dtype == torch.float32
+    assert (
+        world.log_density_torch(x).dtype
+        == world.consequences_torch(x[1:], value, acted).dtype
+        == torch.float32
+    )
+
+
+def test_the_independent_world_on_tensors():
+    x, value = torch.tensor([[1.0, 2.0]]), torch.tensor([[5.0, 6.0]], requires_grad=True)
+    world = Independent()
+    after = world.predict_torch(world.abduct_torch(x), value, torch.tensor([[True, False]]))
+    assert after.tolist() == [[5.0, 2.0]] and world.predict_torch(x).tolist() == [[1.0, 2.0]]
+    after.sum().backward()
+    assert value.grad.tolist() == [[1.0, 0.0]]
+
+
+def test_softly_is_soft():
+    world = SCM({"a": "u", "b": "2 * a + u"})
+    schema = Schema((Feature(name="b", kind="real"), Feature(name="a", kind="real")))
+    x, act = np.array([[1.0, 5.0]]), np.array([[2.0, 6.0]])
+    assert world.softly().consequences(x, act).tolist() == [[2.0, 8.0]]
+    assert world.softly(["b"]).bind(schema).consequences(x[:, ::-1], act[:, ::-1]).tolist() == [[8.0, 2.0]]
+    assert world.bind(schema).softly().consequences(x[:, ::-1], act[:, ::-1]).tolist() == [[8.0, 2.0]]
+    with pytest.raises(WorldError, match="'c'"):
+        world.softly("c")
 
 
 @pytest.mark.parametrize("text", LAWS)

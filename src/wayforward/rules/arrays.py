@@ -34,6 +34,11 @@ class NumpyOps:
         return np.asarray(value, dtype=np.float64)
 
     @staticmethod
+    def like(value: Array, other: Array) -> Array:
+        """The value in the precision of another; arrays have one only."""
+        return value
+
+    @staticmethod
     def number(truth: Array) -> Array:
         """1.0 where true, 0.0 where false."""
         return np.asarray(truth, dtype=np.float64)
@@ -87,6 +92,10 @@ class TorchOps:
         if isinstance(value, self.torch.Tensor):
             return value
         return self.torch.as_tensor(value, dtype=self.torch.float64)
+
+    def like(self, value: Array, other: Array) -> Array:
+        """The value in the precision of another tensor."""
+        return value.to(other.dtype) if isinstance(other, self.torch.Tensor) else value
 
     def number(self, truth: Array) -> Array:
         """1.0 where true, 0.0 where false."""

@@ -60,3 +60,11 @@ class Independent(World):
     def predict(self, u: Array, action: Array | None = None) -> np.ndarray:
         """(..., d), (..., d) -> (..., d): the inverse of `abduct`, with an action on top."""
         return np.array(u, dtype=np.float64) if action is None else self.consequences(u, action)
+
+    def abduct_torch(self, x: Array) -> Array:
+        """(..., d) -> (..., d): each person is their own noise."""
+        return x
+
+    def predict_torch(self, u: Array, value: Array | None = None, acted: Array | None = None) -> Array:
+        """(..., d) -> (..., d): the noise, and the value where somebody acts. Differentiable."""
+        return u if value is None or acted is None else self.consequences_torch(u, value, acted)

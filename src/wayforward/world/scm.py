@@ -139,7 +139,7 @@ class Equation:
     def value(self, values: Sequence[Array], u: Array, ops: Any) -> Array:
         """(...) the feature, given every node's values and its own noise."""
         columns = self._columns(values, u)
-        return value_of(self.tree, columns, ops, _EquationAtoms(columns, ops))
+        return ops.like(ops.lift(value_of(self.tree, columns, ops, _EquationAtoms(columns, ops))), u)
 
     def noise(self, values: Sequence[Array], own: Array, ops: Any) -> tuple[Array, Array]:
         """(...) the noise that gives `own`, and log |d noise / d own|; NaN where there is none."""
@@ -189,7 +189,7 @@ class Equation:
                     log_slope = log_slope - ops.log(1 - target * target)
                     target = ops.arctanh(target)
             node = inner
-        return target, log_slope
+        return ops.like(target, own), log_slope
 
 
 def _towards_noise(node: Quantity) -> Quantity:
@@ -374,6 +374,12 @@ class SCM(World):
 
     def __repr__(self) -> str:
         return f"SCM({{{', '.join(f'{e.name!r}: {str(e)!r}' for e in self.equations)}}})"
+
+    def softly(self, soft: bool | Collection[str] = True) -> SCM:
+        """The same world where acts on these nodes (True: on all) are shifts on top of what follows."""
+        made = SCM.__new__(SCM)
+        made._set(self.equations, self.noise, soft)
+        return made
 
     # -- the graph ------------------------------------------------------------------------------
     @property
@@ -687,7 +693,7 @@ class SCM(World):
             u, log_slope = equation.noise(values, values[j], ops)
             without = ops.isnan(u)
             if bool(without.any()):  # its gradient would be NaN, so it is taken at a value that can be
-                harmless = equation.value(values, ops.lift(0.5), ops).detach()
+                harmless = equation.value(values, ops.like(ops.lift(0.5), values[j]), ops).detach()
                 u, log_slope = equation.noise(values, ops.where(without, harmless, values[j]), ops)
             term = distribution.log_density(u) + (0.0 if distribution.discrete else log_slope)
             if bool(without.any()):
@@ -729,6 +735,10 @@ class BoundSCM(World):
     def bind(self, schema: Schema) -> BoundSCM:
         """The same world over another schema."""
         return BoundSCM(self.scm, schema)
+
+    def softly(self, soft: bool | Collection[str] = True) -> BoundSCM:
+        """The same world where acts on these features (True: on all) are shifts on top of what follows."""
+        return BoundSCM(self.scm.softly(soft), self.schema)
 
     def _legal(self, j: int, computed: Array, ops: Any) -> Array:
         limits = self._limits[j]
