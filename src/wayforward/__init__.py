@@ -19,6 +19,9 @@ _HOME = {
     "Recourse": "recourse",
     "Outcome": "recourse",
     "Independent": "world",
+    "LinearWorld": "world",
+    "CausalGraph": "world",
+    "CausalFlow": "world",
     "SCM": "world",
     "GaussianProcessWorld": "world",
     "SubPopulation": "world",
@@ -77,4 +80,13 @@ if TYPE_CHECKING:
     from wayforward.problem import Confidence, Population, Problem, Target
     from wayforward.recourse import Outcome, Recourse
     from wayforward.schema import Feature, Schema
-    from wayforward.world import SCM, GaussianProcessWorld, Independent, SubPopulation, World
+    from wayforward.world import (
+        SCM,
+        CausalFlow,
+        CausalGraph,
+        GaussianProcessWorld,
+        Independent,
+        LinearWorld,
+        SubPopulation,
+        World,
+    )
