@@ -40,7 +40,8 @@ _AS_PUBLISHED: dict[str, Any] = {
 _KEPT = ("batch", "margin", "tau", "cost", "feasibility")  # of the printed numbers, in our own settings
 
 #: "loan-ranks", "loan-scores", "gmsc": batch, margin, tau, cost and feasibility as printed (appendices C.2.4 and
-#: C.3.3), 200 epochs, the rest ours. With "-printed": every number as printed and our additions off; layers are ours throughout.
+#: C.3.3), 200 epochs, the rest ours. With "-printed": every number as printed and our additions off; layers are ours
+#: throughout.
 PRESETS: dict[str, dict[str, Any]] = {
     **{name: {"epochs": 200} | {key: printed[key] for key in _KEPT} for name, printed in _PRINTED.items()},
     **{f"{name}-printed": printed | _AS_PUBLISHED for name, printed in _PRINTED.items()},
