@@ -35,6 +35,7 @@ _SPARE = 4  # places for actions on other sets of features
 _SLOPE = 1e-4  # finite differences: share of the feature's width
 _CLEAR = 5e-5  # log-odds kept beyond the decision: models in single precision err by less
 _SURE = 1e-11  # a chance below this is told by its logarithm
+_NEVER = -1e12  # how plausible the impossible is; finite, so that differences exist
 _NATS = 1e-6  # safety on plausibility, in its own unit
 
 
@@ -119,7 +120,7 @@ class Polish:
                 likely[may] = np.inf
             else:
                 likely[may] = np.nan_to_num(
-                    self.plausibility.score(rows) - self.floor[some], nan=-np.inf, neginf=-np.inf
+                    self.plausibility.score(rows) - self.floor[some], nan=_NEVER, neginf=_NEVER
                 )
         return margin, likely
 
