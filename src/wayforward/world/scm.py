@@ -130,6 +130,17 @@ class Equation:
             node = _towards_noise(node)
         return True
 
+    @cached_property
+    def _way_in(self) -> tuple[tuple[Quantity, Quantity], ...]:
+        """From the whole equation to its noise: each node, and its child that holds the noise."""
+        node: Quantity = self.tree
+        steps = []
+        while not (isinstance(node, Ref) and node.when == "noise"):
+            inner = _towards_noise(node)
+            steps.append((node, inner))
+            node = inner
+        return tuple(steps)
+
     def __str__(self) -> str:
         return text_of(self.tree)
 
@@ -149,10 +160,9 @@ class Equation:
         def known(node: Quantity) -> Array:
             return ops.lift(value_of(node, columns, ops, atoms))
 
-        node, target = self.tree, ops.lift(own)
+        target = ops.lift(own)
         log_slope: Array = 0.0
-        while not (isinstance(node, Ref) and node.when == "noise"):
-            inner = _towards_noise(node)
+        for node, inner in self._way_in:
             match node:
                 case Sum(terms) | Call("sum", terms):
                     for term in terms:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
 
 Law = Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
-BLOCK = 512  # people in a tensor when answering: always as many, so that nobody's answer depends on the batch
+BLOCK = 256  # people in a tensor when answering: always as many, so that nobody's answer depends on the batch
 
 
 @dataclass(frozen=True)
