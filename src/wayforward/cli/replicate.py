@@ -37,7 +37,7 @@ def replicate(paper: str, *, cache: Path | None, json: Path | None, **asked: Any
             typer.echo(page.title)
         if page.checks:
             table(
-                "What the paper found",
+                "Findings",
                 ("finding", "measured", "verdict"),
                 [(c.name, c.measured, c.verdict) for c in page.checks],
             )

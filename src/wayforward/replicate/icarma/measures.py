@@ -113,7 +113,7 @@ def measure(people: PerPerson, *, seed: int = 0) -> Measured:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that the paper found, and whether it was found again.
+    """One thing that the paper found, and whether it was found again; or, with `aim`, one that we set ourselves.
 
     holds: True, False, or None where the difference is within the error of sampling. measured: the numbers.
     """
@@ -122,10 +122,13 @@ class Check:
     statement: str
     holds: bool | None
     measured: str
+    aim: bool = False
 
     @property
     def verdict(self) -> str:
         """In a word or two."""
+        if self.aim:
+            return {True: "met", False: "not met", None: "undecided"}[self.holds]
         return {True: "as published", False: "not as published", None: "undecided"}[self.holds]
 
 

@@ -21,7 +21,7 @@ from wayforward.replicate.icarma.measures import Check
 from wayforward.replicate.icarma.published import TITLES, Case, rows
 from wayforward.replicate.icarma.setting import Setting
 from wayforward.replicate.icarma.solvers import Study
-from wayforward.replicate.icarma.tables import METHODS, Line, Table, checks, findings, markdown
+from wayforward.replicate.icarma.tables import METHODS, Line, Table, aims, checks, findings, markdown
 
 TABLES, FIGURES, DATASETS = (1, 2, 3, 5, 6), (3, 4, 8), ("loan", "gmsc")
 _ON = {
@@ -180,7 +180,7 @@ class Replication:
                 points.append(figures.Point(label, line.paper.validity, line.paper.plausibility, paper=True))
         for title, points in panels.items():
             case = next(line.case for line in table.lines if str(line.case) == title)
-            points += [figures.Point("ours: price", v, p, curve="price") for _, v, p in study.curve(case)]
+            points += [figures.Point("ours: price", v, p, curve=way) for way, v, p in study.curve(case)]
         return figures.save(figures.trade_off(panels), self.request.out, f"{name}-trade-off")
 
     def _densities(
@@ -265,7 +265,12 @@ def measure_table(study: Study, number: int, dataset: str) -> Table:
         if last and number in (1, 2) and dataset == "loan":
             lines += [_line(study, row.case, method) for method in study.ours]
     found = {(line.case, line.method): line.measured for line in lines}
-    return Table(number, dataset, tuple(lines), checks(number, dataset, found))
+    told = checks(number, dataset, found)
+    if number == 1 and dataset == "loan":
+        for case in dict.fromkeys(line.case for line in lines):
+            methods = ("oracle", "icarma", *study.ours)
+            told += aims(case, {method: study.people(case, method, "true") for method in methods})
+    return Table(number, dataset, tuple(lines), told)
 
 
 def _line(study: Study, case: Case, method: str, row: Any = None) -> Line:

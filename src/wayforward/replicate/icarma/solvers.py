@@ -204,19 +204,29 @@ class Study:
         """Our hybrid, shown after the paper's methods: plausibility as a hard limit, and at `PRICE`."""
         return ("polished-hard", "polished-price")
 
-    def curve(self, case: Case) -> list[tuple[float, float, float]]:
-        """Price, validity and plausibility of the hybrid, from plausibility that costs nothing to a hard limit."""
+    def curve(self, case: Case) -> list[tuple[str, float, float]]:
+        """Validity and plausibility of the hybrid on the way from plausibility that costs nothing to a hard limit.
+
+        'price': everybody gets a proposal, an implausible one at a price. 'withheld': of those at an infinite price
+        the least likely are withheld, until only plausible ones are left.
+        """
+        found = self._searched(self.said(case), case.elicited, case.profile, case.key, self.x)
+        parts = found["cost"], found["short"], found["action"]
         out = []
         for price in PRICES:
-            found = per_person(self.problems["true"], self.x, self._polished(case, price), self.said(case))
-            one = measure(found, seed=self.seed)
-            out.append((price, one.validity.value, one.plausibility.value))
+            out.append(("price", *self._point(case, cheapest(*parts, price))))
+        best = picked(*parts, np.inf)
+        short = found["short"][np.arange(len(best)), best]
+        everyone = cheapest(*parts, np.inf)
+        for share in (1.0, 0.75, 0.5, 0.25, 0.0):
+            limit = np.quantile(short[short > 0], share) if share and (short > 0).any() else 0.0
+            kept = np.where((short > limit)[:, None], np.nan, everyone)
+            out.append(("withheld", *self._point(case, kept)))
         return out
 
-    def _polished(self, case: Case, price: float) -> np.ndarray:
-        """(n, d) the cheapest of what the hybrid found, a fixed price on top of what is less likely than the person."""
-        found = self._searched(self.said(case), case.elicited, case.profile, case.key, self.x)
-        return cheapest(found["cost"], found["short"], found["action"], price)
+    def _point(self, case: Case, action: np.ndarray) -> tuple[float, float]:
+        one = measure(per_person(self.problems["true"], self.x, action, self.said(case)), seed=self.seed)
+        return one.validity.value, one.plausibility.value
 
     def _searched(
         self, said: Preferences, elicited: str, profile: str, name: str, x: np.ndarray
@@ -257,19 +267,22 @@ class Study:
         return "learned" if method.startswith("icarma") and self.setting.learned is not None else "true"
 
 
+def picked(cost: np.ndarray, short: np.ndarray, action: np.ndarray, price: float) -> np.ndarray:
+    """(n,) the place of the best of m proposals: cost (n, m), and `price` on top where `short` (n, m) is above 0."""
+    rank = np.where(np.isfinite(cost), cost + np.where(short > 0, min(price, 1e12), 0.0), np.inf)
+    return np.asarray(rank.argmin(axis=1))
+
+
 def cheapest(
     cost: np.ndarray, short: np.ndarray, action: np.ndarray, price: float, *, hard: bool = False
 ) -> np.ndarray:
-    """The best of m proposals (n, m), (n, m), (n, m, d) -> (n, d): cost, and `price` where `short` is above 0.
+    """The best of m proposals, action (n, m, d) -> (n, d), NaN where there is none; see `picked`.
 
     An infinite price takes a plausible proposal wherever there is one, and another one still; `hard` takes none.
     """
-    rank = np.where(np.isfinite(cost), cost + np.where(short > 0, min(price, 1e12), 0.0), np.inf)
-    if hard:
-        rank = np.where(short > 0, np.inf, rank)
-    best = rank.argmin(axis=1)
-    rows = np.arange(len(cost))
-    return np.where(np.isfinite(rank[rows, best])[:, None], action[rows, best], np.nan)
+    best, rows = picked(cost, short, action, np.inf if hard else price), np.arange(len(cost))
+    there = np.isfinite(cost[rows, best]) & ~(hard & (short[rows, best] > 0))
+    return np.where(there[:, None], action[rows, best], np.nan)
 
 
 def training_law(law: str, elicited: str) -> PreferenceLaw:
