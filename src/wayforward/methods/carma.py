@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import MethodError
+from wayforward.errors import FileFormatError, MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines import amortised_files as files
 from wayforward.methods.engines.amortised import Amortised, Law, Plan
@@ -311,7 +311,12 @@ class Carma(_Trained):
         another schema.
         """
         told, state = files.load(path, cls.name)
-        made = cls(**cls._from_settings(told["settings"]))
+        try:
+            made = cls(**cls._from_settings(told["settings"]))
+        except TypeError as error:
+            raise FileFormatError(
+                f"'{Path(path).name}' holds settings that this release does not know ({error}). Train it anew."
+            ) from error
         files.same_question(path, told, made._told(problem), ("features", "world"))
         made.problem_, made.seconds_fit_ = problem, 0.0
         made.engine_ = made._engine(problem, told["ground"])
