@@ -42,6 +42,7 @@ def cheapest(
     moves: Any,  # (n, r, O) bool: the option changes the value
     most_acts: Any,  # (n,)
     most_moves: Any,  # (n,)
+    radix: Any,  # (r,) options of each feature at most
     cursor_cost: Any,  # (n,) combinations up to this one have been seen
     cursor_index: Any,  # (n,)
     ceiling: Any,  # (n,) nothing dearer is wanted
@@ -58,7 +59,7 @@ def cheapest(
     found: Any,  # (n,) how many there are
 ) -> None:
     """Each person's m cheapest wanted combinations after the cursor, up to the ceiling, in order of (cost, index)."""
-    n, r, options = cost.shape
+    n, r, _ = cost.shape
     m = out_cost.shape[1]
     opt = np.zeros(r, np.int64)
     index = np.zeros(r + 1, np.int64)
@@ -106,7 +107,7 @@ def cheapest(
                     s += table[t, at]
                 if not s + best[t, depth + 1] >= need[t]:
                     continue
-            place = index[depth] * options + o
+            place = index[depth] * radix[depth] + o
             if depth < r - 1:
                 depth += 1
                 total[depth], shift[depth], acts[depth] = c, s, a

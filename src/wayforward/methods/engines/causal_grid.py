@@ -230,20 +230,26 @@ class _Search:
         self.most = self.r if most is None else min(most, self.r)
         self.strict = plausible and problem.plausibility is not None
         self.shift = problem.plausibility if isinstance(problem.plausibility, AtLeastAsLikely) else None
-        self.width = int(options.count[:, features].max())
-        if self.width**self.r > 2**62:
+        self.radix = options.count[:, self.features].max(
+            0
+        )  # (r,) options of each feature, leaving it alone included
+        if math.prod(self.radix.tolist()) > 2**62:
             raise MethodError(
-                f"A grid of {self.width - 1} values for each of {self.r} features is beyond counting. Use fewer bins, "
-                "or freeze features."
+                f"Up to {int(self.radix.max()) - 1} values for each of {self.r} features are more combinations than "
+                "can be counted. Use fewer bins, or freeze features."
             )
         self.factors = self._factors()
         self.density = any(factor.parts for factor in self.factors)
         self.tabled = sum(
-            self.width ** len(factor.scope) for factor in self.factors
+            self._cells(factor.scope) for factor in self.factors
         )  # cells of one person's tables
-        width = sum(self.width ** len(factor.scope) * (2 + len(factor.values)) for factor in self.factors)
-        self.cells = 2 * self.r * self.width + width
+        self.cells = 2 * self.r * int(self.radix.max()) + sum(
+            self._cells(factor.scope) * (2 + len(factor.values)) for factor in self.factors
+        )
         self.whole = bool(self.factors) and self.values_tabled
+
+    def _cells(self, scope: tuple[int, ...]) -> int:
+        return math.prod(self.radix[list(scope)].tolist())
 
     # -- tables -------------------------------------------------------------------------------------------
 
@@ -258,7 +264,7 @@ class _Search:
         for told in (values, {}):
             self.values_tabled = bool(told)
             widest = _widest([*told.values(), *parts.values()])
-            if sum(self.width ** len(scope) for scope in widest) <= _TABLE:
+            if sum(self._cells(scope) for scope in widest) <= _TABLE:
                 return [
                     _Factor(
                         scope,
@@ -443,7 +449,7 @@ def _home(scope: tuple[int, ...], widest: list[tuple[int, ...]]) -> tuple[int, .
 class _Space:
     """All combinations of some people, listed piece by piece. n people, r features, O options.
 
-    A combination is one number: its options are the digits in base O, the first feature leading.
+    A combination is one number: its options are the digits, the first feature leading.
     """
 
     search: _Search
@@ -468,7 +474,7 @@ class _Space:
     @classmethod
     def of(cls, search: _Search, who: np.ndarray) -> _Space:
         """The space of these people."""
-        n, r, width, options = len(who), search.r, search.width, search.options
+        n, r, width, options = len(who), search.r, int(search.radix.max()), search.options
         pick = np.ix_(who, search.features)
         count = options.count[pick]
         ways = np.zeros((n, r + 1))  # combinations with that many acts
@@ -497,7 +503,7 @@ class _Space:
     def tabulate(self, at: np.ndarray) -> None:
         """Work out the tables of the people at `at`."""
         search, people = self.search, self.search.people
-        who, width = self.who[at], search.width
+        who = self.who[at]
         before = need = None
         if search.density:
             assert search.shift is not None
@@ -512,7 +518,7 @@ class _Space:
             value, gain = self._worked_out(factor, who, before)
             if factor.values:
                 self.values.append(value)
-            shape = (len(who), *[width] * len(factor.scope))
+            shape = (len(who), *search.radix[list(factor.scope)])
             gain = gain.reshape(shape)
             for upto in range(
                 1, len(factor.scope) + 1
@@ -522,7 +528,7 @@ class _Space:
                     lead = gain.max(axis=tuple(range(upto, len(shape))))[..., None]
                     top = np.where(np.isfinite(lead), top - np.where(np.isfinite(lead), lead, 0.0), 0.0)
                 stride = np.zeros(search.r, dtype=np.int64)
-                stride[list(factor.scope[:upto])] = width ** np.arange(upto - 1, -1, -1)
+                stride[list(factor.scope[:upto])] = _places(search.radix[list(factor.scope[:upto])])
                 parts.append((factor.scope[upto - 1], stride, top.reshape(len(who), -1)))
         parts.sort(key=lambda part: part[0])
         sizes = [table.shape[1] for _, _, table in parts]
@@ -542,7 +548,7 @@ class _Space:
     ) -> tuple[np.ndarray, np.ndarray]:
         """values (n, cells, effects) and gain (n, cells) of one factor."""
         search, people = self.search, self.search.people
-        shape = (search.width,) * len(factor.scope)
+        shape = tuple(search.radix[list(factor.scope)].tolist())
         option = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)  # (t, s)
         cells, d = len(option), people.d
         value, gain = np.empty((len(who), cells, len(factor.values))), np.zeros((len(who), cells))
@@ -584,7 +590,7 @@ class _Space:
         for factor, value in zip(held, self.values, strict=True):
             cell = np.zeros(len(at), dtype=np.int64)
             for position in factor.scope:
-                cell = cell * search.width + option[:, position]
+                cell = cell * search.radix[position] + option[:, position]
             after[:, factor.values] = value[row, cell]
         return np.asarray(after)
 
@@ -592,10 +598,10 @@ class _Space:
 
     def options_of(self, index: np.ndarray) -> np.ndarray:
         """(m,) -> (m, r): the options of each combination."""
-        width, r = self.cost.shape[2], self.cost.shape[1]
-        out = np.empty((len(index), r), dtype=np.int64)
-        for p in range(r - 1, -1, -1):
-            index, out[:, p] = np.divmod(index, width)
+        radix = self.search.radix
+        out = np.empty((len(index), len(radix)), dtype=np.int64)
+        for p in range(len(radix) - 1, -1, -1):
+            index, out[:, p] = np.divmod(index, radix[p])
         return out
 
     def bits_of(self, at: np.ndarray, option: np.ndarray) -> np.ndarray:
@@ -621,8 +627,9 @@ class _Space:
 
             compiled(
                 self.cost[at], self.count[at], self.moves[at], self.most_acts[at], self.most_moves[at],
-                self.cursor_cost[at], self.cursor_index[at], self.ceiling[at], skip[at], self.row[at], self.table,
-                self.offset, self.stride, self.depth_of, self.best, self.need, cost, index, found,
+                self.search.radix, self.cursor_cost[at], self.cursor_index[at], self.ceiling[at], skip[at],
+                self.row[at], self.table, self.offset, self.stride, self.depth_of, self.best, self.need,
+                cost, index, found,
             )  # fmt: skip
         return cost, index, found
 
@@ -656,9 +663,9 @@ class _Space:
 
     def _listed(self, at: Any, skip: Any, cost: Any, index: Any, found: Any, price: Price | None) -> None:
         """The NumPy twin of the compiled search: all combinations of a few people at once, set after set."""
-        length, width, r = cost.shape[1], self.cost.shape[2], self.cost.shape[1]
+        length, places = cost.shape[1], _places(self.search.radix)
         pool: list[list[np.ndarray]] = [[np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)]]
-        for acted, block, digits in self._blocks(at, width, r):
+        for acted, block, digits in self._blocks(at):
             local = np.arange(block.start, block.stop)
             person = at[local]
             shape = (len(local), *(len(column) for column in digits))
@@ -677,7 +684,7 @@ class _Space:
                 act = self.moves[person, p][:, column].reshape(side)
                 moved, bits = moved + act, bits | (act.astype(np.int64) << p)
                 where[p] = column.reshape([1] * (axis + 1) + [-1] + [1] * (len(acted) - axis - 1))
-                place = place + where[p] * width ** (r - 1 - p)
+                place = place + where[p] * places[p]
             legal = legal & np.isfinite(total) & (bits > 0) & (moved <= _side(self.most_moves[person], total))
             if len(self.offset) and (self.row[person] >= 0).all():
                 shift = np.zeros((len(local), *[1] * len(acted)))
@@ -707,13 +714,11 @@ class _Space:
         cost[owner, rank], index[owner, rank] = dear, number
         found += np.bincount(owner, minlength=len(found))
 
-    def _blocks(
-        self, at: Any, width: int, r: int
-    ) -> Iterator[tuple[tuple[int, ...], slice, list[np.ndarray]]]:
+    def _blocks(self, at: Any) -> Iterator[tuple[tuple[int, ...], slice, list[np.ndarray]]]:
         """Every set of features with every option, cut into pieces: positions, people, options of each position."""
         top = int(self.most_acts[at].max(initial=1))
         for size in range(1, top + 1):
-            for acted in itertools.combinations(range(r), size):
+            for acted in itertools.combinations(range(self.search.r), size):
                 ends = [int(self.count[at, p].max()) for p in acted]
                 digits = [np.arange(1, end) for end in ends]
                 tail = math.prod(len(column) for column in digits[1:])
@@ -722,6 +727,11 @@ class _Space:
                     step = max(1, _CELLS // max(len(first) * tail, 1))
                     for begin in range(0, len(at), step):
                         yield acted, slice(begin, min(begin + step, len(at))), [first, *digits[1:]]
+
+
+def _places(radix: np.ndarray) -> np.ndarray:
+    """(r,) what one more of each digit adds to the number."""
+    return np.asarray(np.append(np.cumprod(radix[:0:-1])[::-1], 1), dtype=np.int64)
 
 
 def _side(values: np.ndarray, like: np.ndarray) -> np.ndarray:
