@@ -50,9 +50,10 @@ class _Rays:
 class Probabilistic(Method):
     """Search every set of features to act on, and for each the cheapest values that keep the problem's promise.
 
-    Sets of up to `most_acts` features are tried, smallest first; categories and binaries by each of their levels,
-    numbers along rays with a few proportions in every combination of directions. On a ray the expected consequences
-    are looked at first (one model row a point), from where the person stands to the limits, and the edge is bisected.
+    Sets of up to `most_acts` features are tried, smallest first; categories and binaries by their levels (at most 64
+    mixes a set), numbers along rays with a few proportions in every combination of directions. On a ray the expected
+    consequences are looked at first (one model row a point), from where the person stands to the limits, and the edge
+    is bisected.
     The cheapest sets are then moved out until `samples` draws keep the promise of `Problem(confidence=...)`, refined by
     changing one act at a time, and checked with the problem's own, fresh draws. In a certain world, or with no
     confidence, this is individualised recourse by brute force over sets.
