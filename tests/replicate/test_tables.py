@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from wayforward.evaluate.stats import Estimate
-from wayforward.replicate.icarma.measures import Measured
-from wayforward.replicate.icarma.published import Row, rows
-from wayforward.replicate.icarma.tables import Line, Table, cells, checks, findings, markdown, verdict
+from wayforward.replicate.icarma.measures import Measured, PerPerson
+from wayforward.replicate.icarma.published import Case, Row, rows
+from wayforward.replicate.icarma.tables import Line, Table, aims, cells, checks, findings, markdown, verdict
 
 
 def told(value: float | None) -> Estimate:
@@ -93,3 +94,32 @@ def test_text() -> None:
     assert len(cells(own.lines[0])) == 7
     flat = own.lines[0].to_dict()
     assert (flat["hap_paper"], flat["hap_verdict"], flat["features"]) == (0.614, "worse", 4)
+
+
+def people(valid: float, plausible: float, cost: float) -> PerPerson:
+    """Ten people, all with a proposal; so many of them valid, so many plausible."""
+    ten = np.arange(10)
+    return PerPerson(
+        np.ones(10, bool),
+        ten < 10 * valid,
+        ten < 10 * plausible,
+        np.ones(10),
+        np.full(10, cost),
+        ten * 0.0,
+        ten * 0.0,
+    )
+
+
+def test_aims_of_the_hybrid_can_be_missed() -> None:
+    parents = {"oracle": people(0.5, 1.0, 1.0), "icarma": people(0.9, 0.5, 1.0)}
+    good = {**parents, "polished-hard": people(0.5, 1.0, 1.05), "polished-price": people(1.0, 0.6, 1.0)}
+    assert [c.verdict for c in aims(Case(), good)] == ["met", "met"]
+    for missed in (
+        {"polished-hard": people(0.5, 1.0, 1.2), "polished-price": people(1.0, 0.6, 1.1)},  # too dear
+        {"polished-hard": people(0.4, 1.0, 1.0), "polished-price": people(0.8, 0.6, 1.0)},  # reaches fewer
+        {
+            "polished-hard": people(0.5, 0.9, 1.0),
+            "polished-price": people(1.0, 0.5, 1.0),
+        },  # no more plausible
+    ):
+        assert [c.verdict for c in aims(Case(), {**parents, **missed})] == ["not met", "not met"]

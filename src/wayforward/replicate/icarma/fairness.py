@@ -194,7 +194,11 @@ def checks(fair: Fairness) -> tuple[Check, ...]:
                 )
             )
         hidden = {s: fair.gap(measure, s, "race") for s in SCENARIOS}
-        none = all(hidden[s].low <= 0 <= hidden[s].high for s in ("baseline", "random"))
+        # nothing to speak of before: no gap beyond chance, or less than half of what shows afterwards
+        none = all(
+            hidden[s].low <= 0 <= hidden[s].high or abs(hidden[s].value) < abs(hidden["race"].value) / 2
+            for s in ("baseline", "random")
+        )
         out.append(
             Check(
                 f"hidden: {word}",
