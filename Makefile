@@ -41,8 +41,8 @@ venv: $(VENV)/.all ## everything a contributor needs, in .venv
 demo: $(VENV)/.demo ## train, refuse, recommend, explain: demo/report.html
 	$(BIN)/wayforward demo --out demo/
 
-test: $(VENV)/.all ## every test; style and types are among them (tests/test_style.py)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
+test: $(VENV)/.all ## every test but the slow replications; style and types are among them (tests/test_style.py)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m 'not (slow and published)'
 
 fast-test: $(VENV)/.all ## the tests without the slow ones
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m 'not slow'
@@ -59,7 +59,7 @@ docs: $(VENV)/.all ## the site in docs/_build/html; every example is run, every 
 bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own environment
 	$(BIN)/python -m benchmarks
 
-replicate: $(VENV)/.all ## the numbers that papers published, found again
+replicate: $(VENV)/.all ## the numbers that papers published, found again: the slow replications, and the tables in docs/replication
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m published
 	$(BIN)/wayforward replicate icarma
 	$(BIN)/wayforward replicate icarma --fresh --table 1 --table 6
