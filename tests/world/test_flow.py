@@ -388,6 +388,23 @@ def test_a_flow_file_that_is_broken_or_something_else(chain, tmp_path):
         CausalFlow.load(tmp_path / "graph.safetensors")
 
 
+@pytest.mark.parametrize(
+    "entry, value", [("mean", NAN), ("scale", -1.0), ("width", 0.0), ("centre", "x"), ("low", 9e9)]
+)
+def test_a_flow_file_whose_numbers_cannot_be_is_told(told, tmp_path, entry, value):
+    """Weights alone do not make a flow: a scale below zero would turn its map around, NaN would spread."""
+    safetensors = pytest.importorskip("safetensors")
+    writer = pytest.importorskip("safetensors.numpy")
+    at = told.save(tmp_path / "flow.safetensors")
+    with safetensors.safe_open(at, framework="np") as stream:
+        head = json.loads(stream.metadata()["wayforward"])
+        weights = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    head["plan"]["columns"][4][entry] = value
+    writer.save_file(weights, at, metadata={"wayforward": json.dumps(head)})
+    with pytest.raises(FileFormatError, match="what it says of 'share' cannot be"):
+        CausalFlow.load(at)
+
+
 def test_another_schema_is_told_and_another_order_is_understood(told, tmp_path):
     at = told.save(tmp_path / "flow.safetensors")
     levels = Feature(name="owner", kind="binary", levels=("yes", "no"))
@@ -473,6 +490,16 @@ def test_a_missing_value_stays_missing_and_harms_nobody_else(chain):
     after = chain.consequences(x, action)
     assert np.isnan(after[1, 1:]).all()
     assert (after[[0, 2, 3]] == clean[[0, 2, 3]]).all()
+
+
+def test_of_a_missing_cause_nothing_follows_in_both_kinds(told):
+    """A spline is straight far out, and a cause that nobody knows is not far out."""
+    x = mixed(40, 5)
+    x[0, 2] = NAN  # wage, which late and share follow from
+    after = told.consequences(x, np.where(np.arange(7) == 2, 30_000.0, np.full(x.shape, NAN)))
+    assert np.isnan(after[0, 3:]).all()
+    assert not np.isnan(after[1:]).any()
+    assert np.isnan(told.log_density_parts(x)[0, 3:5]).all()
 
 
 # -- speed and the study's world ---------------------------------------------------------------------------

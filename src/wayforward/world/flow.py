@@ -610,6 +610,26 @@ def _is_wall(feature: Feature, values: np.ndarray, end: float) -> bool:
     return feature.bounds == "declared" or bool((values == end).mean() > _CROWD)
 
 
+def _is_sound(feature: Feature, column: Column) -> bool:
+    """Whether a column that was read from a file can be one of this feature."""
+    told: tuple[Any, ...] = (column.mean, column.scale, column.centre, column.width, column.low, column.high)
+    told += (column.origin, column.step)
+    if any(isinstance(v, bool) or not isinstance(v, (int, float)) or np.isnan(v) for v in told):
+        return False
+    fixed = np.isfinite([column.mean, column.scale, column.centre, column.width, column.origin, column.step])
+    steps, closed = column.form in ("fine", "cells"), np.isfinite([column.low, column.high])
+    return bool(
+        fixed.all()
+        and column.form in ("real", "bounded", "fine", "cells")
+        and column.scale > 0
+        and column.width > 0
+        and column.low < column.high
+        and (column.step > 0 if steps else column.step == 0)
+        and (column.form != "bounded" or closed.all())
+        and column.levels == (feature.n_levels if feature.kind == "categorical" else 0)
+    )
+
+
 def _check(plan: Plan, graph: CausalGraph, schema: Schema, weights: Mapping[str, np.ndarray]) -> None:
     """Raise ValueError unless a file's parts fit together."""
     if graph.names != schema.names or plan.d != schema.d:
@@ -617,6 +637,11 @@ def _check(plan: Plan, graph: CausalGraph, schema: Schema, weights: Mapping[str,
     told = tuple(tuple(schema.index(p) for p in graph.parents[name]) for name in schema.names)
     if told != plan.parents:
         raise ValueError("its graph and its weights differ")
+    if plan.kind not in ("affine", "spline"):
+        raise ValueError(f"it is of the unknown kind {plan.kind!s:.20}")
+    for name, feature, column in zip(schema.names, schema.features, plan.columns, strict=True):
+        if not _is_sound(feature, column):
+            raise ValueError(f"what it says of '{name}' cannot be")
     expected: dict[str, tuple[int, ...]] = {"roots": (len(plan.roots), 3 * plan.root_bins - 1)}
     if plan.effects:
         widths = (len(plan.inputs), *plan.hidden, sum(plan.size(j) for j in plan.effects))

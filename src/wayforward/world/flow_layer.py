@@ -239,7 +239,8 @@ class NumpyNode:
         below = s + (d0 + d1 - 2 * s) * q * (1 - q)
         z = y0 + (y1 - y0) * (s * q * q + d0 * q * (1 - q)) / below
         slope = s * s * (2 * s * q * (1 - q) + d0 * (1 - q) ** 2 + d1 * q * q) / (below * below)
-        return np.where(inside, z, t), np.where(inside, np.log(slope), 0.0)
+        straight = np.where(np.isnan(maps[0][1]), np.nan, 0.0)  # of a missing cause nothing follows
+        return np.where(inside, z, t + straight), np.where(inside, np.log(slope), straight)
 
     def _inverse(self, z: np.ndarray, maps: list[np.ndarray]) -> np.ndarray:
         """Noise -> standard value."""
@@ -251,7 +252,8 @@ class NumpyNode:
         bend = rise * (d0 + d1 - 2 * s)
         a, b, c = (y1 - y0) * (s - d0) + bend, (y1 - y0) * d0 - bend, -s * rise
         q = 2 * c / (-b - np.sqrt(b * b - 4 * a * c))
-        return np.where(inside, x0 + q * (x1 - x0), z)
+        straight = np.where(np.isnan(maps[0][1]), np.nan, 0.0)  # of a missing cause nothing follows
+        return np.where(inside, x0 + q * (x1 - x0), z + straight)
 
     def cell(self, x: np.ndarray, maps: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Values (m,) -> the noise at both ends of their cells, infinite at the outermost."""
