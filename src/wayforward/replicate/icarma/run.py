@@ -151,7 +151,7 @@ class Replication:
             table = measure_table(study, number, dataset)
             found, data, body = table.checks, [line.to_dict() for line in table.lines], markdown(table)
             if number == 1:
-                drawn = self._trade_off(study, table, name, dataset)
+                drawn = self._trade_off(study, table, name)
         elif number == 4:
             fair = case_study.run(study)
             found, data = case_study.checks(fair), fair.rows()
@@ -168,7 +168,7 @@ class Replication:
         self._write(page, body, data, [d for d in drawn if d.endswith(".svg")])
         return page
 
-    def _trade_off(self, study: Study, table: Table, name: str, dataset: str) -> list[str]:
+    def _trade_off(self, study: Study, table: Table, name: str) -> list[str]:
         panels: dict[str, list[figures.Point]] = {}
         for line in table.lines:
             points = panels.setdefault(str(line.case), [])
@@ -180,8 +180,6 @@ class Replication:
                 points.append(figures.Point(label, line.paper.validity, line.paper.plausibility, paper=True))
         for title, points in panels.items():
             case = next(line.case for line in table.lines if str(line.case) == title)
-            if dataset == "gmsc":  # the hybrid stands for the oracle, which needs known equations
-                continue
             points += [figures.Point("ours: price", v, p, curve=way) for way, v, p in study.curve(case)]
         return figures.save(figures.trade_off(panels), self.request.out, f"{name}-trade-off")
 
@@ -264,13 +262,13 @@ def measure_table(study: Study, number: int, dataset: str) -> Table:
     for i, row in enumerate(published):
         lines.append(_line(study, row.case, row.method, row))
         last = i + 1 == len(published) or published[i + 1].case != row.case
-        if last and number in (1, 2) and dataset == "loan":
+        if last and (number == 1 or (number == 2 and dataset == "loan")):
             lines += [_line(study, row.case, method) for method in study.ours]
     found = {(line.case, line.method): line.measured for line in lines}
     told = checks(number, dataset, found)
-    if number == 1 and dataset == "loan":
+    if number == 1:
         for case in dict.fromkeys(line.case for line in lines):
-            methods = ("oracle", "icarma", *study.ours)
+            methods = [line.method for line in lines if line.case == case]
             told += aims(case, {method: study.people(case, method, "true") for method in methods})
     return Table(number, dataset, tuple(lines), told)
 

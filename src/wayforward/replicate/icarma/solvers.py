@@ -27,7 +27,7 @@ SETUPS: dict[str, dict[str, Any]] = {
     "loan-scores": {**_NETWORKS, "epochs": 120, "cap": 20.0, "kl": 1.0},
     "loan-scores, weighted": {**_NETWORKS, "epochs": 200, "cap": 20.0, "kl": 1.5},
     "gmsc": {**_NETWORKS, "epochs": 150, "cap": 20.0, "kl": 1.0},
-    "gmsc, weighted": {**_NETWORKS, "epochs": 150, "cap": 20.0, "kl": 3.0},
+    "gmsc, weighted": {**_NETWORKS, "epochs": 150, "cap": 25.0, "kl": 2.5},
 }
 
 #: What our hybrid pays for ending less likely than the person was, in units of cost; and the prices of the curve.

@@ -279,6 +279,8 @@ def aims(case: Case, people: Mapping[str, PerPerson]) -> tuple[Check, ...]:
     """Does our hybrid dominate its parents? Replayed in the true equations; costs where both answer."""
     out = []
     for ours, parent, name in (("polished-hard", "oracle", "hard"), ("polished-price", "icarma", "price")):
+        if ours not in people or parent not in people:
+            continue
         one, other = people[ours], people[parent]
         valid = {"ours": float(one.valid.mean()), METHODS[parent]: float(other.valid.mean())}
         likely = {
