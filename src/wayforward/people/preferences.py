@@ -340,12 +340,12 @@ class Preferences:
         return replace(self, frozen=frozen)
 
     def limit(
-        self, name: str, *, low: Bound = None, high: Bound = None, x: Array | None = None, who: Who = None
+        self, name: str, *, low: Bound = None, high: Bound = None, x: Any = None, who: Who = None
     ) -> Preferences:
         """The least and the greatest value that `name` can change to; of two limits the tighter one holds.
 
         A limit is a number (or one a person), a level of an ordinal feature, or text relative to where the
-        person stands in `x` (n, d): "+500", "-500", "now-500" (the same), "+10%" or "+10% of range".
+        person stands in `x`, a table or (n, d): "+500", "-500", "now-500" (the same), "+10%" or "+10% of range".
 
         A plain percentage is of the size of what the person has, so "+10%" is always upwards: from 2,000 to
         2,200, and from -20 to -18. Where zero stands for nothing in particular (a centred income) it means
@@ -359,10 +359,11 @@ class Preferences:
                 f"forbid('{name}', ...)."
             )
         new_low, new_high = self.low.copy(), self.high.copy()
-        if low is not None:
-            np.maximum.at(new_low[:, j], rows, self._bound(j, low, x, rows))
-        if high is not None:
-            np.minimum.at(new_high[:, j], rows, self._bound(j, high, x, rows))
+        with np.errstate(invalid="ignore"):  # what is NaN is refused below, by name
+            if low is not None:
+                np.maximum.at(new_low[:, j], rows, self._bound(j, low, x, rows))
+            if high is not None:
+                np.minimum.at(new_high[:, j], rows, self._bound(j, high, x, rows))
         return replace(self, low=new_low, high=new_high)
 
     def allow(self, name: str, *levels: Any, who: Who = None) -> Preferences:
@@ -703,7 +704,7 @@ class Preferences:
             )
         return rows.astype(np.int64)
 
-    def _bound(self, j: int, bound: Any, x: Array | None, rows: npt.NDArray[np.int64]) -> Array:
+    def _bound(self, j: int, bound: Any, x: Any, rows: npt.NDArray[np.int64]) -> Array:
         feature = self.schema.features[j]
         if feature.has_levels:
             return np.array(
@@ -719,7 +720,7 @@ class Preferences:
             )
         return np.broadcast_to(values, (len(rows),))
 
-    def _relative(self, j: int, bound: str, x: Array | None, rows: npt.NDArray[np.int64]) -> Array:
+    def _relative(self, j: int, bound: str, x: Any, rows: npt.NDArray[np.int64]) -> Array:
         feature = self.schema.features[j]
         text = bound.strip().replace("−", "-").replace(" ", "").removeprefix("now")
         of_range = text.endswith("%ofrange")
@@ -744,7 +745,7 @@ class Preferences:
                 f"'{feature.name}' has the limit {bound!r}, relative to where people stand. Add x=x, the "
                 "(n, d) people."
             )
-        stands = np.asarray(x, dtype=np.float64)
+        stands = self.schema.encode(x) if hasattr(x, "columns") else np.asarray(x, dtype=np.float64)
         if stands.shape != (self.n, self.d):
             raise PreferencesError(
                 f"x has shape {stands.shape}; for these wishes it must be ({self.n}, {self.d})."
@@ -876,7 +877,13 @@ def _answers(schema: Schema, answers: Any, what: str, *, yes_no: bool = False) -
         asked = np.zeros(grid.shape, dtype=np.bool_)
         asked[:, list(columns)] = True
         return grid, asked
-    array = np.asarray(answers, dtype=np.float64)
+    try:
+        array = np.asarray(answers, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PreferencesError(
+            f"The {what} are no table of numbers: {answers!s:.80}. Give one row a person, also for one "
+            "person, or a table with named columns."
+        ) from None
     act = np.flatnonzero(schema.actionable)
     if array.ndim != 2 or array.shape[1] not in (schema.d, len(act)):
         raise PreferencesError(

@@ -61,8 +61,8 @@ class WorldCheck:
         if hidden:
             most = max(hidden, key=lambda f: f.noise_left)
             text += (
-                f"; the noise of {len(hidden)} effects still depends on a cause, most in '{most.name}' "
-                f"({most.noise_left:.2f}, by chance below {self.by_chance:.2f})"
+                f"; the noise of {len(hidden)} effect{'s' * (len(hidden) > 1)} still depends on a cause, most in "
+                f"'{most.name}' ({most.noise_left:.2f}, by chance below {self.by_chance:.2f})"
             )
         return text
 

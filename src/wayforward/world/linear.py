@@ -406,7 +406,7 @@ def _input_name(schema: Schema, cause: str, level: int) -> str:
 
 def _told(feature: Feature) -> str:
     return (
-        f"{feature.kind} with levels {', '.join(map(str, feature.levels[:4]))}"
+        f"{feature.kind} with levels {', '.join(map(str, feature.levels))}"
         if feature.has_levels
         else "a number"
     )
