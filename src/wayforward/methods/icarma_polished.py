@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _ROWS = 100_000  # model rows a person, where nobody says
 _COMBINATIONS = 40_000  # of one person's coarse grid
 _BINS = (49, 25, 15, 11, 7, 5)  # values of a feature in the coarse grid, by how many a person may act on
+_TANGLED = (
+    13  # the same for four features that all move one other: density tables would cost more than they save
+)
 _WIDE = (49, 9)  # values over all that is legal, beside those
 _FINE = 25  # of the grid that decides for those who are left without an answer
 _DEAR = 1e6  # an infinite price, so that costs still tell options apart
@@ -83,6 +86,10 @@ class Polished(Method):
             )
         self.ends_ = grid_ends(problem)
         self.middle_ = _middle(problem)
+        moved = problem.descendants | np.eye(problem.schema.d, dtype=bool)
+        together = moved[problem.schema.actionable].sum(0)  # (d,) how many acts can move each feature
+        self.tangled_ = bool((together > 3).any())
+        self.rounded_ = bool((problem.schema.has_levels | ~np.isnan(problem.schema.step))[together > 0].any())
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         slacks = np.array([0.0])
@@ -120,8 +127,9 @@ class Polished(Method):
         if self.rescue and open_.size:
             self._rescue(work, open_, limit)
         for level in range(len(slacks)):
-            work.tighten(level, work.sloped, rounds=6)
-            work.tighten(level, ~work.sloped, rounds=14, most=3)
+            smooth = work.sloped & (not self.rounded_)
+            work.tighten(level, smooth, rounds=6)
+            work.tighten(level, ~smooth, rounds=14, most=3)
         counted.rows[:] = people.rows
         return work
 
@@ -137,6 +145,8 @@ class Polished(Method):
             who = everyone[many == size]
             part = people.take(who)
             count = _BINS[min(int(size), len(_BINS)) - 1] if bins is None else bins
+            if size == 4 and self.tangled_ and bins is None:
+                count = _TANGLED
             value = grid_values(part, self.ends_, count, "range")
             if size <= len(_WIDE) and bins is None:  # also what lies beyond those whom the model refuses
                 wide = grid_values(part, (part.low, part.high), _WIDE[int(size) - 1], "range")
