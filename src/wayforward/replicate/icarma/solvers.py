@@ -31,7 +31,7 @@ SETUPS: dict[str, dict[str, Any]] = {
 }
 
 #: What our hybrid pays for ending less likely than the person was, in units of cost; and the prices of the curve.
-PRICE = 0.1
+PRICE = 1.0
 PRICES = (0.0, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, np.inf)
 _PART = 512  # people between two words about progress
 
