@@ -362,6 +362,11 @@ class Schema:
         whole = np.abs(per_unit - np.round(per_unit)) < 1e-9 * per_unit
         return np.where(on_zero, 0.0, low), step, np.where(whole, np.round(per_unit), 0.0)
 
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """(d,) bool: values are whole numbers: integers, and features with levels."""
+        return np.array([f.has_levels or f.kind == "integer" for f in self.features], dtype=bool)
+
     # -- values --------------------------------------------------------------------------------------------
 
     def round(self, x: np.ndarray, columns: np.ndarray | slice | int = slice(None)) -> np.ndarray:
@@ -385,10 +390,14 @@ class Schema:
             grid = np.where(grid > high + slack, self.round(grid - step, columns), grid)
             return np.where(grid < low - slack, self.round(grid + step, columns), grid)
 
-    def legal(self, after: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+    def legal(
+        self, after: np.ndarray, before: np.ndarray | None = None, acted: np.ndarray | None = None
+    ) -> np.ndarray:
         """(..., d) bool: the value exists: in bounds, on the step, a known level.
 
-        A value that equals the one before is always legal: a person may stay where they are.
+        A value that equals the one before is always legal: a person may stay where they are. acted (..., d): where
+        it is given, a step binds what people set; what follows in a world may fall between two steps, as long as it
+        is a whole number where the feature counts.
         """
         with np.errstate(invalid="ignore"):
             slack = 1e-9 * self.span
@@ -396,6 +405,11 @@ class Schema:
             origin, step, _ = self._lattice
             units = (after - origin) / step
             off = np.abs(units - np.round(units)) > _LATTICE_TOLERANCE
+            if acted is not None:
+                off = np.where(
+                    acted | ~self.counted, off, np.abs(after - np.round(after)) > _LATTICE_TOLERANCE
+                )
+                off &= acted | self.counted
             good = inside & ~(off & ~np.isnan(self.step))
             good |= np.isnan(after) & self.missing
             if before is not None:

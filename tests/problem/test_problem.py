@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from wayforward.errors import DataError, ModelError, PreferencesError, ProblemError
+from wayforward.evaluate import evaluate_rows
 from wayforward.model import wrap
 from wayforward.people import Preferences
 from wayforward.problem import Domain, LpMix, Neighbours, Problem, Target
@@ -192,3 +193,22 @@ def test_missing_values_stay_or_are_filled_by_acting():
     assert found.outcome[0, 0] is Outcome.FOUND and np.isfinite(found.cost[0, 0])
     other = it.check(person, np.where(np.isnan(act()), np.nan, 0))
     assert other.outcome[0, 0] is Outcome.NOT_FOUND
+
+
+def test_a_step_binds_what_people_set_not_what_follows():
+    """Pay rises in steps of 250 when somebody asks for it; what a degree brings need not be a multiple of it."""
+    schema = Schema(
+        (
+            Feature(name="years", kind="integer", low=0, high=20),
+            Feature(name="pay", kind="real", low=0, high=9000, step=250),
+        )
+    )
+    model = wrap(lambda rows: (rows[:, 1] > 2080).astype(int), schema, output="label", classes=(0, 1))
+    world = SCM({"years": "u", "pay": "1000 + 42.2 * years + u"})
+    x = np.array([[10.0, 2000.0]])
+    problem = Problem(schema, model, Target(favourable=1), data=x, world=world)
+    follows = problem.check(x, np.array([[[12.0, np.nan]]]))
+    assert follows.found[0, 0]
+    np.testing.assert_allclose(follows.after[0, 0], [12.0, 2084.4])
+    assert evaluate_rows(x, follows.after, problem, action=follows.action).usable == 1.0
+    assert not problem.check(x, np.array([[[np.nan, 2084.4]]])).found.any()

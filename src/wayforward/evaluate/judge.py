@@ -137,7 +137,7 @@ def _legal(schema: Schema, before: Array, act: Array, end: Array) -> Mask:
     moved = schema.differs(end, before)
     acted = ~np.isnan(act)
     fine = ~(out_of_domain(schema, end) & moved).any(-1)
-    fine &= ~(moved & ~_on_step(schema, end)).any(-1)
+    fine &= ~(moved & ~_on_step(schema, end, acted)).any(-1)
     fine &= ~(moved & schema.immutable).any(-1)
     fine &= ~(acted & ~schema.actionable).any(-1)
     fine &= ~np.isnan(end).all(-1)
@@ -146,14 +146,20 @@ def _legal(schema: Schema, before: Array, act: Array, end: Array) -> Mask:
     return np.asarray(fine & ~backwards.any(-1))
 
 
-def _on_step(schema: Schema, rows: Array) -> Mask:
-    """Values that are whole steps away from zero or from the lower bound, whichever the lattice starts at."""
+def _on_step(schema: Schema, rows: Array, acted: Mask) -> Mask:
+    """Values that are whole steps away from zero or from the lower bound, whichever the lattice starts at.
+
+    What follows from an act may fall between two steps of an amount, never between two whole numbers of a count.
+    """
     step = np.where(np.isnan(schema.step), 1.0, schema.step)
     low = np.where(np.isfinite(schema.low), schema.low, 0.0)
     start = np.where(np.abs(low / step - np.round(low / step)) < 1e-9, 0.0, low)
     with np.errstate(invalid="ignore"):
         steps = (rows - start) / step
-        return np.asarray(np.isnan(schema.step) | np.isnan(rows) | (np.abs(steps - np.round(steps)) <= 1e-6))
+        on = np.isnan(schema.step) | np.isnan(rows) | (np.abs(steps - np.round(steps)) <= 1e-6)
+        between = np.array([not f.has_levels and f.kind != "integer" for f in schema.features])
+        follows = between | (np.abs(rows - np.round(rows)) <= 1e-6) | np.isnan(rows)
+    return np.asarray(np.where(acted, on, follows))
 
 
 def _rules(schema: Schema, before: Array, end: Array) -> Mask:

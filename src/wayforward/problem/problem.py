@@ -206,16 +206,17 @@ class Problem:
     def judge_rows(self, people: Population, who: np.ndarray, action: Rows, after: Rows) -> dict[str, Mask]:
         """(m,) bool for each question about rows that needs no model: legal, rules, wishes.
 
-        legal: values exist (schema), nothing immutable differs, only actionable features are acted on, in their
-        direction. rules: no rule is surely broken. wishes: personal limits, frozen features, allowed levels and
-        the number of changes are kept. A feature that a person froze may still move as a consequence.
+        legal: values exist (schema; a step binds what is set, not what follows), nothing immutable differs, only
+        actionable features are acted on, in their direction. rules: no rule is surely broken. wishes: personal limits,
+        frozen features, allowed levels and the number of changes are kept. A feature that a person froze may still
+        move as a consequence.
         """
         schema, wish = self.schema, people.preferences
         before = people.x[who]
         acted = ~np.isnan(action)
         with np.errstate(invalid="ignore"):
             slack = 1e-9 * schema.span
-            legal = schema.legal(after, before).all(1)
+            legal = schema.legal(after, before, acted).all(1)
             differs = schema.differs(after, before)
             legal &= ~(differs & schema.immutable).any(1)
             legal &= ~(acted & ~schema.actionable).any(1)
