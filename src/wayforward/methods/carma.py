@@ -286,7 +286,10 @@ class Carma(_Trained):
         """What a file must say so that it is not used for another question."""
         return {
             "method": self.name,
-            "features": [[f.name, f.kind, f.actionability, len(f.levels)] for f in problem.schema.features],
+            "features": [
+                [f.name, f.kind, f.actionability, [str(level) for level in f.levels]]
+                for f in problem.schema.features
+            ],
             "world": type(problem.world).__name__,
             "plan": files.plain(self.plan()),
             "seeds": list(self.seeds),
