@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 _FORMAT = "wayforward.recourse/1"
+_PER_PERSON = ("x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds")
 
 
 class Outcome(Enum):
@@ -161,20 +162,7 @@ class Recourse:
             if not -self.n <= who < self.n:
                 raise DataError(f"There is no person {who}; people are numbered 0 to {self.n - 1}.")
             who = np.array([int(who) % self.n])
-        parts = {
-            name: getattr(self, name)[who]
-            for name in (
-                "x",
-                "action",
-                "after",
-                "cost",
-                "plain_cost",
-                "chance",
-                "score",
-                "outcome",
-                "seconds",
-            )
-        }
+        parts = {name: getattr(self, name)[who] for name in _PER_PERSON}
         before = self.score_before[who] if self.score_before.size else self.score_before
         wishes = None
         if self.preferences is not None:
@@ -189,18 +177,7 @@ class Recourse:
             return first
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
-            for name in (
-                "x",
-                "action",
-                "after",
-                "cost",
-                "plain_cost",
-                "chance",
-                "score",
-                "outcome",
-                "seconds",
-                "score_before",
-            )
+            for name in (*_PER_PERSON, "score_before")
         }
         meta = dict(first.meta)
         for key in ("seconds_recommend", "model_rows", "model_calls", "native_rows"):

@@ -277,7 +277,7 @@ def test_what_cannot_be_fitted():
     gone = people(60)
     gone[7, 2] = NAN
     missing = SCHEMA.revise(income={"missing": True})
-    with pytest.raises(DataError, match=r"'income' .* misses 1 values, the first in row 7"):
+    with pytest.raises(DataError, match=r"'income' .* has 1 missing values, the first in row 7"):
         LinearWorld.fit(GRAPH, gone, missing)
 
 

@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, WorldError, require
+from wayforward.errors import FileFormatError, WorldError, require
 from wayforward.rules.arrays import Array
 from wayforward.schema import Feature, Schema
 from wayforward.streams import keys_of, spread
 from wayforward.world.base import World, aligned, unknown_nodes
 from wayforward.world.gp_node import GpNode, Own, Variance
 from wayforward.world.graph import CausalGraph
+from wayforward.world.learning import whole_rows
 
 if TYPE_CHECKING:
     from typing import Self
@@ -204,7 +205,7 @@ class GaussianProcessWorld(World):
         """
         schema = Schema.infer(table) if schema is None else schema
         graph = CausalGraph.read(graph).over(schema.names)
-        x = _usable(schema, graph, table)
+        x = whole_rows(schema, graph, table, _FEWEST, "a Gaussian process")
         rng = np.random.default_rng([seed, 0x6A55])
         kept = x[np.sort(rng.permutation(len(x))[:most])]
         kept = kept[rng.permutation(len(kept))]
@@ -860,34 +861,6 @@ def _finite(array: np.ndarray, shape: tuple[int | None, ...]) -> np.ndarray:
     if not fits or array.dtype != np.float64 or not np.isfinite(array).all():
         raise ValueError("array")
     return array
-
-
-def _usable(schema: Schema, graph: CausalGraph, table: Any) -> np.ndarray:
-    """(N, d) rows to learn from. Raises: DataError that names the column; WorldError for a categorical effect."""
-    x = schema.encode(table, "training")
-    for j, feature in enumerate(schema.features):
-        if feature.kind == "categorical" and graph.parents[feature.name]:
-            raise WorldError(
-                f"'{feature.name}' is categorical and has causes in the graph, but a Gaussian process gives numbers. "
-                "Make it ordinal or binary, or take its causes out of the graph."
-            )
-        gone = np.isnan(x[:, j])
-        if gone.any():
-            raise DataError(
-                f"Column '{feature.name}' of the training table has {int(gone.sum())} missing values, the first in "
-                f"row {int(np.argmax(gone))}. A world is learned from whole rows: leave these out or fill them in."
-            )
-    if len(x) < _FEWEST:
-        raise DataError(
-            f"The training table has {len(x)} rows; a world is learned from at least {_FEWEST}. Give more people."
-        )
-    for j, name in enumerate(schema.names):
-        if (x[:, j] == x[0, j]).all():
-            raise DataError(
-                f"Column '{name}' of the training table is {x[0, j]:g} in every row, so nothing can be learned about "
-                "what it causes or what causes it. Leave it out of the graph and the schema, or give other rows."
-            )
-    return x
 
 
 def _fit_effect(

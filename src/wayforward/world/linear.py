@@ -26,6 +26,7 @@ from wayforward.rules.expression import Compare, Indicator, Level, Number, Produ
 from wayforward.schema import Feature, Schema
 from wayforward.world.base import unknown_nodes
 from wayforward.world.graph import CausalGraph
+from wayforward.world.learning import whole_rows
 from wayforward.world.noise import Categorical, Noise, Normal
 from wayforward.world.scm import SCM, BoundSCM, Equation
 
@@ -133,7 +134,7 @@ class LinearWorld(BoundSCM):
             else:
                 schema = Schema.infer(table)
         read = read.over(schema.names)
-        x = _usable(schema, read, table)
+        x = whole_rows(schema, read, table, _FEWEST, "a regression")
         parts, report = {}, {}
         for done, name in enumerate(read.names):
             parts[name], report[name] = _fitted(schema, read, name, x)
@@ -282,33 +283,6 @@ class LinearWorld(BoundSCM):
 
 
 # -- fitting -----------------------------------------------------------------------------------------------
-def _usable(schema: Schema, graph: CausalGraph, table: Any) -> np.ndarray:
-    """(n, d) rows to learn from. Raises: DataError that names the column, WorldError for a nominal effect."""
-    x = schema.encode(table, "training")
-    if len(x) < _FEWEST:
-        raise DataError(
-            f"The training table has {len(x)} rows; a world is fitted to at least {_FEWEST}. Give more."
-        )
-    for j, feature in enumerate(schema.features):
-        if feature.kind == "categorical" and graph.parents[feature.name]:
-            raise WorldError(
-                f"'{feature.name}' is categorical and has causes in the graph, but a regression gives numbers. "
-                "Make it ordinal or binary, or take its causes out of the graph."
-            )
-        gone = np.isnan(x[:, j])
-        if gone.any():
-            raise DataError(
-                f"Column '{feature.name}' of the training table misses {int(gone.sum())} values, the first in "
-                f"row {int(np.argmax(gone))}. A world is fitted to whole rows: leave these out or fill them in."
-            )
-        if np.ptp(x[:, j]) == 0:
-            raise DataError(
-                f"Column '{feature.name}' of the training table is {x[0, j]:g} in every row, so nothing can be "
-                "learned about its causes or effects. Leave it out of the graph and the schema."
-            )
-    return x
-
-
 def _inputs(schema: Schema, graph: CausalGraph, name: str) -> _Inputs:
     found: list[tuple[str, int]] = []
     for cause in graph.parents[name]:

@@ -17,7 +17,7 @@ from wayforward.errors import MethodError, UnsupportedModel, require
 
 if TYPE_CHECKING:
     from wayforward.model.network import TorchNetwork
-    from wayforward.problem import Population, Problem
+    from wayforward.problem import Population, Problem, Target
 
 _BEGUN = 0.02  # a level with this share has begun to grow
 
@@ -164,19 +164,7 @@ class Descent:
 
     def score(self, logits: Any) -> Any:
         """(m, c) -> (m,) the problem's score, differentiable: log-odds, or units of the prediction."""
-        torch, target = self.torch, self.problem.target
-        if target.interval is not None:
-            low, high = target._edges()
-            value = logits[:, 0]
-            sides = [value - low - target.margin] if np.isfinite(low) else []
-            sides += [high - target.margin - value] if np.isfinite(high) else []
-            return torch.stack(sides).min(0).values
-        if target.threshold is not None or len(self.favourable) + len(self.others) == 2:
-            level = (0.5 if target.threshold is None else target.threshold) + target.margin
-            odds = torch.logsumexp(logits[:, self.favourable], 1) - torch.logsumexp(logits[:, self.others], 1)
-            return odds - float(np.log(level / (1 - level)))
-        best, rest = logits[:, self.favourable].max(1).values, logits[:, self.others].max(1).values
-        return best - rest - 4 * target.margin  # a probability moves by at most a quarter of its log-odds
+        return score_of(self.problem.target, logits, self.favourable, self.others)
 
     def _level_code(self, after: Any) -> Any:
         """(m, d) rows -> (m, f, l) one-hot levels."""
@@ -389,6 +377,23 @@ class _Block:
     away: Any
     price: Any
     weight: Any
+
+
+def score_of(target: Target, logits: Any, favourable: Any, others: Any, unit: float = 1.0) -> Any:
+    """(m, c) -> (m,) what a target makes of logits, differentiable: log-odds, or predictions in `unit`s."""
+    torch = require("torch", extra="torch")
+    if target.interval is not None:
+        low, high = target._edges()
+        value = logits[:, 0]
+        sides = [value - low - target.margin] if np.isfinite(low) else []
+        sides += [high - target.margin - value] if np.isfinite(high) else []
+        return torch.stack(sides).min(0).values / unit
+    if target.threshold is not None or len(favourable) + len(others) == 2:
+        level = (0.5 if target.threshold is None else target.threshold) + target.margin
+        odds = torch.logsumexp(logits[:, favourable], 1) - torch.logsumexp(logits[:, others], 1)
+        return odds - float(np.log(level / (1 - level)))
+    best, rest = logits[:, favourable].max(1).values, logits[:, others].max(1).values
+    return best - rest - 4 * target.margin  # a probability moves by at most a quarter of its log-odds
 
 
 def network_of(problem: Problem, method: str, device: str | None) -> TorchNetwork:

@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.errors import require
 from wayforward.methods.engines.amortised_nets import Adam
+from wayforward.methods.engines.descent import score_of
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -96,23 +97,7 @@ class Relaxed:
         return self._score(logits).to(self.dtype)
 
     def _score(self, logits: Any) -> Any:
-        torch, target = self.torch, self.problem.target
-        if target.interval is not None:
-            low, high = target._edges()
-            value = logits[:, 0]
-            sides = [value - low - target.margin] if np.isfinite(low) else []
-            sides += [high - target.margin - value] if np.isfinite(high) else []
-            return torch.stack(sides).min(0).values / self.unit
-        if target.threshold is not None or len(self.favourable) + len(self.others) == 2:
-            level = (0.5 if target.threshold is None else target.threshold) + target.margin
-            if len(self.favourable) == 1 and len(self.others) == 1:
-                odds = logits[:, self.favourable[0]] - logits[:, self.others[0]]
-            else:
-                odds = torch.logsumexp(logits[:, self.favourable], 1)
-                odds = odds - torch.logsumexp(logits[:, self.others], 1)
-            return odds - float(np.log(level / (1 - level)))
-        best, rest = logits[:, self.favourable].max(1).values, logits[:, self.others].max(1).values
-        return best - rest - 4 * target.margin  # a probability moves by at most a quarter of its log-odds
+        return score_of(self.problem.target, logits, self.favourable, self.others, self.unit)
 
 
 def _network(problem: Problem, dtype: Any) -> Any:
