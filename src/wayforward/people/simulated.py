@@ -53,13 +53,18 @@ class SimulatedPeople(ABC):
     def dislike(self, who: np.ndarray, action: Rows, after: Rows) -> PerRow:
         """who (m,), action and after (m, d) -> (m,) how much each person dislikes the plan; less is better."""
 
-    def reply(self, asked: Asked) -> np.ndarray:
-        """(n,) what each person says."""
-        self.turn += 1
+    def dislikes(self, asked: Asked) -> np.ndarray:
+        """(n, c) dislike of every option that is shown; inf where there is none."""
         n, c, d = asked.after.shape
         who = np.repeat(np.arange(n), c)
         dislike = self.dislike(who, asked.action.reshape(-1, d), asked.after.reshape(-1, d)).reshape(n, c)
-        dislike = np.where(asked.exists, dislike, np.inf)
+        return np.where(asked.exists, dislike, np.inf)
+
+    def reply(self, asked: Asked) -> np.ndarray:
+        """(n,) what each person says."""
+        self.turn += 1
+        n, c, _ = asked.after.shape
+        dislike = self.dislikes(asked)
         draw = self.streams.uniform(np.arange(n), c + 3, tag=0x51A0 + self.turn)
         noise = self.noise
         weigh = dislike.copy()

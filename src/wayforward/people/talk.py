@@ -38,12 +38,14 @@ class Asked:
     """One question to each of n people, with c options at most.
 
     kind (n,) of `Kind`. action (n, c, d): what an option asks to do, NaN where left alone. after (n, c, d): where it
-    leads; all NaN where there is no such option. ACCEPT asks about option 0.
+    leads; all NaN where there is no such option. ACCEPT asks about option 0. order (n, c, d): where the acts come one
+    after another, the place of each (0 first, -1 for no act); None where a plan is one step.
     """
 
     kind: np.ndarray
     action: Actions
     after: Actions
+    order: np.ndarray | None = None
 
     @property
     def exists(self) -> np.ndarray:
