@@ -14,36 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from wayforward.errors import MethodError, UnsupportedModel, require
+from wayforward.methods.engines.lanes import Lanes, Layout
 
 if TYPE_CHECKING:
     from wayforward.model.network import TorchNetwork
     from wayforward.problem import Population, Problem, Target
 
-_BEGUN = 0.02  # a level with this share has begun to grow
-
 Norm = Literal["l1", "l2"]
 Ell = Literal["logit", "squared", "hinge", "probability"]
-
-
-@dataclass
-class Lanes:
-    """State of m lanes. who (m,); move (m, d) in ranges; free (m, d) bool: what the lane may move.
-
-    share (m, f, l): level coordinates of the f features with levels.
-    """
-
-    who: np.ndarray
-    move: np.ndarray
-    share: np.ndarray
-    free: np.ndarray
-
-    def take(self, rows: np.ndarray) -> Lanes:
-        """Some of the lanes."""
-        return Lanes(self.who[rows], self.move[rows], self.share[rows], self.free[rows])
-
-    def put(self, rows: np.ndarray, other: Lanes) -> None:
-        """Write the state of some of the lanes back."""
-        self.move[rows], self.share[rows] = other.move, other.share
 
 
 @dataclass(frozen=True)
@@ -62,7 +40,7 @@ class Loss:
     price: np.ndarray
 
 
-class Descent:
+class Descent(Layout):
     """Relaxed search on one problem's network.
 
     span (d,): width of each feature's range. block: lanes a tensor. Raises: UnsupportedModel if there is no network.
@@ -72,16 +50,12 @@ class Descent:
         self, problem: Problem, method: str, *, device: str | None, span: np.ndarray, block: int = 256
     ) -> None:
         self.torch = torch = require("torch", extra="torch")
-        self.problem, self.schema, self.span, self.block = problem, problem.schema, span, block
+        super().__init__(problem.schema, span)
+        self.problem, self.block = problem, block
         self.network = net = network_of(problem, method, device)
         self.dtype, self.device = net.dtype, net.device
         numeric = [b for b in net.blocks if b.kind == "numeric"]
         levels = [b for b in net.blocks if b.kind == "levels"]
-        self.numeric = np.array([b.feature for b in numeric], dtype=np.int64)
-        self.level = np.array([b.feature for b in levels], dtype=np.int64)
-        self.size = np.array([b.columns.stop - b.columns.start for b in levels], dtype=np.int64)
-        self.wide = int(self.size.max(initial=1))
-        self.exists = np.arange(self.wide) < self.size[:, None]  # (f, l)
         # The code is put together as [numeric | missing flags | levels] and then brought into the network's order.
         order = [b.columns.start for b in numeric] + [b.missing for b in numeric if b.missing is not None]
         order += [c for b in levels for c in range(b.columns.start, b.columns.stop)]
@@ -105,60 +79,6 @@ class Descent:
         return self.torch.as_tensor(
             np.ascontiguousarray(array), dtype=dtype or self.dtype, device=self.device
         )
-
-    # -- lanes ---------------------------------------------------------------------------------------------
-
-    def start(self, people: Population, who: np.ndarray, free: np.ndarray) -> Lanes:
-        """Lanes where the people stand, m = len(who); a missing number stays missing."""
-        free = free & ~(np.isnan(people.x[who]) & ~self.schema.has_levels)
-        own = self._own(people.x[who])
-        share = (np.arange(self.wide) == own[..., None]).astype(np.float64)
-        return Lanes(who, np.zeros((len(who), people.d)), share, free)
-
-    def _own(self, x: np.ndarray) -> np.ndarray:
-        """(m, f) coordinate of each own level; the last of a block is a missing value."""
-        value = x[:, self.level]
-        return np.where(np.isnan(value), self.size - 1, np.nan_to_num(value)).astype(np.int64)
-
-    def bounds(self, people: Population, who: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Least and greatest move (m, d), and the level coordinates that a lane may use (m, f, l)."""
-        x = people.x[who]
-        with np.errstate(invalid="ignore"):
-            low = np.nan_to_num(np.minimum((people.low[who] - x) / self.span, 0.0))
-            high = np.nan_to_num(np.maximum((people.high[who] - x) / self.span, 0.0))
-        may = np.arange(self.wide) == self._own(x)[..., None]
-        for f, j in enumerate(self.level):
-            ok = people.level_ok[int(j)][who]
-            may[:, f, : ok.shape[1]] |= ok
-        return low, high, may
-
-    def harden(self, people: Population, lanes: Lanes, *, eager: bool = False) -> np.ndarray:
-        """(m, d) legal actions: snapped values, the largest level of each block; NaN where nothing moves.
-
-        eager: a level that has begun to grow counts as chosen, and whole numbers round away from where the person
-        stands. A relaxed optimum needs only part of a level or of a step where a whole one does more than enough, so
-        the nearest row alone might never turn the decision.
-        """
-        x = people.x[lanes.who]
-        value = np.where(lanes.move != 0, x + lanes.move * self.span, np.nan)
-        share = lanes.share
-        if eager:
-            own = np.arange(self.wide) == self._own(x)[..., None]
-            other = np.where(own, 0.0, share)
-            share = np.where((other.max(2) > _BEGUN)[..., None], other, share)
-            value = value + np.sign(lanes.move) * 0.499 * np.nan_to_num(self.schema.step)
-        chosen = share.argmax(2).astype(np.float64)
-        value[:, self.level] = np.where(chosen < self.schema.n_levels[self.level], chosen, np.nan)
-        out = people.snap(lanes.who, np.where(lanes.free, value, np.nan))
-        return np.where(self.schema.differs(out, x), out, np.nan)
-
-    def begun(self, lanes: Lanes, action: np.ndarray) -> np.ndarray:
-        """(m, d) how far the descent went with each change of an action: the share of a level, 1 for a number."""
-        out = np.where(np.isnan(action), 0.0, 1.0)
-        level = np.nan_to_num(action[:, self.level]).astype(np.int64)
-        share = np.take_along_axis(lanes.share, level[..., None], axis=2)[..., 0]
-        out[:, self.level] = np.where(np.isnan(action[:, self.level]), 0.0, share)
-        return out
 
     # -- the model and the world ---------------------------------------------------------------------------
 
@@ -240,7 +160,7 @@ class Descent:
         ordered = lanes.free & ~self.schema.has_levels
         low, high = np.where(ordered, low, 0.0), np.where(ordered, high, 0.0)
         own = self.start(people, lanes.who, lanes.free).share
-        away = self._away(own)
+        away = self.away(own)
         m = len(lanes.who)
         for begin in range(0, m, self.block):
             rows = np.arange(begin, min(begin + self.block, m))
@@ -265,14 +185,6 @@ class Descent:
             lanes.move[rows] = move[: len(rows)].cpu().double().numpy()
             lanes.share[rows] = share[: len(rows)].cpu().double().numpy()
         people.rows += np.bincount(lanes.who, minlength=people.n) * steps
-
-    def _away(self, own: np.ndarray) -> np.ndarray:
-        """(m, f, l) effort of each level: 1 for another category, the share of the range for ordered levels."""
-        here = own.argmax(2)[..., None]
-        place = np.arange(self.wide)
-        steps = np.abs(place - here) / np.maximum(self.schema.n_levels[self.level] - 1, 1)[:, None]
-        ordered = self.schema.ordered[self.level][:, None]
-        return np.asarray(np.where(ordered, np.minimum(steps, 1.0), 1.0) * (place != here))
 
     def _descend(
         self, block: _Block, move: Any, share: Any, loss: Loss, steps: int, rate: float
