@@ -16,9 +16,14 @@ from wayforward.streams import Streams
 
 @dataclass(frozen=True)
 class Noise:
-    """How people err. flip: share of comparisons answered the wrong way round. kappa: Bradley-Terry, the chance to
-    choose an option falls as exp(-kappa x dislike); None: no such noise. lazy: share of questions shrugged off
-    ('cannot say'). fickle: share of questions where the first option is taken unread.
+    """How people err.
+
+    flip: share of comparisons answered the wrong way round (of several options, one of the others is taken at
+    random). kappa: Bradley-Terry, the chance to choose an option falls as exp(-kappa x dislike); None: no such noise.
+    lazy: share of questions shrugged off ('cannot say'). fickle: share of questions where the first option is taken
+    unread. Where several apply to one question, fickle overrules the first two and lazy all of them.
+    Raises: PreferencesError for a number that is no share, or a kappa of 0 or less.
+    Example: ``IdealProfile(people, wanted, noise=Noise(flip=0.1, lazy=0.05))``.
     """
 
     flip: float = 0.0
@@ -65,23 +70,20 @@ class SimulatedPeople(ABC):
         self.turn += 1
         n, c, _ = asked.after.shape
         dislike = self.dislikes(asked)
-        draw = self.streams.uniform(np.arange(n), c + 3, tag=0x51A0 + self.turn)
-        noise = self.noise
-        weigh = dislike.copy()
-        if (
-            noise.kappa is not None
-        ):  # the smallest of exponentially disturbed dislikes: a Bradley-Terry choice
-            weigh = noise.kappa * weigh + np.log(-np.log(draw[:, :c]))
+        # Four draws for the errors come first, so that they do not hang on how many options others are shown.
+        draw = self.streams.uniform(np.arange(n), c + 4, tag=0x51A0 + self.turn)
+        flip, pick, fickle, lazy = draw[:, :4].T
+        noise, weigh = self.noise, dislike
+        if noise.kappa is not None:
+            # The smallest of exponential waiting times with rates exp(-kappa x dislike): a Bradley-Terry choice.
+            weigh = noise.kappa * dislike + np.log(-np.log(draw[:, 4:]))
         order = np.argsort(np.where(asked.exists, weigh, np.inf), axis=1, kind="stable")
-        chosen = order[:, 0]
         many = asked.exists.sum(1)
-        wrong = (draw[:, c] < noise.flip) & (many > 1)
-        other = order[
-            np.arange(n), np.clip(np.floor(1 + draw[:, c + 1] * (many - 1)), 0, c - 1).astype(np.int64)
-        ]
-        chosen = np.where(wrong, other, chosen)
-        chosen = np.where(draw[:, c + 1] < noise.fickle, 0, chosen)
-        chosen = np.where(draw[:, c + 2] < noise.lazy, CANNOT_SAY, chosen)
+        place = np.floor(1 + pick * (many - 1)).astype(np.int64).clip(0, c - 1)
+        wrong = (flip < noise.flip) & (many > 1)
+        chosen = order[np.arange(n), np.where(wrong, place, 0)]
+        chosen = np.where(fickle < noise.fickle, 0, chosen)
+        chosen = np.where(lazy < noise.lazy, CANNOT_SAY, chosen)
         content = np.zeros(n, dtype=bool) if self.satisfied is None else dislike[:, 0] <= self.satisfied
         return np.where(asked.kind == Kind.ACCEPT, content.astype(np.int64), chosen)
 
@@ -89,8 +91,12 @@ class SimulatedPeople(ABC):
 class IdealProfile(SimulatedPeople):
     """People with one profile in mind: the nearer a plan leads to it, the better.
 
-    wanted (n, d): the profile, feature units. Distance is Euclidean in widths of the schema's ranges (a category: 1).
+    wanted (n, d): the profile, feature units; someone without one (NaN) always takes the first option. Distance is
+    Euclidean in widths of the schema's ranges (a category: 1). later (n, d): people of changing taste; what they have
+    in mind wanders in a straight line from `wanted`, before the first question, to `later`, from question `over` on,
+    so that answers given early contradict late ones. satisfied: see `SimulatedPeople`.
     Source: the simulated users of HARE.
+    Example: ``converse(talk, IdealProfile(talk.people, draw_wanted(problem, talk.people)))``.
     """
 
     def __init__(
@@ -100,19 +106,33 @@ class IdealProfile(SimulatedPeople):
         *,
         noise: Noise | None = None,
         satisfied: float | None = None,
+        later: Rows | None = None,
+        over: int = 30,
         seed: int = 0,
     ) -> None:
         from wayforward.evaluate.distance import euclidean_columns
 
+        for name, rows in (("wanted", wanted), ("later", wanted if later is None else later)):
+            if rows.shape != people.x.shape:
+                raise PreferencesError(
+                    f"'{name}' has shape {rows.shape}; there are {people.n} people and {people.d} features. Give one "
+                    "profile a person."
+                )
+        if over < 1:
+            raise PreferencesError(f"over={over} questions is no time to change one's mind. Give 1 or more.")
         super().__init__(people, noise, satisfied, seed)
-        self.wanted = wanted
+        self.wanted, self.later, self.over = wanted, later, over
         self._place = euclidean_columns(people.schema, wanted)
+        self._drift = 0.0 if later is None else euclidean_columns(people.schema, later) - self._place
 
     def dislike(self, who: np.ndarray, action: Rows, after: Rows) -> PerRow:
-        """(m,) distance to the profile in mind."""
+        """(m,) distance to the profile in mind now."""
         from wayforward.evaluate.distance import euclidean_columns
 
-        apart = euclidean_columns(self.people.schema, after) - self._place[who]
+        place = self._place
+        if self.later is not None:
+            place = place + min(self.turn / self.over, 1.0) * self._drift
+        apart = euclidean_columns(self.people.schema, after) - place[who]
         return np.asarray(np.sqrt(np.square(apart).sum(1)))
 
 

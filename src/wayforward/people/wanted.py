@@ -89,14 +89,14 @@ def _draw(
     far[some] = _distance(
         people, lane[some], people.after(lane[some], way.at(people, lane, some, length[some]))
     )
-    far = far.reshape(n, ways)
+    gap = far.reshape(n, ways)
     many = reached.reshape(n, ways).sum(1)
-    order = np.argsort(np.where(np.isnan(far), np.inf, far), axis=1, kind="stable")
+    order = np.argsort(np.where(np.isnan(gap), np.inf, gap), axis=1, kind="stable")
     if radius is None:
         rank = np.floor(share * np.maximum(many - 1, 0) + 0.5).astype(np.int64)
         chosen = order[np.arange(n), rank]
     else:
-        chosen = np.argmin(np.where(np.isnan(far), np.inf, np.abs(far - radius)), axis=1)
+        chosen = np.argmin(np.where(np.isnan(gap), np.inf, np.abs(gap - radius)), axis=1)
     kept = np.arange(n) * ways + chosen
     kept = kept[many > 0]
     out = np.full((n, people.d), np.nan)
