@@ -10,7 +10,9 @@ from wayforward.errors import MethodError
 from wayforward.people.talk import Elicitor
 
 # name -> "file:Class"; files are imported on first use, because some need torch. A new one adds one line.
-_ELICITORS: dict[str, str] = {}
+_ELICITORS: dict[str, str] = {
+    "pear": "pear:Pear",
+}
 
 
 def names() -> tuple[str, ...]:
