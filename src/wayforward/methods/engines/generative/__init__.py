@@ -1,0 +1,116 @@
+"""Generative models of people, trained once on a problem's reference rows and shared by the methods that search them.
+
+kinds: 'vae' generates everything; 'cvae' is told the features that never change; 'chvae' has a prior p(z | given)
+besides; 'csvae' splits the latent space into z, which says nothing about the label, and w, which does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from wayforward.errors import MethodError, require
+from wayforward.methods.engines.generative.coding import Coding, Decoded
+from wayforward.methods.engines.generative.generator import Generator, Identity, TrainingReport
+from wayforward.shapes import People
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+
+Kind = Literal["vae", "cvae", "chvae", "csvae"]
+
+
+def never_moves(problem: Problem) -> np.ndarray:
+    """(d,) bool: features that no act changes, neither directly nor as a consequence."""
+    actionable = problem.schema.actionable
+    moved = (actionable.astype(np.int64) @ problem.descendants.astype(np.int64)) > 0
+    return np.asarray(~actionable & ~moved)
+
+
+def fit_generator(
+    kind: Kind,
+    problem: Problem,
+    rows: People | None = None,
+    *,
+    labels: np.ndarray | None = None,
+    given: np.ndarray | None = None,
+    latent: int | None = None,
+    hidden: tuple[int, ...] = (64, 64),
+    epochs: int = 40,
+    seed: int = 0,
+    device: str | None = None,
+) -> Generator:
+    """A generative model of a problem's people, trained once: the same call later returns the same model.
+
+    rows (N, d): people to learn from; left out, the problem's reference. labels (N,) bool for 'csvae': left out, what
+    the model decides about them. given (d,) bool: features that condition and are not generated; left out, none for
+    'vae' and what no act can change for the others. latent: dimensions of z; left out, 8 or the number of features.
+    hidden: widths of the encoder's layers, reversed in the decoder. device: 'cpu', 'cuda'; None: the CPU.
+    Example: ``fit_generator("chvae", problem).report.bounds``.
+    Raises: MethodError for an unknown kind or fewer than 10 rows; ProblemError without rows; MissingExtra.
+    """
+    if kind not in get_args(Kind):
+        raise MethodError(
+            f"There is no generative model of kind {kind!r}. Choose one of {', '.join(get_args(Kind))}."
+        )
+    require("torch", extra="torch")
+    from wayforward.methods.engines.generative.training import Settings, networks, train
+
+    schema = problem.schema
+    own = rows is None
+    data: People = problem._needs_reference() if rows is None else np.asarray(rows, dtype=np.float64)
+    if len(data) < 10:
+        raise MethodError(
+            f"A generative model cannot be learnt from {len(data)} rows. Give the problem a larger table."
+        )
+    if given is None:
+        given = np.zeros(schema.d, dtype=bool) if kind == "vae" else never_moves(problem)
+    given = np.asarray(given, dtype=bool)
+    if given.all():
+        raise MethodError("Every feature is given, so there is nothing to generate. Free at least one.")
+    settings = Settings(
+        latent=min(8, int((~given).sum())) if latent is None else latent,
+        hidden=tuple(hidden),
+        epochs=epochs,
+        seed=seed,
+    )
+    if settings.latent < 1 or epochs < 1 or min(settings.hidden, default=1) < 1:
+        raise MethodError(
+            f"A generative model with latent={latent}, hidden={hidden}, epochs={epochs} has nothing to learn. "
+            "Use 1 or more everywhere."
+        )
+    told = None if labels is None else np.asarray(labels, dtype=bool)
+    key = (
+        kind,
+        None if own else _digest(data),
+        None if told is None else _digest(told),
+        given.tobytes(),
+        settings,
+        device,
+    )
+    kept: dict[Any, Generator] = problem.__dict__.setdefault("_generators", {})
+    if key not in kept:
+        coding = Coding(schema, given, np.zeros(schema.d, dtype=bool), Coding.scales_of(schema, data))
+        model = Generator(coding, settings.latent, device=device or "cpu")
+        networks(model, settings)
+        train(model, data, settings)
+        kept[key] = model
+    return kept[key]
+
+
+def _digest(array: np.ndarray) -> str:
+    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()
+
+
+__all__ = [
+    "Coding",
+    "Decoded",
+    "Generator",
+    "Identity",
+    "Kind",
+    "TrainingReport",
+    "fit_generator",
+    "never_moves",
+]
