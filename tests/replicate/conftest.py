@@ -7,9 +7,9 @@ import pytest
 
 from wayforward.data import load
 from wayforward.data.loan import decision, sample
-from wayforward.replicate.icarma.keeping import Kept
 from wayforward.replicate.icarma.setting import Setting, train_classifier
 from wayforward.replicate.icarma.solvers import Study
+from wayforward.replicate.keeping import Kept
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from wayforward.cli.app import app
 from wayforward.replicate.icarma import run as running
-from wayforward.replicate.icarma.keeping import Kept
 from wayforward.replicate.icarma.setting import Setting
+from wayforward.replicate.keeping import Kept
 
 
 @pytest.fixture(autouse=True)

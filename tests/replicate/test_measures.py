@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wayforward.replicate.icarma.measures import falls, measure, per_person
+from wayforward.replicate.findings import falls
+from wayforward.replicate.icarma.measures import measure, per_person
 from wayforward.replicate.icarma.published import Case
 from wayforward.replicate.icarma.solvers import Study
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from wayforward.evaluate.stats import Estimate
+from wayforward.replicate.findings import findings
 from wayforward.replicate.icarma.measures import Measured, PerPerson
 from wayforward.replicate.icarma.published import Case, Row, rows
-from wayforward.replicate.icarma.tables import Line, Table, aims, cells, checks, findings, markdown, verdict
+from wayforward.replicate.icarma.tables import Line, Table, aims, cells, checks, markdown, verdict
 
 
 def told(value: float | None) -> Estimate:

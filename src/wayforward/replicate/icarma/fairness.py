@@ -23,7 +23,8 @@ from wayforward.people import (
     privileged_by_income,
     privileged_by_race,
 )
-from wayforward.replicate.icarma.measures import Check, PerPerson, per_person
+from wayforward.replicate.findings import Check
+from wayforward.replicate.icarma.measures import PerPerson, per_person
 from wayforward.replicate.icarma.preferences import LEVELS, asked, two_features
 from wayforward.replicate.icarma.solvers import Study
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,17 +33,6 @@ class Point:
     plausibility: float
     paper: bool = False
     curve: str = ""
-
-
-def save(figure: Figure, folder: Path, name: str) -> list[str]:
-    """Write SVG and PNG without dates, so that the same numbers give the same files. Returns the names."""
-    import matplotlib
-
-    folder.mkdir(parents=True, exist_ok=True)
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None}, dpi=110)
-    figure.savefig(folder / f"{name}.png", metadata={"Software": None}, dpi=110)
-    return [f"{name}.svg", f"{name}.png"]
 
 
 def densities(panels: Mapping[str, Mapping[str, PerPerson]], least: float = -60.0) -> Figure:

@@ -8,8 +8,6 @@ Source: iCARMA, section 5.1.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,35 +107,3 @@ def measure(people: PerPerson, *, seed: int = 0) -> Measured:
         reach=stats.rate(people.proposed),
         **means,
     )
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that the paper found, and whether it was found again; or, with `aim`, one that we set ourselves.
-
-    holds: True, False, or None where the difference is within the error of sampling. measured: the numbers.
-    """
-
-    name: str
-    statement: str
-    holds: bool | None
-    measured: str
-    aim: bool = False
-
-    @property
-    def verdict(self) -> str:
-        """In a word or two."""
-        if self.aim:
-            return {True: "met", False: "not met", None: "undecided"}[self.holds]
-        return {True: "as published", False: "not as published", None: "undecided"}[self.holds]
-
-
-def falls(values: Mapping[str, float], slack: float = 0.0) -> bool:
-    """Does every number lie below the one before it (or above it by no more than `slack`)?"""
-    numbers = list(values.values())
-    return all(later < earlier + slack for earlier, later in itertools.pairwise(numbers))
-
-
-def listed(values: Mapping[str, float]) -> str:
-    """The numbers in words: 'all 4 .92, 3 .80'."""
-    return ", ".join(f"{name} {value:.3f}" for name, value in values.items())

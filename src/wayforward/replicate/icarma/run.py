@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import DataError
+from wayforward.replicate.findings import Check, findings
 from wayforward.replicate.icarma import fairness as case_study
 from wayforward.replicate.icarma import figures
-from wayforward.replicate.icarma.keeping import Kept, Show, quiet
-from wayforward.replicate.icarma.measures import Check
 from wayforward.replicate.icarma.published import TITLES, Case, rows
 from wayforward.replicate.icarma.setting import Setting
 from wayforward.replicate.icarma.solvers import Study
-from wayforward.replicate.icarma.tables import METHODS, Line, Table, aims, checks, findings, markdown
+from wayforward.replicate.icarma.tables import METHODS, Line, Table, aims, checks, markdown
+from wayforward.replicate.keeping import Kept, Show, quiet
+from wayforward.replicate.writing import csv_text, plain, put, save
 
 TABLES, FIGURES, DATASETS = (1, 2, 3, 5, 6), (3, 4, 8), ("loan", "gmsc")
 _ON = {
@@ -156,7 +154,7 @@ class Replication:
             fair = case_study.run(study)
             found, data = case_study.checks(fair), fair.rows()
             body = _FAIR + findings(found)
-            drawn = figures.save(figures.fairness(fair), self.request.out, name)
+            drawn = save(figures.fairness(fair), self.request.out, name)
         else:
             drawn, data = self._densities(study, number, dataset, name)
             body = _DENSITY[number]
@@ -181,7 +179,7 @@ class Replication:
         for title, points in panels.items():
             case = next(line.case for line in table.lines if str(line.case) == title)
             points += [figures.Point("ours: price", v, p, curve=way) for way, v, p in study.curve(case)]
-        return figures.save(figures.trade_off(panels), self.request.out, f"{name}-trade-off")
+        return save(figures.trade_off(panels), self.request.out, f"{name}-trade-off")
 
     def _densities(
         self, study: Study, number: int, dataset: str, name: str
@@ -208,7 +206,7 @@ class Replication:
                 for title, methods in panels.items()
                 for method, one in methods.items()
             ]
-            return figures.save(figures.densities(panels), self.request.out, name), data
+            return save(figures.densities(panels), self.request.out, name), data
         cases = {
             "all 4 features": Case(dataset),
             "hard limits at random": Case(dataset, features=0),
@@ -219,7 +217,7 @@ class Replication:
         values = {"as they are": next(iter(found.values())).before}
         values |= {title: one.after[one.proposed] for title, one in found.items()}
         data = [{"setting": title, **_quantiles(v)} for title, v in values.items()]
-        return figures.save(figures.spread(values), self.request.out, name), data
+        return save(figures.spread(values), self.request.out, name), data
 
     def _provenance(self, study: Study) -> dict[str, Any]:
         from wayforward.methods.base import versions
@@ -250,9 +248,9 @@ class Replication:
         for file in drawn:
             text += [f"```{{image}} {file}", f":alt: {page.title}", "```", ""]
         text += [_made(page), ""]
-        _put(out / f"{page.name}.md", "\n".join(text))
-        _put(out / f"{page.name}.csv", _csv(data))
-        _put(out / f"{page.name}.json", json.dumps(_plain(page.to_dict()), indent=1, allow_nan=False) + "\n")
+        put(out / f"{page.name}.md", "\n".join(text))
+        put(out / f"{page.name}.csv", csv_text(data))
+        put(out / f"{page.name}.json", json.dumps(plain(page.to_dict()), indent=1, allow_nan=False) + "\n")
 
 
 def measure_table(study: Study, number: int, dataset: str) -> Table:
@@ -339,38 +337,3 @@ def _quantiles(values: np.ndarray) -> dict[str, float]:
     names = ("q05", "q25", "median", "q75", "q95")
     got = np.quantile(finite, (0.05, 0.25, 0.5, 0.75, 0.95)) if finite.size else np.full(5, np.nan)
     return {"people": int(finite.size), **dict(zip(names, got.tolist(), strict=True))}
-
-
-def _csv(data: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(data[0]) if data else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({k: _cell(v) for k, v in row.items()} for row in data)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, float):
-        return f"{value:.6g}" if math.isfinite(value) else ""
-    return "" if value is None else value
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can hold; NaN becomes null and numbers keep six digits."""
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if isinstance(value, (bool, str, int)) or value is None:
-        return value
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
-    return str(value)
-
-
-def _put(path: Path, text: str) -> None:
-    half = path.with_name(path.name + ".half")
-    half.write_text(text, encoding="utf-8")
-    half.replace(path)

@@ -10,11 +10,11 @@ import numpy as np
 
 from wayforward.people import LOAN_LAWS, PreferenceLaw, Preferences
 from wayforward.problem import Problem
-from wayforward.replicate.icarma.keeping import Kept, Show, quiet
 from wayforward.replicate.icarma.measures import Measured, PerPerson, measure, per_person
 from wayforward.replicate.icarma.preferences import LEVELS, preferences
 from wayforward.replicate.icarma.published import Case
 from wayforward.replicate.icarma.setting import Setting
+from wayforward.replicate.keeping import Kept, Show, quiet
 
 #: How iCARMA is trained: batch, margin, temperature and the weights of effort and range as the paper prints them
 #: (the presets), the rest found by us on validation, since the paper's text lost the form of its losses. The networks

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayforward.evaluate.stats import Estimate
-from wayforward.replicate.icarma.measures import Check, Measured, PerPerson, falls, listed
+from wayforward.replicate.findings import Check, falls, findings, listed
+from wayforward.replicate.icarma.measures import Measured, PerPerson
 from wayforward.replicate.icarma.published import PROFILES, Case, Row
 
 SHARES = ("validity", "plausibility", "hap")
@@ -356,12 +357,3 @@ def markdown(table: Table) -> str:
             if line.other is not None
         ]
     return "\n".join(out) + "\n" + findings(table.checks)
-
-
-def findings(found: Sequence[Check]) -> str:
-    """The findings as a Markdown table."""
-    if not found:
-        return ""
-    out = ["", "| finding | as stated | measured | verdict |", "| --- | --- | --- | --- |"]
-    out += [f"| {c.name} | {c.statement} | {c.measured} | {c.verdict} |" for c in found]
-    return "\n".join(out) + "\n"
