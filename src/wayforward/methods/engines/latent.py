@@ -1,0 +1,709 @@
+"""Search in the latent space of a generative model, everybody at once: what is decoded is made legal, then asked.
+
+A *lane* is one search: a point z of the latent space, its person, and the features that it may adopt from what is
+decoded. A decoded row is projected on what the person may do (bounds, directions, allowed levels, frozen features keep
+the person's own value) before anything looks at it. Descent sees the relaxed row; only hard rows count: values on
+their steps, one level each, asked like those of any other search. Gradients go through decoder, world and network;
+for a model without gradients they are central differences over the few latent dimensions, on hard and asked rows.
+Blocks of lanes have a fixed size, padded where needed: a matrix product may round differently for another number of
+rows, and a person's answer must not depend on the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import MethodError, require
+from wayforward.methods.engines.asking import distinct_changes
+from wayforward.methods.engines.descent import Descent
+from wayforward.methods.engines.lanes import Layout
+from wayforward.methods.engines.polish import revert, shrink
+from wayforward.methods.engines.slopes import has_gradients
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+
+_LITTLE = 1e-4  # share that the own level keeps, so that a block whose allowed levels vanish is well defined
+_FLAT = 1e-3  # changes of the objective below this end a lane, where it is asked to stop early
+_WIDEST = 3.0  # widest difference quotient, in standard deviations of the latent space
+
+
+@dataclass
+class Lanes:
+    """State of m lanes. who (m,); z, home (m, q): where they are and began; free (m, d) bool; weight (m,) of the score.
+
+    size (m,): what a score is measured in: 1, or, for a regression, what was missing at the start.
+    """
+
+    who: np.ndarray
+    z: np.ndarray
+    home: np.ndarray
+    free: np.ndarray
+    weight: np.ndarray
+    size: np.ndarray
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an objective is made of, torch tensors: score (m,) (log-odds beyond the boundary; of a regression, in
+    sizes of what was missing), outputs (m, c) (probabilities, or the prediction), here (m, c) the outputs where the
+    person stands, away (m,) distance in the unit of the cost, weight (m,) of the score."""
+
+    score: Any
+    outputs: Any
+    here: Any
+    away: Any
+    weight: Any
+
+
+Objective = Callable[[Seen], Any]  # -> (m,), rows independent of each other
+
+
+@dataclass
+class Visited:
+    """Hard rows that m lanes came past, actions (m, d): the cheapest that is a usable option, the cheapest that turns
+    the score (whether or not all of it together is allowed), and the one with the highest score. cost, turned, top:
+    (m,) their costs and the score."""
+
+    option: np.ndarray
+    cost: np.ndarray
+    goal: np.ndarray
+    turned: np.ndarray
+    high: np.ndarray
+    top: np.ndarray
+
+    @classmethod
+    def nothing(cls, m: int, d: int) -> Visited:
+        """No row yet."""
+        rows = [np.full((m, d), np.nan) for _ in range(3)]
+        return cls(
+            rows[0], np.full(m, np.inf), rows[1], np.full(m, np.inf), rows[2], np.full(m, -np.inf)
+        )
+
+    def take(self, rows: np.ndarray) -> Visited:
+        """Those of some lanes."""
+        return Visited(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+    def put(self, rows: np.ndarray, other: Visited) -> None:
+        """Write those of some lanes back."""
+        for f in fields(self):
+            getattr(self, f.name)[rows] = getattr(other, f.name)
+
+
+@dataclass(frozen=True)
+class Descend:
+    """How lanes move: Adam, `steps` of them at `rate`, falling to a hundredth. check: steps between hard rows.
+
+    momentum, spread: decay of the two moments; 0 momentum makes it RMSprop with the bias corrected. patience: checks
+    that a lane goes on after its last gain, once it has turned the decision. moves (q,) bool: dimensions that move; None for all.
+    radius: farthest from where a lane began; None for any distance. flat: a lane ends where its objective stays.
+    """
+
+    steps: int
+    rate: float
+    check: int = 10
+    momentum: float = 0.9
+    spread: float = 0.999
+    patience: int = 2
+    moves: np.ndarray | None = None
+    radius: float | None = None
+    flat: bool = False
+
+
+class Latent:
+    """Decode, project, ask, and descend in z.
+
+    generator: trained and frozen (`engines.generative`). price (d,): distance of moving by one span, or of changing a
+    category. span (d,): widths of ranges. zeroth: central differences instead of gradients; None where the model has
+    none. block: lanes a tensor. Needs torch.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        generator: Any,
+        method: str,
+        *,
+        span: np.ndarray,
+        price: np.ndarray,
+        device: str | None = None,
+        zeroth: bool | None = None,
+        block: int = 128,
+    ) -> None:
+        self.torch = torch = require("torch", extra="torch")
+        self.problem, self.schema, self.generator = problem, problem.schema, generator
+        self.span, self.price, self.block = span, price, block
+        self.exact = has_gradients(problem) if zeroth is None else not zeroth
+        self.descent = Descent(problem, method, device=device, span=span) if self.exact else None
+        self.device = self.descent.device if self.descent else torch.device(device or "cpu")
+        self.dtype = self.descent.dtype if self.descent else torch.float64
+        self.layout = Layout(problem.schema, span)
+        self.level, self.wide = self.layout.level, self.layout.wide
+        self.known = self.schema.n_levels[self.level].astype(np.int64)
+        self.numbers = ~self.schema.has_levels
+        self._span = self._tensor(span)
+        self._numbers = self._tensor(self.numbers, torch.bool)
+        self._level = self._tensor(self.level, torch.int64)
+        self._known = self._tensor(self.known, torch.int64)
+
+    def _tensor(self, array: np.ndarray, dtype: Any = None) -> Any:
+        return self.torch.as_tensor(
+            np.ascontiguousarray(array), dtype=dtype or self.dtype, device=self.device
+        )
+
+    # -- lanes ---------------------------------------------------------------------------------------------
+
+    def start(
+        self, people: Population, who: np.ndarray, free: np.ndarray, weight: float, z: np.ndarray | None = None
+    ) -> Lanes:
+        """Lanes where the encoder puts the people, or at z (m, q); a missing number stays missing."""
+        free = free & ~(np.isnan(people.x[who]) & self.numbers)
+        home = self.encode(people.x[who])
+        size = np.ones(len(who))
+        if self.problem.target.interval is not None:
+            size = np.maximum(np.abs(people.score(who, people.x[who])), 1e-6)
+        z = home.copy() if z is None else z
+        return Lanes(who, z, home, free, np.full(len(who), weight), size)
+
+    def encode(self, x: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m, q) means of the encoder."""
+        torch = self.torch
+        out = []
+        with torch.no_grad():
+            for rows, pad in self._blocks(len(x)):
+                out.append(self._numpy(self.generator.encode(x[pad]))[: len(rows)])
+        return np.concatenate(out) if out else np.zeros((0, self.generator.latent))
+
+    def _blocks(self, m: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Rows of each block, and the same padded to the block's size."""
+        out = []
+        for begin in range(0, m, self.block):
+            rows = np.arange(begin, min(begin + self.block, m))
+            out.append((rows, np.concatenate([rows, np.full(self.block - len(rows), rows[0])])))
+        return out
+
+    @staticmethod
+    def _numpy(tensor: Any) -> np.ndarray:
+        return np.asarray(tensor.detach().cpu().double().numpy())
+
+    # -- hard rows -----------------------------------------------------------------------------------------
+
+    def may(self, people: Population, who: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m, f, l) bool: the person's own level of each block; the levels that they may have, the own included."""
+        own = np.arange(self.wide) == self.layout._own(people.x[who])[..., None]
+        may = own.copy()
+        for f, j in enumerate(self.level.tolist()):
+            ok = people.level_ok[j][who] & free[:, j, None]
+            may[:, f, : ok.shape[1]] |= ok
+        return own, may
+
+    def harden(self, people: Population, lanes: Lanes) -> np.ndarray:
+        """(m, d) what the people would do to become like the decoded rows; NaN where nothing moves."""
+        return self.decoded(people, lanes.who, lanes.free, lanes.z)
+
+    def decoded(self, people: Population, who: np.ndarray, free: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """(m, q) -> (m, d) legal actions: snapped values, the largest allowed level of each block."""
+        x, torch = people.x[who], self.torch
+        value = np.full(x.shape, np.nan)
+        share = np.zeros((len(who), len(self.level), self.wide))
+        with torch.no_grad():
+            for rows, pad in self._blocks(len(who)):
+                got = self.generator.decode(self._tensor(z[pad]), x[pad])
+                value[rows] = self._numpy(got.value)[: len(rows)]
+                share[rows] = self._numpy(got.share)[: len(rows)]
+        own, may = self.may(people, who, free)
+        chosen = np.where(may, share + _LITTLE * own, -1.0).argmax(2)
+        value[:, self.level] = np.where(chosen < self.known, chosen, np.nan)
+        out = people.snap(who, np.where(free, value, np.nan))
+        return np.where(self.schema.differs(out, x), out, np.nan)
+
+    # -- the relaxed row -----------------------------------------------------------------------------------
+
+    def _still(self, people: Population, lanes: Lanes, pad: np.ndarray) -> _Block:
+        """Tensors of one block, which stay as they are while the lanes descend."""
+        who, free = lanes.who[pad], lanes.free[pad]
+        x = people.x[who]
+        own, may = self.may(people, who, free)
+        price = self.price * people.weight[who]
+        aim = np.zeros(len(pad)) if people.aim is None else people.aim[who]
+        return _Block(
+            raw=x,
+            x=self._tensor(x),
+            free=self._tensor(free, self.torch.bool),
+            low=self._tensor(np.nan_to_num(np.fmin(people.low[who], x))),
+            high=self._tensor(np.nan_to_num(np.fmax(people.high[who], x))),
+            own=self._tensor(own),
+            may=self._tensor(may),
+            away=self._tensor(self.layout.away(own) * price[:, self.level, None]),
+            price=self._tensor(np.where(free & self.numbers, price, 0.0)),
+            weight=self._tensor(lanes.weight[pad]),
+            size=self._tensor(lanes.size[pad]),
+            aim=self._tensor(aim),
+        )
+
+    def _seen(self, block: _Block, z: Any, here: Any) -> Seen:
+        """What the relaxed rows decoded from z (m, q) come to, differentiable.
+
+        Levels are hard going forward and soft going back, values beyond a bound likewise: the model sees rows that the
+        person might become, and the slope still says which way the decoder should go.
+        """
+        torch, descent = self.torch, self.descent
+        assert descent is not None
+        got = self.generator.decode(z, block.raw)
+        value = got.value.to(self.dtype)
+        inside = torch.minimum(torch.maximum(value.detach(), block.low), block.high)
+        value = torch.where(block.free & self._numbers, value + (inside - value).detach(), block.x)
+        share = got.share.to(self.dtype) * block.may + _LITTLE * block.own
+        share = share / share.sum(2, keepdim=True)
+        chosen = share.detach().argmax(2)
+        hard = torch.nn.functional.one_hot(chosen, self.wide).to(self.dtype)
+        logits = self._logits(descent, block, value, chosen, hard + share - share.detach())
+        score = (descent.score(logits) - block.aim) / block.size
+        move = (value - block.x) / self._span
+        away = (torch.where(block.price > 0, move, torch.zeros_like(move)).abs() * block.price).sum(1)
+        away = away + (share * block.away).sum((1, 2))
+        outputs = logits if self.problem.target.interval is not None else torch.softmax(logits, dim=1)
+        return Seen(score, outputs, here, away, block.weight)
+
+    def _logits(self, descent: Descent, block: _Block, value: Any, chosen: Any, share: Any) -> Any:
+        torch = self.torch
+        hard = value
+        if len(self.level):
+            gone = torch.full_like(share[:, :, 0], float("nan"))
+            level = torch.where(chosen < self._known, chosen.to(self.dtype), gone)
+            hard = value.index_copy(1, self._level, level)
+        hard = torch.where(block.free, hard, block.x)
+        if self.problem.independent:
+            return descent.network.logits(descent._code(hard, share))
+        after = descent._after(block.x, hard, block.free)
+        one = torch.nn.functional.one_hot(chosen, self.wide).to(self.dtype)
+        levels = descent._level_code(after.detach()) + share - one
+        return descent.network.logits(descent._code(after, levels))
+
+    # -- the search ----------------------------------------------------------------------------------------
+
+    def search(
+        self, people: Population, lanes: Lanes, objective: Objective, how: Descend, cap: np.ndarray, visited: Visited
+    ) -> np.ndarray:
+        """Descend every lane; lanes and visited are changed in place. Returns (m,) bool: the lane turned the decision.
+
+        cap (n,): model rows at which a person's search ends. A step counts one model row, or two for each moving
+        dimension where differences take the place of gradients.
+        """
+        m, q = lanes.z.shape
+        first, second = np.zeros((m, q)), np.zeros((m, q))
+        wait = np.zeros(m, dtype=np.int64)
+        width = np.full(m, 0.25)
+        last = np.full(m, np.inf)
+        here = self._here(people, lanes.who)
+        live = np.arange(m)
+        moving = np.ones(q) if how.moves is None else how.moves.astype(np.float64)
+        spend = 1 if self.exact else 2 * int(moving.sum())
+        step = 0
+        while live.size:
+            lot = min(how.check, how.steps - step)
+            live = live[people.rows[lanes.who[live]] + lot * spend + 1 <= cap[lanes.who[live]]]
+            if lot <= 0 or not live.size:
+                break
+            part = _take(lanes, live)
+            state = _State(part.z, first[live], second[live], width[live], last[live])
+            if self.exact:
+                self._descend(people, part, state, objective, how, here[live], step, lot, moving)
+                people.rows += np.bincount(part.who, minlength=people.n) * lot
+            else:
+                self._differ(people, part, state, objective, how, here[live], step, lot, moving)
+            lanes.z[live], first[live], second[live] = state.z, state.first, state.second
+            width[live] = state.width
+            step += lot
+            part.z = state.z
+            gained = self.offer(people, visited, live, part.who, self.harden(people, part))
+            turned = np.isfinite(visited.turned[live])
+            wait[live] = np.where(gained | ~turned, 0, wait[live] + 1)
+            still = wait[live] < how.patience
+            if how.flat and step >= 3:
+                still &= np.abs(state.last - last[live]) > _FLAT
+            last[live] = state.last
+            live = live[still]
+        return np.isfinite(visited.turned)
+
+    def _here(self, people: Population, who: np.ndarray) -> np.ndarray:
+        """(m, c) outputs where the people stand."""
+        return np.asarray(self.problem.model.outputs(people.x[who]))
+
+    def offer(
+        self, people: Population, visited: Visited, lane: np.ndarray, who: np.ndarray, action: np.ndarray
+    ) -> np.ndarray:
+        """Ask hard rows (m, d) of different lanes (m,), and remember the better; (m,) bool gained."""
+        gained = np.zeros(len(lane), dtype=bool)
+        at = np.flatnonzero(~np.isnan(action).all(1))
+        if not at.size:
+            return gained
+        who, row, lane = who[at], action[at], lane[at]
+        after = people.after(who, row)
+        score = people.score(who, after)
+        turned, cost = score > self.problem.slack, people.cost(who, row)
+        better = turned & (cost < visited.turned[lane] - 1e-12)
+        visited.goal[lane[better]], visited.turned[lane[better]] = row[better], cost[better]
+        gained[at] |= better
+        usable = turned.copy()
+        usable[turned] = people.allowed(who[turned], row[turned], after[turned])
+        usable[usable] = people.plausible(who[usable], after[usable])
+        better = usable & (cost < visited.cost[lane] - 1e-12)
+        visited.option[lane[better]], visited.cost[lane[better]] = row[better], cost[better]
+        gained[at] |= better
+        better = score > visited.top[lane]
+        visited.high[lane[better]], visited.top[lane[better]] = row[better], score[better]
+        return gained
+
+    def _descend(
+        self,
+        people: Population,
+        lanes: Lanes,
+        state: _State,
+        objective: Objective,
+        how: Descend,
+        here: np.ndarray,
+        done: int,
+        lot: int,
+        moving: np.ndarray,
+    ) -> None:
+        torch = self.torch
+        mask = self._tensor(moving)
+        for rows, pad in self._blocks(len(lanes.who)):
+            block = self._still(people, lanes, pad)
+            outputs = self._tensor(here[pad])
+            home = self._tensor(lanes.home[pad])
+            z, first, second = (self._tensor(a[pad]) for a in (state.z, state.first, state.second))
+            for step in range(done + 1, done + lot + 1):
+                z = z.requires_grad_(True)
+                value = objective(self._seen(block, z, outputs))
+                (slope,) = torch.autograd.grad(value.sum(), [z])
+                slope = torch.nan_to_num(slope) * mask
+                z, first, second = self._step(z.detach(), first, second, slope, how, step, home)
+            for into, tensor in ((state.z, z), (state.first, first), (state.second, second)):
+                into[rows] = self._numpy(tensor)[: len(rows)]
+            state.last[rows] = self._numpy(value)[: len(rows)]
+
+    def _step(
+        self, z: Any, first: Any, second: Any, slope: Any, how: Descend, step: int, home: Any
+    ) -> tuple[Any, Any, Any]:
+        """One step of Adam; the same arithmetic on tensors and on arrays."""
+        first = how.momentum * first + (1 - how.momentum) * slope
+        second = how.spread * second + (1 - how.spread) * slope**2
+        fall = 0.01 + 0.495 * (1 + float(np.cos(np.pi * step / how.steps)))
+        mean = first / (1 - how.momentum**step) if how.momentum else first
+        root = (second / (1 - how.spread**step)) ** 0.5
+        z = z - how.rate * fall * mean / (root + 1e-12)
+        if how.radius is not None:
+            away = z - home
+            length = (away**2).sum(1)[:, None] ** 0.5
+            outside = length > how.radius
+            z = z + outside * away * (how.radius / (length + 1e-12) - 1)
+        return z, first, second
+
+    def _differ(
+        self,
+        people: Population,
+        lanes: Lanes,
+        state: _State,
+        objective: Objective,
+        how: Descend,
+        here: np.ndarray,
+        done: int,
+        lot: int,
+        moving: np.ndarray,
+    ) -> None:
+        """Steps along central differences of the objective over hard rows; where all of them score the same, wider.
+
+        Source: the central-difference form of Y. Nesterov & V. Spokoiny (2017), Random Gradient-Free Minimization of
+        Convex Functions, Found. Comput. Math. 17.
+        """
+        m, q = state.z.shape
+        axes = np.flatnonzero(moving)
+        probe = np.zeros((2 * len(axes), q))
+        probe[np.arange(len(axes)), axes] = 1.0
+        probe[np.arange(len(axes)) + len(axes), axes] = -1.0
+        many = len(probe)
+        owner = np.repeat(np.arange(m), many)
+        z = state.z
+        for step in range(done + 1, done + lot + 1):
+            point = (z[:, None] + state.width[:, None, None] * probe).reshape(-1, q)
+            value, score = self._ask(people, lanes, owner, point, objective, here)
+            value, score = value.reshape(m, many), score.reshape(m, many)
+            slope = np.zeros((m, q))
+            up, down = value[:, : len(axes)], value[:, len(axes) :]
+            slope[:, axes] = (up - down) / (2 * state.width[:, None])
+            z, state.first, state.second = self._step(
+                z, state.first, state.second, slope, how, step, lanes.home
+            )
+            same = np.ptp(score, axis=1) < 1e-9
+            state.width = np.where(
+                same, np.minimum(state.width * 1.5, _WIDEST), np.maximum(state.width * 0.9, 0.25)
+            )
+            state.last[:] = value.mean(1)
+        state.z = z
+
+    def _ask(
+        self,
+        people: Population,
+        lanes: Lanes,
+        owner: np.ndarray,
+        z: np.ndarray,
+        objective: Objective,
+        here: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Objective (m,) and score (m,) of the hard rows of z (m, q), which belong to lanes owner (m,)."""
+        who = lanes.who[owner]
+        action = self.decoded(people, who, lanes.free[owner], z)
+        outputs = people.outputs(who, people.after(who, action))
+        score = self.problem.bound_target.score(outputs)
+        score = (score if people.aim is None else score - people.aim[who]) / lanes.size[owner]
+        x = people.x[who]
+        step = np.abs(action - x) / self.span
+        step = np.where(self.schema.is_categorical & ~np.isnan(action), 1.0, step)
+        away = (np.nan_to_num(step) * self.price * people.weight[who]).sum(1)
+        seen = Seen(
+            *(self._tensor(a, self.torch.float64) for a in (score, outputs, here[owner], away, lanes.weight[owner]))
+        )
+        return self._numpy(objective(seen)), score
+
+
+@dataclass
+class _State:
+    z: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    width: np.ndarray
+    last: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Block:
+    raw: np.ndarray
+    x: Any
+    free: Any
+    low: Any
+    high: Any
+    own: Any
+    may: Any
+    away: Any
+    price: Any
+    weight: Any
+    size: Any
+    aim: Any
+
+
+def _take(lanes: Lanes, rows: np.ndarray) -> Lanes:
+    return Lanes(
+        lanes.who[rows],
+        lanes.z[rows],
+        lanes.home[rows],
+        lanes.free[rows],
+        lanes.weight[rows],
+        lanes.size[rows],
+    )
+
+
+# -- from decoded rows to options ------------------------------------------------------------------------------
+
+
+def adopt(people: Population, who: np.ndarray, goal: np.ndarray, cap: np.ndarray) -> np.ndarray:
+    """Adopt only what helps of decoded rows: goal (m, d) -> actions (m, d) that reach the decision; NaN where none.
+
+    Features are taken over one after another, most score for its cost first, until the decision turns or nothing is
+    left; of features that turn it, the cheapest. A row that some rule forbids is no step.
+    """
+    m, d = goal.shape
+    action, done = np.full((m, d), np.nan), np.zeros(m, dtype=bool)
+    left = ~np.isnan(goal)
+    live = np.flatnonzero(left.any(1))
+    score = np.full(m, -np.inf)
+    score[live] = people.score(who[live], people.x[who[live]])
+    paid = np.zeros(m)
+    while live.size:
+        row, column = np.nonzero(left[live])
+        lane = live[row]
+        child = action[lane].copy()
+        child[np.arange(len(lane)), column] = goal[lane, column]
+        seen = people.evaluate(who[lane], child)
+        with np.errstate(invalid="ignore"):
+            gain = seen.score - score[lane]
+        dear = np.maximum(seen.cost - paid[lane], 1e-9)
+        worth = np.where(seen.reached, -seen.cost, np.where(gain > 0, gain / dear, gain * dear))
+        worth = np.where(np.isfinite(seen.score), worth, -np.inf)
+        order = np.lexsort((column, -worth.round(12), ~seen.reached, lane))
+        lead = order[np.r_[True, lane[order][1:] != lane[order][:-1]]]
+        lead = lead[np.isfinite(seen.score[lead])]
+        at = lane[lead]
+        action[at], score[at], paid[at] = child[lead], seen.score[lead], seen.cost[lead]
+        left[at, column[lead]] = False
+        done[at] = seen.reached[lead]
+        live = at[~done[at] & left[at].any(1) & (people.rows[who[at]] < cap[who[at]])]
+    return np.where(done[:, None], action, np.nan)
+
+
+def options(
+    people: Population,
+    who: np.ndarray,
+    visited: Visited,
+    cap: np.ndarray,
+    *,
+    partial: bool,
+    polish: bool,
+) -> np.ndarray:
+    """(m, d) the option of each lane, NaN where none: the decoded row itself, or only what helps of it.
+
+    partial: of the row that turned the decision (else of the one that came nearest) adopt only what helps; or give
+    back what does not, whichever is cheaper. polish: then move values back as far as the decision allows.
+    """
+    best, cost = visited.option.copy(), visited.cost.copy()
+    if partial:
+        goal = np.where(np.isfinite(visited.turned)[:, None], visited.goal, visited.high)
+        few = adopt(people, who, goal, cap)
+        _better(people, who, few, best, cost)
+        at = np.flatnonzero(np.isfinite(visited.cost))
+        if at.size:
+            whole = visited.option[at]
+            back = np.full(best.shape, np.nan)
+            back[at] = revert(people, who[at], whole, people.parts(who[at], whole))
+            _better(people, who, back, best, cost)
+    at = np.flatnonzero(np.isfinite(cost))
+    if polish and at.size:
+        tight = revert(people, who[at], best[at], people.parts(who[at], best[at]), sweeps=2)
+        best[at] = shrink(people, who[at], tight)
+    return best
+
+
+def _better(
+    people: Population, who: np.ndarray, action: np.ndarray, best: np.ndarray, cost: np.ndarray
+) -> None:
+    """Rows that are cheaper take the place of the best; those that do nothing are none."""
+    at = np.flatnonzero(~np.isnan(action).all(1))
+    price = people.cost(who[at], action[at])
+    less = price < cost[at] - 1e-12
+    best[at[less]], cost[at[less]] = action[at[less]], price[less]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole search: an objective, how lanes move, and what is made of the rows that they visit.
+
+    weight: of the score, first; lanes that have not turned the decision go on with `growth` times as much, in at most
+    `rounds` rounds. starts: random starts a person beside the encoded one, `scatter` standard deviations wide.
+    partial, polish: see `options`. tag: of the random numbers.
+    """
+
+    objective: Objective
+    how: Descend
+    weight: float
+    rounds: int
+    growth: float
+    starts: int
+    scatter: float
+    partial: bool
+    polish: bool
+    tag: int
+
+
+def ways(
+    latent: Latent, people: Population, k: int, streams: Streams, limit: int, plan: Plan
+) -> np.ndarray:
+    """(n, k, d) up to k options of everybody by descents in the latent space.
+
+    Each later option leaves out the dearest change of those before it and starts at random. limit: model rows a person
+    and option.
+    """
+    n, d = people.n, people.d
+    banned = np.zeros((n, d), dtype=bool)
+    owners, found = [], []
+    for option in range(k):
+        free = people.free & ~banned
+        stuck = ~free.any(1)
+        free[stuck] = people.free[stuck]
+        cap = people.rows + limit
+        many = 1 + plan.starts
+        who = np.repeat(np.arange(n), many)
+        lanes = latent.start(people, who, free[who], plan.weight)
+        _scatter(lanes, streams, np.tile(np.arange(many), n), option, plan)
+        visited = Visited.nothing(len(who), d)
+        latent.offer(people, visited, np.arange(len(who)), who, latent.harden(people, lanes))
+        live = np.arange(len(who))
+        for _ in range(plan.rounds):
+            part, seen = _take(lanes, live), visited.take(live)
+            turned = latent.search(people, part, plan.objective, plan.how, cap, seen)
+            visited.put(live, seen)
+            lanes.z[live] = part.z
+            lanes.weight[live] *= plan.growth
+            live = live[~turned]
+            if not live.size:
+                break
+        action = options(people, who, visited, cap, partial=plan.partial, polish=plan.polish)
+        at = np.flatnonzero(~np.isnan(action).all(1))
+        owners.append(who[at])
+        found.append(action[at])
+        for rank in range(many):  # a person's starts, in order
+            at = np.flatnonzero((np.tile(np.arange(many), n) == rank) & ~np.isnan(action).all(1))
+            main = np.where(np.isnan(action[at]), -np.inf, people.parts(who[at], action[at])).argmax(1)
+            banned[who[at], main] = True
+    return distinct_changes(people, np.concatenate(owners), np.concatenate(found), k)
+
+
+def _scatter(lanes: Lanes, streams: Streams, rank: np.ndarray, option: int, plan: Plan) -> None:
+    """Starts at random around the encoded person, all but the first of the first option."""
+    for start in range(int(rank.max(initial=-1)) + 1):
+        if start == 0 and option == 0:
+            continue
+        rows = np.flatnonzero(rank == start)
+        noise = streams.normal(lanes.who[rows], lanes.z.shape[1], tag=plan.tag + 100 * option + start)
+        noise = plan.scatter * noise
+        moves, radius = plan.how.moves, plan.how.radius
+        if moves is not None:
+            noise = np.where(moves, noise, 0.0)
+        if radius is not None:
+            length = np.sqrt(np.square(noise).sum(1, keepdims=True))
+            noise *= np.minimum(1.0, radius / np.maximum(length, 1e-12))
+        lanes.z[rows] = lanes.home[rows] + noise
+
+
+# -- what the methods share ------------------------------------------------------------------------------------
+
+
+def latent_of(method: Any, problem: Problem, kind: str, **settings: Any) -> Latent:
+    """The latent search of a method: its own generator, or one trained on the problem's observed people.
+
+    method: has latent, epochs, device, generator, name. Distances are the problem's cost: L1 over its scales.
+    """
+    from wayforward.problem import LpMix
+
+    generator = method.generator
+    if generator is None:
+        from wayforward.methods.engines.generative import fit_generator
+
+        asked = {"latent": method.latent, "epochs": method.epochs}
+        asked = {key: value for key, value in asked.items() if value is not None}
+        generator = fit_generator(
+            kind, problem, problem._needs_reference(), device=method.device, **asked, **settings
+        )
+    span = LpMix().fit(problem.schema, problem.reference)._scales.span
+    divisor = problem.cost._scales.divisor
+    price = np.where(problem.schema.is_categorical, 1.0, span) / divisor
+    return Latent(problem, generator, method.name, span=span, price=price, device=method.device)
+
+
+def check_latent(method: Any) -> None:
+    """Fields that the methods share. Raises: MethodError."""
+    for field, least in (("steps", 1), ("rounds", 1), ("starts", 0), ("latent", 1), ("epochs", 1)):
+        value = getattr(method, field, None)
+        if value is not None and value < least:
+            raise MethodError(f"'{method.name}' has {field}={value}. Use {least} or more.")
+    for field in ("rate", "scatter"):
+        value = getattr(method, field, None)
+        if value is not None and not value > 0:
+            raise MethodError(f"'{method.name}' has {field}={value}. Use a number above 0.")
+    if method.adopt not in ("part", "all"):
+        raise MethodError(f"'{method.name}' has adopt={method.adopt!r}. Choose 'part' or 'all'.")
