@@ -13,7 +13,7 @@ import numpy as np
 
 from wayforward.errors import MethodError, require
 from wayforward.methods.engines.generative.coding import Coding, Decoded
-from wayforward.methods.engines.generative.generator import Generator, Identity, TrainingReport
+from wayforward.methods.engines.generative.generator import Generator, Identity, Split, TrainingReport
 from wayforward.shapes import People
 
 if TYPE_CHECKING:
@@ -93,9 +93,16 @@ def fit_generator(
     kept: dict[Any, Generator] = problem.__dict__.setdefault("_generators", {})
     if key not in kept:
         coding = Coding(schema, given, np.zeros(schema.d, dtype=bool), Coding.scales_of(schema, data))
-        model = Generator(coding, settings.latent, device=device or "cpu")
+        model: Generator
+        if kind == "csvae":
+            told = problem.reference_reached if own and told is None else told
+            told = problem.reached(data)[0] if told is None else told
+            model = Split(coding, settings.latent, device=device or "cpu")
+        else:
+            model = Generator(coding, settings.latent, device=device or "cpu")
+            model.kind = kind
         networks(model, settings)
-        train(model, data, settings)
+        train(model, data, settings, told)
         kept[key] = model
     return kept[key]
 
@@ -110,6 +117,7 @@ __all__ = [
     "Generator",
     "Identity",
     "Kind",
+    "Split",
     "TrainingReport",
     "fit_generator",
     "never_moves",

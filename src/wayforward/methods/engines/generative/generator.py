@@ -14,6 +14,7 @@ from wayforward.streams import Streams
 
 if TYPE_CHECKING:
     from wayforward.methods.engines.amortised_nets import Stack
+    from wayforward.methods.engines.generative.adversary import Adversary
     from wayforward.problem import Problem
     from wayforward.schema import Schema
 
@@ -54,6 +55,7 @@ class Generator:
     """
 
     kind = "vae"
+    keeps = "best"  # the networks of the epoch with the best held-out bound; 'last': where an adversary must settle
 
     def __init__(self, coding: Coding, latent: int, *, device: Any = "cpu", block: int = 256) -> None:
         torch = self.torch = require("torch", extra="torch")
@@ -229,6 +231,89 @@ class Generator:
     def objective(self, bound: Any, z: Any, label: Any) -> Any:
         """What a training step descends."""
         return -bound.mean()
+
+
+class Split(Generator):
+    """A conditional subspace model: z (n_z) says nothing about the label, w (n_w) what the label changes.
+
+    A latent point is [z, w], `latent` = n_z + n_w. q(z | row), q(w | row, label), a prior p(w | label) that is a
+    Gaussian for each label, and an adversary that must not be able to read the label off z. `decode` takes joined
+    points: ``model.decode(model.join(z, w), x)``.
+    Source: J. Klys, J. Snell, R. Zemel (2018), Learning Latent Subspaces in Variational Autoencoders, NeurIPS;
+    M. Downs, J. Chu, Y. Yacoby, F. Doshi-Velez, W. Pan (2020), CRUDS, ICML Workshop on Human Interpretability.
+    """
+
+    kind = "csvae"
+    keeps = "last"
+
+    def __init__(
+        self, coding: Coding, latent: int, n_w: int = 2, *, device: Any = "cpu", block: int = 256
+    ) -> None:
+        super().__init__(coding, latent + n_w, device=device, block=block)
+        self.n_z, self.n_w = latent, n_w
+        self.encoder_w: Stack | None = None
+        self.adversary: Adversary | None = None
+        start = self.torch.zeros((2, 2 * n_w))
+        start[0, :n_w], start[1, :n_w] = -1.0, 1.0
+        start[:, n_w:] = -1.0
+        self.table = start.to(self.device).requires_grad_(True)
+
+    @property
+    def networks(self) -> dict[str, Stack]:
+        """Every network that learns, by name."""
+        assert self.encoder_w is not None
+        return super().networks | {"encoder_w": self.encoder_w}
+
+    def learned(self) -> list[Any]:
+        """What learns beside the networks."""
+        return [*super().learned(), self.table]
+
+    def posterior(self, code: Any, label: Any = None) -> tuple[Any, Any]:
+        """Input code (m, e), label (m,) bool -> mean and log-variance (m, n_z + n_w)."""
+        assert self.encoder is not None and self.encoder_w is not None
+        shown = code[:, self.coding.shown]
+        z = self.encoder(shown[None])[0]
+        w = self.encoder_w(self.torch.cat([shown, label[:, None].to(shown.dtype)], dim=1)[None])[0]
+        mean = self.torch.cat([z[:, : self.n_z], w[:, : self.n_w]], dim=1)
+        spread = self.torch.cat([z[:, self.n_z :], w[:, self.n_w :]], dim=1)
+        return mean, spread.clamp(*_LOG_SPREAD)
+
+    def prior_of(self, code: Any, label: Any = None) -> tuple[Any, Any]:
+        """Mean and log-variance (m, n_z + n_w): standard for z, the label's for w (a refusal where there is none)."""
+        own = self.table[
+            self.torch.zeros(len(code), dtype=self.torch.int64) if label is None else label.long()
+        ]
+        zero = code.new_zeros((len(code), self.n_z))
+        mean = self.torch.cat([zero, own[:, : self.n_w]], dim=1)
+        return mean, self.torch.cat([zero, own[:, self.n_w :]], dim=1).clamp(*_LOG_SPREAD)
+
+    def objective(self, bound: Any, z: Any, label: Any) -> Any:
+        """What a training step descends: the bound, and what the adversary reads off z."""
+        assert self.adversary is not None
+        return -bound.mean() + self.adversary.penalty(z[:, : self.n_z], label)
+
+    def encode(self, x: np.ndarray, label: np.ndarray | None = None) -> Any:
+        """Rows (m, d) and labels (m,) bool, refused where left out -> tensor (m, n_z + n_w) of means."""
+        return self._encoded(x, np.zeros(len(x), bool) if label is None else label)[0]
+
+    def encode_spread(self, x: np.ndarray, label: np.ndarray | None = None) -> Any:
+        """Rows (m, d) and labels (m,) bool, refused where left out -> tensor (m, n_z + n_w) of log-variances."""
+        return self._encoded(x, np.zeros(len(x), bool) if label is None else label)[1]
+
+    def join(self, z: Any, w: Any) -> Any:
+        """z (m, n_z) or the whole of `encode`, and w (m, n_w) -> latent points (m, n_z + n_w)."""
+        return self.torch.cat([z[:, : self.n_z].to(w.dtype), w], dim=1)
+
+    def draw_w(self, label: bool, streams: Streams, who: np.ndarray, m: int, *, tag: int = 0) -> Any:
+        """(len(who), m, n_w) draws from p(w | label), each person's own."""
+        noise = self.torch.as_tensor(
+            streams.normal(who, m, self.n_w, tag=tag), dtype=self.torch.float32, device=self.device
+        )
+        own = self.table[int(label)].detach()
+        return own[: self.n_w] + noise * (0.5 * own[self.n_w :].clamp(*_LOG_SPREAD)).exp()
+
+    def _own_label(self, x: np.ndarray) -> Any:
+        return self.torch.zeros(len(x), dtype=self.torch.bool, device=self.device)
 
 
 class Identity(Generator):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.errors import require
 from wayforward.methods.engines.amortised_nets import Adam, Stack
-from wayforward.methods.engines.generative.generator import Generator, TrainingReport
+from wayforward.methods.engines.generative.adversary import Adversary
+from wayforward.methods.engines.generative.generator import Generator, Split, TrainingReport
 
 if TYPE_CHECKING:
     from wayforward.shapes import People
@@ -21,7 +22,8 @@ _HELD = 2000  # rows held out at most
 @dataclass(frozen=True)
 class Settings:
     """Of one training. warm: share of the epochs in which the KL term grows to its full weight. patience: epochs
-    without a better held-out bound (after the warm-up) that end it. most_rows: rows learnt from, drawn once."""
+    without a better held-out bound (after the warm-up) that end it. most_rows: rows learnt from, drawn once.
+    weight: of the adversary, where there is one."""
 
     latent: int
     hidden: tuple[int, ...]
@@ -31,6 +33,7 @@ class Settings:
     warm: float = 0.3
     patience: int = 6
     most_rows: int = 12_000
+    weight: float = 10.0
     seed: int = 0
 
 
@@ -75,7 +78,7 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
         bounds.append(float(value.mean()))
         if epoch + 1 < warm:
             continue
-        if best < 0 or bounds[-1] > bounds[best]:
+        if best < 0 or bounds[-1] > bounds[best] or model.keeps == "last":
             best, state = epoch, [p.detach().clone() for p in parameters]
         elif epoch - best >= settings.patience:
             break
@@ -99,8 +102,14 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
 
 def networks(model: Generator, settings: Settings) -> None:
     """Give a model fresh networks of the right widths."""
-    coding = model.coding
+    coding, seed, hidden = model.coding, settings.seed, list(settings.hidden)
     seen, known = len(coding.shown), len(coding.known)
-    hidden = list(settings.hidden)
-    model.encoder = Stack([settings.seed], [seen, *hidden, 2 * model.latent], salt=1)
-    model.decoder = Stack([settings.seed], [model.latent + known, *hidden[::-1], coding.n_out], salt=2)
+    model.decoder = Stack([seed], [model.latent + known, *hidden[::-1], coding.n_out], salt=2)
+    if isinstance(model, Split):
+        model.encoder = Stack([seed], [seen, *hidden, 2 * model.n_z], salt=1)
+        model.encoder_w = Stack([seed], [seen + 1, *hidden, 2 * model.n_w], salt=3)
+        model.adversary = Adversary(model.n_z, 2, weight=settings.weight, seed=seed)
+        return
+    model.encoder = Stack([seed], [seen, *hidden, 2 * model.latent], salt=1)
+    if model.kind == "chvae" and known:
+        model.prior = Stack([seed], [known, 32, 2 * model.latent], salt=4)
