@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
 
 _BANK = 192  # sequences remembered for each person
+_SHOWN = 24  # next acts that a question may be about
 _TOP = 25  # particles whose mean is the estimate
 
 
@@ -36,8 +37,8 @@ class WeightPrior:
     @classmethod
     def drawn(cls, graph: CostGraph, components: int = 6, seed: int = 0) -> WeightPrior:
         """Means drawn evenly from 1 to 10, one list for each kind of person."""
-        means = np.random.default_rng([seed, 0x9EA2]).uniform(1.0, 10.0, (components, graph.width))
-        return cls(means, graph.names)
+        rng = np.random.default_rng([seed, 0x9EA2])
+        return cls(rng.uniform(1.0, 10.0, (components, graph.width)), graph.names)
 
     def log_density(self, weight: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """weight (n, ..., w), scale (n, w) of the means -> (n, ...), up to a constant."""
@@ -53,7 +54,7 @@ class WeightPrior:
         who, w = np.arange(len(scale)), self.means.shape[1]
         pick = streams.uniform(who, m, tag=tag)
         kind = np.minimum((pick * len(self.means)).astype(np.int64), len(self.means) - 1)
-        return self.means[kind] * scale[:, None, :] + streams.normal(who, m, w, tag=tag + 1)
+        return np.asarray(self.means[kind] * scale[:, None, :] + streams.normal(who, m, w, tag=tag + 1))
 
 
 @dataclass
@@ -71,7 +72,8 @@ class Pear(Elicitor):
     exp(-0.9 x cost) ('logistic', forgiving) or are taken at their word ('exact'). particles, sweeps: of the sampler.
     points: values tried across a number's reach. depth: acts in a sequence at most. width: beginnings kept by the beam
     search, which stands in for the published reinforcement learner. base: the method that makes the plan to start from.
-    accept: ask at the end whether the plan is good enough.
+    pick: sets by expected utility, or at random (to see what the choice is worth). accept: ask at the end whether the
+    plan is good enough.
     Default work: about 10,000 model rows a person before the first question, 2,000 after each.
     Shapes: n people; plans are actions (n, d) with an order.
     Example: ``elicitor("pear", graph=[("age", "income")], budget=10).fit(problem).begin(refused)``.
@@ -96,6 +98,7 @@ class Pear(Elicitor):
     points: int = 9
     depth: int = 4
     width: int = 3
+    pick: Literal["utility", "random"] = "utility"
     accept: bool = False
     base_parameters: dict[str, Any] = field(default_factory=dict)
 
@@ -254,12 +257,15 @@ class PearTalk(Talk):
         chosen = np.full((m, c), -1)
         rows = np.arange(m)
         state = np.zeros(m, dtype=np.uint64)
+        chance = self.streams.uniform(who, c, _SHOWN, tag=0x9F00 + len(self._parts))[:, :, :k]
         for slot in range(c):
             gain = np.full((m, k), -np.inf)
             for option in range(k):
                 picked = np.take_along_axis(cost, np.maximum(chosen[:, None, :slot], 0), 2)
                 both = np.concatenate([picked, cost[:, :, option : option + 1]], axis=2)
                 gain[:, option] = utility(both, self._sharp)
+            if self.pear.pick == "random":
+                gain = chance[:, slot]
             new = there.copy()
             for before in range(slot):
                 new &= chosen[:, before, None] != np.arange(k)
@@ -277,7 +283,7 @@ class PearTalk(Talk):
         self._set_key[who] = state
         return out
 
-    def _potential(self, who: np.ndarray, most: int = 24) -> np.ndarray:
+    def _potential(self, who: np.ndarray, most: int = _SHOWN) -> np.ndarray:
         """(m, k) positions of the cheapest completion of each next act, after what is done; -1 for none."""
         bank = self.bank
         action, place = bank.action[who], bank.place[who]
@@ -399,9 +405,8 @@ class PearTalk(Talk):
         particles = self.particles[rows].copy()
 
         def height(weight: np.ndarray) -> np.ndarray:
-            return pear.prior_.log_density(weight, scale) + likelihood(
-                self.graph, parts, reply, weight, self._sharp
-            )
+            prior = pear.prior_.log_density(weight, scale)
+            return np.asarray(prior + likelihood(self.graph, parts, reply, weight, self._sharp))
 
         level = height(particles)
         half = p // 2
