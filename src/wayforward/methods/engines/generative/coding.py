@@ -81,10 +81,12 @@ class Coding:
         ]
         self._cuts = np.cumsum([0, *sizes])
         self.n_out = int(self._cuts[-1])
+        self.soft_wide = int(self.size[self.soft_of].max(initial=1))
+        self.place_wide = int(self.size[self.place_of].max(initial=1))
         self.n_ordinal, self.n_cuts = len(self.place_of), self._known_levels(self.place_of)
 
     def _known_levels(self, of: np.ndarray) -> int:
-        return int(self.schema.n_levels[self.level[of]].max(initial=2)) - 1
+        return max(int(self.schema.n_levels[self.level[of]].max(initial=1)) - 1, 1)
 
     # -- numbers -------------------------------------------------------------------------------------------
 
@@ -167,7 +169,7 @@ class Coding:
 
         total = int(self.size[self.soft_of].sum())
         pick = np.full(
-            (len(self.soft_of), self.wide), total, dtype=np.int64
+            (len(self.soft_of), self.soft_wide), total, dtype=np.int64
         )  # the last column is 'does not exist'
         at = 0
         for i, f in enumerate(self.soft_of):
@@ -175,7 +177,7 @@ class Coding:
             at += int(self.size[f])
         known = self.schema.n_levels[self.level[self.place_of]]
         place = np.arange(self.n_cuts + 1)
-        self._pick = put(pick.reshape(-1), torch.int64)
+        self.pick = put(pick.reshape(-1), torch.int64)
         self._level_there = put(place < known[:, None], torch.bool)  # (o, cuts + 1)
         self._cut_there = put(place[:-1] < known[:, None] - 1, torch.bool)
         self._missing_at = put(known, torch.int64)
@@ -188,16 +190,20 @@ class Coding:
         a, b, c, d, e, f = self._cuts.tolist()
         return out[:, a:b], out[:, b:c], out[:, c:d], out[:, d:e], out[:, e:f]
 
-    def log_levels(self, out: Any, extra: list[Any]) -> tuple[Any, Any]:
-        """Log-probabilities of levels: (m, s, wide) of the softmax features, (m, o, wide) of the ordered ones."""
+    def log_soft(self, out: Any) -> Any:
+        """(m, s, soft_wide) log-probabilities of the levels of the softmax features."""
         torch = require("torch", extra="torch")
-        _, _, place, lost, logits = self.parts(out)
-        m = len(out)
-        soft = torch.cat([logits, logits.new_full((m, 1), _OFF)], dim=1)[:, self._pick]
-        soft = torch.log_softmax(soft.view(m, len(self.soft_of), self.wide), dim=2)
-        start = extra[1]
+        logits = self.parts(out)[4]
+        wide = torch.cat([logits, logits.new_full((len(out), 1), _OFF)], dim=1)[:, self.pick]
+        return torch.log_softmax(wide.view(len(out), len(self.soft_of), self.soft_wide), dim=2)
+
+    def log_ordered(self, out: Any, extra: list[Any]) -> Any:
+        """(m, o, place_wide) log-probabilities of ordered levels: differences of cumulative logits."""
+        torch = require("torch", extra="torch")
+        _, _, place, lost, _ = self.parts(out)
         if not self.n_ordinal:
-            return soft, place.new_zeros((m, 0, self.wide))
+            return place.new_zeros((len(out), 0, self.place_wide))
+        start = extra[1]
         cut = torch.cat([start[:, :1], start[:, 1:].exp()], dim=1).cumsum(1)
         cut = torch.where(self._cut_there, cut, torch.full_like(cut, _SURE))
         edge = cut[None] - place[:, :, None]  # (m, o, cuts): log-odds of at most this level
@@ -205,19 +211,16 @@ class Coding:
         below = torch.cat([torch.full_like(edge[:, :, :1], -_SURE), edge], dim=2)
         step = torch.where(self._level_there, (above - below).clamp(min=1e-4), torch.ones_like(above))
         logs = torch.nn.functional.logsigmoid
+        # log(sigmoid(a) - sigmoid(b)) without cancellation
         ordered = logs(above) + logs(-below) + torch.log(-torch.expm1(-step))
         ordered = torch.where(self._level_there, ordered, torch.full_like(ordered, _OFF))
-        ordered = (
-            torch.nn.functional.pad(ordered, (0, self.wide - ordered.shape[2]), value=_OFF)
-            if self.wide >= ordered.shape[2]
-            else ordered[:, :, : self.wide]
-        )
+        ordered = torch.nn.functional.pad(ordered, (0, self.place_wide - ordered.shape[2]), value=_OFF)
         if len(self.lost_of):
             ordered = ordered.clone()
             for i, r in enumerate(self._lost_rank):
                 ordered[:, r] = ordered[:, r] + logs(-lost[:, i : i + 1])
                 ordered[:, r, int(self._missing_at[r])] = logs(lost[:, i])
-        return soft, ordered
+        return ordered
 
     def width(self, extra: list[Any]) -> Any:
         """(p',) log standard deviations of the generated numbers."""
@@ -250,7 +253,7 @@ class Coding:
                 total = total - torch.nn.functional.binary_cross_entropy_with_logits(
                     gone, flag, reduction="none"
                 ).sum(1)
-        log_soft, log_ordered = self.log_levels(out, extra)
+        log_soft, log_ordered = self.log_soft(out), self.log_ordered(out, extra)
         if len(self.soft_of):
             total = total + log_soft.gather(2, soft[:, :, None]).sum((1, 2))
         if self.n_ordinal:
@@ -271,11 +274,15 @@ class Coding:
         share = torch.as_tensor(
             (self.own(x)[..., None] == np.arange(self.wide)), dtype=torch.float64, device=device
         )
-        log_soft, log_ordered = self.log_levels(out, extra)
+        log_soft, log_ordered = self.log_soft(out), self.log_ordered(out, extra)
         made_levels = np.concatenate([self.soft_of, self.place_of])
         if len(made_levels):
             at = self._put(made_levels, torch.int64)
-            probability = torch.cat([log_soft, log_ordered], dim=1).exp().double()
+            parts = [
+                torch.nn.functional.pad(log, (0, self.wide - log.shape[2]), value=_OFF)
+                for log in (log_soft, log_ordered)
+            ]
+            probability = torch.cat(parts, dim=1).exp().double()
             share = share.index_copy(1, at, probability)
             best = share[:, at].detach().argmax(2).double()
             known = self._put(self.schema.n_levels[self.level[made_levels]], torch.float64)
@@ -291,7 +298,8 @@ class Coding:
         torch = require("torch", extra="torch")
         s = {key: torch.as_tensor(a[self.mean_of], device=scaled.device) for key, a in self.scales.items()}
         t = scaled * s["spread"] + s["centre"]
-        t = torch.minimum(torch.maximum(t, s["least"]), s["greatest"])
+        inside = torch.minimum(torch.maximum(t, s["least"]), s["greatest"])
+        t = t + (inside - t).detach()  # held at the edge, and the slope still says which way leads back
         bent = s["unit"] > 0
         return torch.where(
             bent, torch.expm1(torch.where(bent, t, torch.zeros_like(t))) * s["unit"] + s["origin"], t
