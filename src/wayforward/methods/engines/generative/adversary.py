@@ -13,9 +13,9 @@ Form = Literal["entropy", "loglik"]
 class Adversary:
     """A classifier p(label | z) that learns beside the encoder, on `steps` of its own for each of the encoder's.
 
-    classes: how many labels or groups there are. weight: of the encoder's penalty. form: 'entropy' punishes sure answers
-    (sum p log p, least where the answer is uniform), 'loglik' punishes right ones (log p of the true label, without a
-    lower bound). Labels that are less frequent count as much as the others.
+    classes: how many labels or groups there are. weight: of the encoder's penalty. form: 'entropy' punishes sure
+    answers (sum p log p, least where the answer is uniform), 'loglik' punishes right ones (log p of the true label,
+    without a lower bound). Labels that are less frequent count as much as the others.
     """
 
     def __init__(

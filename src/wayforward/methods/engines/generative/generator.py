@@ -162,6 +162,62 @@ class Generator:
         made = self.coding.made
         return np.asarray(np.where(made, self.schema.snap(value), x))
 
+    def rows_around(
+        self, z: Any, steps: Any, x: np.ndarray, may: np.ndarray | None = None, *, block: int = 2048
+    ) -> np.ndarray:
+        """Hard rows (m, s, d) of z + step for every person's z (m, latent) and every one of steps (s, latent).
+
+        Numbers are the heads' means, not snapped; levels the likeliest of those in may (m, f, l) bool; what is not
+        generated, and what is likelier missing than not, is NaN. Quicker than `decode`, without gradients. block: rows
+        a tensor.
+        """
+        m, size = len(x), max(1, block // len(steps))
+        code, z, out = self._code(x), z.to(self.torch.float32), np.full((m, len(steps), x.shape[1]), np.nan)
+        steps = steps.to(device=self.device, dtype=self.torch.float32)
+        for begin in range(0, m, size):
+            at = np.arange(begin, min(begin + size, m))
+            pad = np.concatenate([at, np.full(size - len(at), at[0])])  # a fixed number of rows
+            with self.torch.no_grad():
+                self._around(
+                    z[pad], steps, code[pad], None if may is None else may[at], out[at[0] : at[-1] + 1]
+                )
+        return out
+
+    def _around(self, z: Any, steps: Any, code: Any, may: np.ndarray | None, out: np.ndarray) -> None:
+        """Fill `out` (b, s, d) from a block of at least b people."""
+        torch, coding, stack = self.torch, self.coding, self.decoder
+        assert stack is not None
+        first, bias = stack.weights[0][0], stack.biases[0][0]
+        # The first layer is linear in z and in the step: each once, not once for every pair.
+        here = torch.addmm(bias, torch.cat([z, code[:, coding.known]], dim=1), first)
+        away = steps @ first[: self.latent]
+        flat = (here[:, None, :] + away[None]).flatten(0, 1)
+        for weight, shift in zip(stack.weights[1:], stack.biases[1:], strict=True):
+            flat = torch.addmm(shift[0], flat.relu_(), weight[0])
+        b, s = out.shape[:2]
+        flat = flat[: b * s]
+        mean, gone, _, _, logits = coding.parts(flat)
+        if len(coding.mean_of):
+            value = coding.unscaled(mean.double()).numpy(force=True)
+            if len(coding.gone_of):
+                rank = np.searchsorted(coding.mean_of, coding.gone_of)
+                value[:, rank] = np.where(gone.numpy(force=True) > 0, np.nan, value[:, rank])
+            out[:, :, self.numeric[coding.mean_of]] = value.reshape(b, s, -1)
+        if len(coding.soft_of):
+            wide = torch.cat([logits, logits.new_full((len(logits), 1), -1e9)], dim=1)[:, coding.pick]
+            self._likeliest(wide.view(b, s, -1, coding.soft_wide), coding.soft_of, may, out)
+        if coding.n_ordinal:
+            ordered = coding.log_ordered(flat, self.extra)
+            self._likeliest(ordered.view(b, s, -1, coding.place_wide), coding.place_of, may, out)
+
+    def _likeliest(self, log: Any, of: np.ndarray, may: np.ndarray | None, out: np.ndarray) -> None:
+        if may is not None:
+            shut = self.torch.as_tensor(~may[:, None, of, : log.shape[3]], device=log.device)
+            log = log.masked_fill(shut, -2e9)
+        level = log.argmax(3).numpy(force=True)
+        known = self.schema.n_levels[self.level[of]]
+        out[:, :, self.level[of]] = np.where(level < known, level, np.nan)
+
     def sample(self, x: np.ndarray, *, seed: int = 0) -> np.ndarray:
         """One row (m, d) drawn for each row of x: z from the prior, values from the heads, the given ones as in x."""
         torch, coding, streams, m = self.torch, self.coding, Streams.of(x, seed), len(x)
@@ -217,12 +273,14 @@ class Generator:
     def bound(
         self, code: Any, told: tuple[Any, Any, Any], noise: Any, label: Any = None, warmth: float = 1.0
     ) -> tuple[Any, Any]:
-        """(m,) log-likelihood - warmth x KL(q || prior), and the drawn z (m, latent)."""
+        """(m,) log-likelihood - warmth x KL(q || prior), and (2 m, latent): the drawn z, then their means."""
         mean, spread = self.posterior(code, label)
         centre, wide = self.prior_of(code, label)
         z = mean + noise * (0.5 * spread).exp()
         kl = 0.5 * (wide - spread + (spread - wide).exp() + (mean - centre) ** 2 * (-wide).exp() - 1).sum(1)
-        return self.coding.log_likelihood(self.raw(z, code), self.extra, told) - warmth * kl, z
+        return self.coding.log_likelihood(self.raw(z, code), self.extra, told) - warmth * kl, self.torch.cat(
+            [z, mean]
+        )
 
     def learned(self) -> list[Any]:
         """What learns beside the networks."""
@@ -290,7 +348,8 @@ class Split(Generator):
     def objective(self, bound: Any, z: Any, label: Any) -> Any:
         """What a training step descends: the bound, and what the adversary reads off z."""
         assert self.adversary is not None
-        return -bound.mean() + self.adversary.penalty(z[:, : self.n_z], label)
+        # Means as well as draws: whoever reads z without its noise must not see the label either.
+        return -bound.mean() + self.adversary.penalty(z[:, : self.n_z], label.repeat(2))
 
     def encode(self, x: np.ndarray, label: np.ndarray | None = None) -> Any:
         """Rows (m, d) and labels (m,) bool, refused where left out -> tensor (m, n_z + n_w) of means."""
@@ -355,6 +414,20 @@ class Identity(Generator):
         share = (coding.own(x)[:, self._levels, None] == np.arange(self.wide)).reshape(len(x), -1)
         z = self.torch.cat([number, self.torch.as_tensor(share[:, self._wide].astype(np.float64))], dim=1)
         return z, self.torch.full_like(z, -30.0)
+
+    def rows_around(
+        self, z: Any, steps: Any, x: np.ndarray, may: np.ndarray | None = None, *, block: int = 2048
+    ) -> np.ndarray:
+        """As `Generator.rows_around`."""
+        m, s = len(x), len(steps)
+        all_z = (z[:, None, :] + steps.double()[None]).reshape(m * s, -1)
+        got = self.decode(all_z, np.repeat(x, s, axis=0))
+        value, share = got.value.numpy(force=True), got.share.numpy(force=True)
+        if may is not None:
+            share = np.where(np.repeat(may, s, axis=0), share, -1.0)
+        level = share.argmax(2)
+        value[:, self.level] = np.where(level < self.schema.n_levels[self.level], level, np.nan)
+        return np.asarray(np.where(self.coding.made, value, np.nan).reshape(m, s, -1))
 
     def decode(self, z: Any, x: np.ndarray) -> Decoded:
         """As `Generator.decode`; the coordinates of a feature's levels are cut off at 0 and made to sum to 1."""
