@@ -51,7 +51,9 @@ class Recourse:
     saved by older versions). score (n, k): probability of the decision wanted
     (or the predicted number) after acting, from the model itself. outcome (n, k): `Outcome` members. chance (n, k): in
     an uncertain world, the share of what may follow that reaches the decision; NaN elsewhere and in empty slots.
-    seconds (n,): share of the search time. meta: seed, versions, counts of model rows and calls.
+    seconds (n,): share of the search time. meta: seed, versions, counts of model rows and calls. path (n, k, s, d): the
+    profiles that a method led each option through, the last one is `after`, NaN behind it; s is 0 for methods that
+    lead nobody through anything.
     """
 
     schema: Schema
@@ -66,6 +68,7 @@ class Recourse:
     score_before: np.ndarray = field(default_factory=lambda: np.empty(0))  # (n,) as `score`, before acting
     plain_cost: Costs = field(default_factory=lambda: np.empty((0, 0)))
     chance: Costs = field(default_factory=lambda: np.empty((0, 0)))
+    path: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0, 0)))
     preferences: Preferences | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     problem: Problem | None = field(default=None, repr=False, compare=False)  # kept in memory, not in files
@@ -91,6 +94,10 @@ class Recourse:
             if self.chance.size:
                 raise DataError(f"Recourse.chance has shape {self.chance.shape}; it must be {(n, k)}.")
             object.__setattr__(self, "chance", np.full((n, k), np.nan))
+        if self.path.ndim != 4 or self.path.shape[:2] != (n, k) or self.path.shape[3] != d:
+            if self.path.size:
+                raise DataError(f"Recourse.path has shape {self.path.shape}; it must be {(n, k, 's', d)}.")
+            object.__setattr__(self, "path", np.empty((n, k, 0, d)))
 
     def _plain_where_known(self) -> np.ndarray:
         """(n, k) `cost` where no acted feature has a weight of its own, NaN elsewhere."""
@@ -162,7 +169,7 @@ class Recourse:
             if not -self.n <= who < self.n:
                 raise DataError(f"There is no person {who}; people are numbered 0 to {self.n - 1}.")
             who = np.array([int(who) % self.n])
-        parts = {name: getattr(self, name)[who] for name in _PER_PERSON}
+        parts = {name: getattr(self, name)[who] for name in (*_PER_PERSON, "path")}
         before = self.score_before[who] if self.score_before.size else self.score_before
         wishes = None
         if self.preferences is not None:
@@ -179,6 +186,8 @@ class Recourse:
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in (*_PER_PERSON, "score_before")
         }
+        longest = max(part.path.shape[2] for part in parts)
+        joined["path"] = np.concatenate([_longer(part.path, longest) for part in parts])
         meta = dict(first.meta)
         for key in ("seconds_recommend", "model_rows", "model_calls", "native_rows"):
             if key in meta:
@@ -288,6 +297,8 @@ class Recourse:
         }
         if self.uncertain:
             numbers["chance"] = _plain(self.chance)
+        if self.path.size:
+            numbers["path"] = _plain(self.path)
         return {**self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers}
 
     @classmethod
@@ -303,6 +314,7 @@ class Recourse:
         n = len(number["x"])
         cost = number["cost"].reshape(n, k)
         plain, chance = _array(data.get("plain_cost")), _array(data.get("chance"))
+        path = _array(data.get("path"))
         return cls(
             schema=schema,
             x=number["x"].reshape(n, d),
@@ -311,6 +323,7 @@ class Recourse:
             cost=np.where(np.isnan(cost), np.inf, cost),
             plain_cost=_known_costs(plain.reshape(n, k), cost) if plain.size else np.empty((0, 0)),
             chance=chance.reshape(n, k) if chance.size else np.empty((0, 0)),
+            path=path.reshape(n, k, -1, d) if path.size else np.empty((0, 0, 0, 0)),
             score=number["score"].reshape(n, k),
             outcome=_outcomes(data["outcome"]),
             seconds=number["seconds"],
@@ -341,6 +354,8 @@ class Recourse:
             columns[f"before.{name}"] = np.repeat(self.x[:, j], k)
             columns[f"action.{name}"] = self.action[:, :, j].ravel()
             columns[f"after.{name}"] = self.after[:, :, j].ravel()
+            if self.path.size:  # one list a row
+                columns[f"path.{name}"] = list(self.path[..., j].reshape(n * k, -1))
         table = pa.table(columns).replace_schema_metadata({"wayforward": json.dumps(self._header())})
         pq.write_table(table, path)
 
@@ -363,6 +378,10 @@ class Recourse:
         def stack(part: str) -> np.ndarray:
             return np.stack([column(f"{part}.{name}") for name in schema.names], -1).reshape(-1, k, schema.d)
 
+        path = np.empty((0, 0, 0, 0))
+        if f"path.{schema.names[0]}" in table.column_names:
+            lists = [np.stack(column(f"path.{name}").tolist()) for name in schema.names]
+            path = np.stack(lists, -1).reshape(len(lists[0]) // k, k, -1, schema.d)
         names = column("outcome").reshape(-1, k)
         return cls(
             schema=schema,
@@ -374,6 +393,7 @@ class Recourse:
             if "plain_cost" in table.column_names
             else np.empty((0, 0)),
             chance=column("chance").reshape(-1, k) if "chance" in table.column_names else np.empty((0, 0)),
+            path=path,
             score=column("score").reshape(-1, k),
             outcome=_outcomes(names),
             seconds=column("seconds").reshape(-1, k)[:, 0],
@@ -404,6 +424,12 @@ def _array(values: Any) -> np.ndarray:
 def _known_costs(plain: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart."""
     return np.where(np.isnan(cost), np.inf, plain)
+
+
+def _longer(path: np.ndarray, longest: int) -> np.ndarray:
+    """(n, k, s, d) -> (n, k, longest, d), filled up with NaN."""
+    more = longest - path.shape[2]
+    return np.pad(path, ((0, 0), (0, 0), (0, more), (0, 0)), constant_values=np.nan)
 
 
 def _outcomes(names: Any) -> np.ndarray:

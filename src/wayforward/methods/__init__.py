@@ -20,6 +20,7 @@ _METHODS = {
     "nearest-observable": "nearest_observable:NearestObservable",
     "nice": "nice:Nice",
     "growing-spheres": "growing_spheres:GrowingSpheres",
+    "face": "face:Face",
     "wachter": "wachter:Wachter",
     "actionable-recourse": "actionable_recourse:ActionableRecourse",
     "carma": "carma:Carma",
@@ -27,6 +28,7 @@ _METHODS = {
     "causal-oracle": "causal_oracle:CausalOracle",
     "icarma-polished": "icarma_polished:Polished",
     "probabilistic": "probabilistic:Probabilistic",
+    "c-chvae": "c_chvae:CChvae",
 }
 
 

@@ -1,0 +1,457 @@
+"""face: walk among observed people, where they are dense, to the nearest one whom the model accepts."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
+
+from wayforward.errors import MethodError
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.asking import ask
+from wayforward.methods.engines.graph import (
+    Entries,
+    Mode,
+    NeighbourGraph,
+    Weighting,
+    follow,
+    nearest_targets,
+)
+from wayforward.runs import rank_in_run
+from wayforward.shapes import Actions, Mask, People
+from wayforward.streams import keys_of
+
+if TYPE_CHECKING:
+    from wayforward.people import Preferences
+    from wayforward.problem import Population, Problem
+    from wayforward.recourse import Recourse
+    from wayforward.streams import Streams
+
+Immutables = Literal["respect", "ignore"]
+
+_STRATUM = 200  # rows that every combination of immutable values must have, for walks to stay inside it
+_FORWARD = 64  # people whose ways to all targets are worked out at once: two arrays of (64, N)
+_PAIRS = 2_000_000  # ways sorted at once
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Observed targets as they are, cheapest way first; NaN and inf in empty slots.
+
+    target (n, k, d); length (n, k) of the way; path (n, k, s, d): the rows on the way, the target last, NaN after it.
+    """
+
+    target: np.ndarray
+    length: np.ndarray
+    path: np.ndarray
+
+
+@dataclass
+class Face(Method):
+    """Walk from observed neighbour to observed neighbour, where people are dense, to an accepted one.
+
+    Observed people are the nodes of a sparse graph; a step weighs its length times f(density), so a short walk goes
+    where people are. Targets are accepted people with at least `confidence` in the decision, without the share
+    `density` of them that stand most alone. The options are the cheapest different targets by length of the walk, and
+    `Recourse.path` holds each walk.
+
+    mode: 'knn' steps to the `neighbours` nearest; 'epsilon' to those of them within `radius` ranges; 'kernel' as 'knn',
+    weighted by a kernel density at the middle of the step. weighting: f, 'log' or 'inverse' (`engines.graph.Weights`).
+
+    immutables='respect' (the default): only what people act on counts as distance; a row on the way is moved onto what
+    this person may do (others' immutable values are not copied, limits hold), the model is asked about where that
+    puts them, and the cheapest targets that then still are a yes are the options. Steps go only in the directions of
+    the schema, and stay among people with the same immutable values as far as all combinations of these have 200
+    rows. Every row of a path is legal for the person, and so is every step. immutables='ignore' is the published
+    method: rows as they are, whoever they are. The judge finds such an option only where nothing forbidden changes;
+    `observed` returns the rows themselves.
+
+    pool: at most so many reference rows, evenly taken; None for all. ends: nearest targets remembered for each row;
+    whoever can use none of these has all ways worked out, so it changes the time and no answer.
+    Default budget: 5,000 model rows a person. In a causal world a walk says what to set, and what follows is judged.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``wf.recommend(problem, refused, method="face", k=2).path``.
+    Source: R. Poyiadzi, K. Sokol, R. Santos-Rodriguez, T. De Bie, P. Flach (2020), FACE: Feasible and Actionable
+    Counterfactual Explanations, AIES; arXiv:1909.09369.
+    """
+
+    name: ClassVar[str] = "face"
+    summary: ClassVar[str] = (
+        "the shortest walk among observed people, where they are dense, to an accepted one"
+    )
+    citation: ClassVar[str] = (
+        "Poyiadzi, Sokol, Santos-Rodriguez, De Bie & Flach (2020), AIES, arXiv:1909.09369"
+    )
+    needs_data: ClassVar[bool] = True
+
+    mode: Mode = "knn"
+    neighbours: int = 20
+    radius: float = 0.25
+    weighting: Weighting = "log"
+    confidence: float = 0.0
+    density: float = 0.0
+    immutables: Immutables = "respect"
+    pool: int | None = 50_000
+    ends: int = 16
+
+    def __post_init__(self) -> None:
+        for name, kinds in (("mode", Mode), ("weighting", Weighting), ("immutables", Immutables)):
+            if getattr(self, name) not in get_args(kinds):
+                raise MethodError(
+                    f"'{self.name}' has {name}={getattr(self, name)!r}. Choose one of {', '.join(get_args(kinds))}."
+                )
+        for name in ("neighbours", "ends"):
+            if getattr(self, name) < 1:
+                raise MethodError(f"'{self.name}' has {name}={getattr(self, name)}. Use 1 or more.")
+        if not self.radius > 0:
+            raise MethodError(f"'{self.name}' has radius={self.radius}. Use a radius above 0, in ranges.")
+        for name in ("confidence", "density"):
+            if not 0 <= getattr(self, name) < 1:
+                raise MethodError(
+                    f"'{self.name}' has {name}={getattr(self, name)}. Use a share from 0 to below 1."
+                )
+        if self.pool is not None and self.pool < 2:
+            raise MethodError(f"'{self.name}' has pool={self.pool}. Use 2 or more rows, or None for all.")
+
+    # -- what all people share -----------------------------------------------------------------------------
+
+    def _fit(self, problem: Problem) -> None:
+        schema, rows = problem.schema, problem._needs_reference()
+        yes, value = problem.reached(rows)
+        if self.confidence > 0 and problem.model.task == "classification":
+            yes = yes & (value >= self.confidence)
+            if not yes.any():
+                raise MethodError(
+                    f"'{self.name}' has confidence={self.confidence}, and no reference row reaches it. Ask for less."
+                )
+        some = np.arange(len(rows))
+        if self.pool is not None and len(rows) > self.pool:
+            some = np.linspace(0, len(rows) - 1, self.pool).astype(np.int64)
+        rows, yes = rows[some], yes[some]
+        respect = self.immutables == "respect"
+        self.columns_ = schema.actionable.copy() if respect else np.ones(schema.d, dtype=bool)
+        self.strata_ = _strata(schema, rows) if respect else []
+        # One node for all rows that nobody can tell apart on the way; accepted if one of them is.
+        told = self.columns_.copy()
+        told[self.strata_] = True
+        plain = np.nan_to_num(rows[:, told], nan=np.inf)
+        first, node = np.unique(plain, axis=0, return_index=True, return_inverse=True)[1:]
+        target = np.bincount(node.reshape(-1), weights=yes, minlength=len(first)) > 0
+        rows = rows[self._represent(first, node.reshape(-1), yes)]
+        self.code_, stratum = _codes(schema, rows, self.strata_)
+        self.graph_ = NeighbourGraph(
+            schema, rows, columns=self.columns_, mode=self.mode, k=self.neighbours, radius=self.radius,
+            weighting=self.weighting, direction=schema.direction if respect else None, stratum=stratum,
+        )  # fmt: skip
+        self.targets_ = self._dense(np.flatnonzero(target))
+        self.ways_ = nearest_targets(self.graph_.step, self.targets_, min(self.ends, len(self.targets_)))
+
+    @staticmethod
+    def _represent(first: np.ndarray, node: np.ndarray, yes: np.ndarray) -> np.ndarray:
+        """The row that stands for each node: the first accepted one, or else the first."""
+        out = first.copy()
+        at = np.flatnonzero(yes)[::-1]
+        out[node[at]] = at
+        return out
+
+    def _dense(self, targets: np.ndarray) -> np.ndarray:
+        """Targets without the share of them that stand most alone."""
+        if self.density <= 0:
+            return targets
+        step = self.graph_.step[targets]
+        # few or long steps to the neighbours: alone
+        apart = np.asarray(step.sum(1)).reshape(-1) / np.maximum(np.diff(step.indptr), 1)
+        apart[np.diff(step.indptr) == 0] = np.inf
+        keep = np.argsort(apart, kind="stable")[: max(1, int(np.ceil((1 - self.density) * len(targets))))]
+        return np.sort(targets[keep])
+
+    # -- everyone's ways -----------------------------------------------------------------------------------
+
+    def _enter(self, x: np.ndarray, weight: np.ndarray) -> Entries:
+        return self.graph_.enter(x, weight, self._stratum(x))
+
+    def _stratum(self, x: np.ndarray) -> np.ndarray:
+        return _stratum_of(self.problem_.schema, x, self.strata_, self.code_)
+
+    def _ranked(self, entries: Entries) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Each person's different targets, nearest first: target, length, and entry and slot to follow, each (n, q)."""
+        n, m = entries.node.shape
+        q = self.ways_.length.shape[1]
+        node = np.maximum(entries.node, 0)
+        length = (entries.weight[:, :, None] + self.ways_.length[node]).reshape(n, m * q)
+        target = np.where(np.isfinite(length), self.ways_.target[node].reshape(n, m * q), -1)
+        entry = np.repeat(node, q, axis=1)
+        slot = np.broadcast_to(np.arange(q), (n, m, q)).reshape(n, m * q)
+        rows = np.arange(n)[:, None]
+        order = np.lexsort((length, target), axis=1)
+        again = np.zeros((n, m * q), dtype=bool)
+        again[:, 1:] = target[rows, order][:, 1:] == target[rows, order][:, :-1]
+        far = length.copy()
+        far[rows, order] = np.where(again, np.inf, length[rows, order])
+        order = np.lexsort((target, far), axis=1)[:, :q]  # the first q are exact; further ones might not be
+        far = far[rows, order]
+        return np.where(np.isfinite(far), target[rows, order], -1), far, entry[rows, order], slot[rows, order]
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        search = _Walks(self, people, k, 5_000 if budget.rows is None else budget.rows)
+        step = max(1, _PAIRS // (self.neighbours * self.ends))
+        for begin in range(0, people.n, step):
+            who = np.arange(begin, min(begin + step, people.n))
+            entries = self._enter(people.x[who], self._weight(people, who))
+            target, _, entry, slot = self._ranked(entries)
+            if self.immutables == "ignore":
+                search.take(who, target[:, :k], entry[:, :k], slot[:, :k])
+                continue
+            search.ask(who, target, entry, slot)
+            # all targets that can be reached are in the list already, unless it is full
+            left = np.flatnonzero((search.found[who] < k) & (target[:, -1] >= 0))
+            for start in range(0, left.size, _FORWARD):
+                part = left[start : start + _FORWARD]
+                search.ask_all(who[part], entries.node[part], entries.weight[part], target[part])
+        walks: list[Any] | None = self.__dict__.get("_walks")
+        if walks is not None:
+            walks.append(search)
+        return search.action
+
+    def _weight(self, people: Population, who: np.ndarray) -> np.ndarray:
+        if self.immutables == "ignore":
+            return np.ones((len(who), people.d))
+        return np.asarray(people.weight[who] * people.free[who])
+
+    def observed(self, x: Any, k: int = 1) -> Observed:
+        """The k cheapest targets of each person as they were observed, whoever they are: nothing is moved or judged.
+
+        x: a table of people or (n, d). What `immutables='ignore'` proposes before anybody judges it.
+        """
+        people = self.problem_.population(self.problem_.schema.encode(x))
+        entries = self._enter(people.x, self._weight(people, np.arange(people.n)))
+        target, length, entry, slot = (part[:, :k] for part in self._ranked(entries))
+        n, q = target.shape
+        walk = follow(self.ways_, np.where(target >= 0, entry, -1).reshape(-1), slot.reshape(-1))
+        rows = self.graph_.rows
+        path = np.where((walk >= 0)[:, :, None], rows[walk], np.nan).reshape(n, q, -1, people.d)
+        goal = np.where((target >= 0)[:, :, None], rows[target], np.nan)
+        pad = ((0, 0), (0, k - q))
+        return Observed(
+            np.pad(goal, (*pad, (0, 0)), constant_values=np.nan),
+            np.pad(length, pad, constant_values=np.inf),
+            np.pad(path, (*pad, (0, 0), (0, 0)), constant_values=np.nan),
+        )
+
+    def unreachable(self, x: Any) -> Mask:
+        """(n,) bool: no walk leads from this person's neighbours to any target; they lie in pieces without one."""
+        people = self.problem_.population(self.problem_.schema.encode(x))
+        entries = self._enter(people.x, self._weight(people, np.arange(people.n)))
+        far = entries.weight + self.ways_.length[np.maximum(entries.node, 0), 0]
+        return np.asarray(~np.isfinite(far).any(1))
+
+    # -- the way itself ------------------------------------------------------------------------------------
+
+    def _chunk(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
+        walker = copy.copy(self)  # so that two calls at once do not mix their walks
+        walks: list[_Walks] = []
+        walker.__dict__["_walks"] = walks
+        got = Method._chunk(walker, x, wishes, k, seed, budget)
+        path = np.full((*got.action.shape[:2], 1, got.d), np.nan)
+        who, slot = np.nonzero(got.found)
+        path[who, slot, 0] = got.after[who, slot]
+        if walks and who.size:
+            people = self.problem_.population(x, wishes)
+            points = walks[0].points(people, who, got.action[who, slot], got.after[who, slot])
+            path = np.full((*got.action.shape[:2], points.shape[1], got.d), np.nan)
+            path[who, slot] = points
+        return replace(got, path=path)
+
+
+class _Walks:
+    """Everyone's options so far: action (n, k, d) and the rows walked over."""
+
+    def __init__(self, method: Face, people: Population, k: int, limit: int) -> None:
+        self.method, self.people, self.k = method, people, k
+        self.rows = method.graph_.rows
+        self.cap = people.rows + limit
+        self.action = np.full((people.n, k, people.d), np.nan)
+        self.key = np.zeros((people.n, k), dtype=np.uint64)  # of the actions, to tell them apart
+        self.found = np.zeros(people.n, dtype=np.int64)
+        self.walk: dict[int, np.ndarray] = {}  # hash of person and action -> rows walked over
+
+    def act(self, who: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """(m, d) what people set to become like a row of the graph; NaN where they stay as they are."""
+        people, schema = self.people, self.people.schema
+        goal = self.rows[row]
+        if self.method.immutables == "respect":
+            goal = people.snap(who, goal)
+        return np.where(schema.differs(goal, people.x[who]) & ~np.isnan(goal), goal, np.nan)
+
+    def take(self, who: np.ndarray, target: np.ndarray, entry: np.ndarray, slot: np.ndarray) -> None:
+        """The published options: rows as they are."""
+        at, place = np.nonzero(target >= 0)
+        owner = who[at]
+        self.action[owner, place] = self.act(owner, target[at, place])
+        walk = follow(self.method.ways_, entry[at, place], slot[at, place])
+        self._remember(owner, self.action[owner, place], walk)
+
+    def ask(self, who: np.ndarray, target: np.ndarray, entry: np.ndarray, slot: np.ndarray) -> None:
+        """Ask about targets (m, q), -1 where none, nearest first, until k are usable."""
+        asked, lot = 0, max(self.k, 4)
+        open_ = np.arange(len(who))
+        while open_.size and asked < target.shape[1]:
+            some = slice(asked, asked + lot)
+            at, place = self._lot(who[open_], target[open_, some])
+            at, place = open_[at], place + asked
+            walk = follow(self.method.ways_, entry[at, place], slot[at, place])
+            self._remember(who[at], self.last, walk)
+            asked, lot = some.stop, lot * 2
+            open_ = open_[self._open(who[open_])]
+
+    def ask_all(self, who: np.ndarray, node: np.ndarray, weight: np.ndarray, known: np.ndarray) -> None:
+        """Work out the ways to all targets and ask about those that are not `known`, nearest first."""
+        graph, targets = self.method.graph_, self.method.targets_
+        n, m = graph.n, len(who)
+        at, place = np.nonzero(node >= 0)
+        door = sparse.csr_matrix((weight[at, place], (at, node[at, place])), shape=(m, n))
+        whole = sparse.bmat([[graph.step, None], [door, sparse.csr_matrix((m, m))]], format="csr")
+        far, before = dijkstra(whole, indices=np.arange(n, n + m), return_predecessors=True)
+        far = far[:, targets]
+        number = np.full(n, -1)
+        number[targets] = np.arange(len(targets))
+        row, column = np.nonzero(known >= 0)
+        far[row, number[known[row, column]]] = np.inf
+        order = np.argsort(far, axis=1, kind="stable")
+        goal = np.where(np.isfinite(np.take_along_axis(far, order, axis=1)), targets[order], -1)
+        asked, lot = 0, 32
+        open_ = np.arange(m)[self._open(who)]
+        while open_.size and asked < goal.shape[1]:
+            some = slice(asked, asked + lot)
+            at, place = self._lot(who[open_], goal[open_, some])
+            at, place = open_[at], place + asked
+            self._remember(who[at], self.last, _back(before[at], goal[at, place], n))
+            asked, lot = some.stop, lot * 2
+            open_ = open_[self._open(who[open_]) & (goal[open_, min(asked, goal.shape[1] - 1)] >= 0)]
+
+    def _open(self, who: np.ndarray) -> np.ndarray:
+        return np.asarray((self.found[who] < self.k) & (self.people.rows[who] < self.cap[who]))
+
+    def _lot(self, who: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ask about some targets (m, q) and keep the usable ones that are new: their places in `target`."""
+        people = self.people
+        room = self.cap[who] - people.rows[who]
+        at, place = np.nonzero((target >= 0) & (np.arange(target.shape[1]) < room[:, None]))
+        owner = who[at]
+        action = self.act(owner, target[at, place])
+        moves = ~np.isnan(action).all(1)
+        at, place, owner, action = at[moves], place[moves], owner[moves], action[moves]
+        good = ask(people, owner, action)[1]
+        at, place, owner, action = at[good], place[good], owner[good], action[good]
+        key = keys_of(np.nan_to_num(action, nan=np.inf), 0)
+        # two rows may be the same once they are moved onto what the person may do
+        new = ~(self.key[owner] == key[:, None]).any(1)
+        order = np.lexsort((place, key, owner))
+        twice = np.zeros(len(order), dtype=bool)
+        same = (np.diff(owner[order]) == 0) & (key[order][1:] == key[order][:-1])
+        twice[order[1:][same]] = True
+        new &= ~twice
+        at, place, owner, action, key = at[new], place[new], owner[new], action[new], key[new]
+        into = self.found[owner] + rank_in_run(owner)
+        fits = into < self.k
+        at, place, owner, action, into = at[fits], place[fits], owner[fits], action[fits], into[fits]
+        self.action[owner, into], self.key[owner, into] = action, key[fits]
+        np.add.at(self.found, owner, 1)
+        self.last = action
+        return at, place
+
+    def _remember(self, who: np.ndarray, action: np.ndarray, walk: np.ndarray) -> None:
+        for key, rows in zip(_names(self.people.x[who], action), walk, strict=True):
+            self.walk[int(key)] = rows
+
+    def points(
+        self, people: Population, who: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m, s, d) where each walk leads people, the end last, NaN after it: only rows and steps that are legal."""
+        method, schema = self.method, people.schema
+        found = [self.walk.get(int(key)) for key in _names(people.x[who], action)]
+        longest = max((len(rows) for rows in found if rows is not None), default=0)
+        walk = np.full((len(who), longest), -1, dtype=np.int64)
+        for i, rows in enumerate(found):
+            if rows is not None:
+                walk[i, : len(rows)] = rows
+        last = (walk >= 0).sum(1) - 1
+        out = np.full((len(who), longest + 1, people.d), np.nan)
+        count = np.zeros(len(who), dtype=np.int64)
+        x = people.x[who]
+        stands, set_, end = x.copy(), x.copy(), np.where(np.isnan(action), x, action)
+        for s in range(longest):
+            on = np.flatnonzero(s < last)
+            if not on.size:
+                break
+            row = method.graph_.rows[walk[on, s]]
+            if method.immutables == "respect":
+                row = people.snap(who[on], row)
+            act = np.where(schema.differs(row, x[on]) & ~np.isnan(row), row, np.nan)
+            value = np.where(np.isnan(act), x[on], act)
+            there = people.after(who[on], act)
+            keep = schema.differs(there, stands[on]).any(1) & schema.differs(there, after[on]).any(1)
+            if method.immutables == "respect":
+                with np.errstate(invalid="ignore"):
+                    back = (value - set_[on]) * schema.direction < 0
+                    back |= (end[on] - value) * schema.direction < 0
+                keep &= ~back.any(1)
+                keep[keep] = people.allowed(who[on][keep], act[keep], there[keep])
+            at = on[keep]
+            out[at, count[at]] = there[keep]
+            stands[at], set_[at] = there[keep], value[keep]
+            count[at] += 1
+        out[np.arange(len(who)), count] = after
+        return out[:, : int(count.max(initial=0)) + 1]
+
+
+def _names(x: np.ndarray, action: np.ndarray) -> np.ndarray:
+    return keys_of(np.concatenate([x, np.nan_to_num(action, nan=np.inf)], axis=1), 0)
+
+
+def _back(before: np.ndarray, goal: np.ndarray, n: int) -> np.ndarray:
+    """before (m, N + people) rows that ways come from, goal (m,) -> (m, s) rows walked over, -1 after the end."""
+    at, out, rows = goal.copy(), [], np.arange(len(goal))
+    while ((at >= 0) & (at < n)).any():
+        at = np.where((at >= 0) & (at < n), at, -1)
+        out.append(at)
+        at = np.where(at >= 0, before[rows, at], -1)
+    walk = np.stack(out[::-1], axis=1) if out else np.empty((len(goal), 0), dtype=np.int64)
+    order = np.argsort(walk < 0, axis=1, kind="stable")  # shorter ones start later: to the front
+    return np.asarray(np.take_along_axis(walk, order, axis=1))
+
+
+# -- people who can walk the same ways -------------------------------------------------------------------------
+
+
+def _strata(schema: Any, rows: np.ndarray) -> list[int]:
+    """Immutable features of few values, fewest first, such that each combination has `_STRATUM` rows or more."""
+    chosen: list[int] = []
+    few = [int(j) for j in np.flatnonzero(schema.immutable & schema.has_levels)]
+    for j in sorted(few, key=lambda j: int(schema.n_levels[j])):
+        trial = [*chosen, j]
+        if np.isnan(rows[:, trial]).any():
+            continue
+        each = [int(schema.n_levels[i]) for i in trial]
+        if np.prod(each) * _STRATUM > len(rows):
+            continue
+        code = np.ravel_multi_index(tuple(rows[:, trial].T.astype(np.int64)), each)
+        if np.bincount(code, minlength=int(np.prod(each))).min() >= _STRATUM:
+            chosen = trial
+    return chosen
+
+
+def _codes(schema: Any, rows: np.ndarray, strata: list[int]) -> tuple[list[int], np.ndarray]:
+    each = [int(schema.n_levels[j]) for j in strata]
+    return each, _stratum_of(schema, rows, strata, each)
+
+
+def _stratum_of(schema: Any, x: np.ndarray, strata: list[int], each: list[int]) -> np.ndarray:
+    if not strata:
+        return np.zeros(len(x), dtype=np.int64)
+    value = np.nan_to_num(x[:, strata]).astype(np.int64)
+    return np.asarray(np.ravel_multi_index(tuple(value.T), each))
