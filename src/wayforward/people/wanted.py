@@ -5,7 +5,7 @@ Source: the simulated ground truths of HARE (human-in-the-loop algorithmic recou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -25,6 +25,8 @@ SHARE: dict[str, float] = {"near": 0.1, "intermediate": 0.5, "far": 0.9}
 _LEAST, _MOST = 0.05, 2.0  # lengths of the ways that are tried, in widths of the ranges
 _COARSE, _FINE = 12, 40  # halvings for everybody's points, and for the one that is kept
 _ROWS = 1 << 17  # candidate rows held at once
+_STRETCHES = 8  # rounds of lengthening a way that the box cuts
+_NEAR_ENOUGH = 0.01  # share of a radius by which a point may miss it
 _CHANGES = 1 / 3  # chance that a category goes along with a way
 
 
@@ -42,10 +44,11 @@ def draw_wanted(
 
     Of `ways` random actions a person (any direction, lengths log-uniform from .05 to 2 ranges, cut at what they may
     do), those that reach the target are shortened until they barely do. scale: the point at the 10th, 50th or 90th
-    percentile of the distances from the person to these points. radius: instead, a point as far away as this, as near
-    as there is one. numbers_only: categories and binaries stay. Distances are Euclidean in widths of the schema's
-    ranges, another category is 1 away; in a causal world they are taken where the action leads. A person's profile
-    depends on the seed and on their own row only, and obeys the schema, the rules and their wishes.
+    percentile of the distances from the person to these points. radius: instead, a point about as far away as this,
+    where there is one (within 1 %; else the nearest to it); ways that keep this distance are tried, too.
+    numbers_only: categories and binaries stay. Distances are Euclidean in widths of the schema's ranges, another
+    category is 1 away; in a causal world they are taken where the action leads. A person's profile depends on the
+    seed and on their own row only, and obeys the schema, the rules and their wishes.
 
     Raises: PreferencesError for an unknown scale or an impossible radius.
     Example: ``draw_wanted(problem, problem.population(refused), "near", seed=0)``.
@@ -77,51 +80,55 @@ def _draw(
     ways: int,
 ) -> Rows:
     n = len(who)
-    lane = np.repeat(who, ways)
     way = _Ways.draw(people, who, streams, numbers_only, ways)
-    reached = np.concatenate(
-        [way.reaches(people, lane, rows, np.ones(len(rows))) for rows in _blocks(len(lane))]
-    )
-    some = np.flatnonzero(reached)
-    length = np.ones(len(lane))
-    length[some] = way.shortened(people, lane, some, _COARSE)
-    far = np.full(len(lane), np.nan)
+    if radius is not None:
+        way = way.and_round(people, radius)
+    lanes = len(way.lane) // n
+    some = np.flatnonzero(way.turns(people))
+    length = np.ones(len(way.lane))
+    length[some] = way.shortened(people, some, _COARSE)
+    far = np.full(len(way.lane), np.nan)
     far[some] = _distance(
-        people, lane[some], people.after(lane[some], way.at(people, lane, some, length[some]))
+        people, way.lane[some], people.after(way.lane[some], way.at(people, some, length[some]))
     )
-    gap = far.reshape(n, ways)
-    many = reached.reshape(n, ways).sum(1)
-    order = np.argsort(np.where(np.isnan(gap), np.inf, gap), axis=1, kind="stable")
+    gap = far.reshape(n, lanes)
+    many = (~np.isnan(gap)).sum(1)
     if radius is None:
-        rank = np.floor(share * np.maximum(many - 1, 0) + 0.5).astype(np.int64)
-        chosen = order[np.arange(n), rank]
-    else:
-        chosen = np.argmin(np.where(np.isnan(gap), np.inf, np.abs(gap - radius)), axis=1)
-    kept = np.arange(n) * ways + chosen
-    kept = kept[many > 0]
+        order = np.argsort(np.where(np.isnan(gap), np.inf, gap), axis=1, kind="stable")
+        chosen = order[np.arange(n), np.floor(share * np.maximum(many - 1, 0) + 0.5).astype(np.int64)]
+    else:  # the first of those that are near enough, not the very nearest: every direction has its chance
+        off = np.maximum(np.abs(gap - radius) - _NEAR_ENOUGH * radius, 0.0)
+        chosen = np.argmin(np.where(np.isnan(gap), np.inf, off), axis=1)
+    kept = (np.arange(n) * lanes + chosen)[many > 0]
     out = np.full((n, people.d), np.nan)
     if kept.size:
-        best = way.shortened(people, lane, kept, _FINE)
-        out[many > 0] = people.after(lane[kept], way.at(people, lane, kept, best))
+        best = way.shortened(people, kept, _FINE)
+        out[many > 0] = people.after(way.lane[kept], way.at(people, kept, best))
     return out
 
 
 @dataclass(frozen=True)
 class _Ways:
-    """Ways that people could go: straight for what has a size, a jump for a category. q lanes.
+    """Ways that people could go, q lanes, each from t = 0 (still refused) to t = 1.
 
-    start, move (q, d): a feature is set to start + t * move, t from 0 to 1; NaN where it stays. jump (q, d): the
-    level that a category is set to from the outset; NaN where it stays.
+    lane (q,): whose way it is; as many a person, one person after another. start, move (q, d): what has a size goes
+    from start straight to start + move; NaN where it stays. jump (q, d): the level that a category is set to from the
+    outset; NaN where it stays. begin (q, d): a way round begins at start + begin instead and keeps its distance `size`
+    (q,) from the start, NaN for a straight way. Numbers move in widths of their ranges.
     """
 
+    lane: np.ndarray
     start: Rows
     move: Rows
     jump: Rows
+    begin: Rows
+    size: PerRow
 
     @classmethod
     def draw(
         cls, people: Population, who: np.ndarray, streams: Streams, numbers_only: bool, ways: int
     ) -> _Ways:
+        """Straight ways in every direction."""
         schema, d = people.schema, people.d
         n = len(who)
         free = people.free[who]
@@ -135,20 +142,19 @@ class _Ways:
         goes = np.broadcast_to(sized[:, None, :], (n, ways, d)).copy()
         leap = leaps[:, None, :] & (draw[:, :, :d] < _CHANGES)
         # Those who allow few changes get ways with few changes: the ones with the smallest keys.
-        most = people.max_changes[who][:, None, None]
-        if (people.max_changes[who] < people.d).any():
+        if (people.max_changes[who] < d).any():
             key = np.where(goes | leap, draw[:, :, d : 2 * d], np.inf)
-            few = key.argsort(2).argsort(2) < most
+            few = key.argsort(2).argsort(2) < people.max_changes[who][:, None, None]
             goes, leap = goes & few, leap & few
         direction = np.where(goes, normal, 0.0)
         size = np.sqrt(np.square(direction).sum(2, keepdims=True))
         radius = _LEAST * (_MOST / _LEAST) ** draw[:, :, 2 * d :]
         low, high = people.low[who][:, None, :], people.high[who][:, None, :]
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore"):
             here = people.x[who][:, None, :]
             here = np.where(np.isnan(here), (low + high) / 2, here)  # a missing value starts in the middle
             there = here + radius * direction / np.where(size > 0, size, 1.0) * schema.span
-            move = np.clip(there, low, high) - here
+            move = (np.clip(there, low, high) - here) / schema.span
         jump = np.full((n, ways, d), np.nan)
         for j in np.flatnonzero(leaps.any(0)).tolist():
             ok = people.level_ok[j][who] & (np.arange(schema.n_levels[j]) != people.x[who, j][:, None])
@@ -159,36 +165,95 @@ class _Ways:
                 leap[:, :, j] & (many > 0), np.take_along_axis(levels, place, axis=1), np.nan
             )
         return cls(
+            np.repeat(who, ways),
             np.broadcast_to(here, (n, ways, d)).reshape(-1, d),
             np.where(goes, move, np.nan).reshape(-1, d),
             jump.reshape(-1, d),
+            np.zeros((n * ways, d)),
+            np.full(n * ways, np.nan),
         )
 
-    def at(self, people: Population, lane: np.ndarray, rows: np.ndarray, t: PerRow) -> Rows:
-        """(m, d) actions of some of the ways, at shares t (m,) of their length; legal for the person."""
-        action = self.start[rows] + t[:, None] * self.move[rows]
-        action = people.snap(lane[rows], np.where(np.isnan(self.jump[rows]), action, self.jump[rows]))
-        same = ~people.schema.differs(action, people.x[lane[rows]])
-        return np.where(same, np.nan, action)
+    def and_round(self, people: Population, radius: float) -> _Ways:
+        """As many ways again that stay `radius` away from the person, from a refused point to one that is not.
 
-    def reaches(self, people: Population, lane: np.ndarray, rows: np.ndarray, t: PerRow) -> Mask:
+        Where the boundary runs nearly along a direction, hardly any straight way meets it far out.
+        """
+        n = len(np.unique(self.lane))
+        left = radius**2 - (~np.isnan(self.jump)).sum(1)  # another category is 1 away
+        size = np.sqrt(np.maximum(left, 0.0))
+        out = replace(
+            self, move=self._stretched(people, np.arange(len(self.lane)), self.move, size), size=size
+        )
+        yes = out.turns(people).reshape(n, -1)
+        place = np.argsort(yes, axis=1, kind="stable")  # the refused ones first
+        many = (~yes).sum(1)
+        turn = np.arange(yes.shape[1]) % np.maximum(many, 1)[:, None]
+        other = np.take_along_axis(place, turn, axis=1) + np.arange(n)[:, None] * yes.shape[1]
+        begin = np.where(np.isnan(out.move), 0.0, np.nan_to_num(out.move[other.ravel()]))
+        usable = (left > 0) & np.repeat(many > 0, yes.shape[1])
+        # A way that cannot keep its distance, or has nothing to keep, gives no point.
+        move = np.where(usable[:, None], out.move, np.nan)
+        jump = np.where(usable[:, None], out.jump, np.nan)
+        both = [self, replace(out, move=move, jump=jump, begin=begin)]
+        parts = {}
+        for name in (f.name for f in fields(self)):
+            shape = getattr(self, name).shape[1:]
+            parts[name] = np.concatenate(
+                [getattr(one, name).reshape(n, -1, *shape) for one in both], axis=1
+            ).reshape(-1, *shape)
+        return _Ways(**parts)
+
+    def _stretched(self, people: Population, rows: np.ndarray, move: Rows, size: PerRow) -> Rows:
+        """(m, d) moves made as long as `size` (m,), or as long as what the person may do allows; NaN: as they are."""
+        who, span = self.lane[rows], people.schema.span
+        low = (people.low[who] - self.start[rows]) / span
+        high = (people.high[who] - self.start[rows]) / span
+        out = move
+        for _ in range(_STRETCHES):
+            length = np.sqrt(np.square(np.nan_to_num(out)).sum(1))
+            with np.errstate(invalid="ignore", divide="ignore"):
+                longer = np.where(length > 0, size / length, 1.0)
+            out = np.where(np.isnan(size)[:, None], move, np.clip(out * longer[:, None], low, high))
+        return out
+
+    def at(self, people: Population, rows: np.ndarray, t: PerRow) -> Rows:
+        """(m, d) actions of some of the ways, at t (m,); legal for the person."""
+        who, schema = self.lane[rows], people.schema
+        move = t[:, None] * self.move[rows] + (1 - t)[:, None] * self.begin[rows]
+        if not np.isnan(self.size[rows]).all():
+            move = self._stretched(people, rows, move, self.size[rows])
+        action = self.start[rows] + move * schema.span
+        action = people.snap(who, np.where(np.isnan(self.jump[rows]), action, self.jump[rows]))
+        return np.where(schema.differs(action, people.x[who]), action, np.nan)
+
+    def reaches(self, people: Population, rows: np.ndarray, t: PerRow) -> Mask:
         """(m,) bool: the way, so far, is allowed and turns the decision."""
-        action = self.at(people, lane, rows, t)
+        action = self.at(people, rows, t)
         acts = ~np.isnan(action).all(1)
         out = np.zeros(len(rows), dtype=bool)
         if acts.any():
-            out[acts] = people.evaluate(lane[rows[acts]], action[acts]).reached
+            out[acts] = people.evaluate(self.lane[rows[acts]], action[acts]).reached
         return out
 
-    def shortened(self, people: Population, lane: np.ndarray, rows: np.ndarray, halvings: int) -> PerRow:
-        """(m,) shares of the length at which ways that reach the target barely do."""
+    def turns(self, people: Population) -> Mask:
+        """(q,) bool: the end of the way turns the decision, and its beginning does not."""
+        parts = []
+        for rows in _blocks(len(self.lane)):
+            yes = self.reaches(people, rows, np.ones(len(rows)))
+            goes_round = np.flatnonzero(yes & ~np.isnan(self.size[rows]) & self.begin[rows].any(1))
+            yes[goes_round] = ~self.reaches(people, rows[goes_round], np.zeros(len(goes_round)))
+            parts.append(yes)
+        return np.concatenate(parts)
+
+    def shortened(self, people: Population, rows: np.ndarray, halvings: int) -> PerRow:
+        """(m,) where ways that reach the target barely do."""
         least = np.empty(len(rows))
         for part in _blocks(len(rows)):
             some = rows[part]
             bad, good = np.zeros(len(some)), np.ones(len(some))
             for _ in range(halvings):
                 middle = (bad + good) / 2
-                yes = self.reaches(people, lane, some, middle)
+                yes = self.reaches(people, some, middle)
                 good, bad = np.where(yes, middle, good), np.where(yes, bad, middle)
             least[part] = good
         return least
