@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.asking import ask, distinct_changes
-from wayforward.methods.engines.descent import Descent, Ell, Lanes, Loss
-from wayforward.methods.engines.polish import revert, shrink
+from wayforward.methods.engines.complete import complete
+from wayforward.methods.engines.descent import Descent
+from wayforward.methods.engines.lanes import Lanes
+from wayforward.methods.engines.slopes import has_gradients, slopes
+from wayforward.methods.engines.steps import Ell, Loss, run
+from wayforward.methods.engines.tighten import polish
 from wayforward.model import Access
-from wayforward.shapes import Actions
+from wayforward.problem.proofs import out_of_reach
+from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -31,39 +36,45 @@ class Wachter(Method):
     that succeeds ends the person's search: lam is then the least of its series, the distance the smallest. In a causal
     world gradients run through the consequences. A missing number stays missing.
 
+    Slopes: gradients where the model has them (compiled for linear scores and dense networks, else by torch). Any other
+    model, labels included, is asked about neighbouring rows instead (zeroth-order estimates; some ten to a hundred
+    model rows a step); `parameters()` and the answer's `meta` say which. estimate: None as said, True always so.
+
     immutables: 'project' as above; 'overwrite_after' searches as the published method does, as if everything could
     change, and puts back afterwards what may not, which can lose the decision. Later options leave out the dearest
-    change of those before; `restarts` adds random starts to each. shrink: give changes back that the decision does
-    not need and move values back as far as it allows (not part of the published method).
+    change of those before; `restarts` adds random starts to each. Not part of the published method: complete, which
+    goes on from where a descent ended without success by the best single change, again and again, and descends once
+    more from there; shrink, which gives changes back that the decision does not need and moves values back.
 
     lam: first weight. rounds: doublings. steps: of Adam, a round. rate: step size in widths of a range. aim: score
     (log-odds beyond the boundary) aimed at. loss: 'logit' one-sided square, 'squared', 'hinge', 'probability' (as
     published). device: 'cpu', 'cuda', None for where the model lives. block: lanes a tensor; a larger one suits a GPU.
-    A step counts as one model row; default budget 20,000 a person and option.
+    A step counts as one model row, or as the rows that its estimate took; default budget 20,000 a person and option.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="wachter", norm="l1")``.
-    Raises: UnsupportedModel from `fit` if the model has no gradients.
     Source: S. Wachter, B. Mittelstadt, C. Russell (2018), Counterfactual Explanations without Opening the Black Box,
     Harvard J. Law & Technology 31(2); arXiv:1711.00399.
     """
 
     name: ClassVar[str] = "wachter"
     summary: ClassVar[str] = (
-        "gradient descent on score and distance for everybody at once, in any differentiable world"
+        "descent on score and distance for everybody at once, by gradients or by asking about neighbouring rows"
     )
     citation: ClassVar[str] = "Wachter, Mittelstadt & Russell (2018), Harvard JOLT 31(2), arXiv:1711.00399"
-    needs: ClassVar[int] = Access.GRADIENT
+    needs: ClassVar[int] = Access.LABEL
 
     norm: Literal["l1", "l2"] = "l1"
     scale: Literal["cost", "mad"] = "cost"
     loss: Ell = "logit"
     lam: float = 1.0
     rounds: int = 10
-    steps: int = 60
+    steps: int = 25
     rate: float = 0.04
     aim: float = 0.05
     restarts: int = 0
     immutables: Literal["project", "overwrite_after"] = "project"
+    estimate: bool | None = None
+    complete: bool = True
     shrink: bool = True
     device: str | None = None
     block: int = 256
@@ -97,115 +108,37 @@ class Wachter(Method):
         self.span_ = LpMix().fit(problem.schema, problem.reference)._scales.span
         # Price of moving by one range, or of changing a category, in units of the distance.
         self.price_ = np.where(problem.schema.is_categorical, 1.0, self.span_) / scales.divisor
-        self.descent_ = Descent(problem, self.name, device=self.device, span=self.span_, block=self.block)
+        if self.estimate is False and not has_gradients(problem):
+            Descent(problem, self.name, device=self.device, span=self.span_)  # says what is missing
+        self.slopes_ = slopes(
+            problem, self.name, device=self.device, span=self.span_, zeroth=self.estimate, block=self.block
+        )
 
-    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+    def parameters(self) -> dict[str, Any]:
+        """The method's own settings, and, once fitted, where its slopes come from."""
+        found = getattr(self, "slopes_", None)
+        where = {} if found is None else {"slopes": "gradients" if found.exact else "estimates"}
+        return {**super().parameters(), **where}
+
+    def _recommend(
+        self, people: Population, k: int, streams: Streams, budget: Budget
+    ) -> tuple[Actions, Mask]:
         limit = 20_000 if budget.rows is None else budget.rows
         wide = self._unbound(people) if self.immutables == "overwrite_after" else people
+        search = _Search(self, people, wide, streams)
         banned = np.zeros((people.n, people.d), dtype=bool)
         owner, found = [], []
         for option in range(k):
             free = wide.free & ~banned
             stuck = ~free.any(1)
             free[stuck] = wide.free[stuck]
-            best = self._option(people, wide, free, streams, option, people.rows + limit)
+            best = search.option(free, option, people.rows + limit)
             at = np.flatnonzero(~np.isnan(best).all(1))
             owner.append(at)
             found.append(best[at])
             main = np.where(np.isnan(best[at]), -np.inf, people.parts(at, best[at])).argmax(1)
             banned[at, main] = True
-        return distinct_changes(people, np.concatenate(owner), np.concatenate(found), k)
-
-    def _option(
-        self,
-        people: Population,
-        wide: Population,
-        free: np.ndarray,
-        streams: Streams,
-        option: int,
-        cap: np.ndarray,
-    ) -> np.ndarray:
-        """(n, d) each person's cheapest valid action from all its starts; NaN where none."""
-        n, starts = people.n, 1 + self.restarts
-        who = np.repeat(np.arange(n), starts)
-        lanes = self.descent_.start(wide, who, free[who])
-        self._scatter(wide, lanes, streams, np.tile(np.arange(starts), n), option)
-        best, cost = np.full((n, people.d), np.nan), np.full(n, np.inf)
-        lam = np.full(len(who), self.lam)
-        live = np.arange(len(who))
-        for _ in range(self.rounds):
-            live = live[people.rows[who[live]] + self.steps <= cap[who[live]]]
-            if not live.size:
-                break
-            part = lanes.take(live)
-            loss = Loss(self.loss, self.aim, self.norm, lam[live], self.price_ * people.weight[part.who])
-            self.descent_.run(wide, part, loss, steps=self.steps, rate=self.rate)
-            if wide is not people:
-                people.rows, wide.rows = people.rows + wide.rows, np.zeros_like(wide.rows)
-            lanes.put(live, part)
-            reached = np.zeros(live.size, dtype=bool)
-            for eager in (False, True):
-                action = self.descent_.harden(wide, part, eager=eager)
-                if wide is not people:
-                    action = np.where(people.free[part.who], action, np.nan)
-                begun = self.descent_.begun(part, action)
-                reached |= self._keep(people, part.who, live % starts, action, begun, best, cost)
-            lam[live] *= 2
-            turned = self._turned(wide, part) if wide is not people else reached
-            live = live[~turned]
-        return best
-
-    def _keep(
-        self,
-        people: Population,
-        who: np.ndarray,
-        start: np.ndarray,
-        action: np.ndarray,
-        begun: np.ndarray,
-        best: np.ndarray,
-        cost: np.ndarray,
-    ) -> np.ndarray:
-        """(m,) bool reached; what reached and is cheaper than a person's best so far takes its place."""
-        some = np.flatnonzero(~np.isnan(action).all(1))
-        reached = np.zeros(len(who), dtype=bool)
-        reached[some] = ask(people, who[some], action[some])[1]
-        at = np.flatnonzero(reached)
-        if at.size:
-            kept, owner = action[at], who[at]
-            price = people.cost(owner, kept)
-            if self.shrink:
-                # Give back the dearest change first, or the one that the descent cared least about.
-                for priority in (people.parts(owner, kept), -begun[at]):
-                    trial = shrink(people, owner, revert(people, owner, action[at], priority, sweeps=2))
-                    paid = people.cost(owner, trial)
-                    better = paid < price - 1e-12
-                    kept = np.where(better[:, None], trial, kept)
-                    price = np.where(better, paid, price)
-            for rank in range(1 + self.restarts):  # the starts of one person, in order
-                first = np.flatnonzero(start[at] == rank)
-                better = first[price[first] < cost[owner[first]] - 1e-12]
-                cost[owner[better]], best[owner[better]] = price[better], kept[better]
-        return reached
-
-    def _turned(self, wide: Population, lanes: Lanes) -> np.ndarray:
-        """For 'overwrite_after': the search ends where the unrestricted row turns the decision."""
-        action = self.descent_.harden(wide, lanes)
-        after = np.where(np.isnan(action), wide.x[lanes.who], action)
-        outputs = wide.problem.model.outputs(after)
-        return np.asarray(wide.problem.bound_target.score(outputs) > wide.problem.slack)
-
-    def _scatter(
-        self, people: Population, lanes: Lanes, streams: Streams, start: np.ndarray, option: int
-    ) -> None:
-        """Later starts: a random point within reach, near the person for small draws."""
-        for rank in range(1, 1 + self.restarts):
-            rows = np.flatnonzero(start == rank)
-            who = lanes.who[rows]
-            low, high, _ = self.descent_.bounds(people, who)
-            draw = streams.uniform(who, people.d, tag=7000 + 100 * option + rank)
-            far = streams.uniform(who, 1, tag=8000 + 100 * option + rank)
-            move = np.where(draw < 0.5, (1 - 2 * draw) * low, (2 * draw - 1) * high) * far
-            lanes.move[rows] = np.where(lanes.free[rows] & ~people.schema.has_levels, move, 0.0)
+        return distinct_changes(people, np.concatenate(owner), np.concatenate(found), k), search.proved
 
     def _unbound(self, people: Population) -> Population:
         """The same people in a problem where everything may change, as the published method sees them."""
@@ -224,3 +157,135 @@ class Wachter(Method):
         wide = Population(loose, people.x, Preferences.none(loose.schema, people.n))
         wide.weight = people.weight
         return wide
+
+
+class _Search:
+    """The search for some people: descents, what became of them, and who is proved to have no way.
+
+    wide: the same people as the descent sees them, which is more freely for immutables='overwrite_after'.
+    """
+
+    def __init__(self, method: Wachter, people: Population, wide: Population, streams: Streams) -> None:
+        self.method, self.people, self.wide, self.streams = method, people, wide, streams
+        self.slopes = method.slopes_
+        self.proved = np.zeros(people.n, dtype=bool)
+        self.tried = False  # to prove that there is no way
+
+    def option(self, free: np.ndarray, option: int, cap: np.ndarray) -> np.ndarray:
+        """(n, d) each person's cheapest valid action from all its starts; NaN where none. free (n, d)."""
+        people, method = self.people, self.method
+        self.best, self.cost = np.full((people.n, people.d), np.nan), np.full(people.n, np.inf)
+        starts = 1 + method.restarts
+        who = np.repeat(np.flatnonzero(~self.proved), starts)
+        rank = np.tile(np.arange(starts), len(who) // starts)
+        lanes = self.slopes.start(self.wide, who, free[who])
+        self._scatter(lanes, rank, option)
+        left = self._rounds(lanes, rank, free, cap)
+        if method.complete and left.size and self.wide is people:
+            self._complete(lanes.take(left), free, cap)
+        return self.best
+
+    def _rounds(self, lanes: Lanes, rank: np.ndarray, free: np.ndarray, cap: np.ndarray) -> np.ndarray:
+        """Descend with ever larger lam; returns the lanes that did not get there."""
+        people, wide, method = self.people, self.wide, self.method
+        lam = np.full(len(lanes.who), method.lam)
+        left = np.ones(len(lanes.who), dtype=bool)
+        row_cost = method.steps * self._rows_a_step(lanes)
+        for turn in range(method.rounds):
+            live = np.flatnonzero(left & ~self.proved[lanes.who])
+            live = live[people.rows[lanes.who[live]] + row_cost[live] <= cap[lanes.who[live]]]
+            if not live.size:
+                break
+            part = lanes.take(live)
+            price = method.price_ * people.weight[part.who]
+            loss = Loss(method.loss, method.aim, method.norm, lam[live], price)
+            run(self.slopes, wide, part, loss, steps=method.steps, rate=method.rate)
+            if wide is not people:
+                people.rows, wide.rows = people.rows + wide.rows, np.zeros_like(wide.rows)
+            lanes.put(live, part)
+            reached = np.zeros(live.size, dtype=bool)
+            before: np.ndarray | None = None
+            for eager in (False, True):
+                action = self.slopes.harden(wide, part, eager=eager)
+                if wide is not people:
+                    action = np.where(people.free[part.who], action, np.nan)
+                new = np.ones(live.size, dtype=bool)
+                if before is not None:
+                    new = ~((action == before) | (np.isnan(action) & np.isnan(before))).all(1)
+                before = action
+                begun = self.slopes.begun(part, action)
+                reached[new] |= self._keep(part.who[new], rank[live][new], action[new], begun[new])
+            if wide is not people:
+                reached |= self._turned(part)
+            left[live[reached]] = False
+            lam[live] *= 2
+            if turn == 0 and not self.tried and wide is people:
+                self._prove(np.unique(lanes.who[left]))
+        return np.flatnonzero(left & ~self.proved[lanes.who])
+
+    def _rows_a_step(self, lanes: Lanes) -> np.ndarray:
+        """(m,) model rows that one step of each lane takes, at most."""
+        if self.slopes.exact:
+            return np.ones(len(lanes.who), dtype=np.int64)
+        return np.asarray(self.slopes.rows(lanes.free))
+
+    def _prove(self, who: np.ndarray) -> None:
+        """Nobody needs to search for what is proved not to exist."""
+        self.tried = True
+        if who.size:
+            self.proved[who[out_of_reach(self.people.take(who))]] = True
+
+    def _complete(self, lanes: Lanes, free: np.ndarray, cap: np.ndarray) -> None:
+        """From the ends of descents without success, and from where the person stands: change by change."""
+        people = self.people
+        open_ = np.unique(lanes.who[~np.isfinite(self.cost[lanes.who])])
+        first = np.unique(lanes.who, return_index=True)[1]
+        first = first[np.isin(lanes.who[first], open_)]
+        ends = self.slopes.harden(people, lanes.take(first))
+        for start in (np.full_like(ends, np.nan), ends):
+            at = np.flatnonzero(~np.isfinite(self.cost[open_]))
+            if not at.size:
+                return
+            done, reached = complete(people, open_[at], start[at], free, rounds=12, cap=cap)
+            some = np.flatnonzero(reached)
+            self._keep(open_[at[some]], np.zeros(some.size, dtype=np.int64), done[some], None)
+
+    def _keep(
+        self, who: np.ndarray, rank: np.ndarray, action: np.ndarray, begun: np.ndarray | None
+    ) -> np.ndarray:
+        """(m,) bool reached; what reached and is cheaper than a person's best so far takes its place."""
+        people, best, cost = self.people, self.best, self.cost
+        some = np.flatnonzero(~np.isnan(action).all(1))
+        reached = np.zeros(len(who), dtype=bool)
+        reached[some] = ask(people, who[some], action[some])[1]
+        at = np.flatnonzero(reached)
+        if at.size:
+            kept, owner = action[at], who[at]
+            if self.method.shrink:
+                kept = polish(people, owner, kept, None if begun is None else begun[at])
+            price = people.cost(owner, kept)
+            for one in range(1 + self.method.restarts):  # the starts of one person, in order
+                first = np.flatnonzero(rank[at] == one)
+                better = first[price[first] < cost[owner[first]] - 1e-12]
+                cost[owner[better]], best[owner[better]] = price[better], kept[better]
+        return reached
+
+    def _turned(self, lanes: Lanes) -> np.ndarray:
+        """For 'overwrite_after': the search ends where the unrestricted row turns the decision."""
+        wide = self.wide
+        action = self.slopes.harden(wide, lanes)
+        after = np.where(np.isnan(action), wide.x[lanes.who], action)
+        outputs = wide.problem.model.outputs(after)
+        return np.asarray(wide.problem.bound_target.score(outputs) > wide.problem.slack)
+
+    def _scatter(self, lanes: Lanes, rank: np.ndarray, option: int) -> None:
+        """Later starts: a random point within reach, near the person for small draws."""
+        people, streams = self.wide, self.streams
+        for one in range(1, 1 + self.method.restarts):
+            rows = np.flatnonzero(rank == one)
+            who = lanes.who[rows]
+            low, high, _ = self.slopes.bounds(people, who)
+            draw = streams.uniform(who, people.d, tag=7000 + 100 * option + one)
+            far = streams.uniform(who, 1, tag=8000 + 100 * option + one)
+            move = np.where(draw < 0.5, (1 - 2 * draw) * low, (2 * draw - 1) * high) * far
+            lanes.move[rows] = np.where(lanes.free[rows] & ~people.schema.has_levels, move, 0.0)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from wayforward.methods.engines.compiled import Compiled
 from wayforward.methods.engines.descent import Descent
 from wayforward.methods.engines.lanes import Lanes
 from wayforward.methods.engines.zeroth import Zeroth
@@ -81,7 +82,7 @@ def slopes(
     block: int = 256,
     seed: int = 0,
 ) -> Any:
-    """Slopes for a problem, on behalf of a method. Returns: `Gradients` or `Zeroth`.
+    """Slopes for a problem, on behalf of a method. Returns: `Compiled`, `Gradients` (torch) or `Zeroth`.
 
     span (d,): the width of a range, by default those of the problem's `LpMix` distance. zeroth: None takes gradients
     where the model has them and torch is installed; True never; False always. block: lanes a tensor. seed: of the
@@ -97,15 +98,20 @@ def slopes(
         zeroth = not has_gradients(problem)
     if zeroth:
         return Zeroth(problem, span, seed=seed)
+    found = Compiled.of(problem, span) if device in (None, "cpu") else None
+    if found is not None:
+        return found
     return Gradients(problem, method, device=device, span=span, block=block)
 
 
 def has_gradients(problem: Problem) -> bool:
-    """True if the model is a network and torch is installed."""
+    """True if slopes can be gradients: compiled where the weights are known, else torch must be installed."""
     from importlib.util import find_spec
 
     from wayforward.model import Access
 
-    if problem.model.access < Access.GRADIENT or find_spec("torch") is None:
+    if problem.model.access < Access.GRADIENT:
         return False
-    return problem.model.network is not None
+    if Compiled.of(problem, np.ones(problem.schema.d)) is not None:
+        return True
+    return find_spec("torch") is not None and problem.model.network is not None

@@ -50,6 +50,18 @@ def unit_vectors(normal: np.ndarray) -> np.ndarray:
     return np.asarray(normal / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-300))
 
 
+def is_smooth(problem: Problem) -> bool:
+    """True if the score moves with every small step: neither labels alone nor a piecewise constant model."""
+    from wayforward.model import Access
+
+    known = problem.__dict__.get("_smooth")
+    if known is None:
+        model = problem.model
+        tells = model.task == "regression" or model.access > Access.LABEL
+        known = problem.__dict__["_smooth"] = tells and model.thresholds() is None
+    return bool(known)
+
+
 class Zeroth(Layout):
     """Slopes of a problem's score by asking about neighbouring rows; labels suffice. See `slopes.Slopes`.
 
@@ -63,20 +75,16 @@ class Zeroth(Layout):
     exact = False
 
     def __init__(self, problem: Problem, span: np.ndarray, *, seed: int = 0) -> None:
-        from wayforward.model import Access
-
         super().__init__(problem.schema, span)
         self.problem, self.seed = problem, seed
-        model = problem.model
-        self.smooth = (
-            model.task == "regression" or model.access > Access.LABEL
-        ) and model.thresholds() is None
+        self.smooth = is_smooth(problem)
         self.cap = np.inf if self.smooth or problem.target.interval is not None else _CAP
 
-    def rows(self, free: np.ndarray) -> int:
-        """Model rows of one call for a lane that may move features free (d,), at most."""
-        p = int(free[self.numeric].sum())
-        return 1 + 2 * (p if p <= _COORDINATES else _DIRECTIONS) + int((self.size * free[self.level]).sum())
+    def rows(self, free: np.ndarray) -> np.ndarray:
+        """Model rows of one call for lanes that may move features free (m, d), at most (m,)."""
+        p = free[:, self.numeric].sum(1)
+        pairs = p if len(self.numeric) <= _COORDINATES else np.full(len(free), _DIRECTIONS)
+        return np.asarray(1 + 2 * pairs + (self.size * free[:, self.level]).sum(1))
 
     def __call__(
         self, people: Population, lanes: Lanes, *, turn: int = 0, levels: bool = True
