@@ -65,17 +65,21 @@ class Sampler:
         self.slopes: Any = slopes(problem, method, span=self.span, zeroth=zeroth, block=_BLOCK)
         self.stale = 1 if self.slopes.exact else _STALE
         level, size = self.slopes.level, self.slopes.size
-        self.sampled = ~schema.has_levels if numbers_only else np.ones(schema.d, dtype=bool)
+        self.sampled = schema.actionable & ~(schema.has_levels if numbers_only else False)
         self.ordered = np.flatnonzero(schema.ordered & self.sampled)  # (o,) their coordinates come first
-        feature: list[int] = self.ordered.tolist()
-        self.blocks: list[tuple[int, int, slice]] = []  # (feature, place among the levels, coordinates)
-        for f, j in enumerate(level.tolist()):
-            if schema.is_categorical[j] and self.sampled[j]:
-                self.blocks.append((j, f, slice(len(feature), len(feature) + int(size[f]))))
-                feature += [j] * int(size[f])
-        self.feature = np.array(feature, dtype=np.int64)  # (e,) the feature of each coordinate
+        self.category = np.flatnonzero(
+            schema.is_categorical & self.sampled
+        )  # (c,) then blocks of one width each
+        self.category_level = np.searchsorted(level, self.category)  # their places among the levels of lanes
+        self.size = size[self.category_level]
+        self.wide = int(self.size.max(initial=0))
+        self.feature = np.concatenate(
+            [self.ordered, np.repeat(self.category, self.wide)]
+        )  # (e,) of each coordinate
         self.graded = np.flatnonzero(schema.has_levels[self.ordered])  # coordinates of ordered levels
         self.graded_level = np.searchsorted(level, self.ordered[self.graded])
+        self.plain = np.flatnonzero(~schema.has_levels[self.ordered])  # coordinates of numbers
+        self.numbers = self.ordered[self.plain]
         self.most = _most_changes(problem)
 
     def __call__(
@@ -103,7 +107,7 @@ class _Descent:
         streams: Streams,
     ) -> None:
         self.s, self.people, self.who, self.k = sampler, people, who, k
-        q, d, schema = len(who), people.d, people.schema
+        q, schema = len(who), people.schema
         self.x = x = people.x[who]
         self.around = around
         known = ~np.isnan(x) | schema.is_categorical
@@ -123,15 +127,17 @@ class _Descent:
         least[:, :, :o] = low[:, None, sampler.ordered]
         most[:, :, :o] = high[:, None, sampler.ordered]
         start = streams.normal(np.arange(q), k, e, tag=0xA5A)
-        for j, f, block in sampler.blocks:
-            size = block.stop - block.start
-            place = np.arange(size)
-            own = np.where(np.isnan(x[:, j]), size - 1, np.nan_to_num(x[:, j])).astype(np.int64)
-            then = np.where(np.isnan(here[:, j]), size - 1, np.nan_to_num(here[:, j])).astype(np.int64)
+        for c, j in enumerate(sampler.category.tolist()):
+            block = slice(o + c * sampler.wide, o + (c + 1) * sampler.wide)
+            place = np.arange(sampler.wide)
+            own = np.where(np.isnan(x[:, j]), sampler.size[c] - 1, np.nan_to_num(x[:, j])).astype(np.int64)
+            then = np.where(np.isnan(here[:, j]), sampler.size[c] - 1, np.nan_to_num(here[:, j])).astype(
+                np.int64
+            )
             then = np.where(self.allowed[:, :, j], then[:, None], own[:, None])
             base[:, :, block] = _HALF * (place == then[..., None])
-            may = np.zeros((q, size), dtype=bool)
             ok = people.level_ok[j][who]
+            may = np.zeros((q, sampler.wide), dtype=bool)
             may[:, : ok.shape[1]] = ok
             may |= place == own[:, None]
             most[:, :, block] = _HALF * may[:, None]
@@ -229,40 +235,32 @@ class _Descent:
         q, k, e = point.shape
         flat = point.reshape(q * k, e)
         open_ = self.free.reshape(q * k, e)
-        o = len(s.ordered)
-        numbers = s.ordered[~self.people.schema.has_levels[s.ordered]]
-        at = np.flatnonzero(~self.people.schema.has_levels[s.ordered])
-        lanes.move[:, numbers] = np.where(open_[:, at], flat[:, at], lanes.move[:, numbers])
-        place = np.arange(lanes.share.shape[2])
-        apart = np.zeros((q * k, len(s.graded), len(place)))
+        m, o = q * k, len(s.ordered)
+        lanes.move[:, s.numbers] = np.where(open_[:, s.plain], flat[:, s.plain], lanes.move[:, s.numbers])
         if len(s.graded):
-            j = s.ordered[s.graded]
-            x = np.repeat(np.nan_to_num(self.x[:, j]), k, axis=0)
-            apart = (x + flat[:, s.graded] * s.span[j])[..., None] - place
+            # An ordered level between two others is a share of each.
+            x = np.repeat(np.nan_to_num(self.x[:, s.ordered[s.graded]]), k, axis=0)
+            reach = s.span[s.ordered[s.graded]]
+            apart = (x + flat[:, s.graded] * reach)[..., None] - np.arange(lanes.share.shape[2])
             hat = np.maximum(1 - np.abs(apart), 0.0)
             use = open_[:, s.graded, None]
             lanes.share[:, s.graded_level] = np.where(use, hat, lanes.share[:, s.graded_level])
-        total: dict[int, np.ndarray] = {}
-        for _, f, block in s.blocks:
-            grown = np.clip(flat[:, block], 0.0, None)
-            sum_ = grown.sum(1, keepdims=True)
-            use = open_[:, block].any(1, keepdims=True) & (sum_ > 1e-9)
-            total[f] = np.where(use, sum_, 1.0)
-            size_ = block.stop - block.start
-            lanes.share[:, f, :size_] = np.where(use, grown / total[f], lanes.share[:, f, :size_])
+        if len(s.category):
+            grown = np.maximum(flat[:, o:], 0.0).reshape(m, -1, s.wide)
+            sum_ = grown.sum(2, keepdims=True)
+            use = open_[:, o:].reshape(m, -1, s.wide).any(2, keepdims=True) & (sum_ > 1e-9)
+            sum_ = np.where(use, sum_, 1.0)
+            mine = np.where(use, grown / sum_, lanes.share[:, s.category_level, : s.wide])
+            lanes.share[:, s.category_level, : s.wide] = mine
         score, move, share = s.slopes(self.people, lanes, turn=turn)
-        out = np.zeros((q * k, e))
-        out[:, at] = move[:, numbers]
+        out = np.zeros((m, e))
+        out[:, s.plain] = move[:, s.numbers]
         if len(s.graded):
             steep = -np.sign(apart) * (np.abs(apart) <= 1)
-            out[:, s.graded] = (share[:, s.graded_level] * steep).sum(2) * s.span[s.ordered[s.graded]]
-        for _, f, block in s.blocks:
-            mine, part = (
-                lanes.share[:, f, : block.stop - block.start],
-                share[:, f, : block.stop - block.start],
-            )
-            out[:, block] = (part - (part * mine).sum(1, keepdims=True)) / total[f]
-        del o
+            out[:, s.graded] = (share[:, s.graded_level] * steep).sum(2) * reach
+        if len(s.category):
+            part = share[:, s.category_level, : s.wide]
+            out[:, o:] = ((part - (part * mine).sum(2, keepdims=True)) / sum_).reshape(m, -1)
         score = (np.nan_to_num(score, nan=-50.0).reshape(q, k) / size).clip(-50, 50)
         short = 1 / (1 + np.exp(score)) / size  # minus the slope of -log sigmoid(score)
         out = -(short / k)[..., None] * s.gamma * np.nan_to_num(out).reshape(q, k, e)
@@ -273,18 +271,18 @@ class _Descent:
         s, people = self.s, self.people
         point = self._point(p)
         q, k, _ = point.shape
-        d = people.d
+        d, o = people.d, len(s.ordered)
         value = np.where(self.allowed, self.around[:, None], np.nan)
-        use = self.free[:, :, : len(s.ordered)]
-        there = self.x[:, None, s.ordered] + point[:, :, : len(s.ordered)] * s.span[s.ordered]
-        value[:, :, s.ordered] = np.where(use, there, value[:, :, s.ordered])
-        for j, _, block in s.blocks:
-            may = (self.high[:, :, block] > 0) | (self.base[:, :, block] > 0)
-            chosen = np.where(may, point[:, :, block], -1.0).argmax(2).astype(np.float64)
-            chosen = np.where(chosen < people.schema.n_levels[j], chosen, np.nan)
-            value[:, :, j] = np.where(self.free[:, :, block].any(2), chosen, value[:, :, j])
-        owner = np.repeat(self.who, k)
-        return tidy(people, owner, value.reshape(-1, d)).reshape(q, k, d)
+        there = self.x[:, None, s.ordered] + point[:, :, :o] * s.span[s.ordered]
+        value[:, :, s.ordered] = np.where(self.free[:, :, :o], there, value[:, :, s.ordered])
+        if len(s.category):
+            may = (self.high[:, :, o:] > 0) | (self.base[:, :, o:] > 0)
+            grown = np.where(may, point[:, :, o:], -1.0).reshape(q, k, -1, s.wide)
+            chosen = grown.argmax(3).astype(np.float64)
+            chosen = np.where(chosen < people.schema.n_levels[s.category], chosen, np.nan)
+            use = self.free[:, :, o:].reshape(q, k, -1, s.wide).any(3)
+            value[:, :, s.category] = np.where(use, chosen, value[:, :, s.category])
+        return tidy(people, np.repeat(self.who, k), value.reshape(-1, d)).reshape(q, k, d)
 
 
 def _most_changes(problem: Problem) -> int:
