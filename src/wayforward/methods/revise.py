@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.latent import Descend, Plan, Seen, check_latent, latent_of, ways
+from wayforward.methods.engines.latent import Descend, Seen
+from wayforward.methods.engines.latent_ways import Plan, check_latent, latent_of, ways
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ class Revise(Method):
     """
 
     name: ClassVar[str] = "revise"
-    summary: ClassVar[str] = "gradient descent in the latent space of an autoencoder: changes towards likely profiles"
+    summary: ClassVar[str] = (
+        "gradient descent in the latent space of an autoencoder: changes towards likely profiles"
+    )
     citation: ClassVar[str] = "Joshi, Koyejo, Vijitbenjaronk, Kim & Ghosh (2019), arXiv:1907.09615"
     needs_data: ClassVar[bool] = True
 
@@ -68,7 +71,9 @@ class Revise(Method):
 
     def __post_init__(self) -> None:
         if self.loss not in get_args(Loss):
-            raise MethodError(f"'{self.name}' has loss={self.loss!r}. Choose one of {', '.join(get_args(Loss))}.")
+            raise MethodError(
+                f"'{self.name}' has loss={self.loss!r}. Choose one of {', '.join(get_args(Loss))}."
+            )
         check_latent(self)
         if self.lam < 0:
             raise MethodError(f"'{self.name}' has lam={self.lam}. Use 0 or more.")

@@ -13,24 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from wayforward.errors import MethodError, require
-from wayforward.methods.engines.asking import distinct_changes
+from wayforward.errors import require
 from wayforward.methods.engines.descent import Descent
 from wayforward.methods.engines.lanes import Layout
-from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.engines.slopes import has_gradients
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
-    from wayforward.streams import Streams
 
 _LITTLE = 1e-4  # share that the own level keeps, so that a block whose allowed levels vanish is well defined
 _FLAT = 1e-3  # changes of the objective below this end a lane, where it is asked to stop early
-_WIDEST = 3.0  # widest difference quotient, in standard deviations of the latent space
+_NARROW, _WIDEST = 0.25, 3.0  # of difference quotients, in standard deviations of the latent space
 
 
 @dataclass
@@ -46,6 +43,10 @@ class Lanes:
     free: np.ndarray
     weight: np.ndarray
     size: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Lanes:
+        """Some of the lanes."""
+        return Lanes(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -64,35 +65,13 @@ class Seen:
 Objective = Callable[[Seen], Any]  # -> (m,), rows independent of each other
 
 
-@dataclass
-class Visited:
-    """Hard rows that m lanes came past, actions (m, d): the cheapest that is a usable option, the cheapest that turns
-    the score (whether or not all of it together is allowed), and the one with the highest score. cost, turned, top:
-    (m,) their costs and the score."""
+class Keep(Protocol):
+    """Remembers what is best of the hard rows that lanes come past. found (m,) bool: the lane has an option."""
 
-    option: np.ndarray
-    cost: np.ndarray
-    goal: np.ndarray
-    turned: np.ndarray
-    high: np.ndarray
-    top: np.ndarray
+    found: np.ndarray
 
-    @classmethod
-    def nothing(cls, m: int, d: int) -> Visited:
-        """No row yet."""
-        rows = [np.full((m, d), np.nan) for _ in range(3)]
-        return cls(
-            rows[0], np.full(m, np.inf), rows[1], np.full(m, np.inf), rows[2], np.full(m, -np.inf)
-        )
-
-    def take(self, rows: np.ndarray) -> Visited:
-        """Those of some lanes."""
-        return Visited(*(getattr(self, f.name)[rows] for f in fields(self)))
-
-    def put(self, rows: np.ndarray, other: Visited) -> None:
-        """Write those of some lanes back."""
-        for f in fields(self):
-            getattr(self, f.name)[rows] = getattr(other, f.name)
+    def __call__(self, lane: np.ndarray, who: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Look at hard rows (p, d) of different lanes (p,), whose people are who (p,); (p,) bool gained."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +79,8 @@ class Descend:
     """How lanes move: Adam, `steps` of them at `rate`, falling to a hundredth. check: steps between hard rows.
 
     momentum, spread: decay of the two moments; 0 momentum makes it RMSprop with the bias corrected. patience: checks
-    that a lane goes on after its last gain, once it has turned the decision. moves (q,) bool: dimensions that move; None for all.
-    radius: farthest from where a lane began; None for any distance. flat: a lane ends where its objective stays.
+    that a lane goes on after its last gain, once it has an option. moves (q,) bool: dimensions that move; None for
+    all. radius: farthest from where a lane began; None for any distance. flat: a lane ends where its objective stays.
     """
 
     steps: int
@@ -159,7 +138,12 @@ class Latent:
     # -- lanes ---------------------------------------------------------------------------------------------
 
     def start(
-        self, people: Population, who: np.ndarray, free: np.ndarray, weight: float, z: np.ndarray | None = None
+        self,
+        people: Population,
+        who: np.ndarray,
+        free: np.ndarray,
+        weight: float,
+        z: np.ndarray | None = None,
     ) -> Lanes:
         """Lanes where the encoder puts the people, or at z (m, q); a missing number stays missing."""
         free = free & ~(np.isnan(people.x[who]) & self.numbers)
@@ -202,12 +186,11 @@ class Latent:
             may[:, f, : ok.shape[1]] |= ok
         return own, may
 
-    def harden(self, people: Population, lanes: Lanes) -> np.ndarray:
-        """(m, d) what the people would do to become like the decoded rows; NaN where nothing moves."""
-        return self.decoded(people, lanes.who, lanes.free, lanes.z)
-
     def decoded(self, people: Population, who: np.ndarray, free: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """(m, q) -> (m, d) legal actions: snapped values, the largest allowed level of each block."""
+        """(m, q) -> (m, d) what the people would do to become like the decoded rows; NaN where nothing moves.
+
+        Values are snapped to what each person may do, levels the likeliest of those allowed.
+        """
         x, torch = people.x[who], self.torch
         value = np.full(x.shape, np.nan)
         share = np.zeros((len(who), len(self.level), self.wide))
@@ -221,6 +204,18 @@ class Latent:
         value[:, self.level] = np.where(chosen < self.known, chosen, np.nan)
         out = people.snap(who, np.where(free, value, np.nan))
         return np.where(self.schema.differs(out, x), out, np.nan)
+
+    def around(self, people: Population, who: np.ndarray, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """As `decoded`, for every person's z (m, q) and every one of steps (s, q): (m, s, d)."""
+        m, s = len(who), len(steps)
+        free = people.free[who] & ~(np.isnan(people.x[who]) & self.numbers)
+        may = self.may(people, who, free)[1]
+        torch = self.torch
+        value = self.generator.rows_around(torch.as_tensor(z), torch.as_tensor(steps), people.x[who], may)
+        out = np.where(free[:, None], value, np.nan).reshape(m * s, -1)
+        owner = np.repeat(who, s)
+        out = people.snap(owner, out)
+        return np.where(self.schema.differs(out, people.x[owner]), out, np.nan).reshape(m, s, -1)
 
     # -- the relaxed row -----------------------------------------------------------------------------------
 
@@ -288,77 +283,47 @@ class Latent:
     # -- the search ----------------------------------------------------------------------------------------
 
     def search(
-        self, people: Population, lanes: Lanes, objective: Objective, how: Descend, cap: np.ndarray, visited: Visited
-    ) -> np.ndarray:
-        """Descend every lane; lanes and visited are changed in place. Returns (m,) bool: the lane turned the decision.
+        self,
+        people: Population,
+        lanes: Lanes,
+        objective: Objective,
+        how: Descend,
+        cap: np.ndarray,
+        keep: Keep,
+    ) -> None:
+        """Descend every lane; their z is changed in place.
 
-        cap (n,): model rows at which a person's search ends. A step counts one model row, or two for each moving
-        dimension where differences take the place of gradients.
+        cap (n,): model rows at which a person's search ends. keep: is shown the hard rows. A step counts one model
+        row, or two for each moving dimension where differences take the place of gradients.
         """
         m, q = lanes.z.shape
         first, second = np.zeros((m, q)), np.zeros((m, q))
         wait = np.zeros(m, dtype=np.int64)
-        width = np.full(m, 0.25)
-        last = np.full(m, np.inf)
-        here = self._here(people, lanes.who)
+        width, last = np.full(m, _NARROW), np.full(m, np.inf)
+        here = np.asarray(self.problem.model.outputs(people.x[lanes.who]))
         live = np.arange(m)
         moving = np.ones(q) if how.moves is None else how.moves.astype(np.float64)
         spend = 1 if self.exact else 2 * int(moving.sum())
+        move = self._descend if self.exact else self._differ
         step = 0
         while live.size:
             lot = min(how.check, how.steps - step)
             live = live[people.rows[lanes.who[live]] + lot * spend + 1 <= cap[lanes.who[live]]]
             if lot <= 0 or not live.size:
                 break
-            part = _take(lanes, live)
+            part = lanes.take(live)
             state = _State(part.z, first[live], second[live], width[live], last[live])
-            if self.exact:
-                self._descend(people, part, state, objective, how, here[live], step, lot, moving)
-                people.rows += np.bincount(part.who, minlength=people.n) * lot
-            else:
-                self._differ(people, part, state, objective, how, here[live], step, lot, moving)
+            move(people, part, state, objective, how, here[live], step, lot, moving)
             lanes.z[live], first[live], second[live] = state.z, state.first, state.second
             width[live] = state.width
             step += lot
-            part.z = state.z
-            gained = self.offer(people, visited, live, part.who, self.harden(people, part))
-            turned = np.isfinite(visited.turned[live])
-            wait[live] = np.where(gained | ~turned, 0, wait[live] + 1)
+            gained = keep(live, part.who, self.decoded(people, part.who, part.free, state.z))
+            wait[live] = np.where(gained | ~keep.found[live], 0, wait[live] + 1)
             still = wait[live] < how.patience
-            if how.flat and step >= 3:
+            if how.flat:
                 still &= np.abs(state.last - last[live]) > _FLAT
             last[live] = state.last
             live = live[still]
-        return np.isfinite(visited.turned)
-
-    def _here(self, people: Population, who: np.ndarray) -> np.ndarray:
-        """(m, c) outputs where the people stand."""
-        return np.asarray(self.problem.model.outputs(people.x[who]))
-
-    def offer(
-        self, people: Population, visited: Visited, lane: np.ndarray, who: np.ndarray, action: np.ndarray
-    ) -> np.ndarray:
-        """Ask hard rows (m, d) of different lanes (m,), and remember the better; (m,) bool gained."""
-        gained = np.zeros(len(lane), dtype=bool)
-        at = np.flatnonzero(~np.isnan(action).all(1))
-        if not at.size:
-            return gained
-        who, row, lane = who[at], action[at], lane[at]
-        after = people.after(who, row)
-        score = people.score(who, after)
-        turned, cost = score > self.problem.slack, people.cost(who, row)
-        better = turned & (cost < visited.turned[lane] - 1e-12)
-        visited.goal[lane[better]], visited.turned[lane[better]] = row[better], cost[better]
-        gained[at] |= better
-        usable = turned.copy()
-        usable[turned] = people.allowed(who[turned], row[turned], after[turned])
-        usable[usable] = people.plausible(who[usable], after[usable])
-        better = usable & (cost < visited.cost[lane] - 1e-12)
-        visited.option[lane[better]], visited.cost[lane[better]] = row[better], cost[better]
-        gained[at] |= better
-        better = score > visited.top[lane]
-        visited.high[lane[better]], visited.top[lane[better]] = row[better], score[better]
-        return gained
 
     def _descend(
         self,
@@ -388,6 +353,7 @@ class Latent:
             for into, tensor in ((state.z, z), (state.first, first), (state.second, second)):
                 into[rows] = self._numpy(tensor)[: len(rows)]
             state.last[rows] = self._numpy(value)[: len(rows)]
+        people.rows += np.bincount(lanes.who, minlength=people.n) * lot
 
     def _step(
         self, z: Any, first: Any, second: Any, slope: Any, how: Descend, step: int, home: Any
@@ -443,7 +409,7 @@ class Latent:
             )
             same = np.ptp(score, axis=1) < 1e-9
             state.width = np.where(
-                same, np.minimum(state.width * 1.5, _WIDEST), np.maximum(state.width * 0.9, 0.25)
+                same, np.minimum(state.width * 1.5, _WIDEST), np.maximum(state.width * 0.9, _NARROW)
             )
             state.last[:] = value.mean(1)
         state.z = z
@@ -468,7 +434,10 @@ class Latent:
         step = np.where(self.schema.is_categorical & ~np.isnan(action), 1.0, step)
         away = (np.nan_to_num(step) * self.price * people.weight[who]).sum(1)
         seen = Seen(
-            *(self._tensor(a, self.torch.float64) for a in (score, outputs, here[owner], away, lanes.weight[owner]))
+            *(
+                self._tensor(a, self.torch.float64)
+                for a in (score, outputs, here[owner], away, lanes.weight[owner])
+            )
         )
         return self._numpy(objective(seen)), score
 
@@ -496,214 +465,3 @@ class _Block:
     weight: Any
     size: Any
     aim: Any
-
-
-def _take(lanes: Lanes, rows: np.ndarray) -> Lanes:
-    return Lanes(
-        lanes.who[rows],
-        lanes.z[rows],
-        lanes.home[rows],
-        lanes.free[rows],
-        lanes.weight[rows],
-        lanes.size[rows],
-    )
-
-
-# -- from decoded rows to options ------------------------------------------------------------------------------
-
-
-def adopt(people: Population, who: np.ndarray, goal: np.ndarray, cap: np.ndarray) -> np.ndarray:
-    """Adopt only what helps of decoded rows: goal (m, d) -> actions (m, d) that reach the decision; NaN where none.
-
-    Features are taken over one after another, most score for its cost first, until the decision turns or nothing is
-    left; of features that turn it, the cheapest. A row that some rule forbids is no step.
-    """
-    m, d = goal.shape
-    action, done = np.full((m, d), np.nan), np.zeros(m, dtype=bool)
-    left = ~np.isnan(goal)
-    live = np.flatnonzero(left.any(1))
-    score = np.full(m, -np.inf)
-    score[live] = people.score(who[live], people.x[who[live]])
-    paid = np.zeros(m)
-    while live.size:
-        row, column = np.nonzero(left[live])
-        lane = live[row]
-        child = action[lane].copy()
-        child[np.arange(len(lane)), column] = goal[lane, column]
-        seen = people.evaluate(who[lane], child)
-        with np.errstate(invalid="ignore"):
-            gain = seen.score - score[lane]
-        dear = np.maximum(seen.cost - paid[lane], 1e-9)
-        worth = np.where(seen.reached, -seen.cost, np.where(gain > 0, gain / dear, gain * dear))
-        worth = np.where(np.isfinite(seen.score), worth, -np.inf)
-        order = np.lexsort((column, -worth.round(12), ~seen.reached, lane))
-        lead = order[np.r_[True, lane[order][1:] != lane[order][:-1]]]
-        lead = lead[np.isfinite(seen.score[lead])]
-        at = lane[lead]
-        action[at], score[at], paid[at] = child[lead], seen.score[lead], seen.cost[lead]
-        left[at, column[lead]] = False
-        done[at] = seen.reached[lead]
-        live = at[~done[at] & left[at].any(1) & (people.rows[who[at]] < cap[who[at]])]
-    return np.where(done[:, None], action, np.nan)
-
-
-def options(
-    people: Population,
-    who: np.ndarray,
-    visited: Visited,
-    cap: np.ndarray,
-    *,
-    partial: bool,
-    polish: bool,
-) -> np.ndarray:
-    """(m, d) the option of each lane, NaN where none: the decoded row itself, or only what helps of it.
-
-    partial: of the row that turned the decision (else of the one that came nearest) adopt only what helps; or give
-    back what does not, whichever is cheaper. polish: then move values back as far as the decision allows.
-    """
-    best, cost = visited.option.copy(), visited.cost.copy()
-    if partial:
-        goal = np.where(np.isfinite(visited.turned)[:, None], visited.goal, visited.high)
-        few = adopt(people, who, goal, cap)
-        _better(people, who, few, best, cost)
-        at = np.flatnonzero(np.isfinite(visited.cost))
-        if at.size:
-            whole = visited.option[at]
-            back = np.full(best.shape, np.nan)
-            back[at] = revert(people, who[at], whole, people.parts(who[at], whole))
-            _better(people, who, back, best, cost)
-    at = np.flatnonzero(np.isfinite(cost))
-    if polish and at.size:
-        tight = revert(people, who[at], best[at], people.parts(who[at], best[at]), sweeps=2)
-        best[at] = shrink(people, who[at], tight)
-    return best
-
-
-def _better(
-    people: Population, who: np.ndarray, action: np.ndarray, best: np.ndarray, cost: np.ndarray
-) -> None:
-    """Rows that are cheaper take the place of the best; those that do nothing are none."""
-    at = np.flatnonzero(~np.isnan(action).all(1))
-    price = people.cost(who[at], action[at])
-    less = price < cost[at] - 1e-12
-    best[at[less]], cost[at[less]] = action[at[less]], price[less]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A whole search: an objective, how lanes move, and what is made of the rows that they visit.
-
-    weight: of the score, first; lanes that have not turned the decision go on with `growth` times as much, in at most
-    `rounds` rounds. starts: random starts a person beside the encoded one, `scatter` standard deviations wide.
-    partial, polish: see `options`. tag: of the random numbers.
-    """
-
-    objective: Objective
-    how: Descend
-    weight: float
-    rounds: int
-    growth: float
-    starts: int
-    scatter: float
-    partial: bool
-    polish: bool
-    tag: int
-
-
-def ways(
-    latent: Latent, people: Population, k: int, streams: Streams, limit: int, plan: Plan
-) -> np.ndarray:
-    """(n, k, d) up to k options of everybody by descents in the latent space.
-
-    Each later option leaves out the dearest change of those before it and starts at random. limit: model rows a person
-    and option.
-    """
-    n, d = people.n, people.d
-    banned = np.zeros((n, d), dtype=bool)
-    owners, found = [], []
-    for option in range(k):
-        free = people.free & ~banned
-        stuck = ~free.any(1)
-        free[stuck] = people.free[stuck]
-        cap = people.rows + limit
-        many = 1 + plan.starts
-        who = np.repeat(np.arange(n), many)
-        lanes = latent.start(people, who, free[who], plan.weight)
-        _scatter(lanes, streams, np.tile(np.arange(many), n), option, plan)
-        visited = Visited.nothing(len(who), d)
-        latent.offer(people, visited, np.arange(len(who)), who, latent.harden(people, lanes))
-        live = np.arange(len(who))
-        for _ in range(plan.rounds):
-            part, seen = _take(lanes, live), visited.take(live)
-            turned = latent.search(people, part, plan.objective, plan.how, cap, seen)
-            visited.put(live, seen)
-            lanes.z[live] = part.z
-            lanes.weight[live] *= plan.growth
-            live = live[~turned]
-            if not live.size:
-                break
-        action = options(people, who, visited, cap, partial=plan.partial, polish=plan.polish)
-        at = np.flatnonzero(~np.isnan(action).all(1))
-        owners.append(who[at])
-        found.append(action[at])
-        for rank in range(many):  # a person's starts, in order
-            at = np.flatnonzero((np.tile(np.arange(many), n) == rank) & ~np.isnan(action).all(1))
-            main = np.where(np.isnan(action[at]), -np.inf, people.parts(who[at], action[at])).argmax(1)
-            banned[who[at], main] = True
-    return distinct_changes(people, np.concatenate(owners), np.concatenate(found), k)
-
-
-def _scatter(lanes: Lanes, streams: Streams, rank: np.ndarray, option: int, plan: Plan) -> None:
-    """Starts at random around the encoded person, all but the first of the first option."""
-    for start in range(int(rank.max(initial=-1)) + 1):
-        if start == 0 and option == 0:
-            continue
-        rows = np.flatnonzero(rank == start)
-        noise = streams.normal(lanes.who[rows], lanes.z.shape[1], tag=plan.tag + 100 * option + start)
-        noise = plan.scatter * noise
-        moves, radius = plan.how.moves, plan.how.radius
-        if moves is not None:
-            noise = np.where(moves, noise, 0.0)
-        if radius is not None:
-            length = np.sqrt(np.square(noise).sum(1, keepdims=True))
-            noise *= np.minimum(1.0, radius / np.maximum(length, 1e-12))
-        lanes.z[rows] = lanes.home[rows] + noise
-
-
-# -- what the methods share ------------------------------------------------------------------------------------
-
-
-def latent_of(method: Any, problem: Problem, kind: str, **settings: Any) -> Latent:
-    """The latent search of a method: its own generator, or one trained on the problem's observed people.
-
-    method: has latent, epochs, device, generator, name. Distances are the problem's cost: L1 over its scales.
-    """
-    from wayforward.problem import LpMix
-
-    generator = method.generator
-    if generator is None:
-        from wayforward.methods.engines.generative import fit_generator
-
-        asked = {"latent": method.latent, "epochs": method.epochs}
-        asked = {key: value for key, value in asked.items() if value is not None}
-        generator = fit_generator(
-            kind, problem, problem._needs_reference(), device=method.device, **asked, **settings
-        )
-    span = LpMix().fit(problem.schema, problem.reference)._scales.span
-    divisor = problem.cost._scales.divisor
-    price = np.where(problem.schema.is_categorical, 1.0, span) / divisor
-    return Latent(problem, generator, method.name, span=span, price=price, device=method.device)
-
-
-def check_latent(method: Any) -> None:
-    """Fields that the methods share. Raises: MethodError."""
-    for field, least in (("steps", 1), ("rounds", 1), ("starts", 0), ("latent", 1), ("epochs", 1)):
-        value = getattr(method, field, None)
-        if value is not None and value < least:
-            raise MethodError(f"'{method.name}' has {field}={value}. Use {least} or more.")
-    for field in ("rate", "scatter"):
-        value = getattr(method, field, None)
-        if value is not None and not value > 0:
-            raise MethodError(f"'{method.name}' has {field}={value}. Use a number above 0.")
-    if method.adopt not in ("part", "all"):
-        raise MethodError(f"'{method.name}' has adopt={method.adopt!r}. Choose 'part' or 'all'.")

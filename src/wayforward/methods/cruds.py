@@ -1,0 +1,125 @@
+"""cruds: change only what separates accepted from refused people, and keep what makes a person who they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from wayforward.errors import MethodError
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.asking import distinct_changes
+from wayforward.methods.engines.latent import Descend, Seen
+from wayforward.methods.engines.latent_ways import Plan, check_latent, drawn_ways, latent_of, ways
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+
+
+@dataclass
+class Cruds(Method):
+    """Keep a person's z, draw or descend w: a subspace model splits the code into what the label changes and the rest.
+
+    The autoencoder (a conditional subspace VAE) learns w, which holds what distinguishes accepted from refused people,
+    and z, from which an adversary cannot tell. mode 'sample', as published: with z fixed, `samples` draws of
+    w ~ p(w | accepted) are decoded, projected on what the person may do, and filtered: the model's decision, schema,
+    rules, the world and personal limits. What is left is ranked by the number of changes, then by cost. mode
+    'optimise': descend weight x loss(decision) + lam x distance over w alone (RMSprop; without gradients, central
+    differences over w on hard rows). Labels need not be observed: the model's own decisions about the reference rows
+    teach the subspace. Works with every model; mode 'sample' asks for decisions only.
+
+    adopt: 'part' takes over only the changes of a decoded row that help the decision (not part of the published
+    method), 'all' the whole row. shrink: then move values back as far as the decision allows (not part of the
+    published method). kept: rows of each person and option that are looked at that closely, best ranked first; for
+    people with no usable row, those with the highest scores.
+    latent, epochs, generator: as for `revise`.
+    Default budget: 20,000 model rows a person and option; mode 'sample' draws no more than the budget.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``wf.recommend(problem, refused, method="cruds", k=3, samples=500)``.
+    Raises: ProblemError from `fit` if the problem holds no observed people; MissingExtra without torch.
+    Source: M. Downs, J. L. Chu, Y. Yacoby, F. Doshi-Velez, W. Pan (2020), CRUDS: Counterfactual Recourse Using
+    Disentangled Subspaces, ICML Workshop on Human Interpretability in Machine Learning.
+    """
+
+    name: ClassVar[str] = "cruds"
+    summary: ClassVar[str] = (
+        "samples of the latent subspace that separates accepted from refused, filtered and ranked"
+    )
+    citation: ClassVar[str] = "Downs, Chu, Yacoby, Doshi-Velez & Pan (2020), ICML Workshop WHI"
+    needs_data: ClassVar[bool] = True
+
+    mode: Literal["sample", "optimise"] = "sample"
+    samples: int = 200
+    kept: int = 3
+    lam: float = 0.05
+    steps: int = 60
+    rate: float = 0.1
+    rounds: int = 4
+    starts: int = 0
+    scatter: float = 1.0
+    adopt: Literal["part", "all"] = "part"
+    shrink: bool = True
+    latent: int | None = None
+    epochs: int | None = None
+    device: str | None = None
+    generator: Any = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("sample", "optimise"):
+            raise MethodError(f"'{self.name}' has mode={self.mode!r}. Choose 'sample' or 'optimise'.")
+        check_latent(self)
+        for field in ("samples", "kept"):
+            if getattr(self, field) < 1:
+                raise MethodError(f"'{self.name}' has {field}={getattr(self, field)}. Use 1 or more.")
+        if self.lam < 0:
+            raise MethodError(f"'{self.name}' has lam={self.lam}. Use 0 or more.")
+
+    def _fit(self, problem: Problem) -> None:
+        self.latent_ = latent_of(self, problem, "csvae")
+        if self.latent_ is not None and not hasattr(self.latent_.generator, "n_w"):
+            raise MethodError(
+                f"'{self.name}' needs a subspace model, and the generator is of kind "
+                f"'{self.latent_.generator.kind}'. Use fit_generator('csvae', problem)."
+            )
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        limit = 20_000 if budget.rows is None else budget.rows
+        partial = self.adopt == "part"
+        generator = self.latent_.generator
+        moves = np.arange(generator.latent) >= generator.n_z
+        if self.mode == "sample":
+            steps = self._steps(streams.seed, min(self.samples, limit))
+            who, action = drawn_ways(
+                self.latent_, people, steps, moves, people.rows + limit * k, kept=self.kept + k - 1,
+                partial=partial, polish=self.shrink and partial,
+            )  # fmt: skip
+            return distinct_changes(people, who, action, k)
+        plan = Plan(
+            objective=self._objective,
+            how=Descend(steps=self.steps, rate=self.rate, momentum=0.0, spread=0.99, moves=moves),
+            weight=1.0,
+            rounds=self.rounds,
+            growth=4.0,
+            starts=self.starts,
+            scatter=self.scatter,
+            partial=partial,
+            polish=self.shrink and partial,
+            tag=42_000,
+        )
+        return ways(self.latent_, people, k, streams, limit, plan)
+
+    def _steps(self, seed: int, samples: int) -> np.ndarray:
+        """(samples, n_z + n_w): draws of w ~ p(w | accepted), the same for everybody, with z at 0."""
+        generator = self.latent_.generator
+        table = generator.table[1].detach().cpu().double().numpy()
+        mean, spread = table[: generator.n_w], table[generator.n_w :]
+        draw = np.random.default_rng([seed % 2**63, 0xC5D5]).normal(size=(samples, generator.n_w))
+        return np.concatenate(
+            [np.zeros((samples, generator.n_z)), mean + np.exp(0.5 * spread) * draw], axis=1
+        )
+
+    def _objective(self, seen: Seen) -> Any:
+        return seen.weight * self.latent_.torch.nn.functional.softplus(-seen.score) + self.lam * seen.away
