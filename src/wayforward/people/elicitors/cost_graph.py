@@ -17,7 +17,7 @@ import numpy as np
 
 from wayforward.errors import PreferencesError
 from wayforward.people.simulated import Noise, SimulatedPeople
-from wayforward.people.talk import Asked
+from wayforward.people.talk import Asked, Talk
 from wayforward.problem import Population
 from wayforward.schema import Schema
 from wayforward.shapes import PerRow, Rows
@@ -199,6 +199,18 @@ class GraphCost(SimulatedPeople):
         who = np.repeat(np.arange(n), c)
         cost = self._cost(who, asked.action.reshape(-1, d), asked.order.reshape(-1, d)).reshape(n, c)
         return np.where(asked.exists, cost, np.inf)
+
+    def pays(self, talk: Talk) -> PerRow:
+        """(n,) what each person's best plan of a talk costs them, in the order in which it was found; inf for none."""
+        bank = getattr(talk, "bank", None)
+        if bank is None:
+            everyone = np.arange(self.people.n)
+            cost = self.dislike(everyone, talk.best, self.people.after(everyone, talk.best))
+            return np.where(np.isnan(talk.best).all(1), np.inf, cost)
+        at = bank.costs(talk.graph, talk.estimate).argmin(1)  # type: ignore[attr-defined]
+        rows = np.arange(self.people.n)
+        action, place = bank.action[rows, at], bank.place[rows, at]
+        return np.where(np.isnan(action).all(1), np.inf, self._cost(rows, action, place))
 
     def _cost(self, who: np.ndarray, action: Rows, place: np.ndarray) -> PerRow:
         from wayforward.people.elicitors._interventions import steps_of

@@ -74,7 +74,7 @@ class Pear(Elicitor):
     search, which stands in for the published reinforcement learner. base: the method that makes the plan to start from.
     pick: sets by expected utility, or at random (to see what the choice is worth). accept: ask at the end whether the
     plan is good enough.
-    Default work: about 10,000 model rows a person before the first question, 2,000 after each.
+    Default work: some ten thousand model rows a person before the first question, some thousands after each reply.
     Shapes: n people; plans are actions (n, d) with an order.
     Example: ``elicitor("pear", graph=[("age", "income")], budget=10).fit(problem).begin(refused)``.
     Raises: MethodError for parameters that leave nothing to ask; PreferencesError for an edge that names no feature.
@@ -97,7 +97,7 @@ class Pear(Elicitor):
     sweeps: int = 40
     points: int = 9
     depth: int = 4
-    width: int = 3
+    width: int = 8
     pick: Literal["utility", "random"] = "utility"
     accept: bool = False
     base_parameters: dict[str, Any] = field(default_factory=dict)
