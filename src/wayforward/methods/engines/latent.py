@@ -19,6 +19,7 @@ import numpy as np
 
 from wayforward.errors import require
 from wayforward.methods.engines.descent import Descent
+from wayforward.methods.engines.generative.generator import Generator
 from wayforward.methods.engines.lanes import Layout
 from wayforward.methods.engines.slopes import has_gradients
 
@@ -122,13 +123,38 @@ class Latent:
         self.device = self.descent.device if self.descent else torch.device(device or "cpu")
         self.dtype = self.descent.dtype if self.descent else torch.float64
         self.layout = Layout(problem.schema, span)
-        self.level, self.wide = self.layout.level, self.layout.wide
-        self.known = self.schema.n_levels[self.level].astype(np.int64)
         self.numbers = ~self.schema.has_levels
-        self._span = self._tensor(span)
-        self._numbers = self._tensor(self.numbers, torch.bool)
-        self._level = self._tensor(self.level, torch.int64)
-        self._known = self._tensor(self.known, torch.int64)
+        coding, made = generator.coding, generator.coding.made & self.schema.actionable
+        # What is both generated and somebody's to act on: numbers (p,) and features with levels (f,), in the
+        # decoder's order; the rest of a row stays as it is.
+        self.number = coding.numeric[coding.mean_of]
+        ranks = np.concatenate([coding.soft_of, coding.place_of]).astype(np.int64)
+        self._pick_number = np.flatnonzero(made[self.number])
+        self._pick_level = np.flatnonzero(made[coding.level[ranks]])
+        self.number = self.number[self._pick_number]
+        self.rank = ranks[self._pick_level]  # among all features with levels
+        self.level = coding.level[self.rank]
+        self.size = coding.size[self.rank]
+        self.wide = int(self.size.max(initial=1))
+        self.known = self.schema.n_levels[self.level].astype(np.int64)
+        self._plain = type(generator).decode is Generator.decode
+        self._at = {name: self._tensor(at, torch.int64) for name, at in (
+            ("number", self.number), ("level", self.level), ("known", self.known), ("rank", self.rank),
+            ("picked numbers", self._pick_number), ("picked levels", self._pick_level),
+        )}  # fmt: skip
+        self._span = self._tensor(span[self.number])
+        if self.descent is not None:
+            blocks = {b.feature: b for b in self.descent.network.blocks}
+            mine = [blocks[int(j)] for j in self.number]
+            self._at["number columns"] = self._tensor(np.array([b.columns.start for b in mine]), torch.int64)
+            self._offset = self._tensor(np.array([b.offset for b in mine]))
+            self._scale = self._tensor(np.array([b.scale for b in mine]))
+            starts = [blocks[int(j)].columns.start for j in self.level]
+            columns = [np.arange(a, a + n) for a, n in zip(starts, self.size.tolist(), strict=True)]
+            self._at["level columns"] = self._tensor(
+                np.concatenate([*columns, np.zeros(0)]).astype(np.int64), torch.int64
+            )
+            self._exists = self._tensor(np.arange(self.wide) < self.size[:, None], torch.bool)
 
     def _tensor(self, array: np.ndarray, dtype: Any = None) -> Any:
         return self.torch.as_tensor(
@@ -177,9 +203,33 @@ class Latent:
 
     # -- hard rows -----------------------------------------------------------------------------------------
 
+    def _code(self, x: np.ndarray) -> Any:
+        """What the decoder is to know of a block of rows."""
+        return self.generator._code(x) if self._plain else x
+
+    def _parts(self, z: Any, code: Any) -> tuple[Any, Any]:
+        """z (m, q) of a block of fixed size -> values (m, p) of numbers and shares (m, f, l) of levels."""
+        torch, model = self.torch, self.generator
+        if not self._plain:
+            got = model.decode(z, code)
+            return got.value[:, self._at["number"]], got.share[:, self._at["rank"], : self.wide]
+        coding, out = model.coding, model.raw(z.to(torch.float32), code)
+        number = coding.unscaled(coding.parts(out)[0].double())[:, self._at["picked numbers"]]
+        logs = []
+        if len(coding.soft_of):
+            logs.append(coding.log_soft(out))
+        if coding.n_ordinal:
+            logs.append(coding.log_ordered(out, model.extra))
+        if not logs:
+            return number, number.new_zeros((len(number), 0, self.wide))
+        widest = max(part.shape[2] for part in logs)
+        logs = [torch.nn.functional.pad(part, (0, widest - part.shape[2]), value=-1e9) for part in logs]
+        log = torch.cat(logs, dim=1)[:, self._at["picked levels"], : self.wide]
+        return number, log.double().exp()
+
     def may(self, people: Population, who: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(m, f, l) bool: the person's own level of each block; the levels that they may have, the own included."""
-        own = np.arange(self.wide) == self.layout._own(people.x[who])[..., None]
+        own = np.arange(self.wide) == self.layout._own(people.x[who])[:, self.rank, None]
         may = own.copy()
         for f, j in enumerate(self.level.tolist()):
             ok = people.level_ok[j][who] & free[:, j, None]
@@ -192,25 +242,28 @@ class Latent:
         Values are snapped to what each person may do, levels the likeliest of those allowed.
         """
         x, torch = people.x[who], self.torch
-        value = np.full(x.shape, np.nan)
+        number = np.zeros((len(who), len(self.number)))
         share = np.zeros((len(who), len(self.level), self.wide))
         with torch.no_grad():
             for rows, pad in self._blocks(len(who)):
-                got = self.generator.decode(self._tensor(z[pad]), x[pad])
-                value[rows] = self._numpy(got.value)[: len(rows)]
-                share[rows] = self._numpy(got.share)[: len(rows)]
+                parts = self._parts(self._tensor(z[pad]), self._code(x[pad]))
+                number[rows], share[rows] = (self._numpy(part)[: len(rows)] for part in parts)
         own, may = self.may(people, who, free)
-        chosen = np.where(may, share + _LITTLE * own, -1.0).argmax(2)
-        value[:, self.level] = np.where(chosen < self.known, chosen, np.nan)
+        value = np.full(x.shape, np.nan)
+        value[:, self.number] = number
+        if len(self.level):
+            chosen = np.where(may, share + _LITTLE * own, -1.0).argmax(2)
+            value[:, self.level] = np.where(chosen < self.known, chosen, np.nan)
         out = people.snap(who, np.where(free, value, np.nan))
         return np.where(self.schema.differs(out, x), out, np.nan)
 
     def around(self, people: Population, who: np.ndarray, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """As `decoded`, for every person's z (m, q) and every one of steps (s, q): (m, s, d)."""
-        m, s = len(who), len(steps)
+        m, s, torch = len(who), len(steps), self.torch
         free = people.free[who] & ~(np.isnan(people.x[who]) & self.numbers)
-        may = self.may(people, who, free)[1]
-        torch = self.torch
+        _, some = self.may(people, who, free)
+        may = np.zeros((m, len(self.layout.level), self.layout.wide), dtype=bool)
+        may[:, self.rank, : self.wide] = some
         value = self.generator.rows_around(torch.as_tensor(z), torch.as_tensor(steps), people.x[who], may)
         out = np.where(free[:, None], value, np.nan).reshape(m * s, -1)
         owner = np.repeat(who, s)
@@ -219,29 +272,43 @@ class Latent:
 
     # -- the relaxed row -----------------------------------------------------------------------------------
 
-    def _still(self, people: Population, lanes: Lanes, pad: np.ndarray) -> _Block:
+    def _still(self, people: Population, lanes: Lanes, pad: np.ndarray, here: np.ndarray) -> _Block:
         """Tensors of one block, which stay as they are while the lanes descend."""
+        descent, torch = self.descent, self.torch
+        assert descent is not None
         who, free = lanes.who[pad], lanes.free[pad]
         x = people.x[who]
         own, may = self.may(people, who, free)
         price = self.price * people.weight[who]
         aim = np.zeros(len(pad)) if people.aim is None else people.aim[who]
+        near, a = x[:, self.number], self.number
+        still = self._tensor(x)
         return _Block(
-            raw=x,
-            x=self._tensor(x),
-            free=self._tensor(free, self.torch.bool),
-            low=self._tensor(np.nan_to_num(np.fmin(people.low[who], x))),
-            high=self._tensor(np.nan_to_num(np.fmax(people.high[who], x))),
+            code=self._code(x),
+            row=still,
+            base=descent._code(still, descent._level_code(still)),
+            near=self._tensor(np.nan_to_num(near)),
+            acts=self._tensor(free, torch.bool),
+            free=self._tensor(free[:, a], torch.bool),
+            low=self._tensor(np.nan_to_num(np.fmin(people.low[who][:, a], near))),
+            high=self._tensor(np.nan_to_num(np.fmax(people.high[who][:, a], near))),
             own=self._tensor(own),
             may=self._tensor(may),
-            away=self._tensor(self.layout.away(own) * price[:, self.level, None]),
-            price=self._tensor(np.where(free & self.numbers, price, 0.0)),
+            away=self._tensor(self._away(own) * price[:, self.level, None]),
+            price=self._tensor(np.where(free, price, 0.0)[:, a] / self.span[a]),
             weight=self._tensor(lanes.weight[pad]),
             size=self._tensor(lanes.size[pad]),
             aim=self._tensor(aim),
+            here=self._tensor(here[pad]),
         )
 
-    def _seen(self, block: _Block, z: Any, here: Any) -> Seen:
+    def _away(self, own: np.ndarray) -> np.ndarray:
+        """(m, f, l) own levels -> distance of each level: 1 for another category, the share of the range if ordered."""
+        steps = np.abs(np.arange(self.wide) - own.argmax(2)[..., None]) if own.size else np.zeros(own.shape)
+        part = np.minimum(steps / np.maximum(self.known - 1, 1)[:, None], 1.0)
+        return np.asarray(np.where(self.schema.ordered[self.level][:, None], part, 1.0) * (steps > 0))
+
+    def _seen(self, block: _Block, z: Any) -> Seen:
         """What the relaxed rows decoded from z (m, q) come to, differentiable.
 
         Levels are hard going forward and soft going back, values beyond a bound likewise: the model sees rows that the
@@ -249,36 +316,46 @@ class Latent:
         """
         torch, descent = self.torch, self.descent
         assert descent is not None
-        got = self.generator.decode(z, block.raw)
-        value = got.value.to(self.dtype)
-        inside = torch.minimum(torch.maximum(value.detach(), block.low), block.high)
-        value = torch.where(block.free & self._numbers, value + (inside - value).detach(), block.x)
-        share = got.share.to(self.dtype) * block.may + _LITTLE * block.own
-        share = share / share.sum(2, keepdim=True)
-        chosen = share.detach().argmax(2)
-        hard = torch.nn.functional.one_hot(chosen, self.wide).to(self.dtype)
-        logits = self._logits(descent, block, value, chosen, hard + share - share.detach())
-        score = (descent.score(logits) - block.aim) / block.size
-        move = (value - block.x) / self._span
-        away = (torch.where(block.price > 0, move, torch.zeros_like(move)).abs() * block.price).sum(1)
-        away = away + (share * block.away).sum((1, 2))
-        outputs = logits if self.problem.target.interval is not None else torch.softmax(logits, dim=1)
-        return Seen(score, outputs, here, away, block.weight)
-
-    def _logits(self, descent: Descent, block: _Block, value: Any, chosen: Any, share: Any) -> Any:
-        torch = self.torch
-        hard = value
+        number, share = (part.to(self.dtype) for part in self._parts(z, block.code))
+        inside = torch.minimum(torch.maximum(number.detach(), block.low), block.high)
+        number = torch.where(block.free, number + (inside - number).detach(), block.near)
+        away = ((number - block.near).abs() * block.price).sum(1)
+        chosen = hard = share
         if len(self.level):
-            gone = torch.full_like(share[:, :, 0], float("nan"))
-            level = torch.where(chosen < self._known, chosen.to(self.dtype), gone)
-            hard = value.index_copy(1, self._level, level)
-        hard = torch.where(block.free, hard, block.x)
+            share = share * block.may + _LITTLE * block.own
+            share = share / share.sum(2, keepdim=True)
+            chosen = share.detach().argmax(2)
+            hard = torch.nn.functional.one_hot(chosen, self.wide).to(self.dtype)
+            away = away + (share * block.away).sum((1, 2))
+        logits = self._logits(descent, block, number, chosen, hard, share)
+        score = (descent.score(logits) - block.aim) / block.size
+        outputs = logits if self.problem.target.interval is not None else torch.softmax(logits, dim=1)
+        return Seen(score, outputs, block.here, away, block.weight)
+
+    def _logits(
+        self, descent: Descent, block: _Block, number: Any, chosen: Any, hard: Any, share: Any
+    ) -> Any:
+        torch, at = self.torch, self._at
+        columns, codes = at["number columns"], at["level columns"]
         if self.problem.independent:
-            return descent.network.logits(descent._code(hard, share))
-        after = descent._after(block.x, hard, block.free)
-        one = torch.nn.functional.one_hot(chosen, self.wide).to(self.dtype)
-        levels = descent._level_code(after.detach()) + share - one
-        return descent.network.logits(descent._code(after, levels))
+            value = torch.where(block.free, (number - self._offset) / self._scale, block.base[:, columns])
+            code = block.base.index_copy(1, columns, value)
+            if len(self.level):
+                code = code.index_copy(1, codes, (hard + share - share.detach())[:, self._exists])
+            return descent.network.logits(code)
+        row = block.row.index_copy(
+            1, at["number"], torch.where(block.free, number, block.row[:, at["number"]])
+        )
+        if len(self.level):
+            gone = torch.full_like(hard[:, :, 0], float("nan"))
+            row = row.index_copy(
+                1, at["level"], torch.where(chosen < at["known"], chosen.to(self.dtype), gone)
+            )
+        after = descent._after(block.row, row, block.acts)
+        code = descent._code(after, descent._level_code(after.detach()))
+        if len(self.level):
+            code = code.index_add(1, codes, (share - share.detach())[:, self._exists])
+        return descent.network.logits(code)
 
     # -- the search ----------------------------------------------------------------------------------------
 
@@ -340,13 +417,12 @@ class Latent:
         torch = self.torch
         mask = self._tensor(moving)
         for rows, pad in self._blocks(len(lanes.who)):
-            block = self._still(people, lanes, pad)
-            outputs = self._tensor(here[pad])
+            block = self._still(people, lanes, pad, here)
             home = self._tensor(lanes.home[pad])
             z, first, second = (self._tensor(a[pad]) for a in (state.z, state.first, state.second))
             for step in range(done + 1, done + lot + 1):
                 z = z.requires_grad_(True)
-                value = objective(self._seen(block, z, outputs))
+                value = objective(self._seen(block, z))
                 (slope,) = torch.autograd.grad(value.sum(), [z])
                 slope = torch.nan_to_num(slope) * mask
                 z, first, second = self._step(z.detach(), first, second, slope, how, step, home)
@@ -453,15 +529,21 @@ class _State:
 
 @dataclass(frozen=True)
 class _Block:
-    raw: np.ndarray
-    x: Any
-    free: Any
+    """Tensors of one block of lanes; p numbers and f features with levels that are generated and acted on."""
+
+    code: Any  # for the decoder
+    row: Any  # (m, d)
+    base: Any  # (m, e) the network's code of the person
+    near: Any  # (m, p) own values
+    acts: Any  # (m, d) bool
+    free: Any  # (m, p) bool
     low: Any
     high: Any
-    own: Any
+    own: Any  # (m, f, l)
     may: Any
-    away: Any
-    price: Any
+    away: Any  # price of each level
+    price: Any  # (m, p) a unit
     weight: Any
     size: Any
     aim: Any
+    here: Any
