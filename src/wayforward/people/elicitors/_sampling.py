@@ -12,6 +12,7 @@ import numpy as np
 
 from wayforward.methods.engines.asking import tidy
 from wayforward.methods.engines.lanes import Lanes
+from wayforward.people.elicitors._boundary import holds
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -56,10 +57,12 @@ class Sampler:
         spread: float,
         numbers_only: bool,
         zeroth: bool | None,
+        halvings: int = 0,
     ) -> None:
         from wayforward.methods.engines.slopes import slopes
 
         self.problem, self.steps, self.rate, self.gamma, self.spread = problem, steps, rate, gamma, spread
+        self.halvings = halvings
         schema = problem.schema
         self.span = ranges(problem)
         self.slopes: Any = slopes(problem, method, span=self.span, zeroth=zeroth, block=_BLOCK)
@@ -83,15 +86,26 @@ class Sampler:
         self.most = _most_changes(problem)
 
     def __call__(
-        self, people: Population, who: np.ndarray, around: np.ndarray, k: int, streams: Streams
-    ) -> np.ndarray:
-        """who (q,), around (q, d) plans, streams of the q -> (q, k, d) plans around them, to be judged."""
-        out = np.empty((len(who), k, people.d))
+        self,
+        people: Population,
+        who: np.ndarray,
+        around: np.ndarray,
+        k: int,
+        streams: Streams,
+        share: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """who (q,), around (q, d) plans, streams of the q -> (q, k, d) plans around them, (q, k) which of them hold.
+
+        share (q,): of gamma, how far each person's directions lead.
+        """
+        out, good = np.empty((len(who), k, people.d)), np.empty((len(who), k), dtype=bool)
         for begin in range(0, len(who), max(1, _LANES // k)):
             part = slice(begin, begin + max(1, _LANES // k))
             some = streams.take(np.arange(len(who))[part])
-            out[part] = _Descent(self, people, who[part], around[part], k, some).run()
-        return out
+            out[part], good[part] = _Descent(
+                self, people, who[part], around[part], k, some, share[part]
+            ).run()
+        return out, good
 
 
 class _Descent:
@@ -105,8 +119,10 @@ class _Descent:
         around: np.ndarray,
         k: int,
         streams: Streams,
+        share: np.ndarray,
     ) -> None:
         self.s, self.people, self.who, self.k = sampler, people, who, k
+        self.gamma = sampler.gamma * share[:, None, None]
         q, schema = len(who), people.schema
         self.x = x = people.x[who]
         self.around = around
@@ -148,8 +164,8 @@ class _Descent:
             start[:, :, block] = _HALF * length * (to * 1.0 - (place == then[..., None]))
         self.free = use[:, :, sampler.feature]
         self.base = base
-        self.low = np.minimum((least - base) / sampler.gamma, 0.0) * self.free
-        self.high = np.maximum((most - base) / sampler.gamma, 0.0) * self.free
+        self.low = np.minimum((least - base) / self.gamma, 0.0) * self.free
+        self.high = np.maximum((most - base) / self.gamma, 0.0) * self.free
         self.direction = self._unit(np.clip(start * self.free, self.low, self.high))
 
     def _few(self, moves: np.ndarray, streams: Streams) -> np.ndarray:
@@ -169,8 +185,8 @@ class _Descent:
         length = np.sqrt(np.square(direction).sum(2, keepdims=True))
         return np.asarray(direction / np.where(length > 0, length, 1.0))
 
-    def run(self) -> np.ndarray:
-        """(q, k, d) plans where the directions lead in the end."""
+    def run(self) -> tuple[np.ndarray, np.ndarray]:
+        """(q, k, d) plans where the directions lead in the end, and (q, k) bool which of them hold."""
         s, k = self.s, self.k
         p = self.direction
         first, second = np.zeros_like(p), np.zeros_like(p)
@@ -191,14 +207,13 @@ class _Descent:
             wide = s.rate / (1 - 0.9 ** (step + 1))
             p = p - wide * first / (np.sqrt(second / (1 - 0.999 ** (step + 1))) + 1e-8)
             p = self._unit(np.clip(p * self.free, self.low, self.high))
-        self.direction = p
-        return self._plans(p)
+        return self._judged(p)
 
     # -- where directions lead -------------------------------------------------------------------------------
 
     def _point(self, p: np.ndarray) -> np.ndarray:
         """(q, k, e) -> coordinates of r + gamma p, once more inside the ranges: a unit vector may have left them."""
-        return np.asarray(self.base + self.s.gamma * np.clip(p, self.low, self.high))
+        return np.asarray(self.base + self.gamma * np.clip(p, self.low, self.high))
 
     def _lanes(self) -> Lanes:
         q, k, d = len(self.who), self.k, self.people.d
@@ -263,8 +278,23 @@ class _Descent:
             out[:, o:] = ((part - (part * mine).sum(2, keepdims=True)) / sum_).reshape(m, -1)
         score = (np.nan_to_num(score, nan=-50.0).reshape(q, k) / size).clip(-50, 50)
         short = 1 / (1 + np.exp(score)) / size  # minus the slope of -log sigmoid(score)
-        out = -(short / k)[..., None] * s.gamma * np.nan_to_num(out).reshape(q, k, e)
+        out = -(short / k)[..., None] * self.gamma * np.nan_to_num(out).reshape(q, k, e)
         return np.asarray(out * self.free)
+
+    def _judged(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q, k, d) plans along the directions and (q, k) bool: they hold; half as far, again, where they do not."""
+        action = self._plans(p)
+        owner, k, d = np.repeat(self.who, self.k), self.k, self.people.d
+        good = holds(self.people, owner, action.reshape(-1, d))[0].reshape(-1, k)
+        for halving in range(self.s.halvings):
+            i, lane = np.nonzero(~good)
+            if not i.size:
+                break
+            trial = self._plans(p * 0.5 ** (halving + 1))[i, lane]
+            yes = holds(self.people, self.who[i], trial)[0]
+            action[i[yes], lane[yes]] = trial[yes]
+            good[i[yes], lane[yes]] = True
+        return action, good
 
     def _plans(self, p: np.ndarray) -> np.ndarray:
         """(q, k, d) legal actions at the ends of the directions; NaN where nothing is done."""

@@ -74,6 +74,8 @@ class Hare(Elicitor):
     give_back: bool = False
     numbers_only: bool = False
     zeroth: bool | None = None
+    halvings: int = 3
+    narrow: float = 1.0
 
     def __post_init__(self) -> None:
         for field, low in (("budget", 1), ("iterations", 1), ("steps", 0)):
@@ -119,6 +121,7 @@ class Hare(Elicitor):
             spread=self.spread,
             numbers_only=self.numbers_only,
             zeroth=self.zeroth,
+            halvings=self.halvings,
         )
         return self
 
@@ -303,13 +306,13 @@ class HareTalk(Talk):
         q, k, d = len(who), self.k, self.people.d
         self.turn[who] += 1
         streams = self._streams(who)
-        action = self.hare.sampler_(self.people, who, around, k, streams).reshape(-1, d)
-        owner = np.repeat(who, k)
-        good, after = holds(self.people, owner, action)
+        action, good = self.hare.sampler_(
+            self.people, who, around, k, streams, self.hare.narrow ** (self.round[who] - 1.0)
+        )
+        action, good, owner = action.reshape(-1, d), good.reshape(-1), np.repeat(who, k)
         if self.hare.calibrate == "every" and good.any():
-            at = np.flatnonzero(good)
-            action[at] = self._boundary(owner[at], action[at])
-            after[at] = self.people.after(owner[at], action[at])
+            action[good] = self._boundary(owner[good], action[good])
+        after = self.people.after(owner, action)
         profile = keys_of(np.nan_to_num(after, nan=np.inf), 0).reshape(q, k)
         good = good.reshape(q, k)
         same = (profile[:, :, None] == profile[:, None, :]) & np.tri(k, k=-1, dtype=bool) & good[:, None]
