@@ -122,8 +122,10 @@ class _Descent:
         share: np.ndarray,
     ) -> None:
         self.s, self.people, self.who, self.k = sampler, people, who, k
-        self.gamma = sampler.gamma * share[:, None, None]
         q, schema = len(who), people.schema
+        # Narrower rounds take shorter steps of numbers; a category has none but whole ones.
+        whole = schema.has_levels[sampler.feature]
+        self.gamma = sampler.gamma * np.where(whole, 1.0, share[:, None, None])
         self.x = x = people.x[who]
         self.around = around
         known = ~np.isnan(x) | schema.is_categorical
