@@ -7,6 +7,7 @@ besides; 'csvae' splits the latent space into z, which says nothing about the la
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -18,6 +19,7 @@ from wayforward.shapes import People
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
+    from wayforward.schema import Schema
 
 Kind = Literal["vae", "cvae", "chvae", "csvae"]
 
@@ -107,6 +109,23 @@ def fit_generator(
     return kept[key]
 
 
+def save_generator(path: str | Path, model: Generator) -> Path:
+    """Write a trained model as safetensors. Raises: MethodError for an `Identity`, which has nothing to keep."""
+    from wayforward.methods.engines.generative import files
+
+    return files.save_generator(path, model)
+
+
+def load_generator(path: str | Path, schema: Schema) -> Generator:
+    """A model from a file, for the schema that it was trained for; nothing in the file is executed.
+
+    Raises: FileFormatError for a file that is missing or broken, MethodError for another schema.
+    """
+    from wayforward.methods.engines.generative import files
+
+    return files.load_generator(path, schema)
+
+
 def _digest(array: np.ndarray) -> str:
     return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()
 
@@ -120,5 +139,7 @@ __all__ = [
     "Split",
     "TrainingReport",
     "fit_generator",
+    "load_generator",
     "never_moves",
+    "save_generator",
 ]

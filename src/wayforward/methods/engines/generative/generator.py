@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 _LOG_SPREAD = (-8.0, 4.0)  # bounds of log-variances of latent points
+_PRICE_W = 3.0
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,9 @@ class Generator:
         self.encoder: Stack | None = None
         self.decoder: Stack | None = None
         self.prior: Stack | None = None
+        self.adversary: Adversary | None = None  # reads labels or groups off the first `n_z` dimensions of z
+        self.n_z = latent
+        self.price: Any = 1.0  # of each dimension's KL term during training
         self.extra: list[Any] = []
         self.report = TrainingReport(self.kind, 0, 0, (), 0, float("nan"), 0.0)
         coding.tensors(self.device)
@@ -126,7 +130,9 @@ class Generator:
         return mean, spread
 
     def _label(self, label: np.ndarray | None) -> Any:
-        return None if label is None else self.torch.as_tensor(np.asarray(label, bool), device=self.device)
+        return (
+            None if label is None else self.torch.as_tensor(np.asarray(label, np.int64), device=self.device)
+        )
 
     def encode(self, x: np.ndarray) -> Any:
         """Rows (m, d) -> tensor (m, latent): means of q(z | row)."""
@@ -171,31 +177,39 @@ class Generator:
         generated, and what is likelier missing than not, is NaN. Quicker than `decode`, without gradients. block: rows
         a tensor.
         """
-        m, size = len(x), max(1, block // len(steps))
-        code, z, out = self._code(x), z.to(self.torch.float32), np.full((m, len(steps), x.shape[1]), np.nan)
-        steps = steps.to(device=self.device, dtype=self.torch.float32)
-        for begin in range(0, m, size):
-            at = np.arange(begin, min(begin + size, m))
-            pad = np.concatenate([at, np.full(size - len(at), at[0])])  # a fixed number of rows
-            with self.torch.no_grad():
-                self._around(
-                    z[pad], steps, code[pad], None if may is None else may[at], out[at[0] : at[-1] + 1]
-                )
+        torch, stack = self.torch, self.decoder
+        assert stack is not None
+        out = np.full((len(x), len(steps), x.shape[1]), np.nan)
+        if not len(x):
+            return out
+        code, z = self._code(x), z.to(device=self.device, dtype=torch.float32)
+        known = torch.cat([z, code[:, self.coding.known]], dim=1)
+        first, bias = stack.weights[0][0], stack.biases[0][0]
+        with torch.no_grad():
+            # The first layer is linear in z and in the step: each once, not once for every pair.
+            (here,) = self._blocked(len(x), lambda at: (torch.addmm(bias, known[at], first),))
+            for start in range(0, len(steps), block):
+                part = slice(start, min(start + block, len(steps)))
+                some = steps[part].to(device=self.device, dtype=torch.float32)
+                pad = (
+                    -len(some) % 16
+                )  # whole tiles, so that no row is rounded differently for where it stands
+                away = torch.cat([some, some[:1].expand(pad, -1)]) @ first[: self.latent]
+                size = max(1, block // len(away))
+                for begin in range(0, len(x), size):
+                    at = np.arange(begin, min(begin + size, len(x)))
+                    filled = np.concatenate([at, np.full(size - len(at), at[0])])  # a fixed number of rows
+                    flat = (here[filled][:, None, :] + away[None]).flatten(0, 1)
+                    for weight, shift in zip(stack.weights[1:], stack.biases[1:], strict=True):
+                        flat = torch.addmm(shift[0], flat.relu_(), weight[0])
+                    flat = flat.view(size, len(away), -1)[: len(at), : len(some)].flatten(0, 1)
+                    self._harden(flat, None if may is None else may[at], out[begin : begin + len(at), part])
         return out
 
-    def _around(self, z: Any, steps: Any, code: Any, may: np.ndarray | None, out: np.ndarray) -> None:
-        """Fill `out` (b, s, d) from a block of at least b people."""
-        torch, coding, stack = self.torch, self.coding, self.decoder
-        assert stack is not None
-        first, bias = stack.weights[0][0], stack.biases[0][0]
-        # The first layer is linear in z and in the step: each once, not once for every pair.
-        here = torch.addmm(bias, torch.cat([z, code[:, coding.known]], dim=1), first)
-        away = steps @ first[: self.latent]
-        flat = (here[:, None, :] + away[None]).flatten(0, 1)
-        for weight, shift in zip(stack.weights[1:], stack.biases[1:], strict=True):
-            flat = torch.addmm(shift[0], flat.relu_(), weight[0])
+    def _harden(self, flat: Any, may: np.ndarray | None, out: np.ndarray) -> None:
+        """Outputs of the heads (b s, n_out) -> hard values in `out` (b, s, d)."""
+        torch, coding = self.torch, self.coding
         b, s = out.shape[:2]
-        flat = flat[: b * s]
         mean, gone, _, _, logits = coding.parts(flat)
         if len(coding.mean_of):
             value = coding.unscaled(mean.double()).numpy(force=True)
@@ -271,24 +285,38 @@ class Generator:
     # -- training -------------------------------------------------------------------------------------------
 
     def bound(
-        self, code: Any, told: tuple[Any, Any, Any], noise: Any, label: Any = None, warmth: float = 1.0
+        self,
+        code: Any,
+        told: tuple[Any, Any, Any],
+        noise: Any,
+        label: Any = None,
+        *,
+        warmth: float = 1.0,
+        price: Any = 1.0,
     ) -> tuple[Any, Any]:
-        """(m,) log-likelihood - warmth x KL(q || prior), and (2 m, latent): the drawn z, then their means."""
+        """(m,) log-likelihood - warmth x KL(q || prior), and (2 m, latent): the drawn z, then their means.
+
+        price (latent,): of the KL term, for each dimension; anything but 1 is no bound, and for training only.
+        """
         mean, spread = self.posterior(code, label)
         centre, wide = self.prior_of(code, label)
         z = mean + noise * (0.5 * spread).exp()
-        kl = 0.5 * (wide - spread + (spread - wide).exp() + (mean - centre) ** 2 * (-wide).exp() - 1).sum(1)
-        return self.coding.log_likelihood(self.raw(z, code), self.extra, told) - warmth * kl, self.torch.cat(
-            [z, mean]
-        )
+        kl = 0.5 * (wide - spread + (spread - wide).exp() + (mean - centre) ** 2 * (-wide).exp() - 1)
+        log = self.coding.log_likelihood(self.raw(z, code), self.extra, told)
+        return log - warmth * (price * kl).sum(1), self.torch.cat([z, mean])
 
     def learned(self) -> list[Any]:
         """What learns beside the networks."""
         return [p for p in self.extra if p.numel()]
 
     def objective(self, bound: Any, z: Any, label: Any) -> Any:
-        """What a training step descends."""
-        return -bound.mean()
+        """What a training step descends: the bound, and what an adversary reads off z.
+
+        Off means as well as draws: whoever reads z without its noise must not see the label either.
+        """
+        if self.adversary is None:
+            return -bound.mean()
+        return -bound.mean() + self.adversary.penalty(z[:, : self.n_z], label.repeat(2))
 
 
 class Split(Generator):
@@ -310,7 +338,9 @@ class Split(Generator):
         super().__init__(coding, latent + n_w, device=device, block=block)
         self.n_z, self.n_w = latent, n_w
         self.encoder_w: Stack | None = None
-        self.adversary: Adversary | None = None
+        # What both could carry is cheaper in z, so that w is left with what z may not say.
+        self.price = self.torch.ones(latent + n_w, device=self.device)
+        self.price[latent:] = _PRICE_W
         start = self.torch.zeros((2, 2 * n_w))
         start[0, :n_w], start[1, :n_w] = -1.0, 1.0
         start[:, n_w:] = -1.0
@@ -327,7 +357,7 @@ class Split(Generator):
         return [*super().learned(), self.table]
 
     def posterior(self, code: Any, label: Any = None) -> tuple[Any, Any]:
-        """Input code (m, e), label (m,) bool -> mean and log-variance (m, n_z + n_w)."""
+        """Input code (m, e), label (m,) -> mean and log-variance (m, n_z + n_w)."""
         assert self.encoder is not None and self.encoder_w is not None
         shown = code[:, self.coding.shown]
         z = self.encoder(shown[None])[0]
@@ -344,12 +374,6 @@ class Split(Generator):
         zero = code.new_zeros((len(code), self.n_z))
         mean = self.torch.cat([zero, own[:, : self.n_w]], dim=1)
         return mean, self.torch.cat([zero, own[:, self.n_w :]], dim=1).clamp(*_LOG_SPREAD)
-
-    def objective(self, bound: Any, z: Any, label: Any) -> Any:
-        """What a training step descends: the bound, and what the adversary reads off z."""
-        assert self.adversary is not None
-        # Means as well as draws: whoever reads z without its noise must not see the label either.
-        return -bound.mean() + self.adversary.penalty(z[:, : self.n_z], label.repeat(2))
 
     def encode(self, x: np.ndarray, label: np.ndarray | None = None) -> Any:
         """Rows (m, d) and labels (m,) bool, refused where left out -> tensor (m, n_z + n_w) of means."""
@@ -372,7 +396,7 @@ class Split(Generator):
         return own[: self.n_w] + noise * (0.5 * own[self.n_w :].clamp(*_LOG_SPREAD)).exp()
 
     def _own_label(self, x: np.ndarray) -> Any:
-        return self.torch.zeros(len(x), dtype=self.torch.bool, device=self.device)
+        return self.torch.zeros(len(x), dtype=self.torch.int64, device=self.device)
 
 
 class Identity(Generator):

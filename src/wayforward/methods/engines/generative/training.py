@@ -40,7 +40,7 @@ class Settings:
 def train(model: Generator, rows: People, settings: Settings, label: np.ndarray | None = None) -> None:
     """Fit the networks of a model in place and write its report.
 
-    rows (N, d); label (N,) bool where the kind needs it. Deterministic given the settings, on one machine.
+    rows (N, d); label (N,) of whole numbers where the kind needs it. Deterministic given the settings, on one machine.
     """
     torch, started = require("torch", extra="torch"), time.perf_counter()
     rng = np.random.default_rng([settings.seed, 0x6E6])
@@ -52,7 +52,7 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
     code = [torch.as_tensor(coding.code(rows[part]), device=device) for part in (kept, held)]
     told = [coding.targets(rows[part], device) for part in (kept, held)]
     tags = [
-        None if label is None else torch.as_tensor(np.asarray(label, bool)[part], device=device)
+        None if label is None else torch.as_tensor(np.asarray(label, np.int64)[part], device=device)
         for part in (kept, held)
     ]
     noise = torch.Generator().manual_seed(settings.seed * 2 + 1)
@@ -71,7 +71,7 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
             eps = torch.randn((len(part), model.latent), generator=noise).to(device)
             some = tuple(t[part] for t in told[0])
             tag = None if tags[0] is None else tags[0][part]
-            bound, z = model.bound(code[0][part], some, eps, tag, warmth)
+            bound, z = model.bound(code[0][part], some, eps, tag, warmth=warmth, price=model.price)
             optimiser.step(model.objective(bound, z, tag))
         with torch.no_grad():
             value, _ = model.bound(code[1], told[1], fixed, tags[1])
