@@ -8,7 +8,8 @@ import pytest
 import wayforward as wf
 from wayforward import Feature, Outcome, Schema, Target
 from wayforward.errors import MethodError, UnsupportedModel
-from wayforward.methods.engines.descent import Descent, Loss
+from wayforward.methods.engines.slopes import Gradients, slopes
+from wayforward.methods.engines.steps import Loss, run
 from wayforward.methods.wachter import Wachter
 from wayforward.testing import MethodContract, case
 
@@ -17,34 +18,37 @@ torch = pytest.importorskip("torch")
 
 class TestContract(MethodContract):
     method = "wachter"
-    parameters = {"rounds": 6, "steps": 30, "block": 32}
-    kinds = ("linear", "network")
-    finds = 0.6
+    parameters = {"rounds": 6, "block": 32}
+    finds = 0.7
 
 
 def plane(d=3, **more):
     return Schema(tuple(Feature(name=f"x{j}", kind="real", low=-50, high=50, **more) for j in range(d)))
 
 
-def descend(problem, x, **loss):
+def descend(problem, x, *, compiled=True, **loss):
     """Where one descent ends, before anything is made hard: moves in feature units."""
     people = problem.population(x)
-    descent = Descent(problem, "wachter", device=None, span=np.ones(problem.schema.d), block=16)
-    lanes = descent.start(people, np.arange(people.n), people.free)
+    span = np.ones(problem.schema.d)
+    found = slopes(problem, "wachter", span=span)
+    if not compiled:
+        found = Gradients(problem, "wachter", device=None, span=span, block=16)
+    lanes = found.start(people, np.arange(people.n), people.free)
     n, d = x.shape
     loss = Loss(weight=np.full(n, loss.pop("lam")), price=np.ones((n, d)), **loss)
     for rate in (0.5, 0.05, 0.005):
-        descent.run(people, lanes, loss, steps=600, rate=rate)
+        run(found, people, lanes, loss, steps=600 if compiled else 200, rate=rate)
     return lanes.move
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("lam", [0.1, 1.0, 10.0])
-def test_squared_distance_has_its_closed_form(linear, lam):
+def test_squared_distance_has_its_closed_form(linear, lam, compiled):
     """x' = x + w (s - f(x)) / (|w|^2 + 1 / lam) for squared loss on the logit and squared L2 distance."""
     w, s = np.array([1.0, -2.0, 0.5]), 1.5
     problem = linear(plane(), -4, {"x0": w[0], "x1": w[1], "x2": w[2]})
     x = np.random.default_rng(0).normal(size=(5, 3))
-    got = descend(problem, x, lam=lam, ell="squared", aim=s, norm="l2")
+    got = descend(problem, x, compiled=compiled, lam=lam, ell="squared", aim=s, norm="l2")
     f = x @ w - 4
     np.testing.assert_allclose(got, w * (s - f)[:, None] / (w @ w + 1 / lam), atol=2e-3)
 
@@ -182,10 +186,91 @@ def test_random_starts_never_make_it_worse():
     assert (many.cost[both, 0] <= one.cost[both, 0] + 1e-9).all()
 
 
-def test_a_forest_is_refused_with_methods_that_fit():
+@pytest.mark.parametrize("world", ["independent", "causal"])
+@pytest.mark.parametrize("kind", ["forest", "label"])
+def test_models_without_gradients_are_asked_about_neighbours(kind, world):
+    """Found for nearly all whom local-search finds something for, and the answer says where the slopes came from."""
+    it = case(kind, world, 0, 60)
+    ours, best = Wachter().fit(it.problem).recommend(it.x), wf.recommend(it.problem, it.x)
+    assert ours.meta["parameters"]["slopes"] == "estimates"
+    both = ours.found[:, 0] & best.found[:, 0]
+    assert both.sum() >= 0.95 * best.found[:, 0].sum()
+    assert ours.cost[both, 0].mean() < 1.5 * best.cost[both, 0].mean()
+
+
+def test_estimates_of_a_network_lead_nearly_as_far_as_gradients():
+    it = case("network", "independent", 0, 60)
+    pure, guess = (Wachter(estimate=e).fit(it.problem).recommend(it.x) for e in (None, True))
+    assert pure.meta["parameters"]["slopes"] == "gradients"
+    assert guess.meta["parameters"]["slopes"] == "estimates"
+    both = pure.found[:, 0] & guess.found[:, 0]
+    assert both.sum() >= 0.95 * pure.found[:, 0].sum()
+    np.testing.assert_allclose(guess.cost[both, 0].mean(), pure.cost[both, 0].mean(), rtol=0.1)
+
+
+def test_gradients_can_be_insisted_on():
     it = case("forest", "independent", 0, 24)
     with pytest.raises(UnsupportedModel, match="needs gradients.*local-search"):
-        Wachter().fit(it.problem)
+        Wachter(estimate=False).fit(it.problem)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("ell", ["logit", "squared", "hinge", "probability"])
+def test_compiled_steps_are_the_same_steps(norm, ell):
+    """The compiled descent and the one by torch gradients end at the same place, levels included."""
+    it = case("network", "independent", 0, 24)
+    people = it.problem.population(it.x[it.refused])
+    ways = []
+    for found in (
+        slopes(it.problem, "mine"),
+        Gradients(it.problem, "mine", device=None, span=it.problem.schema.span),
+    ):
+        lanes = found.start(people, np.arange(people.n), people.free)
+        found.span = it.problem.schema.span
+        n, d = people.x.shape
+        run(found, people, lanes, Loss(ell, 0.1, norm, np.full(n, 2.0), np.ones((n, d))), steps=12, rate=0.05)
+        ways.append(lanes)
+    assert type(found).__name__ == "Gradients"
+    np.testing.assert_allclose(ways[0].move, ways[1].move, atol=1e-9)
+    np.testing.assert_allclose(ways[0].share, ways[1].share, atol=1e-9)
+    assert (ways[0].move != 0).any() and (ways[0].share != np.round(ways[0].share)).any()
+
+
+def test_compiled_gradients_are_those_of_torch():
+    for kind in ("linear", "network"):
+        it = case(kind, "independent", 0, 24)
+        people = it.problem.population(it.x[it.refused])
+        span = it.problem.schema.span
+        ours, torch_ = (
+            slopes(it.problem, "mine", span=span),
+            Gradients(it.problem, "mine", device=None, span=span),
+        )
+        assert type(ours).__name__ == "Compiled"
+        lanes = ours.start(people, np.arange(people.n), people.free)
+        lanes.move += 0.01 * lanes.free * ~people.schema.has_levels
+        for a, b in zip(ours(people, lanes), torch_(people, lanes), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_completion_finds_a_way_where_the_slope_leads_nowhere(linear_model):
+    """A step that no slope announces, far away: the descent alone misses it, completion does not."""
+    from wayforward.model import wrap
+
+    schema = Schema(
+        (
+            Feature(name="count", kind="integer", low=0, high=10),
+            Feature(name="other", kind="integer", low=0, high=10),
+        )
+    )
+
+    def decide(rows):
+        return ((rows[:, 0] >= 7) & (rows[:, 1] <= 4)).astype(int)
+
+    problem = wf.Problem(schema, wrap(decide, schema, output="label", classes=(0, 1)), Target(1))
+    x = np.array([[0.0, 2.0], [3.0, 4.0]])
+    got = Wachter().fit(problem).recommend(x)
+    np.testing.assert_array_equal(got.after[:, 0], [[7, 2], [7, 4]])
+    assert not Wachter(complete=False).fit(problem).recommend(x[:1]).found.any()
 
 
 @pytest.mark.gpu

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+_EARLY = 3  # doublings before other ways are tried
+
+
 @dataclass
 class Wachter(Method):
     """Descend lam x (missing score)^2 + distance, all people at once, doubling lam until the decision turns.
@@ -43,8 +46,8 @@ class Wachter(Method):
     immutables: 'project' as above; 'overwrite_after' searches as the published method does, as if everything could
     change, and puts back afterwards what may not, which can lose the decision. Later options leave out the dearest
     change of those before; `restarts` adds random starts to each. Not part of the published method: complete, which
-    goes on from where a descent ended without success by the best single change, again and again, and descends once
-    more from there; shrink, which gives changes back that the decision does not need and moves values back.
+    goes on from where descents end without success by the best single change, again and again; shrink, which gives
+    changes back that the decision does not need and moves values back.
 
     lam: first weight. rounds: doublings. steps: of Adam, a round. rate: step size in widths of a range. aim: score
     (log-odds beyond the boundary) aimed at. loss: 'logit' one-sided square, 'squared', 'hinge', 'probability' (as
@@ -66,11 +69,11 @@ class Wachter(Method):
     norm: Literal["l1", "l2"] = "l1"
     scale: Literal["cost", "mad"] = "cost"
     loss: Ell = "logit"
-    lam: float = 1.0
+    lam: float = 2.0
     rounds: int = 10
-    steps: int = 25
+    steps: int = 24
     rate: float = 0.04
-    aim: float = 0.05
+    aim: float = 0.1
     restarts: int = 0
     immutables: Literal["project", "overwrite_after"] = "project"
     estimate: bool | None = None
@@ -168,8 +171,8 @@ class _Search:
     def __init__(self, method: Wachter, people: Population, wide: Population, streams: Streams) -> None:
         self.method, self.people, self.wide, self.streams = method, people, wide, streams
         self.slopes = method.slopes_
+        self.pile: list[tuple[np.ndarray, ...]] = []  # who, rank, action, begun of what reached
         self.proved = np.zeros(people.n, dtype=bool)
-        self.tried = False  # to prove that there is no way
 
     def option(self, free: np.ndarray, option: int, cap: np.ndarray) -> np.ndarray:
         """(n, d) each person's cheapest valid action from all its starts; NaN where none. free (n, d)."""
@@ -180,20 +183,24 @@ class _Search:
         rank = np.tile(np.arange(starts), len(who) // starts)
         lanes = self.slopes.start(self.wide, who, free[who])
         self._scatter(lanes, rank, option)
-        left = self._rounds(lanes, rank, free, cap)
-        if method.complete and left.size and self.wide is people:
+        lam = np.full(len(who), method.lam)
+        early = _EARLY if method.complete and self.wide is people else method.rounds
+        left = self._rounds(lanes, lam, rank, cap, np.arange(len(who)), min(early, method.rounds))
+        if left.size and early < method.rounds:
             self._complete(lanes.take(left), free, cap)
+            left = left[~np.isfinite(self.cost[who[left]])]
+            self._prove(np.unique(who[left]))
+            self._rounds(lanes, lam, rank, cap, left[~self.proved[who[left]]], method.rounds - early)
         return self.best
 
-    def _rounds(self, lanes: Lanes, rank: np.ndarray, free: np.ndarray, cap: np.ndarray) -> np.ndarray:
-        """Descend with ever larger lam; returns the lanes that did not get there."""
+    def _rounds(
+        self, lanes: Lanes, lam: np.ndarray, rank: np.ndarray, cap: np.ndarray, left: np.ndarray, rounds: int
+    ) -> np.ndarray:
+        """Descend the lanes left (q,) with ever larger lam (m,); returns those that did not get there."""
         people, wide, method = self.people, self.wide, self.method
-        lam = np.full(len(lanes.who), method.lam)
-        left = np.ones(len(lanes.who), dtype=bool)
         row_cost = method.steps * self._rows_a_step(lanes)
-        for turn in range(method.rounds):
-            live = np.flatnonzero(left & ~self.proved[lanes.who])
-            live = live[people.rows[lanes.who[live]] + row_cost[live] <= cap[lanes.who[live]]]
+        for _ in range(rounds):
+            live = left[people.rows[lanes.who[left]] + row_cost[left] <= cap[lanes.who[left]]]
             if not live.size:
                 break
             part = lanes.take(live)
@@ -217,11 +224,10 @@ class _Search:
                 reached[new] |= self._keep(part.who[new], rank[live][new], action[new], begun[new])
             if wide is not people:
                 reached |= self._turned(part)
-            left[live[reached]] = False
             lam[live] *= 2
-            if turn == 0 and not self.tried and wide is people:
-                self._prove(np.unique(lanes.who[left]))
-        return np.flatnonzero(left & ~self.proved[lanes.who])
+            left = np.setdiff1d(left, live[reached])
+        self._settle()
+        return left
 
     def _rows_a_step(self, lanes: Lanes) -> np.ndarray:
         """(m,) model rows that one step of each lane takes, at most."""
@@ -230,9 +236,8 @@ class _Search:
         return np.asarray(self.slopes.rows(lanes.free))
 
     def _prove(self, who: np.ndarray) -> None:
-        """Nobody needs to search for what is proved not to exist."""
-        self.tried = True
-        if who.size:
+        """Nobody needs to search on for what is proved not to exist."""
+        if who.size and self.people.aim is None:
             self.proved[who[out_of_reach(self.people.take(who))]] = True
 
     def _complete(self, lanes: Lanes, free: np.ndarray, cap: np.ndarray) -> None:
@@ -242,33 +247,47 @@ class _Search:
         first = np.unique(lanes.who, return_index=True)[1]
         first = first[np.isin(lanes.who[first], open_)]
         ends = self.slopes.harden(people, lanes.take(first))
-        for start in (np.full_like(ends, np.nan), ends):
-            at = np.flatnonzero(~np.isfinite(self.cost[open_]))
+        nowhere = np.full_like(ends, np.nan)
+        for start, thrifty in ((ends, True), (nowhere, True), (nowhere, False), (ends, False)):
+            if not thrifty:
+                self._settle()
+            at = np.arange(open_.size) if thrifty else np.flatnonzero(~np.isfinite(self.cost[open_]))
             if not at.size:
-                return
-            done, reached = complete(people, open_[at], start[at], free, rounds=12, cap=cap)
+                continue
+            done, reached = complete(people, open_[at], start[at], free, rounds=12, cap=cap, thrifty=thrifty)
             some = np.flatnonzero(reached)
-            self._keep(open_[at[some]], np.zeros(some.size, dtype=np.int64), done[some], None)
+            none = np.zeros(some.size, dtype=np.int64)
+            self._keep(open_[at[some]], none, done[some], None)
+        self._settle()
 
     def _keep(
         self, who: np.ndarray, rank: np.ndarray, action: np.ndarray, begun: np.ndarray | None
     ) -> np.ndarray:
-        """(m,) bool reached; what reached and is cheaper than a person's best so far takes its place."""
-        people, best, cost = self.people, self.best, self.cost
+        """(m,) bool reached; what reached is kept for `_settle`."""
         some = np.flatnonzero(~np.isnan(action).all(1))
         reached = np.zeros(len(who), dtype=bool)
-        reached[some] = ask(people, who[some], action[some])[1]
+        reached[some] = ask(self.people, who[some], action[some])[1]
         at = np.flatnonzero(reached)
         if at.size:
-            kept, owner = action[at], who[at]
-            if self.method.shrink:
-                kept = polish(people, owner, kept, None if begun is None else begun[at])
-            price = people.cost(owner, kept)
-            for one in range(1 + self.method.restarts):  # the starts of one person, in order
-                first = np.flatnonzero(rank[at] == one)
-                better = first[price[first] < cost[owner[first]] - 1e-12]
-                cost[owner[better]], best[owner[better]] = price[better], kept[better]
+            begun = np.ones_like(action) if begun is None else begun
+            self.pile.append((who[at], rank[at], action[at], begun[at]))
         return reached
+
+    def _settle(self) -> None:
+        """Polish what was kept, all at once; what is cheaper than a person's best so far takes its place."""
+        if not self.pile:
+            return
+        people, best, cost = self.people, self.best, self.cost
+        who, rank, action, begun = (np.concatenate(part) for part in zip(*self.pile, strict=True))
+        self.pile = []
+        if self.method.shrink:
+            action = polish(people, who, action, begun)
+        price = people.cost(who, action)
+        # Each person's cheapest; ties to the earlier start, then to the earlier candidate.
+        order = np.lexsort((np.arange(len(who)), rank, price.round(12), who))
+        first = order[np.append(True, np.diff(who[order]) != 0)]
+        better = first[price[first] < cost[who[first]] - 1e-12]
+        cost[who[better]], best[who[better]] = price[better], action[better]
 
     def _turned(self, lanes: Lanes) -> np.ndarray:
         """For 'overwrite_after': the search ends where the unrestricted row turns the decision."""

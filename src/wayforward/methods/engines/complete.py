@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Population
 
 _SHARES = (0.0, 0.08, 0.2, 0.4, 0.7, 1.0)  # values tried between the ends of what a person may do
+_LITTLE = 0.01  # cost below which differences in cost do not count
 _STEPS = (-8.0, -3.0, -1.0, 1.0, 3.0, 8.0)  # and steps of the lattice from where the candidate is
 
 
@@ -23,17 +24,20 @@ def complete(
     *,
     rounds: int,
     cap: np.ndarray,
+    thrifty: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows who (m,), action (m, d), free (n, d) what may change -> actions (m, d), (m,) bool reached.
 
     In each round every feature is put to some of its values (all levels; six numbers between the ends, six steps
     beside where it is; where the person stands) and the change that scores best is kept, until the decision turns or
-    nothing scores better. Rows that the person may not do count as no candidates. cap (n,): model rows that may have
+    nothing scores better; thrifty: the one that gains most of what is missing for its cost. Rows that the person may
+    not do count as no candidates. cap (n,): model rows that may have
     been asked about each person. A row's answer does not depend on the others.
     """
     action = action.copy()
     score, reached = ask(people, who, action)
-    empty = np.isnan(action).all(1)
+    empty = ~np.isfinite(score)
+    action[empty] = np.nan
     if empty.any():  # as they are: no action, but somewhere to go from
         score[empty] = people.score(who[empty], people.x[who[empty]])
         reached[empty] = False
@@ -58,14 +62,20 @@ def complete(
         some = ~np.isnan(trial).all(1)
         got, yes = np.full(len(place), -np.inf), np.zeros(len(place), dtype=bool)
         got[some], yes[some] = ask(people, who[live][place[some]], trial[some])
-        # Among those that turn the decision the cheapest, else the one that scores most; ties to the first.
-        cost = np.where(yes, people.cost(who[live][place], trial), np.inf)
-        order = np.lexsort((np.arange(len(place)), -got, cost, place))
+        # Among those that turn the decision the cheapest, else the one that is worth most; ties to the first.
+        cost = people.cost(who[live][place], trial)
+        worth = got
+        if thrifty:
+            here = np.where(np.isnan(action[live]).all(1), 0.0, people.cost(who[live], action[live]))
+            missing = np.maximum(-score[live], 1e-12)[place]
+            gain = np.minimum(got - score[live][place], missing) / missing
+            worth = np.where(gain > 1e-6, gain / (np.maximum(cost - here[place], 0.0) + _LITTLE), -np.inf)
+        order = np.lexsort((np.arange(len(place)), -worth, np.where(yes, cost, np.inf), place))
         first = np.ones(len(order), dtype=bool)
         first[1:] = np.diff(place[order]) != 0
         best = order[first]
         row = live[place[best]]
-        better = yes[best] | (got[best] > score[row] + 1e-9)
+        better = yes[best] | (np.isfinite(worth[best]) & (got[best] > score[row] + 1e-9))
         row, best = row[better], best[better]
         action[row], score[row], reached[row] = trial[best], got[best], yes[best]
         live = np.sort(row[~yes[best]])

@@ -78,6 +78,15 @@ class Layout:
             may[:, f, : ok.shape[1]] |= ok
         return low, high, may
 
+    def put(self, people: Population, lanes: Lanes, action: np.ndarray) -> None:
+        """Set lanes to where actions (m, d) lead; NaN leaves a feature where it is. In place."""
+        x = people.x[lanes.who]
+        acted = ~np.isnan(action) & lanes.free
+        number = acted & ~self.schema.has_levels
+        lanes.move[:] = np.where(number, (action - x) / self.span, lanes.move)
+        level = np.nan_to_num(action[:, self.level])[..., None]
+        lanes.share[:] = np.where(acted[:, self.level, None], np.arange(self.wide) == level, lanes.share)
+
     def hard(self, people: Population, lanes: Lanes) -> np.ndarray:
         """(m, d) what lanes set: numbers as they are, the largest level of each block; NaN where nothing moved."""
         x = people.x[lanes.who]

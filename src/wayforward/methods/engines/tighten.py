@@ -37,7 +37,7 @@ def polish(
     )
     rows = np.concatenate([np.arange(len(who)), again[twice]])
     trial = np.concatenate([trial[: len(who)], trial[len(who) :][twice]])
-    trial = tighten(people, who[rows], trial)
+    trial = tighten(people, who[rows], exchange(people, who[rows], trial))
     paid = people.cost(who[rows], trial)
     kept = action.copy()
     for part in (slice(0, len(who)), slice(len(who), None)):
@@ -45,6 +45,54 @@ def polish(
         better = paid[part] < price[at] - 1e-12
         kept[at[better]], price[at[better]] = trial[part][better], paid[part][better]
     return kept
+
+
+def exchange(people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+    """Give changes back whose share the most effective change can take over for less; rows that reach the decision.
+
+    The most effective change is that of the ordered feature which gains most score for its cost; it goes as much
+    further as the others' gains ask for. Only rows that were seen to reach and to be cheaper are kept.
+    """
+    many = np.flatnonzero((~np.isnan(action)).sum(1) > 1)
+    if not many.size or not is_smooth(people.problem):
+        return action
+    out = action.copy()
+    who, action = who[many], action[many]
+    x, parts = people.x[who], people.parts(who, action)
+    acted = ~np.isnan(action)
+    score, cost = people.score(who, people.after(who, action)), people.cost(who, action)
+    row, j = np.nonzero(acted)
+    trial = action[row]
+    trial[np.arange(len(row)), j] = np.nan
+    gain = np.full(action.shape, np.nan)
+    gain[row, j] = score[row] - people.score(who[row], people.after(who[row], trial))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.where(acted & (gain > 0), gain / np.maximum(parts, 1e-12), 0.0)
+    can = acted & people.schema.ordered & ~np.isnan(x) & (worth > 0)
+    main = np.where(can, worth, -1.0).argmax(1)
+    able = can[np.arange(len(who)), main]
+    order = np.argsort(np.where(acted, worth, np.inf), axis=1, kind="stable")
+    for place in range(int(acted.sum(1).max(initial=0))):
+        column = order[:, place]
+        rows = np.flatnonzero(able & (place < acted.sum(1)) & (column != main))
+        if not rows.size:
+            continue
+        j, i = column[rows], main[rows]
+        needed = np.maximum(gain[rows, j], 0.0) / gain[rows, i] * 1.02
+        trial = action[rows]
+        own = x[rows, i]
+        trial[np.arange(rows.size), i] = trial[np.arange(rows.size), i] + needed * (action[rows, i] - own)
+        trial[np.arange(rows.size), j] = np.nan
+        trial = people.snap(who[rows], trial)
+        seen = people.evaluate(who[rows], trial)
+        better = seen.reached & (seen.cost < cost[rows] - 1e-12)
+        at = rows[better]
+        grown = trial[better, i[better]] - own[better]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain[at, i[better]] *= grown / (action[at, i[better]] - own[better])
+        action[at], cost[at] = trial[better], seen.cost[better]
+    out[many] = action
+    return out
 
 
 def tighten(people: Population, who: np.ndarray, action: np.ndarray, *, rounds: int = 5) -> np.ndarray:
