@@ -29,11 +29,20 @@ if TYPE_CHECKING:
     from wayforward.people import Preferences
     from wayforward.problem import Population, Problem
     from wayforward.recourse import Recourse
+    from wayforward.schema import Schema
     from wayforward.streams import Streams
 
 Immutables = Literal["respect", "ignore"]
 
-_STRATUM = 200  # rows that every combination of immutable values must have, for walks to stay inside it
+_STRATUM = (
+    1000  # different rows that every combination of immutable values must have, for walks to stay inside it
+)
+_TIERS, _FEWER, _LEAST = (
+    3,
+    8,
+    16,
+)  # all targets, the surest eighth, the surest 64th; a tier holds this many or more
+_SUREST = 512  # targets that somebody is asked about before all ways are worked out for them
 _FORWARD = 64  # people whose ways to all targets are worked out at once: two arrays of (64, N)
 _PAIRS = 2_000_000  # ways sorted at once
 
@@ -65,13 +74,16 @@ class Face(Method):
     immutables='respect' (the default): only what people act on counts as distance; a row on the way is moved onto what
     this person may do (others' immutable values are not copied, limits hold), the model is asked about where that
     puts them, and the cheapest targets that then still are a yes are the options. Steps go only in the directions of
-    the schema, and stay among people with the same immutable values as far as all combinations of these have 200
-    rows. Every row of a path is legal for the person, and so is every step. immutables='ignore' is the published
-    method: rows as they are, whoever they are. The judge finds such an option only where nothing forbidden changes;
+    the schema, and stay among people with the same immutable values as far as all combinations of these have 1,000
+    different rows. Every row of a path is legal for the person, and so is every step. immutables='ignore' is the
+    published method: rows as they are, whoever they are. The judge finds such an option only where nothing forbidden
+    changes;
     `observed` returns the rows themselves.
 
-    pool: at most so many reference rows, evenly taken; None for all. ends: nearest targets remembered for each row;
-    whoever can use none of these has all ways worked out, so it changes the time and no answer.
+    The nearest usable target is found exactly if it is among the `ends` nearest targets of the person; those who can
+    use none of these are asked about the `ends` nearest of the surest eighth of the targets, then of the surest 64th;
+    whoever still has nothing, although one of the surest targets would do, has the ways to all targets worked out.
+    pool: at most so many reference rows, evenly taken; None for all.
     Default budget: 5,000 model rows a person. In a causal world a walk says what to set, and what follows is judged.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="face", k=2).path``.
@@ -96,7 +108,7 @@ class Face(Method):
     density: float = 0.0
     immutables: Immutables = "respect"
     pool: int | None = 50_000
-    ends: int = 16
+    ends: int = 8
 
     def __post_init__(self) -> None:
         for name, kinds in (("mode", Mode), ("weighting", Weighting), ("immutables", Immutables)):
@@ -134,9 +146,9 @@ class Face(Method):
         rows, yes = rows[some], yes[some]
         respect = self.immutables == "respect"
         self.columns_ = schema.actionable.copy() if respect else np.ones(schema.d, dtype=bool)
-        self.strata_ = _strata(schema, rows) if respect else []
         # One node for all rows that nobody can tell apart on the way; accepted if one of them is.
         told = self.columns_.copy()
+        self.strata_ = _strata(schema, rows, self.columns_) if respect else []
         told[self.strata_] = True
         plain = np.nan_to_num(rows[:, told], nan=np.inf)
         first, node = np.unique(plain, axis=0, return_index=True, return_inverse=True)[1:]
@@ -148,7 +160,18 @@ class Face(Method):
             weighting=self.weighting, direction=schema.direction if respect else None, stratum=stratum,
         )  # fmt: skip
         self.targets_ = self._dense(np.flatnonzero(target))
-        self.ways_ = nearest_targets(self.graph_.step, self.targets_, min(self.ends, len(self.targets_)))
+        self.tiers_ = [self.targets_]
+        sure = problem.bound_target.score(problem.model.outputs(rows[self.targets_]))
+        order = self.targets_[np.argsort(-sure, kind="stable")]
+        self.surest_ = order[:_SUREST]
+        while respect and np.ptp(sure) > 0 and len(self.tiers_) < _TIERS:
+            few = len(self.tiers_[-1]) // _FEWER
+            if few < _LEAST:
+                break
+            self.tiers_.append(np.sort(order[:few]))
+        self.ways_ = [
+            nearest_targets(self.graph_.step, tier, min(self.ends, len(tier))) for tier in self.tiers_
+        ]
 
     @staticmethod
     def _represent(first: np.ndarray, node: np.ndarray, yes: np.ndarray) -> np.ndarray:
@@ -177,13 +200,16 @@ class Face(Method):
     def _stratum(self, x: np.ndarray) -> np.ndarray:
         return _stratum_of(self.problem_.schema, x, self.strata_, self.code_)
 
-    def _ranked(self, entries: Entries) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _ranked(
+        self, entries: Entries, tier: int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Each person's different targets, nearest first: target, length, and entry and slot to follow, each (n, q)."""
+        ways = self.ways_[tier]
         n, m = entries.node.shape
-        q = self.ways_.length.shape[1]
+        q = ways.length.shape[1]
         node = np.maximum(entries.node, 0)
-        length = (entries.weight[:, :, None] + self.ways_.length[node]).reshape(n, m * q)
-        target = np.where(np.isfinite(length), self.ways_.target[node].reshape(n, m * q), -1)
+        length = (entries.weight[:, :, None] + ways.length[node]).reshape(n, m * q)
+        target = np.where(np.isfinite(length), ways.target[node].reshape(n, m * q), -1)
         entry = np.repeat(node, q, axis=1)
         slot = np.broadcast_to(np.arange(q), (n, m, q)).reshape(n, m * q)
         rows = np.arange(n)[:, None]
@@ -202,16 +228,18 @@ class Face(Method):
         for begin in range(0, people.n, step):
             who = np.arange(begin, min(begin + step, people.n))
             entries = self._enter(people.x[who], self._weight(people, who))
-            target, _, entry, slot = self._ranked(entries)
             if self.immutables == "ignore":
-                search.take(who, target[:, :k], entry[:, :k], slot[:, :k])
+                search.take(who, *(part[:, :k] for part in self._ranked(entries)))
                 continue
-            search.ask(who, target, entry, slot)
-            # all targets that can be reached are in the list already, unless it is full
-            left = np.flatnonzero((search.found[who] < k) & (target[:, -1] >= 0))
+            for tier in range(len(self.tiers_)):
+                left = np.flatnonzero(search.open(who))
+                target, _, entry, slot = self._ranked(entries.take(left), tier)
+                search.ask(who[left], target, entry, slot, tier)
+            left = np.flatnonzero(search.open(who) & (search.found[who] < 1))
+            left = left[search.hope(who[left], entries.node[left])]
             for start in range(0, left.size, _FORWARD):
                 part = left[start : start + _FORWARD]
-                search.ask_all(who[part], entries.node[part], entries.weight[part], target[part])
+                search.ask_all(who[part], entries.take(part))
         walks: list[Any] | None = self.__dict__.get("_walks")
         if walks is not None:
             walks.append(search)
@@ -231,7 +259,7 @@ class Face(Method):
         entries = self._enter(people.x, self._weight(people, np.arange(people.n)))
         target, length, entry, slot = (part[:, :k] for part in self._ranked(entries))
         n, q = target.shape
-        walk = follow(self.ways_, np.where(target >= 0, entry, -1).reshape(-1), slot.reshape(-1))
+        walk = follow(self.ways_[0], np.where(target >= 0, entry, -1).reshape(-1), slot.reshape(-1))
         rows = self.graph_.rows
         path = np.where((walk >= 0)[:, :, None], rows[walk], np.nan).reshape(n, q, -1, people.d)
         goal = np.where((target >= 0)[:, :, None], rows[target], np.nan)
@@ -246,7 +274,7 @@ class Face(Method):
         """(n,) bool: no walk leads from this person's neighbours to any target; they lie in pieces without one."""
         people = self.problem_.population(self.problem_.schema.encode(x))
         entries = self._enter(people.x, self._weight(people, np.arange(people.n)))
-        far = entries.weight + self.ways_.length[np.maximum(entries.node, 0), 0]
+        far = entries.weight + self.ways_[0].length[np.maximum(entries.node, 0), 0]
         return np.asarray(~np.isfinite(far).any(1))
 
     # -- the way itself ------------------------------------------------------------------------------------
@@ -287,53 +315,71 @@ class _Walks:
             goal = people.snap(who, goal)
         return np.where(schema.differs(goal, people.x[who]) & ~np.isnan(goal), goal, np.nan)
 
-    def take(self, who: np.ndarray, target: np.ndarray, entry: np.ndarray, slot: np.ndarray) -> None:
+    def take(
+        self, who: np.ndarray, target: np.ndarray, length: np.ndarray, entry: np.ndarray, slot: np.ndarray
+    ) -> None:
         """The published options: rows as they are."""
         at, place = np.nonzero(target >= 0)
         owner = who[at]
         self.action[owner, place] = self.act(owner, target[at, place])
-        walk = follow(self.method.ways_, entry[at, place], slot[at, place])
+        walk = follow(self.method.ways_[0], entry[at, place], slot[at, place])
         self._remember(owner, self.action[owner, place], walk)
 
-    def ask(self, who: np.ndarray, target: np.ndarray, entry: np.ndarray, slot: np.ndarray) -> None:
+    def ask(
+        self, who: np.ndarray, target: np.ndarray, entry: np.ndarray, slot: np.ndarray, tier: int
+    ) -> None:
         """Ask about targets (m, q), -1 where none, nearest first, until k are usable."""
         asked, lot = 0, max(self.k, 4)
-        open_ = np.arange(len(who))
-        while open_.size and asked < target.shape[1]:
+        left = np.arange(len(who))
+        while left.size and asked < target.shape[1]:
             some = slice(asked, asked + lot)
-            at, place = self._lot(who[open_], target[open_, some])
-            at, place = open_[at], place + asked
-            walk = follow(self.method.ways_, entry[at, place], slot[at, place])
+            at, place = self._lot(who[left], target[left, some])
+            at, place = left[at], place + asked
+            walk = follow(self.method.ways_[tier], entry[at, place], slot[at, place])
             self._remember(who[at], self.last, walk)
             asked, lot = some.stop, lot * 2
-            open_ = open_[self._open(who[open_])]
+            left = left[self.open(who[left])]
 
-    def ask_all(self, who: np.ndarray, node: np.ndarray, weight: np.ndarray, known: np.ndarray) -> None:
-        """Work out the ways to all targets and ask about those that are not `known`, nearest first."""
+    def hope(self, who: np.ndarray, node: np.ndarray) -> np.ndarray:
+        """(m,) bool: some of the surest targets would do for a person; all targets where these are few."""
+        graph, surest = self.method.graph_, self.method.surest_
+        out = np.zeros(len(who), dtype=bool)
+        for begin in range(0, len(who), _FORWARD):
+            part = slice(begin, begin + _FORWARD)
+            owner, row = np.repeat(who[part], len(surest)), np.tile(surest, len(who[part]))
+            near = graph.stratum[row] == np.repeat(graph.stratum[np.maximum(node[part, 0], 0)], len(surest))
+            room = np.tile(np.arange(len(surest)), len(who[part])) < (self.cap - self.people.rows)[owner]
+            good = near & room
+            action = self.act(owner[good], row[good])
+            moves = ~np.isnan(action).all(1)
+            good[good] = moves
+            good[good] = ask(self.people, owner[good], action[moves])[1]
+            out[part] = good.reshape(-1, len(surest)).any(1)
+        return out
+
+    def ask_all(self, who: np.ndarray, entries: Entries) -> None:
+        """Work out the ways to all targets and ask about them, nearest first."""
         graph, targets = self.method.graph_, self.method.targets_
         n, m = graph.n, len(who)
-        at, place = np.nonzero(node >= 0)
-        door = sparse.csr_matrix((weight[at, place], (at, node[at, place])), shape=(m, n))
+        at, place = np.nonzero(entries.node >= 0)
+        door = sparse.csr_matrix((entries.weight[at, place], (at, entries.node[at, place])), shape=(m, n))
         whole = sparse.bmat([[graph.step, None], [door, sparse.csr_matrix((m, m))]], format="csr")
         far, before = dijkstra(whole, indices=np.arange(n, n + m), return_predecessors=True)
         far = far[:, targets]
-        number = np.full(n, -1)
-        number[targets] = np.arange(len(targets))
-        row, column = np.nonzero(known >= 0)
-        far[row, number[known[row, column]]] = np.inf
         order = np.argsort(far, axis=1, kind="stable")
         goal = np.where(np.isfinite(np.take_along_axis(far, order, axis=1)), targets[order], -1)
         asked, lot = 0, 32
-        open_ = np.arange(m)[self._open(who)]
-        while open_.size and asked < goal.shape[1]:
+        left = np.arange(m)
+        while left.size and asked < goal.shape[1]:
             some = slice(asked, asked + lot)
-            at, place = self._lot(who[open_], goal[open_, some])
-            at, place = open_[at], place + asked
+            at, place = self._lot(who[left], goal[left, some])
+            at, place = left[at], place + asked
             self._remember(who[at], self.last, _back(before[at], goal[at, place], n))
             asked, lot = some.stop, lot * 2
-            open_ = open_[self._open(who[open_]) & (goal[open_, min(asked, goal.shape[1] - 1)] >= 0)]
+            left = left[self.open(who[left]) & (goal[left, min(asked, goal.shape[1] - 1)] >= 0)]
 
-    def _open(self, who: np.ndarray) -> np.ndarray:
+    def open(self, who: np.ndarray) -> np.ndarray:
+        """(m,) bool: has fewer than k options, and may ask for more rows."""
         return np.asarray((self.found[who] < self.k) & (self.people.rows[who] < self.cap[who]))
 
     def _lot(self, who: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -428,29 +474,29 @@ def _back(before: np.ndarray, goal: np.ndarray, n: int) -> np.ndarray:
 # -- people who can walk the same ways -------------------------------------------------------------------------
 
 
-def _strata(schema: Any, rows: np.ndarray) -> list[int]:
-    """Immutable features of few values, fewest first, such that each combination has `_STRATUM` rows or more."""
+def _strata(schema: Schema, rows: np.ndarray, columns: np.ndarray) -> list[int]:
+    """Immutable features of few values, fewest first, such that each combination has `_STRATUM` rows to walk on."""
     chosen: list[int] = []
     few = [int(j) for j in np.flatnonzero(schema.immutable & schema.has_levels)]
     for j in sorted(few, key=lambda j: int(schema.n_levels[j])):
         trial = [*chosen, j]
-        if np.isnan(rows[:, trial]).any():
-            continue
         each = [int(schema.n_levels[i]) for i in trial]
-        if np.prod(each) * _STRATUM > len(rows):
+        if np.isnan(rows[:, trial]).any() or np.prod(each) * _STRATUM > len(rows):
             continue
-        code = np.ravel_multi_index(tuple(rows[:, trial].T.astype(np.int64)), each)
+        plain = np.nan_to_num(rows[:, [*trial, *np.flatnonzero(columns)]], nan=np.inf)
+        different = np.unique(plain, axis=0)[:, : len(trial)].astype(np.int64)
+        code = np.ravel_multi_index(tuple(different.T), each)
         if np.bincount(code, minlength=int(np.prod(each))).min() >= _STRATUM:
             chosen = trial
     return chosen
 
 
-def _codes(schema: Any, rows: np.ndarray, strata: list[int]) -> tuple[list[int], np.ndarray]:
+def _codes(schema: Schema, rows: np.ndarray, strata: list[int]) -> tuple[list[int], np.ndarray]:
     each = [int(schema.n_levels[j]) for j in strata]
     return each, _stratum_of(schema, rows, strata, each)
 
 
-def _stratum_of(schema: Any, x: np.ndarray, strata: list[int], each: list[int]) -> np.ndarray:
+def _stratum_of(schema: Schema, x: np.ndarray, strata: list[int], each: list[int]) -> np.ndarray:
     if not strata:
         return np.zeros(len(x), dtype=np.int64)
     value = np.nan_to_num(x[:, strata]).astype(np.int64)

@@ -33,9 +33,8 @@ Weighting = Literal["log", "inverse"]
 
 _ROWS = 4096  # rows whose neighbours are asked for at once
 _CENTRES = 1000  # rows that stand for all of them in the kernel density
-_BLOCK = (
-    2048  # points whose kernel density is worked out at once; always as many, so that each gets the same bits
-)
+_DENSEST = 30.0  # log-density beyond which more of it changes nothing: f stays above 0 in floating point
+_BLOCK = 2048  # points whose kernel density is worked out at once; always as many, so that bits agree
 
 
 # -- weights ---------------------------------------------------------------------------------------------------
@@ -71,7 +70,7 @@ class Weights:
             if self.density is not None:
                 log_z = self.density.midway(start, end)
             else:
-                log_z = self.log_reach - np.log(length)
+                log_z = np.minimum(self.log_reach - np.log(length), _DENSEST)
         if self.weighting == "log":
             return np.asarray(np.where(length > 0, length * np.logaddexp(0.0, -log_z), 0.0))
         # the constant is left out: radius^d has no place in floating point for large d
@@ -125,6 +124,10 @@ class Entries:
 
     node: np.ndarray
     weight: np.ndarray
+
+    def take(self, who: np.ndarray) -> Entries:
+        """Those of some of the people."""
+        return Entries(self.node[who], self.weight[who])
 
 
 class NeighbourGraph:
@@ -311,32 +314,56 @@ def nearest_targets(
 def _search(
     start: Any, node: Any, weight: Any, targets: Any, length: Any, target: Any, following: Any, slot: Any
 ) -> None:
-    """Dijkstra backwards, settling each row up to K times, by different targets."""
+    """Dijkstra backwards, settling each row up to K times, by different targets.
+
+    A row's K best ways so far are kept in order; the first `done` of them are final. A way that is not among the
+    K best can never come among them, so it is not followed.
+    """
     many = length.shape[1]
-    count = np.zeros(len(start) - 1, dtype=np.int64)
-    heap = [(0.0, targets[i], targets[i], -1, -1) for i in range(len(targets))]
+    done = np.zeros(len(start) - 1, dtype=np.int64)
+    size = np.zeros(len(start) - 1, dtype=np.int64)
+    heap = [(0.0, targets[i], targets[i]) for i in range(len(targets))]
     heapq.heapify(heap)
+    for t in targets:
+        length[t, 0], target[t, 0], size[t] = 0.0, t, 1
     while len(heap) > 0:
-        far, end, at, came, its = heapq.heappop(heap)
-        have = count[at]
-        known = have == many
-        for i in range(have):
-            if target[at, i] == end:
-                known = True
-        if known:
-            continue
-        length[at, have], target[at, have] = far, end
-        following[at, have], slot[at, have] = came, its
-        count[at] = have + 1
+        far, end, at = heapq.heappop(heap)
+        have = done[at]
+        if have == many or target[at, have] != end or length[at, have] != far:
+            continue  # a shorter way, or K of them, came in between
+        done[at] = have + 1
         for e in range(start[at], start[at + 1]):
-            other = node[e]
-            full = count[other] == many
-            if not full:
-                for i in range(count[other]):
-                    if target[other, i] == end:
-                        full = True
-            if not full:
-                heapq.heappush(heap, (far + weight[e], end, other, at, have))
+            other, total = node[e], far + weight[e]
+            place = size[other]
+            for i in range(size[other]):
+                if target[other, i] == end:
+                    place = i
+                    break
+            if place < size[other] and length[other, place] <= total:
+                continue
+            if place == many:  # another target takes the last place, or none
+                place = many - 1
+                last = length[other, place]
+                if done[other] == many or last < total or (last == total and target[other, place] < end):
+                    continue
+            elif place == size[other]:
+                size[other] = place + 1
+            while place > done[other] and (
+                length[other, place - 1] > total
+                or (length[other, place - 1] == total and target[other, place - 1] > end)
+            ):
+                length[other, place], target[other, place] = (
+                    length[other, place - 1],
+                    target[other, place - 1],
+                )
+                following[other, place], slot[other, place] = (
+                    following[other, place - 1],
+                    slot[other, place - 1],
+                )
+                place -= 1
+            length[other, place], target[other, place] = total, end
+            following[other, place], slot[other, place] = at, have
+            heapq.heappush(heap, (total, end, other))
 
 
 @cache
