@@ -28,7 +28,12 @@ _METHODS = {
     "causal-oracle": "causal_oracle:CausalOracle",
     "icarma-polished": "icarma_polished:Polished",
     "probabilistic": "probabilistic:Probabilistic",
+    "revise": "revise:Revise",
+    "cruds": "cruds:Cruds",
+    "clue": "clue:Clue",
     "c-chvae": "c_chvae:CChvae",
+    "cem": "cem:Cem",
+    "guided-prototypes": "prototypes:GuidedPrototypes",
 }
 
 
