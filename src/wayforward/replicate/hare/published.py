@@ -31,13 +31,15 @@ TITLES = {
 class Way:
     """How people were asked. iterations 0: the base method alone, nobody was asked.
 
-    asker: 'hare', 'learned', or '' for the base. calibrate: which candidates are moved to the boundary.
+    asker: 'hare' or 'learned'. calibrate: which candidates are moved to the boundary. keep: the plan from before takes
+    part in each round; the printed algorithm drops it.
     """
 
     iterations: int = 0
     budget: int = 0
     calibrate: str = "every"
     asker: str = "hare"
+    keep: bool = True
 
     @property
     def key(self) -> str:
@@ -46,8 +48,8 @@ class Way:
             return "base"
         if self.asker != "hare":
             return f"{self.asker}-{self.budget}"
-        best = "" if self.calibrate == "every" else f"-{self.calibrate}"
-        return f"hare-{self.iterations}x{self.budget // max(1, self.iterations)}{best}"
+        more = ("" if self.calibrate == "every" else f"-{self.calibrate}") + ("" if self.keep else "-printed")
+        return f"hare-{self.iterations}x{self.budget // max(1, self.iterations)}{more}"
 
     def __str__(self) -> str:
         if not self.budget:
@@ -58,6 +60,7 @@ class Way:
         more = [] if self.budget == 30 else [f"B={self.budget}"]
         more += [] if self.iterations in (1, 5) else [f"T={self.iterations}"]
         more += [] if self.calibrate == "every" else ["only the best calibrated"]
+        more += [] if self.keep else ["as printed"]
         return f"{name} {', '.join(more)}".strip()
 
 
@@ -66,17 +69,31 @@ BASE, HARE, MULTI = Way(), Way(1, 30), Way(5, 30)
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """Whom we ask about what: a classifier, a data set, a base method, and how far away their wishes are."""
+    """Whom we ask about what: a classifier, a data set, a base method, and how far away their wishes are.
+
+    What the paper does not try: answers, how people err (`study.NOISES`); pinned, False for wishes at percentiles of
+    our own distances instead of the paper's; world, 'linear' for a causal one.
+    """
 
     dataset: str
     base: str
     classifier: str = "ann"
     scale: str = "far"
+    answers: str = "exact"
+    pinned: bool = True
+    world: str = ""
 
     @property
     def key(self) -> str:
         """One word for files and columns."""
-        return f"{self.dataset}-{self.classifier}-{self.base}-{self.scale}"
+        more = [
+            self.world,
+            "" if self.pinned else "percentile",
+            "" if self.answers == "exact" else self.answers,
+        ]
+        return "-".join(
+            [self.dataset, self.classifier, self.base, self.scale, *(word for word in more if word)]
+        )
 
 
 @dataclass(frozen=True)
