@@ -53,6 +53,14 @@ class PreferencesError(WayforwardError):
     """Preferences do not fit the people or the schema."""
 
 
+class DialogueError(WayforwardError):
+    """A dialogue was asked for something that it cannot do now, or its stored state does not fit."""
+
+
+class ReplyError(DialogueError):
+    """A reply fits no answer to the question; the message says what would."""
+
+
 class WorldError(WayforwardError):
     """A causal world is inconsistent or does not fit the schema."""
 

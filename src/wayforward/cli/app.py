@@ -216,6 +216,75 @@ def explain(
     write_json({"person": person, "option": option, "text": text}, json)
 
 
+@app.command()
+def dialogue(
+    data: Data = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    people: People = None,
+    schema: SchemaFile = None,
+    model: ModelName = "gb",
+    person: Annotated[
+        int, typer.Option("--person", min=0, help="The number of the person among those refused, from 0.")
+    ] = 0,
+    elicitor: Annotated[
+        str,
+        typer.Option(
+            "--elicitor",
+            help="How plans are compared: multi-hare, hare, learned, pear; none: plans one by one.",
+        ),
+    ] = "multi-hare",
+    base: Annotated[
+        str | None, typer.Option("--base", help="The method that makes first plans; see: wayforward methods.")
+    ] = None,
+    questionnaire: Annotated[
+        str,
+        typer.Option(
+            "--questionnaire", help="Asked first: limits, yes-no, ranking, likert, two joined by +, or none."
+        ),
+    ] = "limits",
+    questions: Annotated[
+        int | None, typer.Option("--questions", min=1, help="Questions about plans at most.")
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", help="Kept up to date after every answer; the same command goes on."),
+    ] = None,
+    go_on: Annotated[
+        bool, typer.Option("--go-on", help="Go on with --state although the model or the data changed.")
+    ] = False,
+    replies: Annotated[
+        Path | None, typer.Option("--replies", help="Replies, one a line; '-' for the input.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write the dialogue as plain text.")] = None,
+    seed: Seed = 0,
+    target_threshold: Threshold = None,
+    world: WorldName = "independent",
+    cost: CostName = "l1",
+    plausibility: PlausibilityName = None,
+    preferences: Wishes = None,
+    profile: ProfileName = "linear",
+    confidence: ConfidenceLevel = None,
+    json: Json = None,
+) -> None:
+    """Talk with one person: what they cannot change, which plans they prefer, until one suits them."""
+    from wayforward.cli.dialogue import hold
+    from wayforward.cli.inputs import Question
+
+    question = Question(
+        data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
+        model=model, seed=seed, n=person + 1, target_threshold=target_threshold, world=world, cost=cost,
+        plausibility=plausibility, preferences=preferences, profile=profile, confidence=confidence,
+    )  # fmt: skip
+    found = hold(
+        question, person, elicitor=elicitor, base=base, questionnaire=questionnaire, questions=questions,
+        state=state, go_on=go_on, replies=replies, report=report, json=json,
+    )  # fmt: skip
+    if not found:
+        raise typer.Exit(NOBODY)
+
+
 @schema_app.command("infer")
 def schema_infer(
     source: Annotated[Path, typer.Argument(metavar="TABLE", help="A table: CSV or Parquet.")],

@@ -1,0 +1,195 @@
+"""The `dialogue` command: one person at a terminal, one question a screen, put away and taken up again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from wayforward.cli.console import room_for, say, write_json, write_text
+from wayforward.errors import DataError, DialogueError, FileFormatError, ReplyError
+
+if TYPE_CHECKING:
+    from wayforward.cli.inputs import Question
+    from wayforward.people.dialogue import Dialogue
+    from wayforward.people.dialogue.question import Question as Asked
+
+_INTRO = """\
+The answer was no for now. Together we look for a plan that turns it into a yes and that suits you.
+First we ask what you can change. Then you choose between plans. You can stop whenever you like.
+"""
+_HELP = """\
+  1, 2, ...            the answer with this number (or type its words)
+  ?                    I cannot say
+  x working time       I cannot do this (name the thing)
+  working time up to 45    I can, but only so far (also: down to 30)
+  u                    take back the last answer
+  s                    stop here, with the best plan so far
+  q                    put it away and go on another time (with --state FILE)
+"""
+
+
+def hold(
+    question: Question, person: int, *, elicitor: str, base: str | None, questionnaire: str, questions: int | None,
+    state: Path | None, go_on: bool, replies: Path | None, report: Path | None, json: Path | None,
+) -> bool:  # fmt: skip
+    """Everything that `wayforward dialogue` does; True unless it ended and there is no plan."""
+    for path in (state, report, json):
+        room_for(path)
+    lines = _lines(replies)
+    dialogue = _ready(
+        question, person, elicitor=elicitor, base=base, questionnaire=questionnaire, questions=questions,
+        state=state, go_on=go_on,
+    )  # fmt: skip
+    quiet = str(json) == "-"
+    if not quiet:
+        typer.echo(f"\n{_INTRO}" if not dialogue.answered else "\nWe go on where you stopped.\n")
+    finished = _talk(dialogue, lines, strict=replies is not None, quiet=quiet)
+    if finished and not quiet:
+        end = dialogue.end
+        assert end is not None
+        typer.echo(f"{_RULE}\n{end.show()}\n")
+    if not finished and not quiet:
+        kept = (
+            f" The same command goes on ({state})."
+            if state is not None
+            else " Nothing was kept: give --state FILE."
+        )
+        typer.echo(f"Put away.{kept}")
+    if report is not None:
+        write_text(report, dialogue.export() + "\n")
+        say(f"written: {report}")
+    write_json(summary(dialogue, person), json)
+    return (
+        not finished
+        or dialogue.plan is not None
+        or (dialogue.end is not None and dialogue.end.how == "already")
+    )
+
+
+_RULE = "-" * 72
+
+
+def _ready(
+    question: Question, person: int, *, elicitor: str, base: str | None, questionnaire: str, questions: int | None,
+    state: Path | None, go_on: bool,
+) -> Dialogue:  # fmt: skip
+    """The dialogue with the person, new or from the state file."""
+    import numpy as np
+
+    from wayforward.people.dialogue import Dialogue
+
+    ready = question.ready()
+    if person >= len(ready.x):
+        raise DataError(
+            f"--person {person}: there are {len(ready.x)} people, numbered 0 to {len(ready.x) - 1}."
+        )
+    x = ready.x[person]
+    if state is not None and state.exists():
+        found = Dialogue.load(state, ready.problem, changed="continue" if go_on else "refuse")
+        if not np.array_equal(found.x, x, equal_nan=True):
+            raise DialogueError(
+                f"'{state.name}' is about somebody else than --person {person}. Give their number, or another --state."
+            )
+        return found
+    wishes = None if ready.preferences is None else ready.preferences.take([person])
+    return Dialogue(
+        ready.problem, x, elicitor=None if elicitor == "none" else elicitor, questionnaire=questionnaire,
+        seed=question.seed, preferences=wishes, base=base, budget=questions, file=state,
+    )  # fmt: skip
+
+
+def _lines(replies: Path | None) -> Iterator[str] | None:
+    """Replies of a script without empty lines and remarks; None where a person types."""
+    if replies is None:
+        return None
+    if str(replies) == "-":
+        text = sys.stdin.read()
+    else:
+        try:
+            text = replies.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise FileFormatError(
+                f"'{replies.name}' cannot be read as replies, one a line ({error})."
+            ) from None
+    return iter([line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")])
+
+
+def _talk(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, quiet: bool) -> bool:
+    """Ask until the end (True), or until it is put away (False)."""
+    shown = ""
+    while (question := dialogue.ask()) is not None:
+        if question.id != shown and not quiet:
+            typer.echo(_screen(dialogue, question))
+        shown = question.id
+        line = _read(lines)
+        if line is None or line.lower() in ("q", "quit"):
+            return False
+        if lines is not None and not quiet:
+            typer.echo(f"> {line}\n")
+        if line.lower() in ("h", "help"):
+            typer.echo(_HELP)
+            continue
+        try:
+            if line.lower() in ("u", "undo"):
+                dialogue.undo()
+                shown = ""
+            else:
+                dialogue.answer("stop here" if line.lower() == "s" else line)
+        except ReplyError as error:
+            if strict:
+                raise
+            typer.echo(f"{error}\n")
+        except DialogueError as error:
+            if strict:
+                raise
+            typer.echo(f"{error}\n")
+    return True
+
+
+def _read(lines: Iterator[str] | None) -> str | None:
+    """One reply; None at the end of the input."""
+    if lines is not None:
+        return next(lines, None)
+    try:
+        return input("> ").strip()
+    except EOFError:
+        return None
+
+
+def _screen(dialogue: Dialogue, question: Asked) -> str:
+    number = dialogue.answered + 1
+    head = f"Question {number}" + (
+        f" (at most {question.left - 1} more)" if question.left > 1 else " (the last one)"
+    )
+    keys = "?: cannot say   u: take back   s: stop here   q: put away   h: help"
+    if question.plan is not None or any(option.steps for option in question.options):
+        keys = "?: cannot say   x ...: I cannot do this   u: take back   s: stop here   q: put away   h: help"
+    return f"{_RULE}\n{head}\n\n{question.show()}\n\n{keys}"
+
+
+def summary(dialogue: Dialogue, person: int) -> dict[str, Any]:
+    """What came out, as numbers and texts."""
+    end, plan = dialogue.end, dialogue.plan
+    names = dialogue.problem.schema.names
+    found: dict[str, Any] = {
+        "person": person,
+        "ended": None if end is None else end.how,
+        "answered": dialogue.answered,
+    }
+    if plan is not None:
+        act, after = plan.action[0, 0], plan.after[0, 0]
+        found["action"] = {name: float(v) for name, v in zip(names, act, strict=True) if v == v}
+        found["after"] = {name: float(v) for name, v in zip(names, after, strict=True)}
+        found["cost"] = float(plan.cost[0, 0])
+    if end is not None:
+        found["text"] = end.show()
+        found |= {"told": end.told, "learned": end.learned, "give": end.give}
+    else:
+        question = dialogue.ask()
+        found["question"] = None if question is None else question.to_dict()
+    found["dialogue"] = dialogue.export()
+    return found

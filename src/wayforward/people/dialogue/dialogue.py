@@ -1,0 +1,723 @@
+"""A dialogue with one person: ask, answer, take back, put away, go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from wayforward.errors import DataError, DialogueError, FileFormatError
+from wayforward.people.dialogue import state as st
+from wayforward.people.dialogue.conversation import PLANS, Conversation, Pending, Plan, Setup
+from wayforward.people.dialogue.learned import Compared, lessons
+from wayforward.people.dialogue.offers import Offers
+from wayforward.people.dialogue.question import Question, Reply
+from wayforward.people.dialogue.questionnaire import parts_of
+from wayforward.people.dialogue.wishes import preferences_of, wishes_of
+from wayforward.people.dialogue.wording import Ending, ending, numbers, reply_text, worded
+from wayforward.people.talk import Elicitor
+
+if TYPE_CHECKING:
+    from wayforward.methods import Method
+    from wayforward.people.preferences import Preferences
+    from wayforward.problem import Problem
+    from wayforward.recourse import Recourse
+
+
+class Dialogue:
+    """One person, one problem, one question at a time, until there is a plan that this person wants.
+
+    x (d,): the person, in feature units; or one row as a mapping or table. elicitor: how plans are compared, by name
+    ('multi-hare', 'hare', 'learned', 'pear'; see `wayforward.people.elicitors.names`), an `Elicitor`, or None for the
+    base method's plans one after another. questionnaire: what is asked first: 'limits' (what cannot change, and how
+    far), 'yes-no', 'ranking', 'likert', two of them such as 'limits+likert', or None. preferences: limits that are
+    known before, with n = 1. base, budget: the elicitor's method of first plans, and how many questions about plans at
+    most; None for its own. file: the state is written there before any question is shown.
+
+    Everything that is shown was judged by the problem: it is a yes, and keeps every limit stated so far. The state is
+    the setup and a log of replies; the same replies give the same questions.
+
+    Example: ``d = Dialogue(problem, x); print(d.ask().show()); d.answer("no")``.
+    Raises: DialogueError, MethodError for an unknown elicitor, DataError for a person who does not fit the schema.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        x: Any,
+        *,
+        elicitor: str | Elicitor | None = "multi-hare",
+        questionnaire: str | None = "limits",
+        seed: int = 0,
+        preferences: Preferences | None = None,
+        base: str | Method | None = None,
+        budget: int | None = None,
+        file: str | Path | None = None,
+    ) -> None:
+        row = _one_person(problem, x)
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise DialogueError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
+        if preferences is not None and (
+            preferences.n != 1 or preferences.schema.names != problem.schema.names
+        ):
+            raise DialogueError(
+                f"The preferences are for {preferences.n} people of {preferences.d} features. A "
+                "dialogue is with one person: "
+                "give preferences.take([i])."
+            )
+        parts = parts_of(questionnaire)
+        self.file = None if file is None else Path(file)
+        if self.file is not None and self.file.exists():
+            raise DialogueError(
+                f"'{self.file.name}' is there already. Go on with it by Dialogue.load(path, problem), "
+                "or name another file."
+            )
+        made, method, told = _fitted(problem, elicitor, base, budget)
+        self._told = {**told, "questionnaire": questionnaire, "seed": int(seed)}
+        wishes = () if preferences is None else tuple(wishes_of(preferences))
+        self._setup = Setup(problem, row, made, method, parts, int(seed), wishes)
+        self._prints = st.fingerprints(problem, row)
+        self._past: list[dict[str, Any]] = []
+        self._log: list[dict[str, Any]] = []
+        self._note: dict[str, Any] | None = None  # what to tell before the question at this place of the log
+        self._begin()
+        self._write()
+
+    def _begin(self) -> None:
+        self._conversation = Conversation(self._setup)
+        self._screen: tuple[Question, list[str]] | None = None
+
+    # -- asking and answering ------------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the plans are for."""
+        return self._setup.problem
+
+    @property
+    def x(self) -> np.ndarray:
+        """(d,) the person."""
+        return np.asarray(self._setup.x[0])
+
+    @property
+    def done(self) -> bool:
+        """True if there is nothing more to ask."""
+        return self._conversation.pending is None
+
+    @property
+    def answered(self) -> int:
+        """How many questions were answered."""
+        return len(self._past) + len(self._log)
+
+    @property
+    def preferences(self) -> Preferences:
+        """The person's limits and weights so far, n = 1."""
+        return self._conversation.preferences
+
+    def ask(self) -> Question | None:
+        """The question on the table, the same until it is answered; None at the end (see `end`)."""
+        pending = self._conversation.pending
+        if pending is None:
+            return None
+        if self._screen is None:
+            name = f"{self.answered + 1}-{pending.mark[:8]}"
+            question, codes = worded(self._conversation, pending, name)
+            if self._note is not None and self._note["at"] == len(self._log):
+                question = replace(question, notes=(self._note["text"], *question.notes))
+            self._screen = question, codes
+        return self._screen[0]
+
+    def answer(self, reply: Any, question_id: str | None = None) -> Question | None:
+        """Take a reply and return the next question, or None at the end.
+
+        reply: text as somebody types it ("y", "2", "6,500", "up to 45", "I cannot do this: hours", "cannot say", "stop
+        here"), a number (options count from 1), a bool, a list for a ranking, or for buttons {"cannot": FEATURE} and
+        {"feature": FEATURE, "high": VALUE}. question_id: the id of the question that is answered, if there is doubt.
+        Raises: ReplyError for what fits no answer, saying what would; DialogueError for an answer to a question that
+        is not on the table. Then nothing has changed.
+        """
+        question = self.ask()
+        if question is None:
+            raise DialogueError(
+                "The dialogue has ended, so there is nothing to answer. undo() takes back the last answer."
+            )
+        if question_id is not None and question_id != question.id:
+            raise DialogueError(self._mismatch(question_id, question))
+        assert self._screen is not None
+        c = self._conversation
+        taken = c.read(reply, question.options, self._screen[1], question.kind, question.many)
+        c.allowed(taken)
+        changed = self._model_is_another()
+        self._log.append(self._entry(question, taken))
+        self._write()  # the answer is safe before anything is worked out from it
+        if changed:
+            self._changed(self.problem)
+        else:
+            c.take(taken)
+            self._screen = None
+        self._write()
+        return self.ask()
+
+    def _model_is_another(self) -> bool:
+        """Does the model say something else than at the beginning about the probe, or no to a plan on the screen?"""
+        pending = self._conversation.pending
+        shown = [plan.after for plan in pending.plans] if pending is not None else []
+        now, still = st.answers_of(self.problem, self._setup.x, shown)
+        return not (still and st.same_answers(self._prints["model"], now))
+
+    def _mismatch(self, given: str, question: Question) -> str:
+        before = [entry["id"] for entry in (*self._past, *self._log)]
+        what = "was answered before" if given in before else "was not asked"
+        return (
+            f"Question '{given}' {what}; on the table is '{question.id}'. Show ask() again, and answer that. "
+            "Nothing was changed."
+        )
+
+    def _entry(self, question: Question, reply: Reply) -> dict[str, Any]:
+        pending = self._conversation.pending
+        assert pending is not None
+        entry: dict[str, Any] = {
+            "id": question.id,
+            "what": pending.what,
+            "shown": pending.mark,
+            "text": question.text,
+            "reply": reply,
+            "said": reply_text(question, reply, self.problem.schema),
+        }
+        if pending.plans:
+            entry["plans"] = [
+                {
+                    "name": plan.name,
+                    "action": numbers(plan.action),
+                    "after": numbers(plan.after),
+                    "steps": [*plan.steps, *plan.follows],
+                }
+                for plan in pending.plans
+            ]
+        return entry
+
+    def undo(self) -> Question | None:
+        """Take back the last answer; returns the question that is on the table again.
+
+        Raises: DialogueError if nothing can be taken back.
+        """
+        if not self._log:
+            raise DialogueError(
+                "The model was changed after your last answer, so it cannot be taken back. You can "
+                "still give new limits: "
+                "I cannot do this: ..."
+                if self._past
+                else "There is no answer to take back: this is the first question."
+            )
+        kept = self._log[:-1]
+        self._log = []
+        self._begin()
+        self._again(kept)
+        self._write()
+        return self.ask()
+
+    def _again(self, log: list[dict[str, Any]]) -> int | None:
+        """Give the replies of a log again; the place of the first question that is not the one "
+        "shown then, or None."""
+        for place, entry in enumerate(log):
+            pending = self._conversation.pending
+            if pending is None or pending.what != entry["what"] or pending.mark != entry["shown"]:
+                return place
+            self._log.append(entry)
+            self._conversation.take(entry["reply"])
+            self._screen = None
+        return None
+
+    def replay(self) -> list[tuple[Question, str]]:
+        """Every question since the last change of the model, shown again, and what was said to it.
+
+        Raises: DialogueError if a question does not come out as it was shown.
+        """
+        again = Conversation(self._setup)
+        out = []
+        for place, entry in enumerate(self._log):
+            pending = again.pending
+            if pending is None or pending.mark != entry["shown"]:
+                raise DialogueError(
+                    f"Question {place + 1} comes out otherwise than it was shown. Was the model changed?"
+                )
+            question = worded(again, pending, entry["id"])[0]
+            out.append((question, entry["said"]))
+            again.take(entry["reply"])
+        return out
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    @property
+    def end(self) -> Ending | None:
+        """How it ended, with the plan, what was learned and what would have to give; None before the end."""
+        return None if self._conversation.ended is None else ending(self._conversation, self.learned())
+
+    @property
+    def plan(self) -> Recourse | None:
+        """The plan accepted, or the best so far, judged (n = 1, k = 1); None where there is none."""
+        best = self._conversation.best
+        if best is None:
+            return None
+        return self.problem.check(self._setup.x, best.action[None, None], 1, preferences=self.preferences)
+
+    def learned(self) -> list[str]:
+        """What the choices so far say: "You would rather raise your savings than change your "
+        "working time ..."."""
+        compared = [*_compared(self._past), *self._conversation.compared]
+        talk = self._conversation.talk
+        believed = None if talk is None else talk.learned()
+        own = None if not believed or "reluctance" not in believed else np.asarray(believed["reluctance"])[0]
+        if own is not None and not np.isfinite(own).all():
+            own = None
+        return lessons(self.problem.schema, self.x, compared, own)
+
+    def export(self) -> str:
+        """The whole dialogue as plain text, for the person and for the file: questions, replies, "
+        "and what came out."""
+        lines = ["Your dialogue about a plan", ""]
+        for place, entry in enumerate([*self._past, *self._log], 1):
+            lines.append(f"{place}. {entry['text']}")
+            for i, plan in enumerate(entry.get("plans", ()), 1):
+                lead = f"   Plan {i}: " if len(entry["plans"]) > 1 else "   "
+                lines.append(lead + " ".join(plan["steps"]))
+            lines += [f"   You said: {entry['said']}", ""]
+        last = self.end
+        if last is None:
+            lines.append("The dialogue has not ended.")
+            lines += [f"- {line}" for line in self.learned()]
+        else:
+            lines.append(last.show())
+        return "\n".join(lines)
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as plain data for JSON, with a checksum; it holds the person's row and what they said."""
+        return st.sealed(self._content())
+
+    def _content(self) -> dict[str, Any]:
+        c, s = self._conversation, self._setup
+        return {
+            "format": st.FORMAT,
+            "version": st.VERSION,
+            "setup": self._told,
+            "x": numbers(s.x[0]),
+            "fingerprints": self._prints,
+            "begin": {
+                "parts": list(s.parts),
+                "wishes": list(s.wishes),
+                "start": None if s.start is None else numbers(s.start),
+                "spent": s.spent,
+                "declined": sorted(s.declined),
+                "edges": [list(edge) for edge in s.edges],
+            },
+            "note": self._note,
+            "past": self._past,
+            "log": self._log,
+            "now": {
+                "planning": c.pending is None or c.pending.what in (*PLANS, "reconsider"),
+                "limits_asked": hasattr(c, "asking"),
+                "wishes": list(c.wishes),
+                "spent": c.spent,
+                "declined": sorted(c.declined),
+                "edges": [list(edge) for edge in c.edges],
+                "best": None if c.best is None else numbers(c.best.action),
+                "ended": c.ended,
+            },
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the state: whole, or as it was before. Raises: FileFormatError if it cannot be written."""
+        path = Path(path)
+        st.write(path, self._plain())
+        return path
+
+    def _plain(self) -> dict[str, Any]:
+        import json
+
+        return dict(json.loads(json.dumps(self._content(), allow_nan=False)))
+
+    def _write(self) -> None:
+        if self.file is not None:
+            st.write(self.file, self._plain())
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        problem: Problem,
+        *,
+        changed: str = "refuse",
+        elicitor: Elicitor | None = None,
+        autosave: bool = True,
+    ) -> Self:
+        """Go on with what `save` (or `file=`) wrote; with `autosave` the same file is kept up to date.
+
+        Raises: as `from_dict`; FileFormatError for a file that cannot be read.
+        """
+        out = cls.from_dict(problem, st.sealed(st.read(Path(path))), changed=changed, elicitor=elicitor)
+        if autosave:
+            out.file = Path(path)
+            out._write()
+        return out
+
+    @classmethod
+    def from_dict(
+        cls,
+        problem: Problem,
+        stored: Mapping[str, Any],
+        *,
+        changed: str = "refuse",
+        elicitor: Elicitor | None = None,
+    ) -> Self:
+        """Go on with a stored state: the replies are given again, and the same question is on the table.
+
+        changed: what to do if the model or the data are not those of the state: 'refuse' says what differs; 'continue'
+        judges the plans that were shown again and goes on from the best that holds; the person is told. elicitor: the
+        same object as then, where it was not one known by name.
+        Raises: DialogueError for another schema, model or data, for a state that was changed after it was written, and
+        for one that does not come out again; FileFormatError for what is no state.
+        """
+        if changed not in ("refuse", "continue"):
+            raise DialogueError(f"changed={changed!r} is neither 'refuse' nor 'continue'.")
+        content = st.opened(dict(stored) if isinstance(stored, Mapping) else stored)
+        out = cls.__new__(cls)
+        out.file = None
+        try:
+            row = np.array([np.nan if v is None else v for v in content["x"]], dtype=np.float64)[None]
+            before, told = content["fingerprints"], content["setup"]
+            begin, log, past = content["begin"], list(content["log"]), list(content["past"])
+            apart = st.differences(
+                before, {**before, "features": st.features_of(problem), "rules": list(problem.schema.rules)}
+            )
+            if apart:
+                raise DialogueError(
+                    _differs(apart, "A dialogue cannot go on under another schema; begin a new one.")
+                )
+            out._prints = st.fingerprints(problem, row)
+            apart = st.differences(before, out._prints)
+            if apart and changed == "refuse":
+                raise DialogueError(
+                    _differs(
+                        apart,
+                        "Open it with what it was made with; or go on from the plans that still hold, with "
+                        "changed='continue' (--go-on in a shell).",
+                    )
+                )
+            out._told = told
+            name = elicitor if elicitor is not None else told["elicitor"]
+            if elicitor is None and told.get("object"):
+                raise DialogueError(
+                    f"The dialogue was held with an elicitor of your own, '{told['elicitor']}'. Give "
+                    "it again: elicitor=..."
+                )
+            made, method, _ = _fitted(problem, name, told["base"], told["budget"], told["parameters"])
+            out._setup = Setup(
+                problem,
+                row,
+                made,
+                method,
+                tuple(begin["parts"]),
+                told["seed"],
+                tuple(begin["wishes"]),
+                _row(begin["start"]),
+                begin["spent"],
+                tuple(begin["declined"]),
+                tuple((a, b) for a, b in begin["edges"]),
+            )
+            out._past, out._log, out._note = past, [], content["note"]
+            if apart:
+                out._log = log
+                out._carry(problem, content["now"])
+                return out
+            out._begin()
+            wrong = out._again(log)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise FileFormatError(
+                f"The state holds no dialogue ({type(error).__name__}: {error}). Use the copy that "
+                "was kept before."
+            ) from error
+        if wrong is not None:
+            versions = st.versions_apart(before, out._prints)
+            why = f" Versions differ: {'; '.join(versions)}." if versions else ""
+            if changed == "refuse":
+                raise DialogueError(
+                    f"Question {wrong + 1} does not come out as it was shown.{why} Open the state "
+                    "with what it was made with; "
+                    "or go on from the plans that still hold, with changed='continue' (--go-on in a shell)."
+                )
+            out._log = log
+            out._carry(problem, content["now"])
+        return out
+
+    # -- another model -------------------------------------------------------------------------------------
+
+    def continue_with(self, problem: Problem) -> Question | None:
+        """Go on under a problem with a new model: plans shown before are judged again, limits and choices are kept.
+
+        The person is told with the next question. Raises: DialogueError if the schema is another.
+        """
+        apart = st.differences(
+            self._prints,
+            {**self._prints, "features": st.features_of(problem), "rules": list(problem.schema.rules)},
+        )
+        if apart:
+            raise DialogueError(
+                _differs(apart, "A dialogue cannot go on under another schema; begin a new one.")
+            )
+        self._changed(problem)
+        self._write()
+        return self.ask()
+
+    def _changed(self, problem: Problem) -> None:
+        now = self._content()["now"]
+        self._carry(problem, now)
+
+    def _carry(self, problem: Problem, now: dict[str, Any]) -> None:
+        """Close what was asked of the old model, judge its plans by the new one, and go on from the "
+        "best that holds."""
+        s, log = self._setup, self._log
+        last = log[-1] if log else None
+        answered = last is not None and self._conversation_is_behind(now)
+        if problem is not s.problem:
+            made, method, _ = _fitted(
+                problem,
+                self._told["elicitor"] if not self._told.get("object") else s.elicitor,
+                self._told["base"],
+                self._told["budget"],
+                self._told["parameters"],
+            )
+            s = replace(s, problem=problem, elicitor=made, base=method)
+        self._prints = st.fingerprints(problem, s.x)
+        if not now["planning"]:  # limits hang on no model: the same questions, the same answers
+            self._setup, self._log = s, []
+            self._begin()
+            wrong = self._again(log)
+            if wrong is not None:
+                self._past += log[wrong:]
+            self._tell("The model that decides was changed in the meantime. What you told us is kept.")
+            return
+        wishes, spent, declined = list(now["wishes"]), int(now["spent"]), set(now["declined"])
+        if answered and last is not None:
+            wishes, spent, declined = _taken(last, wishes, spent, declined)
+        self._past, self._log = [*self._past, *log], []
+        plans = _liked(self._past, now["best"])
+        held = self._holding(problem, plans, wishes)
+        start = None if not held else held[0]
+        parts = s.parts if not now["limits_asked"] else ()
+        edges = tuple((a, b) for a, b in now["edges"])
+        self._setup = replace(
+            s,
+            parts=parts,
+            wishes=tuple(wishes),
+            start=start,
+            spent=spent,
+            declined=tuple(sorted(declined)),
+            edges=edges,
+        )
+        self._begin()
+        if not plans:
+            self._tell("The model that decides was changed in the meantime. What you told us is kept.")
+        elif held:
+            many = (
+                f"{len(held)} of the {len(plans)} plans that you saw"
+                if len(plans) > 1
+                else "The plan that you saw"
+            )
+            verb = "hold" if len(held) > 1 else "holds"
+            self._tell(
+                "The model that decides was changed in the meantime. We checked again: "
+                f"{many if len(plans) > 1 else many.lower()} still {verb}. We go on from the one that "
+                "you liked best."
+            )
+        else:
+            self._tell(
+                "The model that decides was changed in the meantime. None of the plans that you saw "
+                "would be enough now, "
+                "so we looked for a new one. What you told us about your limits is kept."
+            )
+
+    def _conversation_is_behind(self, now: dict[str, Any]) -> bool:
+        """True where the last entry of the log was written and not yet taken: the model changed "
+        "right then."""
+        c: Conversation | None = getattr(self, "_conversation", None)
+        return (
+            c is not None
+            and c.pending is not None
+            and bool(self._log)
+            and c.pending.mark == self._log[-1]["shown"]
+        )
+
+    def _tell(self, note: str) -> None:
+        self._note = {"text": note, "at": len(self._log)}
+        self._screen = None
+
+    def _holding(
+        self, problem: Problem, plans: list[np.ndarray], wishes: list[dict[str, Any]]
+    ) -> list[np.ndarray]:
+        """Those of the plans (d,) that are still a yes and keep the wishes, in the same order."""
+        if not plans:
+            return []
+        x = np.repeat(self._setup.x, len(plans), axis=0)
+        own = preferences_of(problem.schema, wishes).take(np.zeros(len(plans), dtype=np.int64))
+        got = problem.check(x, np.stack(plans)[:, None], 1, preferences=own)
+        return [plan for plan, holds in zip(plans, got.found[:, 0], strict=True) if holds]
+
+    def __repr__(self) -> str:
+        ended = self._conversation.ended
+        return f"Dialogue({self.answered} answered, {ended or 'open'}, {self._told['elicitor'] or 'no elicitor'})"
+
+
+# -- private ---------------------------------------------------------------------------------------------------
+
+
+def _one_person(problem: Problem, x: Any) -> np.ndarray:
+    if isinstance(x, np.ndarray) and x.ndim == 1:
+        x = x[None]
+    row = problem.schema.encode(x, "person")
+    if len(row) != 1:
+        raise DataError(f"A dialogue is with one person; got {len(row)} rows. Give one row.")
+    return row
+
+
+def _fitted(
+    problem: Problem,
+    elicitor: str | Elicitor | None,
+    base: str | Method | None,
+    budget: int | None,
+    parameters: Mapping[str, Any] | None = None,
+) -> tuple[Elicitor, Method, dict[str, Any]]:
+    """The elicitor and its base method, fitted to the problem once for everybody, and how to name "
+    "them in a file."""
+    from wayforward.people.elicitors import elicitor as named
+
+    kept: dict[Any, Any] = problem.__dict__.setdefault("_dialogue", {})
+    own = isinstance(elicitor, Elicitor)
+    base_name = base if isinstance(base, str) else None if base is None else base.name
+    given: dict[str, Any] = {k: v for k, v in (("base", base), ("budget", budget)) if v is not None}
+    if own:
+        if given and any(getattr(elicitor, k, None) != v for k, v in given.items()):
+            raise DialogueError(
+                "An elicitor that is given whole has its own base and budget. Leave them out here."
+            )
+        made: Any = elicitor
+    else:
+        made = (
+            Offers(**given)
+            if elicitor in (None, "offers")
+            else named(str(elicitor), **{**(parameters or {}), **given})
+        )
+    plain = {
+        f.name: getattr(made, f.name)
+        for f in fields(made)
+        if f.init and isinstance(getattr(made, f.name, None), (int, float, str, bool, type(None)))
+    }
+    key = (
+        ("elicitor", id(made))
+        if own
+        else (
+            "elicitor",
+            type(made).__name__,
+            base if base_name is None else base_name,
+            tuple(sorted(plain.items(), key=str)),
+        )
+    )
+    if key not in kept:
+        kept[key] = made if own and getattr(made, "problem_", None) is problem else made.fit(problem)
+    chosen = getattr(made, "base", None) or "local-search"
+    method = _method(problem, chosen, kept)
+    told = {
+        "elicitor": getattr(made, "name", type(made).__name__) if elicitor is not None else None,
+        "object": own and not _known(made),
+        "parameters": {k: v for k, v in plain.items() if k not in ("base", "budget")},
+        "base": chosen if isinstance(chosen, str) else chosen.name,
+        "budget": plain.get("budget"),
+    }
+    return kept[key], method, told
+
+
+def _known(made: Any) -> bool:
+    from wayforward.people.elicitors import names
+
+    return getattr(made, "name", None) in (*names(), "offers")
+
+
+def _method(problem: Problem, base: Any, kept: dict[Any, Any]) -> Method:
+    from wayforward.methods import method
+
+    if not isinstance(base, str):
+        return base if getattr(base, "problem_", None) is problem else base.fit(problem)  # type: ignore[no-any-return]
+    if ("method", base) not in kept:
+        kept["method", base] = method(base).fit(problem)
+    found: Method = kept["method", base]
+    return found
+
+
+def _row(values: Any) -> np.ndarray | None:
+    return (
+        None if values is None else np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+    )
+
+
+def _compared(entries: list[dict[str, Any]]) -> list[Compared]:
+    out = []
+    for entry in entries:
+        if entry["what"] == "pair" and "option" in entry["reply"]:
+            rows = [_row(plan["after"]) for plan in entry["plans"]]
+            taken = rows[entry["reply"]["option"]]
+            out += [
+                Compared(taken, row)
+                for row in rows
+                if row is not taken and row is not None and taken is not None
+            ]
+    return out
+
+
+def _liked(entries: list[dict[str, Any]], best: Any) -> list[np.ndarray]:
+    """Plans that were shown, as actions, each once: the best so far, then those chosen last, then "
+    "those seen last."""
+    found: dict[str, np.ndarray] = {}
+    chosen: list[tuple[str, np.ndarray | None]] = []
+    seen: list[tuple[str, np.ndarray | None]] = []
+    for entry in reversed(entries):
+        for i, plan in enumerate(entry.get("plans", ())):
+            taken = entry["reply"].get("option") == i or entry["reply"].get("yes")
+            (chosen if taken else seen).append((plan["name"], _row(plan["action"])))
+    rows = [(name, row) for name, row in (*chosen, *seen) if row is not None]
+    last = entries[-1]["reply"] if entries else {}
+    if best is not None and "option" not in last:
+        row = _row(best)
+        same = [
+            name for name, other in rows if row is not None and np.array_equal(other, row, equal_nan=True)
+        ]
+        if same and row is not None:
+            rows.insert(0, (same[0], row))
+    for name, row in rows:
+        found.setdefault(name, row)
+    return list(found.values())
+
+
+def _taken(
+    entry: dict[str, Any], wishes: list[Any], spent: int, declined: set[str]
+) -> tuple[list[Any], int, set[str]]:
+    """What an answer that came just as the model changed still says: a new limit, a plan that was "
+    "not good enough."""
+    reply = entry["reply"]
+    if "wish" in reply:
+        wishes = [*wishes, reply["wish"]]
+    if entry["what"] in PLANS:
+        spent += entry["what"] != "final"
+        if reply.get("yes") is False:
+            declined = {*declined, *(plan["name"] for plan in entry["plans"])}
+    return wishes, spent, declined
+
+
+def _differs(apart: dict[str, str], then: str) -> str:
+    return f"The state is of another problem. What differs: {'; '.join(apart.values())}. {then}"
+
+
+__all__ = ["Dialogue", "Pending", "Plan"]

@@ -1,0 +1,292 @@
+"""One question on one screen, and how what a person types becomes a reply."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from wayforward.answers import words
+from wayforward.errors import ReplyError
+
+if TYPE_CHECKING:
+    from wayforward.schema import Feature, Schema
+
+AnswerKind = Literal["yes-no", "number", "choice", "rank", "likert", "accept"]
+Reply = dict[str, Any]  # plain data: what was said, as the log keeps it
+
+YES = ("y", "yes", "yeah", "yep", "true", "ok", "okay", "sure", "of course")
+NO = ("n", "no", "nope", "not", "false", "never", "not at all")
+UNSURE = (
+    "?",
+    "cannot say",
+    "can't say",
+    "cant say",
+    "can not say",
+    "don't know",
+    "dont know",
+    "not sure",
+    "unsure",
+    "skip",
+)
+STOP = ("stop", "stop here", "enough", "finish", "end")
+LIKERT = ("very easy", "easy", "neither easy nor hard", "hard", "very hard")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One answer to choose. key: what to type. text: in plain words. For a plan: steps, what to do; follows, what
+    comes of it by itself; action and after (d,), the row behind it (None in action: left alone).
+    """
+
+    key: str
+    text: str
+    steps: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    action: tuple[float | None, ...] | None = None
+    after: tuple[float | None, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person is asked now, complete on its own screen.
+
+    id: hand it back with the answer, and an answer to another question is noticed. stage: limits, plan, choices,
+    accept or reconsider. kind: yes-no, number, choice, rank, likert or accept. text: the question. options: what can
+    be answered, if it can be listed. notes: what to say before the question. many: several options may be named.
+    left: how many questions there are at most from here, this one included. also: what may be said instead.
+    plan: the plan that the question is about, where it is about one. common: what all the plans to choose from ask for.
+    """
+
+    id: str
+    stage: str
+    kind: AnswerKind
+    text: str
+    options: tuple[Option, ...] = ()
+    notes: tuple[str, ...] = ()
+    many: bool = False
+    feature: str | None = None
+    left: int = 1
+    also: tuple[str, ...] = ()
+    hint: str = ""
+    plan: Option | None = None
+    common: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, for a page that shows it."""
+        return asdict(self)
+
+    def show(self) -> str:
+        """The screen as plain text."""
+        blocks = [[note] for note in self.notes]
+        if self.plan is not None:
+            blocks += [[self.text], [f"  - {line}" for line in (*self.plan.steps, *self.plan.follows)]]
+        else:
+            blocks.append([self.text])
+        if self.common:
+            lead = "Both ask you to do this:" if len(self.options) == 2 else "All ask you to do this:"
+            blocks.append([lead, *(f"  - {line}" for line in self.common)])
+        answers = []
+        for option in self.options:
+            answers.append(f"  {option.key}  {option.text}")
+            own = [line for line in (*option.steps, *option.follows) if line not in self.common]
+            if self.common:
+                answers[-1] += ", and besides:" if own else ", and nothing else."
+            answers += [f"     - {line}" for line in own]
+        blocks += [answers] if answers else []
+        blocks += [[self.hint]] if self.hint else []
+        return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def plain(text: str) -> str:
+    """Lower case, single spaces, no full stop at the end."""
+    return " ".join(text.replace("\u202f", " ").replace("\u2019", "'").lower().split()).strip(
+        " .!\"'\u201c\u201d"
+    )
+
+
+def said(reply: Any) -> str | None:
+    """The reply as clean text, or None where it is not text."""
+    return plain(reply) if isinstance(reply, str) else None
+
+
+def yes_or_no(reply: Any) -> bool | None:
+    """True for yes, False for no, None for neither."""
+    if isinstance(reply, bool):
+        return reply
+    text = said(reply)
+    if text is None:
+        return None
+    if text in YES:
+        return True
+    if text in NO:
+        return False
+    return None
+
+
+_NUMBER = re.compile(r"^([+\u2212-]?)\s*(\d[\d,' \u202f]*(?:\.\d+)?|\.\d+)\s*(k|m)?\s*(%)?\s*(.*)$")
+
+
+def number(reply: Any, feature: Feature, now: float) -> float:
+    """A number that somebody typed, in the feature's unit: 6500, "6,500 EUR", "6.5k", "35 %", "+500", "+10 %".
+
+    A sign counts from where they stand. Raises: ReplyError that says what would fit.
+    """
+    fits = f"Type a number, such as {_example(feature, now)}."
+    if isinstance(reply, bool):
+        raise ReplyError(f"That is no number. {fits}")
+    if isinstance(reply, (int, float)):
+        value = float(reply)
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ReplyError(f"That is no number. {fits}")
+        return value
+    found = _NUMBER.match(said(reply) or "")
+    if found is None:
+        raise ReplyError(f"'{_short(reply)}' is no number. {fits}")
+    sign, digits, many, percent, rest = found.groups()
+    unit = plain(feature.unit)
+    if rest and rest != unit and rest.rstrip("s") not in (unit.rstrip("s"), unit.split("/")[0].rstrip("s")):
+        raise ReplyError(f"'{_short(reply)}' has something after the number. {fits}")
+    value = float(re.sub(r"[,' \u202f]", "", digits)) * {"k": 1e3, "m": 1e6}.get(many, 1.0)
+    relative = bool(sign) and not (sign != "+" and (feature.low is not None and feature.low < 0))
+    share = bool(percent) and unit != "%"
+    if relative:
+        if now != now:
+            raise ReplyError(f"'{_short(reply)}' counts from a value that is not known. {fits}")
+        step = abs(now) * value / 100 if share else value
+        return now + step if sign == "+" else now - step
+    if share:
+        if feature.kind != "real" or feature.unit:
+            raise ReplyError(f"'{_short(reply)}' is a percentage. {fits}")
+        value /= 100
+    return -value if sign else value
+
+
+def _example(feature: Feature, now: float) -> str:
+    if now != now:
+        now = feature.low or 0.0
+    value = round(now, words.about(now))
+    return words.number(value, words.decimals_of(value))
+
+
+def _short(reply: Any) -> str:
+    text = " ".join(str(reply).split())
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+_CANNOT = re.compile(
+    r"^(?:(?:sorry,? )?(?:i )?(?:can ?not|can't|cant|could not|couldn't) (?:do this|do that|change|do)?\s*:?\s*"
+    r"|x\s+|not? :?\s+)(?:my |your )?(?P<what>.+)$"
+)
+_LIMIT = re.compile(
+    r"^(?P<what>.*?)[:,]?\s*(?:is |can be |only )?"
+    r"(?P<side>at most|no more than|not above|only up to|up to|at least|no less than|not below|down to|only down to)"
+    r"\s+(?P<value>.+)$"
+)
+_HIGH = ("at most", "no more than", "not above", "only up to", "up to")
+
+
+def freeze_or_limit(
+    reply: Any, schema: Schema, may: Sequence[int], here: int | None
+) -> tuple[int, str, str] | None:
+    """(feature, "can" | "low" | "high", text of the value) where the reply says what the person cannot do.
+
+    may: the features that they may act on. here: the feature that the question is about.
+    """
+    text = said(reply)
+    if text is None:
+        return None
+    limit = _LIMIT.match(text)
+    if limit is not None:
+        what = limit["what"].strip()
+        what = re.sub(r"^(?:yes\b,?\s*)?(?:but\b\s*)?(?:only\b\s*)?(?:my\b|your\b)?\s*", "", what)
+        j = here if not what else feature_named(what, schema, may)
+        if j is not None:
+            return j, "high" if limit["side"] in _HIGH else "low", limit["value"]
+        return None
+    cannot = _CANNOT.match(text)
+    if cannot is None or text in UNSURE:
+        return None
+    what = cannot["what"].strip()
+    if what in ("it", "this", "that"):
+        return None if here is None else (here, "can", "")
+    j = feature_named(what, schema, may)
+    if j is None:
+        known = words.join([f"'{words.label(schema.features[i])}'" for i in may], "or")
+        raise ReplyError(
+            f"There is nothing called '{_short(what)}' here. You can say 'cannot' and one of {known}."
+        )
+    return j, "can", ""
+
+
+def feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
+    """The feature that somebody means: its name, its label, or clearly a part of one; None if it is "
+    "not plain."""
+    names: dict[int, set[str]] = {}
+    for j in may:
+        feature = schema.features[j]
+        called = (feature.name, words.label(feature), feature.text_label, feature.name.replace("_", " "))
+        names[int(j)] = {plain(name) for name in called}
+    exact = [j for j, known in names.items() if text in known]
+    if exact:
+        return exact[0]
+    inside = [j for j, known in names.items() if len(text) >= 3 and any(text in name for name in known)]
+    if len(inside) == 1:
+        return inside[0]
+    flat = {name: j for j, known in names.items() for name in known}
+    near = {flat[name] for name in difflib.get_close_matches(text, flat, 3, 0.75)}
+    return near.pop() if len(near) == 1 else None
+
+
+def chosen(reply: Any, options: Sequence[Option]) -> int:
+    """The option that somebody means: its number, or its words. Raises: ReplyError that lists the numbers."""
+    many = len(options)
+    if isinstance(reply, (int, float)) and not isinstance(reply, bool):
+        if reply == int(reply) and 1 <= reply <= many:
+            return int(reply) - 1
+        raise ReplyError(f"{reply:g} is none of the answers. {_numbers(many)}")
+    text = said(reply) or ""
+    bare = re.sub(r"^(?:option|plan|number|no\.?|answer)\s+", "", text)
+    if re.fullmatch(r"\d+", bare):
+        if 1 <= int(bare) <= many:
+            return int(bare) - 1
+        raise ReplyError(f"{bare[:12]} is none of the answers. {_numbers(many)}")
+    known = [plain(option.text) for option in options]
+    same = [i for i, option in enumerate(known) if option == text]
+    begins = same or [i for i, option in enumerate(known) if len(text) >= 2 and option.startswith(text)]
+    if len(begins) == 1:
+        return begins[0]
+    raise ReplyError(f"'{_short(reply)}' is none of the answers. {_numbers(many)}")
+
+
+def several(reply: Any, options: Sequence[Option]) -> list[int]:
+    """Options that somebody names, in their order: "2, 1", [2, 1], "rent and own". Raises: ReplyError."""
+    if isinstance(reply, (list, tuple)):
+        parts: list[Any] = list(reply)
+    elif isinstance(reply, str):
+        text = said(reply) or ""
+        digits = re.fullmatch(r"[\d\s,;>]+", text) is not None
+        parts = re.split(r"[\s,;>]+" if digits else r"\s*(?:[,;>]|\band\b)\s*", text)
+        try:  # a level such as "craft and repair" is one
+            return [chosen(reply, options)]
+        except ReplyError:
+            pass
+    else:
+        parts = [reply]
+    found = [chosen(part, options) for part in parts if part != ""]
+    if not found:
+        raise ReplyError(f"That names none of the answers. {_numbers(len(options), several=True)}")
+    if len(set(found)) < len(found):
+        twice = next(i for i in found if found.count(i) > 1)
+        raise ReplyError(f"You named {twice + 1} twice. Name each once.")
+    return found
+
+
+def _numbers(many: int, several: bool = False) -> str:
+    if several:
+        return f"Type numbers from 1 to {many} with commas between them, such as 2, 1."
+    return (
+        "Type 1." if many == 1 else f"Type 1 or {many}." if many == 2 else f"Type a number from 1 to {many}."
+    )

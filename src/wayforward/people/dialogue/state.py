@@ -1,0 +1,223 @@
+"""The state of a dialogue in a file: whole or not at all, checked for tampering, and tied to its problem."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import DialogueError, FileFormatError
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+
+FORMAT, VERSION = "wayforward/dialogue", 1
+_PROBE = 48  # observed people whose answers tell one model from another
+_DIGITS = 7
+
+
+def digest(*things: Any) -> str:
+    """A short hash of arrays and plain data; numbers to nine digits that count."""
+    out = hashlib.sha256()
+    for thing in things:
+        if isinstance(thing, np.ndarray):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                size = 10.0 ** (8 - np.floor(np.log10(np.where(thing == 0, 1.0, np.abs(thing)))))
+                near = np.where(np.isfinite(thing), np.round(thing * size) / size + 0.0, np.nan)
+            out.update(str(thing.shape).encode() + np.ascontiguousarray(near).tobytes())
+        else:
+            out.update(json.dumps(thing, sort_keys=True, ensure_ascii=False).encode())
+        out.update(b"\0")
+    return out.hexdigest()[:16]
+
+
+def probe(problem: Problem, x: np.ndarray) -> np.ndarray:
+    """(m, d) rows whose answers tell one model from another: the person (1, d) and some observed people."""
+    if problem.reference is None:
+        return x
+    rows = problem.reference
+    pick = np.unique(np.linspace(0, len(rows) - 1, min(_PROBE, len(rows))).astype(int))
+    return np.concatenate([x, rows[pick]])
+
+
+def answers_of(
+    problem: Problem, x: np.ndarray, shown: Sequence[np.ndarray] = ()
+) -> tuple[dict[str, Any], bool]:
+    """What the model itself says about the probe, short enough to keep; and whether it says yes to all rows shown."""
+    rows = probe(problem, x)
+    yes, value = problem.reached(np.concatenate([rows, *(row[None] for row in shown)]))
+    m = len(rows)
+    told = {
+        "yes": "".join("1" if one else "0" for one in yes[:m]),
+        "value": np.round(value[:m], _DIGITS).tolist(),
+    }
+    return told, bool(yes[m:].all())
+
+
+def same_answers(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    """Do two models say the same about the probe, up to the last digits?"""
+    if a["yes"] != b["yes"] or len(a["value"]) != len(b["value"]):
+        return False
+    return bool(np.allclose(a["value"], b["value"], rtol=1e-5, atol=2 * 10.0**-_DIGITS))
+
+
+def features_of(problem: Problem) -> dict[str, str]:
+    """A fingerprint of each feature, by name, in order."""
+    return {entry["name"]: digest(entry) for entry in problem.schema.to_dict()["features"]}
+
+
+def fingerprints(problem: Problem, x: np.ndarray) -> dict[str, Any]:
+    """What a dialogue hangs on, each as something that can be compared and named."""
+    from wayforward.methods.base import versions
+
+    kept: dict[str, Any] = problem.__dict__.setdefault("_dialogue", {})
+    if "data" not in kept:
+        rows = problem.reference
+        kept["data"] = None if rows is None else digest(rows)
+    act = np.where(
+        problem.schema.actionable & ~problem.schema.has_levels,
+        problem.schema.snap(x[0] + 0.01 * problem.schema.span),
+        np.nan,
+    )
+    return {
+        "features": features_of(problem),
+        "rules": list(problem.schema.rules),
+        "data": kept["data"],
+        "target": problem.target.describe(),
+        "cost": digest(problem.cost.to_dict()["cost"], problem.cost.describe()),
+        "world": [type(problem.world).__name__, digest(problem.consequences(x, act[None]))],
+        "plausibility": None if problem.plausibility is None else problem.plausibility.name,
+        "confidence": None if problem.confidence is None else problem.confidence.describe(),
+        "model": answers_of(problem, x)[0],
+        "versions": versions(),
+    }
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
+    """What is not the same, each in a few words; {} if nothing that matters is different."""
+    out = {}
+    old, new = before["features"], now["features"]
+    if list(old) != list(new) or old != new or before["rules"] != now["rules"]:
+        gone, come = [n for n in old if n not in new], [n for n in new if n not in old]
+        other = [n for n in old if n in new and old[n] != new[n]]
+        parts = [
+            f"{what} {', '.join(repr(n) for n in names[:4])}"
+            for what, names in (("without", gone), ("with", come), ("another", other))
+            if names
+        ]
+        if before["rules"] != now["rules"]:
+            parts.append("other rules")
+        out["schema"] = f"the schema ({'; '.join(parts) or 'another order of features'})"
+    if not same_answers(before["model"], now["model"]):
+        a, b = before["model"], now["model"]
+        m = len(a["value"])
+        if m == len(b["value"]):
+            apart = int((~np.isclose(a["value"], b["value"], rtol=1e-5, atol=1e-6)).sum())
+            flips = sum(one != two for one, two in zip(a["yes"], b["yes"], strict=True))
+            out["model"] = (
+                f"the model (it answers differently for {apart} of {m} people that were tried, and decides "
+                f"otherwise about {flips})"
+            )
+        else:
+            out["model"] = "the model"
+    for key, text in (
+        ("data", "the table of observed people"),
+        ("target", "what a yes is"),
+        ("cost", "the cost"),
+        ("world", "the world"),
+        ("plausibility", "plausibility"),
+        ("confidence", "how sure a plan must be"),
+    ):
+        if before[key] != now[key]:
+            shown = (
+                f" ({before[key]}; now {now[key]})" if key in ("target", "plausibility", "confidence") else ""
+            )
+            out[key] = text + shown
+    return out
+
+
+def versions_apart(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Libraries whose version is another, as "numpy 2.1.0, now 2.2.0"."""
+    old, new = before.get("versions", {}), now.get("versions", {})
+    return [
+        f"{name} {old.get(name, 'absent')}, now {new.get(name, 'absent')}"
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    ]
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+def sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """The content with its checksum."""
+    return {**content, "checksum": _checksum(content)}
+
+
+def opened(stored: Any, name: str = "The state") -> dict[str, Any]:
+    """The content of what `sealed` made. Raises: FileFormatError for what is none, DialogueError if "
+    "it was changed."""
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+        raise FileFormatError(f"{name} holds no dialogue. Give a file that Dialogue.save wrote.")
+    if stored.get("version") != VERSION:
+        raise DialogueError(
+            f"{name} holds a dialogue of version {stored.get('version')!r}; this release reads {VERSION}. "
+            "Open it with the release that wrote it, or begin a new dialogue."
+        )
+    content = {key: value for key, value in stored.items() if key != "checksum"}
+    try:
+        right = stored.get("checksum") == _checksum(content)
+    except (TypeError, ValueError):
+        right = False
+    if not right:
+        raise DialogueError(
+            f"{name} was changed after it was written: its checksum does not fit. Use the copy that was kept "
+            "before, or begin a new dialogue."
+        )
+    return content
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write beside, reach the disk, move into place: whoever reads sees the old state or the new "
+    "one, whole."""
+    if path.is_dir():
+        raise FileFormatError(f"'{path.name}' is a folder; name a file in it.")
+    half = path.with_name(f"{path.name}.{os.getpid()}.half")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with half.open("w", encoding="utf-8") as file:
+            json.dump(sealed(content), file, ensure_ascii=False, indent=1, allow_nan=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise FileFormatError(
+            f"'{path.name}' cannot be written: {error.strerror}. Choose another place."
+        ) from None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What `write` wrote. Raises: FileFormatError, DialogueError."""
+    if not path.is_file():
+        raise FileFormatError(f"There is no file '{path.name}'. Check the path.")
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileFormatError(
+            f"'{path.name}' cannot be read as a dialogue ({type(error).__name__}). Use the copy that "
+            "was kept before, "
+            "or begin a new dialogue."
+        ) from None
+    return opened(stored, f"'{path.name}'")

@@ -1,0 +1,688 @@
+"""A dialogue with one person: what is asked, what is never shown, what is kept, and what comes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wayforward as wf
+from wayforward.errors import DataError, DialogueError, FileFormatError, MethodError, ReplyError
+from wayforward.people.dialogue import Dialogue
+from wayforward.people.dialogue.conversation import PLANS
+from wayforward.people.dialogue.learned import Compared, circle, lessons, reluctance
+from wayforward.people.dialogue.offers import Offers
+from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk
+from wayforward.schema import Feature, Schema
+from wayforward.testing.problems import case
+
+NAMES = ("age", "income", "savings", "debt", "education", "housing", "phone")
+
+
+@dataclass
+class Duels(Elicitor):
+    """A small elicitor for tests: the base method's plans meet one after another; the winner is offered."""
+
+    name: ClassVar[str] = "duels"
+    summary: ClassVar[str] = "for tests"
+    base: str = "local-search"
+    budget: int = 8
+
+    def fit(self, problem):
+        self.problem_ = problem
+        self.method_ = wf.method(self.base).fit(problem)
+        return self
+
+    def begin(self, x, start=None, *, preferences=None, seed=0):
+        return DuelTalk(self, x, start, preferences, seed)
+
+
+class DuelTalk(Talk):
+    def __init__(self, by, x, start, preferences, seed):
+        self.by, self.seed = by, seed
+        self.people = by.problem_.population(x, preferences)
+        self.questions = np.zeros(len(x), dtype=np.int64)
+        self.ahead = None if start is None else start[0]
+        self._fresh()
+
+    def _fresh(self):
+        got = self.by.method_.recommend(self.people.x, 4, preferences=self.people.preferences, seed=self.seed)
+        self.others = [row for row, found in zip(got.action[0], got.found[0], strict=True) if found]
+        ahead = self.ahead
+        if ahead is not None:
+            holds = self.by.problem_.check(
+                self.people.x, ahead[None, None], preferences=self.people.preferences
+            )
+            ahead = ahead if holds.found[0, 0] else None
+        self.ahead = ahead if ahead is not None or not self.others else self.others.pop(0)
+        self.over = self.ahead is None
+
+    @property
+    def asked(self):
+        rows = [self.ahead, self.others[0]] if self.others and not self.over else [self.ahead]
+        kind = Kind.DONE if self.over else Kind.CHOOSE if self.others else Kind.ACCEPT
+        if self.over:
+            rows = [np.full(self.people.d, np.nan)]
+        action = np.stack(rows)[None]
+        after = np.stack([self.people.after(np.array([0]), row[None])[0] for row in rows])[None]
+        return Asked(np.array([int(kind)]), action, after if kind else np.full_like(after, np.nan))
+
+    def answer(self, reply, wishes=None):
+        if self.over:
+            return
+        self.questions += 1
+        if self.others:
+            other = self.others.pop(0)
+            if reply[0] == 1:
+                self.ahead = other
+        else:
+            self.over = True
+        if wishes is not None:
+            self.people = self.by.problem_.population(self.people.x, wishes)
+            self._fresh()
+
+    @property
+    def best(self):
+        return np.full((1, self.people.d), np.nan) if self.ahead is None else self.ahead[None]
+
+
+@lru_cache
+def someone(
+    kind: str = "linear", world: str = "independent", place: int = 0
+) -> tuple[wf.Problem, np.ndarray]:
+    it = case(kind, world)
+    got = wf.recommend(it.problem, it.x)
+    who = np.flatnonzero(got.found[:, 0])
+    return it.problem, it.x[who[place]]
+
+
+@lru_cache
+def shared(problem: wf.Problem) -> Duels:
+    return Duels().fit(problem)
+
+
+def talk(place: int = 0, kind: str = "linear", world: str = "independent", **more: Any) -> Dialogue:
+    problem, x = someone(kind, world, place)
+    more.setdefault("elicitor", shared(problem))
+    return Dialogue(problem, x, **more)
+
+
+def limits(d: Dialogue, *replies: str) -> Dialogue:
+    """Answer the questionnaire: the replies given, then yes."""
+    said = iter(replies)
+    while d.ask() is not None and d.ask().stage == "limits":
+        d.answer(next(said, "yes"))
+    return d
+
+
+def keeps(d: Dialogue) -> None:
+    """Nothing on the screen breaks a limit, and everything on it is a yes."""
+    question = d.ask()
+    if question is None:
+        return
+    shown = [o for o in (*question.options, question.plan) if o is not None and o.action is not None]
+    for option in shown:
+        action = np.array([np.nan if v is None else v for v in option.action])
+        got = d.problem.check(d.x[None], action[None, None], preferences=d.preferences)
+        assert got.found[0, 0]
+        np.testing.assert_array_equal(got.after[0, 0], np.array(option.after, dtype=float))
+
+
+def test_limits_come_first_one_feature_a_screen_and_become_preferences():
+    d = talk(place=4)
+    said = {"income": ["up to 8000"], "savings": ["3", "30000"], "education": ["3", "1"], "housing": ["no"]}
+    asked = []
+    while (question := d.ask()).stage == "limits":
+        assert question.text.startswith("Your ") or question.text.startswith(
+            "Up to what could your savings go?"
+        )
+        asked.append(question.feature)
+        d.answer(
+            said.get(question.feature, ["yes"]).pop(0) if question.feature in said else "yes", question.id
+        )
+    schema = d.problem.schema
+    may = [schema.names[j] for j in np.flatnonzero(d.problem.population(d.x[None]).may[0])]
+    assert list(dict.fromkeys(asked)) == may and not {"age", "region", "rating"} & set(asked)
+    wish = d.preferences
+    assert wish.frozen[0, schema.index("housing")] and wish.high[0, schema.index("income")] == 8000
+    assert wish.high[0, schema.index("savings")] == 30000
+    assert wish.levels[schema.index("education")][0].sum() == 1
+    keeps(d)
+
+
+def test_a_dialogue_ends_with_a_plan_in_words():
+    d = limits(talk())
+    assert d.ask().kind == "accept" and d.ask().plan.steps
+    d.answer("no")
+    while d.ask() is not None:
+        keeps(d)
+        d.answer("1")
+    assert d.end.how == "accepted" and d.plan.found[0, 0]
+    assert "It was checked" in d.end.show() and d.end.plan.steps[0] in d.export()
+
+
+@pytest.mark.parametrize("kind", ["forest", "network", "label"])
+@pytest.mark.parametrize("world", ["independent", "causal"])
+def test_every_kind_of_model_and_world(kind, world):
+    d = limits(talk(0, kind, world), "no")
+    while d.ask() is not None:
+        keeps(d)
+        d.answer({"accept": "no", "choice": "2"}[d.ask().kind])
+    assert d.end.how in ("rejected", "none")
+
+
+def test_nothing_is_asked_without_an_elicitor_but_plans_one_by_one():
+    d = talk(elicitor=None, questionnaire=None)
+    assert d.ask().stage == "plan"
+    first = d.ask().plan.text
+    d.answer("no")
+    assert d.ask().kind == "accept" and d.ask().plan.text != first
+    d.answer("yes")
+    assert d.end.how == "accepted" and d.end.plan.text != first
+
+
+# -- replies -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reply", ["2", 2, "no", "No", "N", " no. ", False, "never"])
+def test_a_no_in_many_ways(reply):
+    d = talk()
+    d.answer(reply)
+    assert d.preferences.frozen[0, d.problem.schema.index("income")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "high"),
+    [
+        ("up to 8,000", 8000),
+        ("only up to 8k", 8000),
+        ("at most 8000 EUR/month", 8000),
+        ("Yes, but only up to 8000", 8000),
+    ],
+)
+def test_a_limit_in_many_ways(reply, high):
+    d = talk()
+    d.answer(reply)
+    assert d.preferences.high[0, d.problem.schema.index("income")] == high
+
+
+def test_relative_limits_count_from_where_the_person_stands():
+    d = talk()
+    j = d.problem.schema.index("income")
+    d.answer("up to +10%")
+    np.testing.assert_allclose(d.preferences.high[0, j], 1.1 * d.x[j])
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ("9", "number from 1 to 3"),
+        ("maybe", "'maybe' is none of the answers"),
+        (2.5, "2.5 is none of the answers"),
+        ("up to lots", "is no number"),
+        ("up to 1", "is less"),
+        ("down to 0", "it can only rise"),
+        ("cannot fly", "nothing called 'fly'"),
+        ({"cannot": "age"}, "That reply is not read"),
+        ({"feature": "income", "high": "much"}, "is no number"),
+    ],
+)
+def test_a_bad_reply_says_what_would_fit_and_changes_nothing(reply, words):
+    d = talk()
+    before = d.to_dict()
+    with pytest.raises(ReplyError, match=words):
+        d.answer(reply)
+    assert d.to_dict() == before
+
+
+def test_an_answer_to_another_question_is_noticed():
+    d = talk()
+    first = d.ask().id
+    d.answer("yes", first)
+    before = d.to_dict()
+    with pytest.raises(DialogueError, match="was answered before"):
+        d.answer("yes", first)
+    with pytest.raises(DialogueError, match="was not asked"):
+        d.answer("yes", "12-aaaaaaaa")
+    assert d.to_dict() == before
+
+
+def test_what_cannot_be_done_is_said_on_the_way():
+    d = limits(talk())
+    d.answer("no")
+    for _ in range(6):
+        question = d.ask()
+        if question is None:
+            break
+        shown = [o for o in (*question.options, question.plan) if o is not None and o.action is not None]
+        acts = {
+            n for o in shown for n, v in zip(d.problem.schema.names, o.action, strict=True) if v is not None
+        }
+        gone = sorted(acts)[0]
+        d.answer(f"I cannot do this: {gone}")
+        assert d.preferences.frozen[0, d.problem.schema.index(gone)]
+        keeps(d)
+        if d.ask() is not None and d.ask().stage == "reconsider":
+            break
+    assert d.ask().stage == "reconsider"
+    d.answer("1")
+    assert d.ask().stage in ("plan", "choices", "accept")
+    keeps(d)
+
+
+def test_limits_that_leave_nothing_name_what_would_have_to_give():
+    d = limits(talk(), *["no"] * 20)
+    question = d.ask()
+    assert question.stage == "reconsider" and "we are sure of that" in question.text
+    assert len(question.options) > 1 and "after all" in question.options[0].text
+    assert all(option.action is None for option in question.options)
+    d.answer(str(len(question.options)))
+    assert d.end.how == "none" and d.end.give and "If you could" in d.end.give[0]
+    d.undo()
+    d.answer(1)
+    keeps(d)
+    assert d.ask().plan is not None
+
+
+def test_somebody_who_rejects_everything_gets_the_best_and_what_would_have_to_give():
+    d = limits(talk(), "no")
+    while d.ask() is not None:
+        d.answer("no" if d.ask().kind == "accept" else "1")
+    assert d.end.how == "rejected" and d.end.plan is not None
+    assert "That is all right" in d.end.text and "You can ask for a person" in d.end.show()
+
+
+def test_stopping_shows_the_best_so_far():
+    d = talk()
+    d.answer("stop here")
+    assert d.done and d.end.how == "stopped" and d.end.plan is not None
+    with pytest.raises(DialogueError, match="has ended"):
+        d.answer("yes")
+    assert d.undo().stage == "limits"
+
+
+def test_somebody_who_is_accepted_already():
+    problem, _ = someone()
+    yes = case().x[~case().refused][0]
+    d = Dialogue(problem, yes, elicitor=shared(problem))
+    assert d.ask() is None and d.end.how == "already" and "yes already" in d.end.text
+
+
+def test_somebody_for_whom_nothing_exists():
+    it = case()
+    wish = wf.Preferences.none(it.problem.schema, 1).freeze(*it.problem.schema.names)
+    d = Dialogue(it.problem, it.x[it.refused][0], elicitor=shared(it.problem), preferences=wish)
+    assert d.ask().stage == "reconsider"
+    schema = Schema(
+        [Feature(name=n, kind="real", low=0, high=90, actionability="immutable") for n in ("age", "pay")]
+    )
+    model = wf.wrap(lambda rows: (rows[:, 0] > 50).astype(int), schema, output="label", classes=(0, 1))
+    stuck = wf.Problem(schema, model, wf.Target(favourable=1))
+    d = Dialogue(stuck, np.array([20.0, 3.0]), elicitor=None)
+    assert d.ask() is None and d.end.how == "none" and "not in your hands" in d.end.text
+
+
+def test_a_contradiction_is_noticed_kindly():
+    assert circle([("a", "b"), ("b", "c")], "c", "a")
+    assert not circle([("a", "b"), ("b", "c")], "a", "c")
+    d = limits(talk(place=1))
+    d.answer("no")
+    c = d._conversation
+    plans = c.pending.plans
+    c.edges.append((plans[1].name, plans[0].name))
+    after = d.answer("1")
+    assert "chose the other way round" in after.notes[0] and "That is all right" in after.notes[0]
+    assert d.answer("1") is None or not d.ask().notes
+
+
+# -- what was learned --------------------------------------------------------------------------------------
+
+
+def test_lessons_need_choices_that_agree():
+    schema, x = case().problem.schema, np.array([30, 1000, 500, 5000, 1, 0, 0, 0, 20.0])
+    raises, works = x.copy(), x.copy()
+    raises[2], works[1] = 9000, 3000
+    one = [Compared(raises, works)]
+    assert lessons(schema, x, one) == []
+    told = lessons(schema, x, one * 3)
+    assert told == [
+        "You would rather raise your savings than raise your income (all 3 choices between the two)."
+    ]
+    assert lessons(schema, x, [*one * 2, Compared(works, raises)] * 1) == []
+    weight = reluctance(schema, x, one * 3)
+    assert weight[1] > 1 > weight[2] and (weight[[0, 3, 4, 5, 6, 7, 8]] == 1).all()
+
+
+# -- state -------------------------------------------------------------------------------------------------
+
+
+def same(a: Dialogue, b: Dialogue) -> None:
+    assert a.to_dict() == b.to_dict()
+    assert (a.ask() is None) == (b.ask() is None)
+    if a.ask() is not None:
+        assert a.ask() == b.ask()
+    else:
+        assert a.end == b.end
+
+
+REPLIES = (
+    "1",
+    "2",
+    "yes",
+    "no",
+    "3",
+    "?",
+    "stop here",
+    "up to 4000",
+    "down to 100",
+    "cannot savings",
+    "cannot education",
+    "debt down to 10",
+    "cannot do this: income",
+    "undo",
+    "resume",
+    "phone",
+    "1, 2",
+    "250",
+)
+
+
+@settings(max_examples=12)
+@given(
+    place=st.integers(0, 3),
+    questionnaire=st.sampled_from(
+        ["limits", "yes-no", "ranking", "likert", "limits+likert", "yes-no+ranking", None]
+    ),
+    replies=st.lists(st.sampled_from(REPLIES), max_size=22),
+)
+def test_any_replies_keep_the_limits_and_come_out_again(place, questionnaire, replies):
+    d = talk(place, questionnaire=questionnaire)
+    said: list[str] = []
+    for reply in replies:
+        if reply == "undo":
+            if said:
+                d.undo()
+                said.pop()
+        elif reply == "resume":
+            again = Dialogue.from_dict(
+                d.problem, json.loads(json.dumps(d.to_dict())), elicitor=shared(d.problem)
+            )
+            same(d, again)
+            d = again
+        elif d.ask() is not None:
+            try:
+                d.answer(reply, d.ask().id)
+                said.append(reply)
+            except ReplyError:
+                pass
+        keeps(d)
+        question = d.ask()
+        assert question is None or question.left >= 1
+    afresh = talk(place, questionnaire=questionnaire)
+    for reply in said:
+        afresh.answer(reply)
+    same(d, afresh)
+    assert [entry for _, entry in d.replay()] == [entry["said"] for entry in d._log]
+    assert d.end is None or d.end.show()
+    assert d.export()
+
+
+def test_the_state_is_on_disk_before_the_next_question(tmp_path):
+    file = tmp_path / "state.json"
+    d = talk(file=file, elicitor=None)
+    for reply in ("no", "yes", "yes"):
+        d.answer(reply)
+        stored = json.loads(file.read_text())
+        assert len(stored["log"]) == d.answered
+        same(d, Dialogue.load(file, d.problem, autosave=False))
+    d.undo()
+    assert len(json.loads(file.read_text())["log"]) == 2
+    with pytest.raises(DialogueError, match="is there already"):
+        talk(file=file)
+    assert [p.name for p in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_state_of_another_problem_says_what_differs(tmp_path):
+    d = limits(talk(elicitor=None), "no")
+    stored, p = d.to_dict(), d.problem
+    other = wf.Problem(p.schema, _other(p), wf.Target(favourable=1), data=p.reference)
+    with pytest.raises(DialogueError, match=r"the model \(it answers differently for \d+ of 49 people"):
+        Dialogue.from_dict(other, stored)
+    fewer = wf.Problem(p.schema, p.model, wf.Target(favourable=1), data=p.reference[:100])
+    with pytest.raises(DialogueError, match="the table of observed people"):
+        Dialogue.from_dict(fewer, stored)
+    stricter = wf.Problem(p.schema, p.model, wf.Target(favourable=1, threshold=0.7), data=p.reference)
+    with pytest.raises(DialogueError, match="what a yes is"):
+        Dialogue.from_dict(stricter, stored)
+    schema = p.schema.revise(income={"actionability": "immutable"})
+    for changed in ("refuse", "continue"):
+        with pytest.raises(DialogueError, match="another 'income'"):
+            Dialogue.from_dict(
+                wf.Problem(schema, _other(p, schema), wf.Target(favourable=1)), stored, changed=changed
+            )
+
+
+def _other(p: wf.Problem, schema: Schema | None = None) -> Any:
+    """A model that asks for a little more income than the first one."""
+    schema = p.schema if schema is None else schema
+    form = p.model.linear
+
+    def probability(rows):
+        margin = form.margin(rows)[:, 0] - 0.4 + 0.3 * (rows[:, 1] > 4000)
+        yes = 1 / (1 + np.exp(-margin))
+        return np.stack([1 - yes, yes], 1)
+
+    return wf.wrap(probability, schema, output="probability", classes=(0, 1))
+
+
+@pytest.mark.parametrize(
+    "breaks", ["a reply", "the row", "the checksum", "the format", "the version", "no JSON", "nothing"]
+)
+def test_a_file_that_was_tampered_with_is_refused(tmp_path, breaks):
+    d = talk(elicitor=None)
+    d.answer("no")
+    file = d.save(tmp_path / "s.json")
+    stored = json.loads(file.read_text())
+    if breaks == "a reply":
+        stored["log"][0]["reply"] = {"code": "yes"}
+    elif breaks == "the row":
+        stored["x"][1] = 9000.0
+    elif breaks == "the checksum":
+        stored["checksum"] = "0" * 64
+    elif breaks == "the format":
+        stored["format"] = "something"
+    elif breaks == "the version":
+        stored["version"] = 2
+    text = "{" if breaks == "no JSON" else json.dumps(stored)
+    file.write_text(text) if breaks != "nothing" else file.unlink()
+    with pytest.raises((DialogueError, FileFormatError)) as caught:
+        Dialogue.load(file, d.problem)
+    wanted = {
+        "a reply": "checksum",
+        "the row": "checksum",
+        "the checksum": "checksum",
+        "the format": "holds no dialogue",
+        "the version": "version 2",
+        "no JSON": "cannot be read",
+        "nothing": "no file",
+    }
+    assert wanted[breaks] in str(caught.value)
+
+
+def test_a_model_that_changed_in_between_loses_nothing():
+    d = limits(talk(elicitor=None), "yes", "up to 40000")
+    d.answer("no")
+    seen, wishes, answered = d.ask().plan, d.preferences, d.answered
+    other = wf.Problem(d.problem.schema, _other(d.problem), wf.Target(favourable=1), data=d.problem.reference)
+    again = Dialogue.from_dict(other, d.to_dict(), changed="continue")
+    for now in (again, d):
+        if now is d:
+            now.continue_with(other)
+        question = now.ask()
+        assert "was changed in the meantime" in question.notes[0]
+        assert now.answered == answered and now.problem is other
+        np.testing.assert_array_equal(now.preferences.high, wishes.high)
+        keeps(now)
+        assert "You said" in now.export() and seen is not None
+        with pytest.raises(DialogueError, match="cannot be taken back"):
+            now.undo()
+        same(now, Dialogue.from_dict(other, now.to_dict()))
+        now.answer("yes")
+        assert now.end.how == "accepted"
+
+
+def test_a_model_that_changes_under_the_dialogue_is_noticed():
+    schema = Schema(
+        [Feature(name="pay", kind="real", low=0, high=10), Feature(name="debt", kind="real", low=0, high=10)]
+    )
+    bar = [6.0]
+    model = wf.wrap(
+        lambda rows: (rows[:, 0] - rows[:, 1] > bar[0]).astype(int), schema, output="label", classes=(0, 1)
+    )
+    problem = wf.Problem(
+        schema, model, wf.Target(favourable=1), data=np.random.default_rng(0).uniform(0, 10, (60, 2))
+    )
+    d = limits(Dialogue(problem, np.array([5.0, 3.0]), elicitor=None))
+    shown = d.ask().plan
+    bar[0] = 7.0  # the lender asks for more from now on
+    question = d.answer("no")
+    assert "None of the plans that you saw would be enough" in question.notes[0]
+    keeps(d)
+    assert question.plan.text != shown.text
+    d.answer("yes")
+    assert d.end.how == "accepted" and d.answered == 4
+
+
+def test_a_model_that_changes_while_limits_are_asked_keeps_the_limits():
+    d = talk(elicitor=None)
+    d.answer("no")
+    other = wf.Problem(d.problem.schema, _other(d.problem), wf.Target(favourable=1), data=d.problem.reference)
+    question = d.continue_with(other)
+    assert question.feature == "savings" and d.preferences.frozen[0, 1]
+    assert "What you told us is kept" in question.notes[0]
+    assert d.undo().feature == "income"
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {here!r})
+from test_dialogue import talk
+d = talk(file={file!r}, elicitor=None)
+d.answer("no")
+d.answer("up to 40000")
+print(d.ask().id, flush=True)
+import wayforward.people.dialogue.conversation as c
+def hang(self, reply):
+    print("hanging", flush=True)
+    import time
+    time.sleep(60)
+c.Conversation.take = hang
+d.answer("yes")
+"""
+
+
+def test_killed_in_the_middle_and_resumed(tmp_path):
+    """The process dies after an answer came in and before the next question: the answer is there."""
+    file = tmp_path / "s.json"
+    here = str(Path(__file__).parent)
+    run = subprocess.Popen(
+        [sys.executable, "-c", KILLED.format(here=here, file=str(file))], stdout=subprocess.PIPE, text=True
+    )
+    with run:
+        assert run.stdout is not None
+        first, second = run.stdout.readline().strip(), run.stdout.readline().strip()
+        assert second == "hanging"
+        os.kill(run.pid, signal.SIGKILL)
+    problem, _ = someone()
+    d = Dialogue.load(file, problem)
+    assert d.answered == 3 and first.startswith("3-")
+    same(d, limits_of(("no", "up to 40000", "yes")))
+
+
+def limits_of(replies: tuple[str, ...]) -> Dialogue:
+    d = talk(elicitor=None)
+    for reply in replies:
+        d.answer(reply)
+    return d
+
+
+# -- bad input ---------------------------------------------------------------------------------------------
+
+
+def test_bad_setups_are_refused():
+    problem, x = someone()
+    with pytest.raises(MethodError, match="no elicitor 'mind-reader'"):
+        Dialogue(problem, x, elicitor="mind-reader")
+    with pytest.raises(DialogueError, match="no questionnaire 'riddles'"):
+        Dialogue(problem, x, elicitor=None, questionnaire="riddles")
+    with pytest.raises(DialogueError, match="asks the same twice"):
+        Dialogue(problem, x, elicitor=None, questionnaire="limits+yes-no")
+    with pytest.raises(DialogueError, match="not a whole number"):
+        Dialogue(problem, x, elicitor=None, seed=0.5)
+    with pytest.raises(DataError, match="'income'"):
+        Dialogue(problem, np.where(np.arange(9) == 1, np.nan, x), elicitor=None)
+    with pytest.raises(DataError, match="one person"):
+        Dialogue(problem, np.stack([x, x]), elicitor=None)
+    with pytest.raises(DialogueError, match="one person"):
+        Dialogue(problem, x, elicitor=None, preferences=wf.Preferences.none(problem.schema, 2))
+
+
+def test_a_row_with_missing_values_where_the_schema_allows_them():
+    schema = Schema(
+        [
+            Feature(name="pay", kind="real", low=0, high=10, missing=True, unit="EUR"),
+            Feature(name="job", kind="categorical", levels=("a", "b", "c"), missing=True),
+        ]
+    )
+    model = wf.wrap(
+        lambda rows: (np.nan_to_num(rows[:, 0]) + np.nan_to_num(rows[:, 1]) > 6).astype(int),
+        schema,
+        output="label",
+        classes=(0, 1),
+    )
+    problem = wf.Problem(
+        schema,
+        model,
+        wf.Target(favourable=1),
+        data=np.random.default_rng(0).integers(0, 3, (60, 2)).astype(float),
+    )
+    d = Dialogue(problem, np.array([np.nan, np.nan]), elicitor=None)
+    assert d.ask().text == "Your pay: not stated. Could you change this?"
+    d.answer("at most 9")
+    d.answer("yes")
+    assert d.ask() is not None
+    keeps(d)
+    same(d, Dialogue.from_dict(problem, json.loads(json.dumps(d.to_dict()))))
+
+
+def test_a_table_row_will_do():
+    problem, x = someone()
+    frame = problem.schema.decode(x[None], like="pandas")
+    assert (Dialogue(problem, frame, elicitor=None).x == x).all()
+
+
+def test_a_step_takes_little_time():
+    d = limits(talk())
+    took = []
+    while d.ask() is not None:
+        started = time.perf_counter()
+        d.answer("no" if d.ask().kind == "accept" else "1")
+        d.ask()
+        took.append(time.perf_counter() - started)
+    assert np.median(took) < 0.1
+
+
+def test_the_stages_of_plans_are_known():
+    assert set(PLANS) == {"first", "pair", "accept", "final"} and CANNOT_SAY == -1 and Offers().budget == 5
