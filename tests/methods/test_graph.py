@@ -134,6 +134,22 @@ def test_directions_are_looked_for_among_what_may_be_walked_to():
     assert (np.diff(graph.step.indptr)[low] >= 4).all()
 
 
+def test_pieces_are_joined_by_their_nearest_rows():
+    """Three crowds far apart: bridges make them one, and take no longer step than they must."""
+    schema = Schema(tuple(Feature(name=f"x{j}", kind="real", low=0, high=1) for j in range(2)))
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.uniform(0, 0.1, (30, 2)) + at for at in ([0, 0], [0.5, 0], [0.9, 0.8])])
+    ask = {"columns": np.ones(2, bool), "mode": "knn", "k": 3, "radius": 1.0, "weighting": "log"}
+    apart, joined = (NeighbourGraph(schema, rows, bridges=b, **ask) for b in (False, True))
+    assert len(np.unique(apart.component())) >= 3
+    assert len(np.unique(joined.component())) == 1
+    new = (joined.step != apart.step).tocoo()
+    assert 0 < new.nnz < 60
+    gap = np.linalg.norm(rows[:30, None] - rows[None, 30:60], axis=2)
+    nearest = np.unravel_index(gap.argmin(), gap.shape)
+    assert joined.step[nearest[0], nearest[1] + 30] > 0
+
+
 def test_weights_are_the_published_ones():
     """knn: f(r / s) s with r = k / (N ball); in two dimensions the ball is pi; -log where z is small."""
     ask = {"n": 1000, "d": 2, "k": 10, "radius": 0.1, "density": None}

@@ -41,8 +41,9 @@ _TIERS, _FEWER, _LEAST = (
     3,
     8,
     16,
-)  # all targets, the surest eighth, the surest 64th; a tier holds this many or more
-_SUREST = 512  # targets that somebody is asked about before all ways are worked out for them
+)  # all targets, the most helpful eighth, and 64th; a tier holds this many or more
+_JUDGES = 16  # refused people, of all scores, who say how helpful a target is
+_HELPFUL = 1024  # targets that somebody is asked about before all ways are worked out for them
 _FORWARD = 64  # people whose ways to all targets are worked out at once: two arrays of (64, N)
 _PAIRS = 2_000_000  # ways sorted at once
 
@@ -83,6 +84,8 @@ class Face(Method):
     The nearest usable target is found exactly if it is among the `ends` nearest targets of the person; those who can
     use none of these are asked about the `ends` nearest of the surest eighth of the targets, then of the surest 64th;
     whoever still has nothing, although one of the surest targets would do, has the ways to all targets worked out.
+    bridges: where the graph falls into pieces, join each piece to the nearest rows of the others (not part of the
+    published method, which calls their people unreachable; never in mode 'epsilon').
     pool: at most so many reference rows, evenly taken; None for all.
     Default budget: 5,000 model rows a person. In a causal world a walk says what to set, and what follows is judged.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
@@ -107,8 +110,9 @@ class Face(Method):
     confidence: float = 0.0
     density: float = 0.0
     immutables: Immutables = "respect"
-    pool: int | None = 50_000
-    ends: int = 8
+    pool: int | None = 30_000
+    ends: int = 16
+    bridges: bool = True
 
     def __post_init__(self) -> None:
         for name, kinds in (("mode", Mode), ("weighting", Weighting), ("immutables", Immutables)):
@@ -158,13 +162,14 @@ class Face(Method):
         self.graph_ = NeighbourGraph(
             schema, rows, columns=self.columns_, mode=self.mode, k=self.neighbours, radius=self.radius,
             weighting=self.weighting, direction=schema.direction if respect else None, stratum=stratum,
+            bridges=self.bridges,
         )  # fmt: skip
         self.targets_ = self._dense(np.flatnonzero(target))
         self.tiers_ = [self.targets_]
-        sure = problem.bound_target.score(problem.model.outputs(rows[self.targets_]))
+        sure = self._helpful(problem, rows) if respect else np.zeros(len(self.targets_))
         order = self.targets_[np.argsort(-sure, kind="stable")]
-        self.surest_ = order[:_SUREST]
-        while respect and np.ptp(sure) > 0 and len(self.tiers_) < _TIERS:
+        self.helpful_ = order[:_HELPFUL]
+        while respect and len(self.tiers_) < _TIERS:
             few = len(self.tiers_[-1]) // _FEWER
             if few < _LEAST:
                 break
@@ -172,6 +177,26 @@ class Face(Method):
         self.ways_ = [
             nearest_targets(self.graph_.step, tier, min(self.ends, len(tier))) for tier in self.tiers_
         ]
+
+    def _helpful(self, problem: Problem, rows: np.ndarray) -> np.ndarray:
+        """(targets,) for how many refused people each target would do, were they moved there; then its own score."""
+        everyone = problem._needs_reference()
+        refused = np.flatnonzero(~problem.reference_reached)
+        score = problem.bound_target.score(problem.model.outputs(rows[self.targets_]))
+        own = np.argsort(np.argsort(score, kind="stable"), kind="stable") / len(score)
+        if not refused.size:
+            return own
+        # from those who miss a yes by little to those who miss it by much
+        order = np.argsort(
+            problem.bound_target.score(problem.model.outputs(everyone[refused])), kind="stable"
+        )
+        some = refused[order[np.linspace(0, len(order) - 1, min(_JUDGES, len(order))).astype(np.int64)]]
+        search = _Walks(self, problem.population(everyone[some]), 1, 0)
+        does = np.zeros(len(self.targets_))
+        for i in range(len(some)):
+            who = np.full(len(self.targets_), i)
+            does += ask(search.people, who, search.act(who, self.targets_))[1]
+        return np.asarray(does + own)
 
     @staticmethod
     def _represent(first: np.ndarray, node: np.ndarray, yes: np.ndarray) -> np.ndarray:
@@ -341,20 +366,20 @@ class _Walks:
             left = left[self.open(who[left])]
 
     def hope(self, who: np.ndarray, node: np.ndarray) -> np.ndarray:
-        """(m,) bool: some of the surest targets would do for a person; all targets where these are few."""
-        graph, surest = self.method.graph_, self.method.surest_
+        """(m,) bool: some of the most helpful targets would do for a person."""
+        graph, helpful = self.method.graph_, self.method.helpful_
         out = np.zeros(len(who), dtype=bool)
         for begin in range(0, len(who), _FORWARD):
             part = slice(begin, begin + _FORWARD)
-            owner, row = np.repeat(who[part], len(surest)), np.tile(surest, len(who[part]))
-            near = graph.stratum[row] == np.repeat(graph.stratum[np.maximum(node[part, 0], 0)], len(surest))
-            room = np.tile(np.arange(len(surest)), len(who[part])) < (self.cap - self.people.rows)[owner]
+            owner, row = np.repeat(who[part], len(helpful)), np.tile(helpful, len(who[part]))
+            near = graph.stratum[row] == np.repeat(graph.stratum[np.maximum(node[part, 0], 0)], len(helpful))
+            room = np.tile(np.arange(len(helpful)), len(who[part])) < (self.cap - self.people.rows)[owner]
             good = near & room
             action = self.act(owner[good], row[good])
             moves = ~np.isnan(action).all(1)
             good[good] = moves
             good[good] = ask(self.people, owner[good], action[moves])[1]
-            out[part] = good.reshape(-1, len(surest)).any(1)
+            out[part] = good.reshape(-1, len(helpful)).any(1)
         return out
 
     def ask_all(self, who: np.ndarray, entries: Entries) -> None:

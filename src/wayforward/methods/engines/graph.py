@@ -32,6 +32,7 @@ Mode = Literal["knn", "epsilon", "kernel"]
 Weighting = Literal["log", "inverse"]
 
 _ROWS = 4096  # rows whose neighbours are asked for at once
+_ROUNDS = 8  # of bridges between pieces
 _CENTRES = 1000  # rows that stand for all of them in the kernel density
 _DENSEST = 30.0  # log-density beyond which more of it changes nothing: f stays above 0 in floating point
 _BLOCK = 2048  # points whose kernel density is worked out at once; always as many, so that bits agree
@@ -137,7 +138,7 @@ class NeighbourGraph:
     k nearest, 'epsilon' those of the k nearest that are within `radius` (ranges; Euclidean, another category is 1
     away). direction (d,): +1 or -1 where steps may only go up or down; the k nearest are then looked for among the
     rows that may be walked to. A step may be walked back where that breaks no direction. stratum (N,): steps stay
-    inside it.
+    inside it. bridges: join the pieces of a stratum by their nearest rows.
     """
 
     def __init__(
@@ -152,6 +153,7 @@ class NeighbourGraph:
         weighting: Weighting,
         direction: np.ndarray | None = None,
         stratum: np.ndarray | None = None,
+        bridges: bool = False,
     ) -> None:
         self.schema, self.rows, self.columns, self.mode, self.k, self.radius = (
             schema,
@@ -176,6 +178,11 @@ class NeighbourGraph:
             mode, weighting, n=len(rows), d=int(columns.sum()), k=k, radius=radius, density=density
         )
         self.step = self._steps()
+        for _ in range(_ROUNDS if bridges and mode != "epsilon" else 0):
+            more = self._bridges()
+            if more is None:
+                break
+            self.step = more
 
     @property
     def n(self) -> int:
@@ -199,7 +206,32 @@ class NeighbourGraph:
                 starts.append(some[place])
                 ends.append(members[near.row[place, slot]])
                 lengths.append(near.distance[place, slot])
+        return self._joined(np.concatenate(starts), np.concatenate(ends), np.concatenate(lengths))
+
+    def _bridges(self) -> sparse.csr_matrix | None:
+        """The steps with some more: from each piece but the greatest of a stratum to the nearest rows outside it."""
+        piece = self.component()
+        starts, ends, lengths = [], [], []
+        for s, members in enumerate(self.members):
+            label, size = np.unique(piece[members], return_counts=True)
+            for one in label[np.argsort(-size, kind="stable")[1:]]:
+                inside = piece[members] == one
+                some = members[inside]
+                some = some[np.linspace(0, len(some) - 1, min(len(some), _ROWS)).astype(np.int64)]
+                near = self.index[s].query(self.rows[some], 1, allowed=~inside)
+                best = np.argsort(near.distance[:, 0], kind="stable")[: self.k]
+                starts.append(some[best])
+                ends.append(members[near.row[best, 0]])
+                lengths.append(near.distance[best, 0])
+        if not starts:
+            return None
         start, end, length = np.concatenate(starts), np.concatenate(ends), np.concatenate(lengths)
+        start, end, length = np.concatenate([start, end]), np.concatenate([end, start]), np.tile(length, 2)
+        good = self._walkable(start, end) & (length > 0) & np.isfinite(length)
+        more = self._joined(start[good], end[good], length[good])
+        return self.step.maximum(more)  # a step that is there already weighs the same
+
+    def _joined(self, start: np.ndarray, end: np.ndarray, length: np.ndarray) -> sparse.csr_matrix:
         # the way back, where nothing forbids it
         back = self._walkable(end, start)
         start, end = np.concatenate([start, end[back]]), np.concatenate([end, start[back]])
