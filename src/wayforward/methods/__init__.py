@@ -22,6 +22,7 @@ _METHODS = {
     "growing-spheres": "growing_spheres:GrowingSpheres",
     "face": "face:Face",
     "wachter": "wachter:Wachter",
+    "dice": "dice:Dice",
     "actionable-recourse": "actionable_recourse:ActionableRecourse",
     "carma": "carma:Carma",
     "icarma": "icarma:ICarma",

@@ -103,7 +103,7 @@ class Zeroth(Layout):
             share = self._levels(people, lanes, action, here)
         # A mixture of levels is worth the mean of what they are worth alone.
         chosen = lanes.share.argmax(2)[..., None] == np.arange(self.wide)
-        score = score + ((lanes.share - chosen) * share).sum((1, 2))
+        score = score + ((lanes.share - chosen) * share).sum(2).sum(1)
         return score, move, share
 
     # -- rows ----------------------------------------------------------------------------------------------
