@@ -33,15 +33,17 @@ class CChvae(Method):
     person may choose; what the person may not change is put back, values are snapped, and the model is asked. The first
     shell with an accepted row ends a person's search with the nearest of its accepted rows. Labels suffice.
 
-    Not published: shells widen by `widen` (1: as published, all of one width); a share `partial` of the directions
-    adopts only some of what the decoder changes, which helps where rules or wishes limit the number of changes; `shrink`
-    gives back what the decision does not need. The last leaves the decoder's range: set it to False for options that
-    are decoded as a whole.
+    Not published: shells widen by `widen` (1: all of one width, as published); a share `partial` of the directions
+    adopts only some of what the decoder changes, which helps where rules or wishes limit the number of changes;
+    `further` shells are looked at after the first hit, as near in the latent space is not yet cheap; and `shrink` gives
+    back what the decision does not need, which leaves what the decoder says of people. The published search is
+    ``CChvae(step=0.1, widen=1, shells=1000, samples=100, partial=0, further=0, shrink=False)``.
 
-    samples: directions a shell. step: width of the first shell. shells: how many at most. p: norm of the lengths, 1, 2,
-    ... or inf. nearest: 'cost' of the problem, or 'l1' in widths of the range. latent, hidden, epochs, train_seed: of the
-    autoencoder. keep: nearest accepted rows of a shell that are polished. others: more models of the same features;
-    an option counts only if all of them accept it (predictive multiplicity). generator: a trained one to use instead.
+    samples: directions a shell. step: width of the first shell. shells: how many at most. p: norm of the lengths, 1,
+    2, ... or inf. nearest: 'cost' of the problem, or 'l1' in widths of the range. latent, hidden, epochs, train_seed:
+    of the autoencoder. keep: nearest accepted rows of a shell that are polished. others: more models of the same
+    features; an option counts only if all of them accept it (predictive multiplicity). generator: a trained one to use
+    instead.
     Default budget: 4,000 model rows a person.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="c-chvae", k=1, seed=0)``.
@@ -58,12 +60,13 @@ class CChvae(Method):
     needs_data: ClassVar[bool] = True
 
     samples: int = 48
-    step: float = 0.5
-    shells: int = 9
-    widen: float = 1.7
+    step: float = 0.7
+    shells: int = 8
+    widen: float = 2.0
     p: float = 1.0
     nearest: Literal["cost", "l1"] = "cost"
     partial: float = 0.5
+    further: int = 2
     keep: int = 3
     latent: int | None = None
     hidden: tuple[int, ...] = (64, 64)
@@ -78,6 +81,7 @@ class CChvae(Method):
             ("samples", self.samples, 1),
             ("shells", self.shells, 1),
             ("keep", self.keep, 1),
+            ("further", self.further, 0),
         ):
             if value < low:
                 raise MethodError(f"'{self.name}' has {field}={value}. Use {low} or more.")
@@ -144,20 +148,22 @@ class _Shells:
         for f, j in enumerate(levels):
             ok = people.level_ok[int(j)]
             self.may[:, f, : ok.shape[1]] |= ok
-        self.looking = np.ones(people.n, dtype=bool)
+        self.left = np.full(people.n, method.shells)  # shells that each person still looks at
         self.kept = max(method.keep, 2 * k if k > 1 else 1)
+        self.hit = np.zeros(people.n, dtype=bool)  # has an accepted row already
         self.owner: list[np.ndarray] = []
         self.found: list[np.ndarray] = []
 
     def advance(self, turn: int) -> bool:
         """One shell for everyone who is still looking; False when nobody is."""
         method, people = self.method, self.people
-        active = np.flatnonzero(self.looking & (people.rows + method.samples <= self.cap))
+        active = np.flatnonzero((self.left > 0) & (people.rows + method.samples <= self.cap))
         if not active.size:
             return False
         grown = method.widen ** np.arange(turn + 1)
         outer = method.step * float(grown.sum())
         inner = outer - method.step * float(grown[-1])
+        self.left[active] -= 1
         rng = np.random.default_rng([self.seed % 2**63, 0xCC4A, turn])
         step = shell(rng, method.samples, method.generator_.latent, inner, outer, method.p)
         if turn == 0:
@@ -191,7 +197,10 @@ class _Shells:
         first = order[rank_in_run(owner[order]) < self.kept]
         self.owner.append(owner[first])
         self.found.append(action[first])
-        self.looking[owner[first]] = False
+        lucky = np.unique(owner)
+        fresh = lucky[~self.hit[lucky]]
+        self.left[fresh] = np.minimum(self.left[fresh], self.method.further)
+        self.hit[fresh] = True
 
     def _adopted(
         self, owner: np.ndarray, action: np.ndarray, adopt: tuple[np.ndarray, np.ndarray]

@@ -131,7 +131,7 @@ class Coding:
     def own(self, x: np.ndarray) -> np.ndarray:
         """(m, f) coordinate of each level; the last of a feature's own is a missing value."""
         value = x[:, self.level]
-        return np.where(np.isnan(value), self.size - 1, np.nan_to_num(value)).astype(np.int64)
+        return np.asarray(np.where(np.isnan(value), self.size - 1, np.nan_to_num(value)).astype(np.int64))
 
     def code(self, x: np.ndarray) -> np.ndarray:
         """(m, d) -> (m, e) float32 network input."""

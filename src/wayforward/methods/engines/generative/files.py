@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ def save_generator(path: str | Path, model: Generator) -> Path:
         raise MethodError(
             f"A generator of kind '{model.kind}' has no networks to save. Make it anew instead."
         )
-    tensors = {}
+    tensors: dict[str, Any] = {}
     for name, net in model.networks.items():
         tensors |= {f"{name}.{i}": p.detach().contiguous() for i, p in enumerate(net.parameters)}
     tensors |= {f"head.{i}": p.detach().contiguous() for i, p in enumerate(model.learned())}
@@ -50,11 +49,8 @@ def load_generator(path: str | Path, schema: Schema) -> Generator:
     try:
         scales = {key: np.array(some, dtype=np.float64) for key, some in told["scales"].items()}
         coding = Coding(schema, np.array(told["given"], bool), np.array(told["hidden"], bool), scales)
-        report = told["report"]
-        known = {field.name for field in fields(TrainingReport)}
-        report = TrainingReport(
-            **{k: tuple(v) if k == "bounds" else v for k, v in report.items() if k in known}
-        )
+        was: dict[str, Any] = told["report"] | {"bounds": tuple(told["report"]["bounds"])}
+        report = TrainingReport(**was)
         settings = Settings(
             latent=int(told["n_z"]),
             hidden=tuple(int(h) for h in report.settings["hidden"]),

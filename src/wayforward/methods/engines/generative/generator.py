@@ -20,6 +20,23 @@ if TYPE_CHECKING:
 
 _LOG_SPREAD = (-8.0, 4.0)  # bounds of log-variances of latent points
 _PRICE_W = 3.0
+TILE = 16
+
+
+def whole(width: int) -> int:
+    """A width of layers in whole tiles of a matrix product: then rows are rounded the same wherever they stand."""
+    return -(-width // TILE) * TILE
+
+
+def through(net: Stack, x: Any) -> Any:
+    """Rows (m, e) through a network whose input is as wide or wider: zeros fill up."""
+    torch = require("torch", extra="torch")
+    return net(torch.nn.functional.pad(x, (0, net.sizes[0] - x.shape[1]))[None])[0]
+
+
+def _halves(out: Any, latent: int) -> tuple[Any, Any]:
+    """Outputs of an encoder -> means and log-variances (m, latent)."""
+    return out[:, :latent], out[:, latent : 2 * latent].clamp(*_LOG_SPREAD)
 
 
 @dataclass(frozen=True)
@@ -86,21 +103,20 @@ class Generator:
     def posterior(self, code: Any, label: Any = None) -> tuple[Any, Any]:
         """Input code (m, e) -> mean and log-variance (m, latent) of q(z | row)."""
         assert self.encoder is not None
-        out = self.encoder(code[None, :, self.coding.shown])[0]
-        return out[:, : self.latent], out[:, self.latent :].clamp(*_LOG_SPREAD)
+        return _halves(through(self.encoder, code[:, self.coding.shown]), self.latent)
 
     def prior_of(self, code: Any, label: Any = None) -> tuple[Any, Any]:
         """Mean and log-variance (m, latent) of the prior: standard, or p(z | given)."""
         if self.prior is None:
             zero = code.new_zeros((len(code), self.latent))
             return zero, zero
-        out = self.prior(code[None, :, self.coding.known])[0]
-        return out[:, : self.latent], out[:, self.latent :].clamp(*_LOG_SPREAD)
+        return _halves(through(self.prior, code[:, self.coding.known]), self.latent)
 
     def raw(self, z: Any, code: Any) -> Any:
         """z (m, latent) and input code (m, e) -> outputs of the heads (m, n_out)."""
         assert self.decoder is not None
-        return self.decoder(self.torch.cat([z, code[:, self.coding.known]], dim=1)[None])[0]
+        out = through(self.decoder, self.torch.cat([z, code[:, self.coding.known]], dim=1))
+        return out[:, : self.coding.n_out]
 
     # -- rows -----------------------------------------------------------------------------------------------
 
@@ -186,6 +202,7 @@ class Generator:
         known = torch.cat([z, code[:, self.coding.known]], dim=1)
         first, bias = stack.weights[0][0], stack.biases[0][0]
         with torch.no_grad():
+            known = torch.nn.functional.pad(known, (0, len(first) - known.shape[1]))
             # The first layer is linear in z and in the step: each once, not once for every pair.
             (here,) = self._blocked(len(x), lambda at: (torch.addmm(bias, known[at], first),))
             for start in range(0, len(steps), block):
@@ -202,7 +219,9 @@ class Generator:
                     flat = (here[filled][:, None, :] + away[None]).flatten(0, 1)
                     for weight, shift in zip(stack.weights[1:], stack.biases[1:], strict=True):
                         flat = torch.addmm(shift[0], flat.relu_(), weight[0])
-                    flat = flat.view(size, len(away), -1)[: len(at), : len(some)].flatten(0, 1)
+                    flat = flat.view(size, len(away), -1)[
+                        : len(at), : len(some), : self.coding.n_out
+                    ].flatten(0, 1)
                     self._harden(flat, None if may is None else may[at], out[begin : begin + len(at), part])
         return out
 
@@ -360,11 +379,12 @@ class Split(Generator):
         """Input code (m, e), label (m,) -> mean and log-variance (m, n_z + n_w)."""
         assert self.encoder is not None and self.encoder_w is not None
         shown = code[:, self.coding.shown]
-        z = self.encoder(shown[None])[0]
-        w = self.encoder_w(self.torch.cat([shown, label[:, None].to(shown.dtype)], dim=1)[None])[0]
-        mean = self.torch.cat([z[:, : self.n_z], w[:, : self.n_w]], dim=1)
-        spread = self.torch.cat([z[:, self.n_z :], w[:, self.n_w :]], dim=1)
-        return mean, spread.clamp(*_LOG_SPREAD)
+        told = self.torch.cat([shown, label[:, None].to(shown.dtype)], dim=1)
+        z, w = (
+            _halves(through(self.encoder, shown), self.n_z),
+            _halves(through(self.encoder_w, told), self.n_w),
+        )
+        return self.torch.cat([z[0], w[0]], dim=1), self.torch.cat([z[1], w[1]], dim=1)
 
     def prior_of(self, code: Any, label: Any = None) -> tuple[Any, Any]:
         """Mean and log-variance (m, n_z + n_w): standard for z, the label's for w (a refusal where there is none)."""

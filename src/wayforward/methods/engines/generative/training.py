@@ -11,7 +11,7 @@ import numpy as np
 from wayforward.errors import require
 from wayforward.methods.engines.amortised_nets import Adam, Stack
 from wayforward.methods.engines.generative.adversary import Adversary
-from wayforward.methods.engines.generative.generator import Generator, Split, TrainingReport
+from wayforward.methods.engines.generative.generator import Generator, Split, TrainingReport, whole
 
 if TYPE_CHECKING:
     from wayforward.shapes import People
@@ -101,15 +101,19 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
 
 
 def networks(model: Generator, settings: Settings) -> None:
-    """Give a model fresh networks of the right widths."""
+    """Give a model fresh networks of the right widths, in whole tiles."""
     coding, seed, hidden = model.coding, settings.seed, list(settings.hidden)
     seen, known = len(coding.shown), len(coding.known)
-    model.decoder = Stack([seed], [model.latent + known, *hidden[::-1], coding.n_out], salt=2)
+
+    def stack(salt: int, *sizes: int) -> Stack:
+        return Stack([seed], [whole(size) for size in sizes], salt=salt)
+
+    model.decoder = stack(2, model.latent + known, *hidden[::-1], coding.n_out)
     if isinstance(model, Split):
-        model.encoder = Stack([seed], [seen, *hidden, 2 * model.n_z], salt=1)
-        model.encoder_w = Stack([seed], [seen + 1, *hidden, 2 * model.n_w], salt=3)
+        model.encoder = stack(1, seen, *hidden, 2 * model.n_z)
+        model.encoder_w = stack(3, seen + 1, *hidden, 2 * model.n_w)
         model.adversary = Adversary(model.n_z, 2, weight=settings.weight, seed=seed)
         return
-    model.encoder = Stack([seed], [seen, *hidden, 2 * model.latent], salt=1)
+    model.encoder = stack(1, seen, *hidden, 2 * model.latent)
     if model.kind == "chvae" and known:
-        model.prior = Stack([seed], [known, 32, 2 * model.latent], salt=4)
+        model.prior = stack(4, known, 32, 2 * model.latent)
