@@ -168,7 +168,10 @@ class _Descent:
         self.base = base
         self.low = np.minimum((least - base) / self.gamma, 0.0) * self.free
         self.high = np.maximum((most - base) / self.gamma, 0.0) * self.free
-        self.direction = self._unit(np.clip(start * self.free, self.low, self.high))
+        # What a person may do is a cone of directions in the loop and a box at its end. Cut to the box in every step and
+        # made a unit again, directions would gather in its corner wherever the room is less than gamma.
+        self.least, self.most = np.where(self.low < 0, -np.inf, 0.0), np.where(self.high > 0, np.inf, 0.0)
+        self.direction = self._unit(np.clip(start, self.least, self.most))
 
     def _few(self, moves: np.ndarray, streams: Streams) -> np.ndarray:
         """(q, k, d) bool: what a lane may change; a random choice where a person or a rule allows few changes."""
@@ -208,7 +211,7 @@ class _Descent:
             second = 0.999 * second + 0.001 * slope**2
             wide = s.rate / (1 - 0.9 ** (step + 1))
             p = p - wide * first / (np.sqrt(second / (1 - 0.999 ** (step + 1))) + 1e-8)
-            p = self._unit(np.clip(p * self.free, self.low, self.high))
+            p = self._unit(np.clip(p, self.least, self.most))
         return self._judged(p)
 
     # -- where directions lead -------------------------------------------------------------------------------

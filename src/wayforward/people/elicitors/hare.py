@@ -78,11 +78,11 @@ class Hare(Elicitor):
     narrow: float = 1.0
 
     def __post_init__(self) -> None:
-        for field, low in (("budget", 1), ("iterations", 1), ("steps", 0)):
+        for field, low in (("budget", 1), ("iterations", 1), ("steps", 0), ("halvings", 0)):
             value = getattr(self, field)
             if isinstance(value, bool) or value != int(value) or value < low:
                 raise MethodError(f"'{self.name}' has {field}={value}. Use a whole number of at least {low}.")
-        for field in ("rate", "gamma", "tolerance"):
+        for field in ("rate", "gamma", "tolerance", "narrow"):
             if not getattr(self, field) > 0:
                 raise MethodError(f"'{self.name}' has {field}={getattr(self, field)}. Use a number above 0.")
         if not self.spread >= 0:
