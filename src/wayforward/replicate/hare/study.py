@@ -38,7 +38,12 @@ NOISES: dict[str, Noise] = {
 
 #: Base methods as the paper has them: numbers only where its sparsity says so, nothing taken back afterwards.
 _NUMBERS = ("wachter", "growing-spheres", "face", "face-strict")
-_PLAIN: dict[str, dict[str, Any]] = {"wachter": {"norm": "l2"}}
+_PLAIN: dict[str, dict[str, Any]] = {
+    "wachter": {"norm": "l2"},
+    "c-chvae": {"partial": 0.0, "further": 0},
+    "clue": {"adopt": "all"},
+    "cruds": {"adopt": "all"},
+}
 
 
 @lru_cache(maxsize=4)
@@ -91,6 +96,7 @@ class Study:
             "data": self.dataset,
             "checksum": (table_of(self.dataset) if self.table is None else self.table).checksum,
             "classifier": case.classifier,
+            "base": parameters_of(case.base),
             "case": case.key,
             "way": way.key,
             "seed": self.seed,
@@ -140,7 +146,7 @@ class Study:
             return self._as_observed()
         name = "face" if base == "face-strict" else base
         wishes = setting.numbers if base in _NUMBERS else None
-        made = method(name, **_published(name))
+        made = method(name, **parameters_of(base))
         got = made.fit(setting.problem).recommend(setting.x, 1, preferences=wishes, seed=self.seed)
         return Plans(setting.problem, got.action[:, 0], got.after[:, 0], got.found[:, 0], wishes)
 
@@ -150,7 +156,7 @@ class Study:
 
         setting = self.setting
         problem, schema, x = setting.problem, setting.problem.schema, setting.x
-        face: Any = method("face", immutables="ignore").fit(problem)
+        face: Any = method("face", **parameters_of("face")).fit(problem)
         after = face.observed(x, 1).target[:, 0]
         found = ~np.isnan(after).any(1)
         found[found] = problem.reached(after[found])[0]
@@ -179,6 +185,7 @@ class Study:
                 "calibrate": way.calibrate,
                 "keep_incumbent": way.keep,
                 "numbers_only": True,
+                "give_back": True,
             }
         asker = elicitor(way.asker, base="local-search", budget=way.budget, **more).fit(plans.problem)
         start = np.where(plans.found[:, None], plans.action, np.nan)
@@ -196,15 +203,18 @@ class Study:
 _RELEASE = 1  # of the stages: raise it when what they hold changes
 
 
-def _published(name: str) -> dict[str, Any]:
+def parameters_of(base: str) -> dict[str, Any]:
     """Parameters of a base method as published: without our polishing afterwards, where it has any."""
     from dataclasses import fields
 
     from wayforward.methods import method
 
-    known = {f.name for f in fields(method(name))}  # type: ignore[arg-type]
-    wish = {"shrink": False, **_PLAIN.get(name, {})}
-    return {key: value for key, value in wish.items() if key in known}
+    if base == "face":
+        return {"immutables": "ignore"}
+    name = "face" if base == "face-strict" else base
+    made: Any = method(name)
+    known = {f.name for f in fields(made)}
+    return {key: value for key, value in {"shrink": False, **_PLAIN.get(name, {})}.items() if key in known}
 
 
 def measures(setting: Setting, after: np.ndarray, wanted: np.ndarray) -> Arrays:
