@@ -286,7 +286,7 @@ def test_limits_that_leave_nothing_name_what_would_have_to_give():
     d = limits(talk(), *["no"] * 20)
     question = d.ask()
     assert question.stage == "reconsider" and "we are sure of that" in question.text
-    assert len(question.options) > 1 and "after all" in question.options[0].text
+    assert len(question.options) > 1 and "after all" in question.text and question.options[0].steps
     assert all(option.action is None for option in question.options)
     d.answer(str(len(question.options)))
     assert d.end.how == "none" and d.end.give and "If you could" in d.end.give[0]
@@ -659,7 +659,7 @@ def test_a_row_with_missing_values_where_the_schema_allows_them():
         data=np.random.default_rng(0).integers(0, 3, (60, 2)).astype(float),
     )
     d = Dialogue(problem, np.array([np.nan, np.nan]), elicitor=None)
-    assert d.ask().text == "Your pay: not stated. Could you change this?"
+    assert d.ask().text == "Your pay now: not stated. Could you change this?"
     d.answer("at most 9")
     d.answer("yes")
     assert d.ask() is not None
@@ -677,10 +677,10 @@ def test_a_step_takes_little_time():
     d = limits(talk())
     took = []
     while d.ask() is not None:
-        started = time.perf_counter()
+        started = time.process_time()  # others may be busy on this machine
         d.answer("no" if d.ask().kind == "accept" else "1")
         d.ask()
-        took.append(time.perf_counter() - started)
+        took.append(time.process_time() - started)
     assert np.median(took) < 0.1
 
 

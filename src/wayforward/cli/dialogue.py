@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from wayforward.answers import words
 from wayforward.cli.console import room_for, say, write_json, write_text
 from wayforward.errors import DataError, DialogueError, FileFormatError, ReplyError
 
@@ -45,13 +48,13 @@ def hold(
         state=state, go_on=go_on,
     )  # fmt: skip
     quiet = str(json) == "-"
-    if not quiet:
+    if not quiet and not dialogue.done:
         typer.echo(f"\n{_INTRO}" if not dialogue.answered else "\nWe go on where you stopped.\n")
     finished = _talk(dialogue, lines, strict=replies is not None, quiet=quiet)
     if finished and not quiet:
         end = dialogue.end
         assert end is not None
-        typer.echo(f"{_RULE}\n{end.show()}\n")
+        typer.echo(f"{_RULE}\n{_wrapped(end.show())}\n")
     if not finished and not quiet:
         kept = (
             f" The same command goes on ({state})."
@@ -166,9 +169,24 @@ def _screen(dialogue: Dialogue, question: Asked) -> str:
         f" (at most {question.left - 1} more)" if question.left > 1 else " (the last one)"
     )
     keys = "?: cannot say   u: take back   s: stop here   q: put away   h: help"
-    if question.plan is not None or any(option.steps for option in question.options):
-        keys = "?: cannot say   x ...: I cannot do this   u: take back   s: stop here   q: put away   h: help"
-    return f"{_RULE}\n{head}\n\n{question.show()}\n\n{keys}"
+    plans = [
+        plan for plan in (*question.options, question.plan) if plan is not None and plan.action is not None
+    ]
+    acts = [j for plan in plans for j, value in enumerate(plan.action or ()) if value is not None]
+    if acts:
+        thing = words.label(dialogue.problem.schema.features[acts[0]])
+        keys = f"?: cannot say   x {thing}: I cannot do this   u: take back   s: stop here   q: put away   h: help"
+    return f"{_RULE}\n{head}\n\n{_wrapped(question.show())}\n\n{keys}"
+
+
+def _wrapped(text: str) -> str:
+    """Lines no longer than a screen is wide, what goes on below where it began."""
+    out = []
+    for line in text.splitlines():
+        lead = re.match(r"\s*(?:- |\d+  )?", line)
+        indent = " " * (0 if lead is None else len(lead[0]))
+        out += textwrap.wrap(line, 80, subsequent_indent=indent, break_long_words=False) or [""]
+    return "\n".join(out)
 
 
 def summary(dialogue: Dialogue, person: int) -> dict[str, Any]:

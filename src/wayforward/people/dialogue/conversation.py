@@ -20,6 +20,7 @@ from wayforward.errors import PreferencesError, ReplyError
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.learned import Compared, circle
 from wayforward.people.dialogue.question import (
+    NEITHER,
     STOP,
     UNSURE,
     AnswerKind,
@@ -566,6 +567,8 @@ class Conversation:
             return wish
         if p.what in PLANS and p.what != "pair":
             return {"yes": self._read_yes(reply, options)}
+        if p.what == "pair" and text in NEITHER:
+            return {"unsure": True}
         if p.what == "pair":
             return {"option": chosen(reply, options)}
         if p.what == "reconsider":

@@ -31,6 +31,7 @@ UNSURE = (
     "unsure",
     "skip",
 )
+NEITHER = ("neither", "none", "none of them", "both", "the same", "same", "equal", "no difference", "either")
 STOP = ("stop", "stop here", "enough", "finish", "end")
 LIKERT = ("very easy", "easy", "neither easy nor hard", "hard", "very hard")
 

@@ -102,10 +102,10 @@ def worded(item: Item, people: Population) -> Worded:
 def _stands(feature: Feature, now: float) -> str:
     name = words.label(feature)
     if np.isnan(now):
-        return f"Your {name}: not stated."
+        return f"Your {name} now: not stated."
     if feature.has_levels:
-        return f"Your {name}: {words.quoted(words.level_words(feature, now))} now."
-    return f"Your {name}: {now_words(feature, now)} now{_share(feature, now)}."
+        return f"Your {name} now: {words.level_words(feature, now)}."
+    return f"Your {name} now: {now_words(feature, now)}{_share(feature, now)}."
 
 
 def now_words(feature: Feature, now: float) -> str:
@@ -186,7 +186,7 @@ def _levels(item: Item, people: Population, feature: Feature, now: float) -> Wor
 
 def _score(item: Item, people: Population, feature: Feature, now: float) -> Worded:
     options = tuple(Option(str(i), text) for i, text in enumerate((*LIKERT, "I cannot do this"), 1))
-    ask = f"How hard would it be for you to {_way(feature)} your {words.label(feature)}?"
+    ask = f"How hard would it be for you to {_way(feature)} this?"
     codes = tuple(option.key for option in options)
     return Worded("likert", f"{_stands(feature, now)} {ask}", options, codes)
 
@@ -230,6 +230,9 @@ def wishes_from(item: Item, reply: Reply, people: Population) -> tuple[list[Wish
     if item.what in ("low", "high"):
         return [{"feature": name, item.what: reply["number"]}], []
     if item.what == "levels":
+        now, levels = float(people.x[0, item.feature]), ahead(people, item.feature)
+        if _upward(schema.features[item.feature], levels, now):
+            return [{"feature": name, "high": float(max(reply["levels"]))}], []
         return [{"feature": name, "levels": reply["levels"]}], []
     if reply["score"] == len(LIKERT) + 1:
         return [{"feature": name, "can": False}], []

@@ -89,14 +89,14 @@ def wishes_of(preferences: Preferences) -> list[Wish]:
 
 
 def given_up(schema: Schema, wish: Wish) -> str:
-    """The wish as something to give up, after "if you could": "change your working time after all"."""
+    """The wish as something to give up, after "if you could": "change your working time"."""
     if "max_changes" in wish:
         return f"change more than {words.count(wish['max_changes'], 'thing')}"
     feature = schema[wish["feature"]]
     name = words.label(feature)
     if "can" in wish:
         way = {"increase": "raise", "decrease": "lower"}.get(feature.direction, "change")
-        return f"{way if feature.ordered and feature.kind != 'binary' else 'change'} your {name} after all"
+        return f"{way if feature.ordered and feature.kind != 'binary' else 'change'} your {name}"
     if "levels" in wish:
         return f"choose another {name} than those you named"
     side, value = ("high", wish["high"]) if "high" in wish else ("low", wish["low"])

@@ -115,13 +115,12 @@ def _reconsider(c: Conversation, p: Pending, mark: str, notes: tuple[str, ...]) 
         if proved
         else "we found no plan that turns the answer into a yes. "
     )
-    text += "Something would have to give. Could you do one of these after all?"
+    text += "Something would have to give. Could you do one of these after all? "
+    text += "Below each is a plan that would then do."
     options = []
     for i, way in enumerate(p.ways, 1):
-        steps = " ".join((*way.plan.steps, *way.plan.follows))
-        options.append(
-            Option(str(i), f"{words.sentence(c.give_text(way))} Then this would be enough: {steps}")
-        )
+        told = words.sentence(c.give_text(way))
+        options.append(Option(str(i), told, steps=way.plan.steps, follows=way.plan.follows))
     options.append(Option(str(len(options) + 1), "No, none of these."))
     return Question(mark, "reconsider", "choice", text, tuple(options), notes, left=c.left, also=ALSO_LIMITS)
 
@@ -205,7 +204,7 @@ def ending(c: Conversation, learned: list[str]) -> Ending:
             tuple(learned),
         )
     give = tuple(
-        f"If you could {c.give_text(way)}, this would be enough: "
+        f"If you could {c.give_text(way)} after all, this would be enough: "
         f"{' '.join((*way.plan.steps, *way.plan.follows))}"
         for way in c.ways
     )

@@ -1,0 +1,99 @@
+"""A dialogue at the shell: with a script or a keyboard, put away and taken up again; mistakes end in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from wayforward.cli.app import app
+
+from .conftest import Shell
+
+ASK = (
+    "dialogue --train train.csv --label y --favourable 1 --schema schema.yaml --model lr --people people.csv"
+)
+ASK += " --elicitor none --person"
+
+
+def refused(shell: Shell) -> int:
+    """The number of somebody with a plan."""
+    shell(f"{ASK.replace('dialogue', 'recommend').replace(' --elicitor none --person', '')} --csv all.csv")
+    return next(int(row["person"]) for row in shell.rows("all.csv") if row["outcome"] == "FOUND")
+
+
+def typed(line: str, keys: str, code: int = 0) -> str:
+    got = CliRunner().invoke(app, line.split(), input=keys)
+    assert got.exit_code == code, f"{got.output}\n{got.exception!r}"
+    return got.output
+
+
+def test_a_script_of_replies_ends_with_a_plan(shell: Shell):
+    i = refused(shell)
+    Path("said.txt").write_text("# income, savings, housing\nno\nyes\n\nno\nyes\n")
+    got = shell(f"{ASK} {i} --replies said.txt --json out.json --report talk.txt")
+    out = json.loads(Path("out.json").read_text())
+    assert out["ended"] == "accepted" and out["person"] == i and out["answered"] == 4
+    assert set(out["action"]) == {"savings"}
+    assert out["told"] == ["You cannot change your income, or your housing."]
+    assert "This is your plan" in got.output and "Question 1 (at most" in got.output
+    talk = Path("talk.txt").read_text()
+    assert talk.count("You said:") == 4 and "Raise your savings" in talk
+
+
+def test_keys_at_a_terminal(shell: Shell):
+    i = refused(shell)
+    out = typed(f"{ASK} {i}", "h\nperhaps\n2\nu\n?\ny\nx housing\nno\ns\n")
+    assert "take back the last answer" in out  # help
+    assert "'perhaps' is none of the answers. Type a number from 1 to 3." in out
+    assert out.count("Question 1 ") == 2 and "We stop here." in out
+    assert "You cannot change your housing." in out
+
+
+def test_put_away_and_taken_up_again(shell: Shell):
+    i = refused(shell)
+    out = typed(f"{ASK} {i} --state s.json", "no\nq\n")
+    assert "Put away. The same command goes on (s.json)." in out
+    assert len(json.loads(Path("s.json").read_text())["log"]) == 1
+    out = typed(f"{ASK} {i} --state s.json", "yes\n")  # the input ends in the middle
+    assert "We go on where you stopped." in out and "Question 2" in out
+    out = typed(f"{ASK} {i} --state s.json --replies - --json -", "no\nyes\n")
+    assert json.loads(out)["ended"] == "accepted" and json.loads(out)["answered"] == 4
+    assert "Nothing was kept" in typed(f"{ASK} {i}", "q\n")
+
+
+def test_another_model_needs_to_be_said(shell: Shell):
+    i = refused(shell)
+    typed(f"{ASK} {i} --state s.json", "no\nyes\nyes\nq\n")
+    other = f"{ASK} {i} --state s.json --model rf".replace("--model lr ", "")
+    assert "the model (it answers differently" in typed(other, "", code=2)
+    assert "was changed in the meantime" in typed(f"{other} --go-on", "q\n")
+
+
+def test_everything_impossible_is_an_answer_with_exit_code_1(shell: Shell):
+    i = refused(shell)
+    out = typed(f"{ASK} {i}", "no\nno\nno\nno\n", code=1)
+    assert "What would have to give" in out and "You can ask for a person to look at your case." in out
+
+
+WRONG = {
+    "a person nobody is": ("999", "", "--person 999: there are"),
+    "a way of asking nobody knows": ("{i} --elicitor mind-reader", "", "no elicitor 'mind-reader'"),
+    "a questionnaire nobody knows": ("{i} --questionnaire riddles", "", "no questionnaire 'riddles'"),
+    "a reply in a script": ("{i} --replies -", "perhaps\n", "'perhaps' is none of the answers"),
+    "a script that is not there": ("{i} --replies gone.txt", "", "cannot be read as replies"),
+    "a state that is none": ("{i} --state people.csv", "", "cannot be read as a dialogue"),
+    "somebody else's state": ("{other} --state s.json", "", "about somebody else than --person"),
+    "taking back nothing": ("{i} --replies -", "u\n", "no answer to take back"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(WRONG))
+def test_a_mistake_ends_in_one_line(shell: Shell, name: str):
+    i = refused(shell)
+    typed(f"{ASK} {i} --state s.json", "no\nq\n")
+    line, keys, words = WRONG[name]
+    got = typed(f"{ASK} {line.format(i=i, other=i + 1)}", keys, code=2)
+    assert words in got and "Traceback" not in got
