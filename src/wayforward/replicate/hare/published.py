@@ -278,8 +278,10 @@ def _number(text: str) -> Stated:
 def radius(dataset: str, classifier: str, scale: str) -> float:
     """How far away the paper's wishes are on average: what Wachter's small steps leave of the way to them.
 
-    With logistic regression the paper states the far scale only; nearer ones keep the network's proportions.
+    With logistic regression the paper states the far scale only; nearer ones keep the network's proportions. For
+    classifiers that it does not try, the network's distances are taken.
     """
+    classifier = classifier if classifier in CLASSIFIERS else "ann"
     stated = {row.case: row.stated["gtp"].mean for table in (1, 6) for row in rows(table) if row.way == BASE}
     if (case := Case(dataset, "wachter", classifier, scale)) in stated:
         return stated[case]

@@ -18,7 +18,7 @@ from wayforward.evaluate.distance import changed
 from wayforward.people import Preferences
 from wayforward.people.simulated import IdealProfile, Noise
 from wayforward.people.talk import converse
-from wayforward.people.wanted import SHARE, draw_wanted
+from wayforward.people.wanted import draw_wanted
 from wayforward.problem import Problem
 from wayforward.replicate.hare.published import MEASURES, Case, Way, radius
 from wayforward.replicate.hare.setting import Setting, Table, make_setting, make_table
@@ -80,6 +80,8 @@ class Study:
     table: Table | None = None
     missing: dict[str, str] = field(default_factory=dict)
     _plans: dict[str, Plans] = field(default_factory=dict, repr=False)
+    _wanted: dict[tuple[str, bool], np.ndarray] = field(default_factory=dict, repr=False)
+    _search: list[Any] = field(default_factory=list, repr=False)  # the method behind the askers, by problem
 
     @cached_property
     def setting(self) -> Setting:
@@ -125,12 +127,15 @@ class Study:
 
     def wanted(self, case: Case) -> np.ndarray:
         """(n, d) the profiles that people have in mind: boundary points that differ in numbers."""
-        setting = self.setting
-        far = radius(case.dataset, case.classifier, case.scale) if case.pinned else None
-        scale: Any = case.scale if case.scale in SHARE else "far"
-        return draw_wanted(
-            setting.problem, setting.people, scale, radius=far, numbers_only=True, seed=self.seed
-        )
+        key = (case.scale, case.pinned)
+        if key not in self._wanted:
+            setting = self.setting
+            far = radius(case.dataset, case.classifier, case.scale) if case.pinned else None
+            scale: Any = case.scale
+            self._wanted[key] = draw_wanted(
+                setting.problem, setting.people, scale, radius=far, numbers_only=True, seed=self.seed
+            )
+        return self._wanted[key]
 
     def plans(self, base: str) -> Plans:
         """The base method's plans for everybody. Raises: MethodError where there is no such method."""
@@ -187,7 +192,8 @@ class Study:
                 "numbers_only": True,
                 "give_back": True,
             }
-        asker = elicitor(way.asker, base="local-search", budget=way.budget, **more).fit(plans.problem)
+        base = self._first_plans(plans.problem)
+        asker = elicitor(way.asker, base=base, budget=way.budget, **more).fit(plans.problem)
         start = np.where(plans.found[:, None], plans.action, np.nan)
         talk = asker.begin(self.setting.x, start, preferences=plans.wishes, seed=self.seed)
         before, later = wanted, None
@@ -198,6 +204,16 @@ class Study:
             talk.people, before, noise=NOISES[case.answers], later=later, over=way.budget, seed=self.seed
         )
         return converse(talk, somebody)
+
+    def _first_plans(self, problem: Problem) -> Any:
+        """A fitted method for askers to fall back on; the plans that they begin with are given to them."""
+        from wayforward.methods import method
+
+        for search in self._search:
+            if search.problem_ is problem:
+                return search
+        self._search.append(method("local-search").fit(problem))
+        return self._search[-1]
 
 
 _RELEASE = 1  # of the stages: raise it when what they hold changes
