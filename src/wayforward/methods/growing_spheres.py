@@ -10,7 +10,7 @@ import numpy as np
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.asking import ask, distinct_changes, tidy
-from wayforward.methods.engines.polish import revert
+from wayforward.methods.engines.polish import revert, shrink
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ class GrowingSpheres(Method):
     category, never a row between levels. Integers, binaries and ordinals round to legal values. A missing value moves
     from the median of the reference, and is missing again if the decision does not need it.
 
-    samples: rows a shell. radius: of the first ball. zoom, shells: as above. zooms: how often to shrink at most.
+    samples: rows a shell; the authors draw 2,000. With 100 a shell is ten times as quick and its first hit lies a
+    little farther out, which the last step more than makes up for. radius: of the first ball. zoom, shells: as above.
+    zooms: how often to shrink the ball at most. shrink: move each value back towards the person's own as far as the
+    decision allows (not part of the published method, which is ``samples=2000, shrink=False``).
     Default budget: 40,000 model rows a person.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="growing-spheres", k=1, seed=0)``.
@@ -51,11 +54,12 @@ class GrowingSpheres(Method):
     )
     citation: ClassVar[str] = "Laugel, Lesot, Marsala, Renard & Detyniecki (2018), IPMU, arXiv:1712.08443"
 
-    samples: int = 1000
+    samples: int = 100
     radius: float = 0.1
     zoom: float = 10.0
     shells: int = 5
     zooms: int = 6
+    shrink: bool = True
 
     def __post_init__(self) -> None:
         for field, value, low in (
@@ -98,10 +102,11 @@ class _Spheres:
         self.method, self.people, self.seed = method, people, seed
         self.cap = people.rows + limit
         n, d, schema = people.n, people.d, people.schema
-        self.ordered = np.flatnonzero(schema.ordered)
+        # Only what somebody may act on has coordinates: by the schema, so that one page of directions fits all.
+        self.ordered = np.flatnonzero(schema.ordered & schema.actionable)
         self.blocks: list[tuple[int, slice]] = []
         width: int = len(self.ordered)
-        for j in np.flatnonzero(schema.is_categorical):
+        for j in np.flatnonzero(schema.is_categorical & schema.actionable):
             end = width + int(schema.n_levels[j])
             self.blocks.append((int(j), slice(width, end)))
             width = end
@@ -171,25 +176,34 @@ class _Spheres:
         radius = shell_radius(share[None], inner[:, None], outer[:, None], self.dimension[who][:, None])
         step *= (radius / np.maximum(length, 1e-300))[:, :, None]
         owner = np.repeat(who, size)
-        action = tidy(people, owner, self._act(owner, step.reshape(-1, self.width)))
+        action = tidy(people, owner, self._act(who, step).reshape(-1, people.d))
         moved = np.flatnonzero(~np.isnan(action).all(1))
         reached = np.zeros(owner.size, dtype=bool)
-        reached[moved] = ask(people, owner[moved], action[moved])[1]
+        reached[moved] = self._ask(owner[moved], action[moved])
         self._keep(who, size, action, np.where(reached, self._length(owner, action), np.inf))
         return np.asarray(reached.reshape(-1, size).any(1))
 
-    def _act(self, owner: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Steps in sphere coordinates (m, width) -> values (m, d), not yet snapped."""
+    def _ask(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """(m,) bool: the model says yes, and nothing forbids the row."""
+        people = self.people
+        if not people.box_is_enough or people.problem.plausibility is not None:
+            return ask(people, owner, action)[1]
+        return people.reached(owner, np.where(np.isnan(action), people.x[owner], action))
+
+    def _act(self, who: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Steps in sphere coordinates (m, samples, width) -> values (m, samples, d), not yet snapped."""
         people, span = self.people, self.method.span_
-        x, weight = people.x[owner], people.weight[owner]
-        value = np.full(x.shape, np.nan)
-        here = np.where(np.isnan(x), self.method.middle_, x)[:, self.ordered]
-        value[:, self.ordered] = here + step[:, : len(self.ordered)] * (span / weight)[:, self.ordered]
+        x, weight = people.x[who], people.weight[who]
+        value = np.full((*step.shape[:2], people.d), np.nan)
+        here = np.where(np.isnan(x), self.method.middle_, x)[:, None, self.ordered]
+        wide = (span / weight)[:, None, self.ordered]
+        value[:, :, self.ordered] = here + step[:, :, : len(self.ordered)] * wide
         for j, block in self.blocks:
-            levels = people.schema.n_levels[j]
-            at = step[:, block] / weight[:, j, None] + np.sqrt(0.5) * (np.arange(levels) == x[:, j, None])
-            allowed = people.level_ok[j][owner] | (np.arange(levels) == x[:, j, None])
-            value[:, j] = np.where(allowed, at, -np.inf).argmax(1)
+            own = np.arange(people.schema.n_levels[j]) == x[:, j, None]
+            at = step[:, :, block] / weight[:, j, None, None]
+            # where they stand is half a change of category ahead; what they may not choose is out of the race
+            at += np.where(people.level_ok[j][who] | own, np.sqrt(0.5) * own, -np.inf)[:, None]
+            value[:, :, j] = at.argmax(2)
         return value
 
     def _length(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -219,6 +233,8 @@ class _Spheres:
         move = np.abs(action - x) / self.method.span_ * people.weight[who]
         move = np.where(people.schema.is_categorical, people.weight[who], move)
         action = revert(people, who, action, -np.nan_to_num(move))
+        if self.method.shrink:
+            action = shrink(people, who, action)
         return distinct_changes(people, who, action, self.k)
 
 
