@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 _LANES = 8192  # directions held at once
-_STALE = 10  # steps between estimates of slopes where the model has no gradients
+# Steps between two looks at the model's slopes: the directions' difference, which weighs more, is cheap in every step.
+_STALE_WORLD = 5  # where gradients go through a world
+_STALE = 10  # where slopes are estimates
 _HALF = float(
     np.sqrt(0.5)
 )  # a category lies half a square's diagonal from the corner: two of them are 1 apart
@@ -66,7 +68,7 @@ class Sampler:
         schema = problem.schema
         self.span = ranges(problem)
         self.slopes: Any = slopes(problem, method, span=self.span, zeroth=zeroth, block=_BLOCK)
-        self.stale = 1 if self.slopes.exact else _STALE
+        self.stale = _STALE if not self.slopes.exact else 1 if problem.independent else _STALE_WORLD
         level, size = self.slopes.level, self.slopes.size
         self.sampled = schema.actionable & ~(schema.has_levels if numbers_only else False)
         self.ordered = np.flatnonzero(schema.ordered & self.sampled)  # (o,) their coordinates come first
@@ -168,8 +170,8 @@ class _Descent:
         self.base = base
         self.low = np.minimum((least - base) / self.gamma, 0.0) * self.free
         self.high = np.maximum((most - base) / self.gamma, 0.0) * self.free
-        # What a person may do is a cone of directions in the loop and a box at its end. Cut to the box in every step and
-        # made a unit again, directions would gather in its corner wherever the room is less than gamma.
+        # What a person may do is a cone of directions in the loop and a box at its end. Cut to the box in every step
+        # and made a unit again, directions would gather in its corner wherever the room is less than gamma.
         self.least, self.most = np.where(self.low < 0, -np.inf, 0.0), np.where(self.high > 0, np.inf, 0.0)
         self.direction = self._unit(np.clip(start, self.least, self.most))
 

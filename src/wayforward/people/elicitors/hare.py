@@ -39,7 +39,12 @@ class Hare(Elicitor):
     place of a new one. calibrate: 'every' plan is taken back before it is shown, or only the 'best' of a round.
     give_back: categories and binaries are left alone again where the decision does not need them. numbers_only: only
     numbers move, as in the paper's experiments; here levels move too. zeroth: slopes by asking about neighbouring
-    rows; None: only for models without gradients (they are then refreshed at every tenth step).
+    rows; None: only for models without gradients. Slopes are looked at in every step, in a causal world in every fifth,
+    and in every tenth if they are estimates. Three settings are ours: halvings: how often the step along a direction
+    is halved where the model says no at its end, before the direction is dropped; narrow: how much shorter steps of
+    numbers get from round to round, 1 for the paper's; and directions are kept to what a person may do as a cone, and
+    to their limits at the end (cut to the limits in every step, as the paper's projection would, they gather in
+    corners and lead to one and the same plan). `keep_incumbent=True, narrow=0.7` finds nearer plans than the paper's.
 
     Every plan that is shown is legal, keeps rules and wishes and was seen to reach the decision; what does not, or
     leads where another one leads, is left out, so a round may be shorter. With no plan left the one from before stays.
