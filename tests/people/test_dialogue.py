@@ -358,7 +358,7 @@ def test_lessons_need_choices_that_agree():
     assert lessons(schema, x, one) == []
     told = lessons(schema, x, one * 3)
     assert told == [
-        "You would rather raise your savings than raise your income (all 3 choices between the two)."
+        "You would rather raise your savings than your income (all 3 choices between the two)."
     ]
     assert lessons(schema, x, [*one * 2, Compared(works, raises)] * 1) == []
     weight = reluctance(schema, x, one * 3)

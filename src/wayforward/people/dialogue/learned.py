@@ -87,10 +87,10 @@ def lessons(
         said_last.add(b)
         times = count + int(votes[b, a])
         share = f"{count} of {times} choices" if times > count else f"all {count} choices"
-        out.append(
-            f"You would rather {act(schema, x, compared, a)} than {act(schema, x, compared, b)} "
-            f"({share} between the two)."
-        )
+        this, that = act(schema, x, compared, a), act(schema, x, compared, b)
+        if this.split()[0] == that.split()[0]:  # the same verb is said once
+            that = that.split(" ", 1)[1]
+        out.append(f"You would rather {this} than {that} ({share} between the two).")
     return out
 
 
