@@ -23,6 +23,7 @@ _METHODS = {
     "face": "face:Face",
     "wachter": "wachter:Wachter",
     "dice": "dice:Dice",
+    "lowprofool": "lowprofool:LowProFool",
     "actionable-recourse": "actionable_recourse:ActionableRecourse",
     "carma": "carma:Carma",
     "icarma": "icarma:ICarma",

@@ -9,10 +9,11 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.asking import ask, distinct_changes
+from wayforward.methods.engines.asking import ask
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.descent import Descent
 from wayforward.methods.engines.lanes import Lanes
+from wayforward.methods.engines.options import leaving_out
 from wayforward.methods.engines.slopes import has_gradients, slopes
 from wayforward.methods.engines.steps import Ell, Loss, run
 from wayforward.methods.engines.tighten import polish
@@ -129,19 +130,11 @@ class Wachter(Method):
         limit = 20_000 if budget.rows is None else budget.rows
         wide = self._unbound(people) if self.immutables == "overwrite_after" else people
         search = _Search(self, people, wide, streams)
-        banned = np.zeros((people.n, people.d), dtype=bool)
-        owner, found = [], []
-        for option in range(k):
-            free = wide.free & ~banned
-            stuck = ~free.any(1)
-            free[stuck] = wide.free[stuck]
-            best = search.option(free, option, people.rows + limit)
-            at = np.flatnonzero(~np.isnan(best).all(1))
-            owner.append(at)
-            found.append(best[at])
-            main = np.where(np.isnan(best[at]), -np.inf, people.parts(at, best[at])).argmax(1)
-            banned[at, main] = True
-        return distinct_changes(people, np.concatenate(owner), np.concatenate(found), k), search.proved
+
+        def find(free: np.ndarray, option: int) -> np.ndarray:
+            return search.option(free, option, people.rows + limit)
+
+        return leaving_out(people, wide.free, k, find), search.proved
 
     def _unbound(self, people: Population) -> Population:
         """The same people in a problem where everything may change, as the published method sees them."""
