@@ -86,7 +86,7 @@ class Clue(Method):
                 "Use mode='recourse'."
             )
         self.lx_ = 4.0 / problem.schema.d if self.lx is None else self.lx
-        self.latent_ = latent_of(self, problem, "vae")
+        self.latent_ = latent_of(self, problem, "vae" if self.mode == "clue" else "cvae")
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         plan = Plan(
@@ -98,7 +98,7 @@ class Clue(Method):
             starts=self.starts,
             scatter=self.scatter,
             partial=self.adopt == "part",
-            polish=self.shrink and self.adopt == "part",
+            shrink=self.shrink and self.adopt == "part",
             tag=43_000,
         )
         return ways(self.latent_, people, k, streams, 20_000 if budget.rows is None else budget.rows, plan)

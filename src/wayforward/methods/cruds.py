@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,6 +17,8 @@ from wayforward.shapes import Actions
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
     from wayforward.streams import Streams
+
+_WIDER = 3.0  # how much wider w is drawn for people without an option
 
 
 @dataclass
@@ -34,7 +36,9 @@ class Cruds(Method):
     adopt: 'part' takes over only the changes of a decoded row that help the decision (not part of the published
     method), 'all' the whole row. shrink: then move values back as far as the decision allows (not part of the
     published method). kept: rows of each person and option that are looked at that closely, best ranked first; for
-    people with no usable row, those with the highest scores.
+    people with no usable row, those with the highest scores. widen: rounds of draws more for people without an option
+    (not part of the published method): w drawn three times as wide, and from the second of them on z drawn around
+    their own as well, one standard deviation more each round. Mode 'optimise' lets z move from its third round on.
     latent, epochs, generator: as for `revise`.
     Default budget: 20,000 model rows a person and option; mode 'sample' draws no more than the budget.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
@@ -54,6 +58,7 @@ class Cruds(Method):
     mode: Literal["sample", "optimise"] = "sample"
     samples: int = 200
     kept: int = 3
+    widen: int = 3
     lam: float = 0.05
     steps: int = 60
     rate: float = 0.1
@@ -74,6 +79,8 @@ class Cruds(Method):
         for field in ("samples", "kept"):
             if getattr(self, field) < 1:
                 raise MethodError(f"'{self.name}' has {field}={getattr(self, field)}. Use 1 or more.")
+        if self.widen < 0:
+            raise MethodError(f"'{self.name}' has widen={self.widen}. Use 0 or more.")
         if self.lam < 0:
             raise MethodError(f"'{self.name}' has lam={self.lam}. Use 0 or more.")
 
@@ -91,35 +98,51 @@ class Cruds(Method):
         generator = self.latent_.generator
         moves = np.arange(generator.latent) >= generator.n_z
         if self.mode == "sample":
-            steps = self._steps(streams.seed, min(self.samples, limit))
-            who, action = drawn_ways(
-                self.latent_, people, steps, moves, people.rows + limit * k, kept=self.kept + k - 1,
-                partial=partial, polish=self.shrink and partial,
-            )  # fmt: skip
-            return distinct_changes(people, who, action, k)
+            return self._sample(people, k, streams.seed, limit, moves)
+        how = Descend(steps=self.steps, rate=self.rate, momentum=0.0, spread=0.99, moves=moves)
         plan = Plan(
             objective=self._objective,
-            how=Descend(steps=self.steps, rate=self.rate, momentum=0.0, spread=0.99, moves=moves),
+            how=how,
+            late=replace(how, moves=None),
             weight=1.0,
             rounds=self.rounds,
             growth=4.0,
             starts=self.starts,
             scatter=self.scatter,
             partial=partial,
-            polish=self.shrink and partial,
+            shrink=self.shrink and partial,
             tag=42_000,
         )
         return ways(self.latent_, people, k, streams, limit, plan)
 
-    def _steps(self, seed: int, samples: int) -> np.ndarray:
-        """(samples, n_z + n_w): draws of w ~ p(w | accepted), the same for everybody, with z at 0."""
+    def _sample(self, people: Population, k: int, seed: int, limit: int, moves: np.ndarray) -> Actions:
+        z = np.where(moves, 0.0, self.latent_.encode(people.x))
+        partial, cap = self.adopt == "part", people.rows + limit
+        who = np.arange(people.n)
+        owners, found = [], []
+        for turn in range(1 + self.widen):
+            room = min(self.samples, limit - turn * self.samples)
+            if room < 1 or not who.size:
+                break
+            part, action = drawn_ways(
+                self.latent_, people, who, z[who], self.steps_of(seed, turn)[:room], cap,
+                kept=self.kept + k - 1, partial=partial, shrink=self.shrink and partial,
+            )  # fmt: skip
+            owners.append(part)
+            found.append(action)
+            who = np.setdiff1d(who, part)
+        return distinct_changes(people, np.concatenate(owners), np.concatenate(found), k)
+
+    def steps_of(self, seed: int, turn: int = 0) -> np.ndarray:
+        """(samples, n_z + n_w): draws of w ~ p(w | accepted), the same for everybody, beside steps of z, at first 0."""
         generator = self.latent_.generator
         table = generator.table[1].detach().cpu().double().numpy()
         mean, spread = table[: generator.n_w], table[generator.n_w :]
-        draw = np.random.default_rng([seed % 2**63, 0xC5D5]).normal(size=(samples, generator.n_w))
-        return np.concatenate(
-            [np.zeros((samples, generator.n_z)), mean + np.exp(0.5 * spread) * draw], axis=1
+        draw = np.random.default_rng([seed % 2**63, 0xC5D5, turn]).normal(
+            size=(self.samples, generator.n_z + generator.n_w)
         )
+        w = mean + (1.0 if turn == 0 else _WIDER) * np.exp(0.5 * spread) * draw[:, generator.n_z :]
+        return np.concatenate([max(turn - 1, 0) * draw[:, : generator.n_z], w], axis=1)
 
     def _objective(self, seen: Seen) -> Any:
         return seen.weight * self.latent_.torch.nn.functional.softplus(-seen.score) + self.lam * seen.away

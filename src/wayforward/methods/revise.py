@@ -58,7 +58,7 @@ class Revise(Method):
     lam: float = 0.5
     aim: float = 0.05
     steps: int = 60
-    rate: float = 0.1
+    rate: float = 0.2
     rounds: int = 4
     starts: int = 0
     scatter: float = 1.0
@@ -91,7 +91,7 @@ class Revise(Method):
             starts=self.starts,
             scatter=self.scatter,
             partial=self.adopt == "part",
-            polish=self.shrink and self.adopt == "part",
+            shrink=self.shrink and self.adopt == "part",
             tag=41_000,
         )
         return ways(self.latent_, people, k, streams, 20_000 if budget.rows is None else budget.rows, plan)

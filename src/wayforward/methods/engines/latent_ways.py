@@ -10,7 +10,7 @@ import numpy as np
 from wayforward.errors import MethodError
 from wayforward.methods.engines.asking import ask, distinct_changes, tidy
 from wayforward.methods.engines.latent import Descend, Lanes, Latent, Objective
-from wayforward.methods.engines.polish import revert, shrink
+from wayforward.methods.engines.tighten import polish
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -20,8 +20,12 @@ _FACTORS = (1.5, 2.0, 4.0)  # how far beyond a decoded row
 _ROWS = 1 << 17  # decoded rows held at once
 
 
-def adopt(people: Population, who: np.ndarray, goal: np.ndarray, cap: np.ndarray) -> np.ndarray:
+def adopt(
+    people: Population, who: np.ndarray, goal: np.ndarray, cap: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Adopt only what helps of decoded rows: goal (m, d) -> actions (m, d) that reach the decision; NaN where none.
+
+    Also the score (m,) that was come to.
 
     Features are taken over one after another, most score for its cost first, until the decision turns or nothing is
     left; of features that turn it, the cheapest. A row that some rule forbids is no step.
@@ -52,7 +56,7 @@ def adopt(people: Population, who: np.ndarray, goal: np.ndarray, cap: np.ndarray
         left[at, column[lead]] = False
         done[at] = seen.reached[lead]
         live = at[~done[at] & left[at].any(1) & (people.rows[who[at]] < cap[who[at]])]
-    return np.where(done[:, None], action, np.nan)
+    return np.where(done[:, None], action, np.nan), score
 
 
 class Kept:
@@ -64,6 +68,8 @@ class Kept:
     def __init__(self, people: Population, m: int, *, partial: bool, cap: np.ndarray) -> None:
         self.people, self.partial, self.cap = people, partial, cap
         self.action, self.cost = np.full((m, people.d), np.nan), np.full(m, np.inf)
+        # The row of which most could be made: where lanes without an option go on from.
+        self.row, self.top = np.full((m, people.d), np.nan), np.full(m, -np.inf)
 
     @property
     def found(self) -> np.ndarray:
@@ -78,7 +84,9 @@ class Kept:
             return gained
         row, who = row[at], who[at]
         if self.partial:
-            few = adopt(self.people, who, row, self.cap)
+            few, score = adopt(self.people, who, row, self.cap)
+            higher = score > self.top[lane[at]]
+            self.row[lane[at[higher]]], self.top[lane[at[higher]]] = row[higher], score[higher]
             missed = np.flatnonzero(np.isnan(few).all(1))
             few[missed] = self._whole(who[missed], row[missed])
         else:
@@ -96,23 +104,25 @@ class Kept:
             return row
         return np.where(ask(self.people, who, row)[1][:, None], row, np.nan)
 
-    def beyond(self, lane: np.ndarray, who: np.ndarray, row: np.ndarray) -> None:
-        """Lanes without an option go on past their rows (p, d), in the same direction, as far as people may."""
-        x, ordered = self.people.x[who], self.people.schema.ordered
+    def beyond(self, who: np.ndarray) -> None:
+        """Lanes without an option go on past the best of their rows, in the same direction, as far as people may.
+
+        who (m,): the people of all lanes.
+        """
+        base = self.row.copy()
         for factor in _FACTORS:
-            open_ = np.flatnonzero(~self.found[lane])
+            open_ = np.flatnonzero(~self.found & np.isfinite(self.top))
             if not open_.size:
                 return
-            far = np.where(ordered, x[open_] + factor * (row[open_] - x[open_]), row[open_])
-            self(lane[open_], who[open_], tidy(self.people, who[open_], far))
+            x, row = self.people.x[who[open_]], base[open_]
+            far = np.where(self.people.schema.ordered, x + factor * (row - x), row)
+            self(open_, who[open_], tidy(self.people, who[open_], far))
 
     def polished(self, who: np.ndarray) -> np.ndarray:
         """(m, d) the options, needless changes given back and values moved back as far as the decision allows."""
         at = np.flatnonzero(self.found)
         if at.size:
-            few = self.action[at]
-            few = revert(self.people, who[at], few, self.people.parts(who[at], few), sweeps=2)
-            self.action[at] = shrink(self.people, who[at], few)
+            self.action[at] = polish(self.people, who[at], self.action[at])
         return self.action
 
 
@@ -122,8 +132,8 @@ class Plan:
 
     weight: of the score, first; lanes without an option go on with `growth` times as much, in at most `rounds` rounds,
     from the third on from random starts. starts: random starts a person beside the encoded one, `scatter` standard
-    deviations wide. partial: adopt only what helps of a row; polish: move values back afterwards. tag: of the random
-    numbers.
+    deviations wide. partial: adopt only what helps of a row; shrink: polish afterwards. tag: of the random
+    numbers. late: how lanes move from the third round on, if otherwise.
     """
 
     objective: Objective
@@ -134,8 +144,9 @@ class Plan:
     starts: int
     scatter: float
     partial: bool
-    polish: bool
+    shrink: bool
     tag: int
+    late: Descend | None = None
 
 
 def ways(latent: Latent, people: Population, k: int, streams: Streams, limit: int, plan: Plan) -> np.ndarray:
@@ -162,7 +173,8 @@ def ways(latent: Latent, people: Population, k: int, streams: Streams, limit: in
         kept(live, who, latent.decoded(people, who, lanes.free, lanes.z))
         for turn in range(plan.rounds):
             part = lanes.take(live)
-            latent.search(people, part, plan.objective, plan.how, cap, _Part(kept, live))
+            how = plan.how if turn < 2 or plan.late is None else plan.late
+            latent.search(people, part, plan.objective, how, cap, _Part(kept, live))
             lanes.z[live] = part.z
             live = live[~kept.found[live]]
             if not live.size:
@@ -170,10 +182,9 @@ def ways(latent: Latent, people: Population, k: int, streams: Streams, limit: in
             lanes.weight[live] *= plan.growth
             if turn:  # what did not lead anywhere twice begins elsewhere
                 scatter(lanes, live, streams, plan, 100 * option + 10 * turn)
-        if plan.partial and live.size:
-            row = latent.decoded(people, who[live], lanes.free[live], lanes.z[live])
-            kept.beyond(live, who[live], row)
-        action = kept.polished(who) if plan.polish else kept.action
+        if plan.partial:
+            kept.beyond(who)
+        action = kept.polished(who) if plan.shrink else kept.action
         at = np.flatnonzero(~np.isnan(action).all(1))
         owners.append(who[at])
         found.append(action[at])
@@ -187,47 +198,47 @@ def ways(latent: Latent, people: Population, k: int, streams: Streams, limit: in
 def drawn_ways(
     latent: Latent,
     people: Population,
+    who: np.ndarray,
+    z: np.ndarray,
     steps: np.ndarray,
-    moves: np.ndarray,
     cap: np.ndarray,
     *,
     kept: int,
     partial: bool,
-    polish: bool,
+    shrink: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Options from decoded draws: whose (m,) they are, and the actions (m, d).
 
-    Everybody's code, with the dimensions that move (q,) at 0, plus every one of steps (s, q) is decoded and asked. The
-    `kept` best of each person are looked at closely: those that are usable, fewest changes first, then by cost; then
-    those with the highest score.
+    For people who (n,), every code z (n, q) plus every one of steps (s, q) is decoded and asked. The `kept` best of
+    each person are looked at closely: those that are usable, fewest changes first, then by cost; then those with the
+    highest score.
     """
     s = len(steps)
     owners, rows = [], []
     lot = max(1, _ROWS // s)
-    for begin in range(0, people.n, lot):
-        some = np.arange(begin, min(begin + lot, people.n))
-        z = np.where(moves, 0.0, latent.encode(people.x[some]))
-        action = latent.around(people, some, z, steps).reshape(-1, people.d)
-        who = np.repeat(some, s)
-        after = people.after(who, action)
-        score = people.score(who, after)
+    for begin in range(0, len(who), lot):
+        some = who[begin : begin + lot]
+        action = latent.around(people, some, z[begin : begin + lot], steps).reshape(-1, people.d)
+        owner = np.repeat(some, s)
+        after = people.after(owner, action)
+        score = people.score(owner, after)
         usable = score > people.problem.slack
-        usable[usable] = people.allowed(who[usable], action[usable], after[usable])
-        usable[usable] = people.plausible(who[usable], after[usable])
-        cost, acted = people.cost(who, action).round(12), (~np.isnan(action)).sum(1)
-        order = np.lexsort((cost, np.where(usable, acted, -score), ~usable, who))
+        usable[usable] = people.allowed(owner[usable], action[usable], after[usable])
+        usable[usable] = people.plausible(owner[usable], after[usable])
+        cost, acted = people.cost(owner, action).round(12), (~np.isnan(action)).sum(1)
+        order = np.lexsort((cost, np.where(usable, acted, -score), ~usable, owner))
         best = order.reshape(len(some), s)[:, :kept].reshape(-1)
-        owners.append(who[best])
+        owners.append(owner[best])
         rows.append(action[best])
-    who, row = np.concatenate(owners), np.concatenate(rows)
-    lane = np.arange(len(who))
-    found = Kept(people, len(who), partial=partial, cap=cap)
-    found(lane, who, row)
+    lane_of, row = np.concatenate(owners), np.concatenate(rows)
+    found = Kept(people, len(lane_of), partial=partial, cap=cap)
+    found(np.arange(len(lane_of)), lane_of, row)
     if partial:
-        lost = np.isin(who, who[found.found], invert=True)
-        found.beyond(lane[lost], who[lost], row[lost])
-    option = found.polished(who) if polish else found.action
-    return who[found.found], option[found.found]
+        lost = np.isin(lane_of, lane_of[found.found], invert=True)
+        found.top[~lost] = -np.inf
+        found.beyond(lane_of)
+    option = found.polished(lane_of) if shrink else found.action
+    return lane_of[found.found], option[found.found]
 
 
 class _Part:
@@ -266,14 +277,17 @@ def scatter(lanes: Lanes, rows: np.ndarray, streams: Streams, plan: Plan, tag: i
 # -- what the methods share ------------------------------------------------------------------------------------
 
 
-def latent_of(method: Any, problem: Problem, kind: str, **settings: Any) -> Latent:
-    """The latent search of a method: its own generator, or one trained on the problem's observed people.
+def latent_of(method: Any, problem: Problem, kind: Any, **settings: Any) -> Any:
+    """The `Latent` search of a method: its own generator, or one trained on the problem's observed people.
 
-    method: has latent, epochs, device, generator, name. Distances are the problem's cost: L1 over its scales.
+    method: has latent, epochs, device, generator, name. Distances are L1 over the scales of the problem's cost. None
+    where nobody may ever act on anything, so that there is nothing to search.
     """
     from wayforward.problem import LpMix
 
     generator = method.generator
+    if generator is None and not problem.schema.actionable.any():
+        return None
     if generator is None:
         from wayforward.methods.engines.generative import fit_generator
 
