@@ -8,9 +8,11 @@ import pytest
 from wayforward import Feature, Outcome, Problem, Schema, Target, wrap
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget
+from wayforward.methods.engines.asking import tidy
 from wayforward.methods.growing_spheres import GrowingSpheres, _Spheres, shell_radius
 from wayforward.people import Preferences
-from wayforward.testing import MethodContract
+from wayforward.testing import MethodContract, case
+from wayforward.testing.problems import random_model, random_people, random_schema
 
 
 class TestContract(MethodContract):
@@ -162,6 +164,50 @@ def test_a_hard_feature_moves_less():
     wish = replace(Preferences.none(schema, 1), weight=np.array([[20.0, 1.0]]))
     got = GrowingSpheres().fit(problem).recommend(np.full((1, 2), 0.5), preferences=wish)
     np.testing.assert_allclose(got.after[0, 0], [0.5, 0.8], atol=0.05)
+
+
+@pytest.mark.parametrize("kind", ["linear", "forest", "label"])
+def test_the_last_step_makes_nothing_dearer_and_nobody_lost(kind):
+    """The same samples with and without it; without it the nearest row is kept as published."""
+    it = case(kind, "independent")
+    plain = GrowingSpheres(samples=300, shrink=False).fit(it.problem).recommend(it.x)
+    moved = GrowingSpheres(samples=300).fit(it.problem).recommend(it.x)
+    np.testing.assert_array_equal(moved.found, plain.found)
+    both = plain.found[:, 0]
+    assert (moved.cost[both, 0] <= plain.cost[both, 0] + 1e-12).all()
+    assert moved.cost[both, 0].mean() < plain.cost[both, 0].mean()
+
+
+def test_a_hundred_samples_cost_no_more_than_a_thousand_published_ones():
+    """On a network, over three seeds: what makes the method ten times as quick does not make it dearer."""
+    it = case("network", "independent", 0, 60)
+    few, many = GrowingSpheres(), GrowingSpheres(samples=1000, shrink=False)
+    cost = {}
+    for name, method in (("few", few), ("many", many)):
+        answers = [method.fit(it.problem).recommend(it.x[it.refused], seed=seed) for seed in range(3)]
+        assert np.mean([a.found.mean() for a in answers]) >= 0.9
+        cost[name] = np.mean([a.cost[a.found].mean() for a in answers])
+        cost[name + " rows"] = np.mean([a.meta["model_rows"] for a in answers])
+    assert cost["few"] <= cost["many"]
+    assert cost["few rows"] < 0.25 * cost["many rows"]
+
+
+@pytest.mark.parametrize("rules", [True, False])
+def test_the_short_cut_for_boxes_says_what_the_long_way_says(rules):
+    """Where no rule and no world is in the way, snapped rows are shown to the model at once."""
+    rng = np.random.default_rng(0)
+    schema = random_schema(rng, rules=rules)
+    x = random_people(schema, 30, rng)
+    problem = Problem(schema, random_model(schema, x, "linear"), Target(favourable=1), data=x)
+    people = problem.population(x)
+    assert people.box_is_enough is not rules
+    search = _Spheres(GrowingSpheres().fit(problem), people, 1, 0, 10**6)
+    who = np.repeat(np.arange(30), 20)
+    action = tidy(people, who, rng.uniform(schema.low, schema.high, (600, schema.d)))
+    keep = ~np.isnan(action).all(1)
+    quick = search._ask(who[keep], action[keep])
+    np.testing.assert_array_equal(quick, people.evaluate(who[keep], action[keep]).reached)
+    assert quick.any()
 
 
 @pytest.mark.parametrize(
