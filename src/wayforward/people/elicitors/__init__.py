@@ -12,6 +12,7 @@ from wayforward.people.talk import Elicitor
 # name -> "file:Class"; files are imported on first use, because some need torch. A new one adds one line.
 _ELICITORS: dict[str, str] = {
     "hare": "hare:Hare",
+    "learned": "learned:Learned",
     "multi-hare": "hare:MultiHare",
     "pear": "pear:Pear",
 }

@@ -114,7 +114,9 @@ def ways(people: Population, streams: Streams, start: Actions, size: int, tag: i
         jumps = goes[..., j] & (own[..., j] < _LEAP * share[..., 0]) & (many > 0)
         stay = np.where(rest[..., 1] < 1 / 3, known[..., j], here[..., j])
         aim[..., j] = np.where(jumps, other, stay)
-    if people.problem.reference is not None:  # a quarter of the ways lead towards people whom the model accepts
+    if (
+        people.problem.reference is not None
+    ):  # a quarter of the ways lead towards people whom the model accepts
         seen = people.problem.reference_accepted[:_TRIED]
         if len(seen):
             row = seen[np.floor(level[..., 0] * len(seen)).astype(np.int64)]

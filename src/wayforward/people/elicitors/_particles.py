@@ -18,7 +18,8 @@ the resample-move scheme of W. R. Gilks and C. Berzuini (2001), JRSS B 63.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,10 +37,12 @@ _SLIP = (np.log(0.004), np.log(0.25))
 _SHAPE = 1.0  # of the gamma distribution of the effort weights
 _BEYOND = 1.6  # a moved ideal is looked for up to this share of its way
 
+_ARRAYS = ("wish", "place", "sound", "load", "sharp", "slip", "log", "mean", "far")  # of a belief
+
 
 @dataclass
 class Told:
-    """What n people said: place (n, H, 2, e) and part (n, H, 2, d) of the two plans, reply (n, H): 0, 1, or -1: nothing."""
+    """What n people said: place (n, H, 2, e), part (n, H, 2, d) of the two plans, reply (n, H): 0, 1, or -1."""
 
     place: np.ndarray
     part: np.ndarray
@@ -51,12 +54,13 @@ class Belief:
     """Particles of n people. families: (first, last) of each of the three.
 
     wish (n, A, d): full rows; place (n, A, e): where they lead; load (n, B, d): log weights; sharp, slip (n, P): logs;
-    log (n, P): log weights, whose sums over a family keep how likely the family is. mean (n, d) and far (n,): parts
-    and distance of a usual plan, the scale of the effort family.
+    log (n, P): log weights, whose sums over a family keep how likely the family is. sound (n, A) bool: the ideal is a
+    plan that works. mean (n, d) and far (n,): parts and distance of a usual plan, the scale of the effort family.
     """
 
     wish: np.ndarray
     place: np.ndarray
+    sound: np.ndarray
     load: np.ndarray
     sharp: np.ndarray
     slip: np.ndarray
@@ -72,12 +76,18 @@ class Belief:
 
     def take(self, who: Who) -> Belief:
         """Some of the people."""
-        arrays = (self.wish, self.place, self.load, self.sharp, self.slip, self.log, self.mean, self.far)
-        return Belief(*(a[who] for a in arrays), self.families)
+        return Belief(*(getattr(self, name)[who] for name in _ARRAYS), self.families)
+
+    @staticmethod
+    def joined(parts: list[Belief]) -> Belief:
+        """Several groups of people as one, in order."""
+        return Belief(
+            *(np.concatenate([getattr(p, name) for p in parts]) for name in _ARRAYS), parts[0].families
+        )
 
     def put(self, who: Who, some: Belief) -> None:
         """Write back what `take` took."""
-        for name in ("wish", "place", "load", "sharp", "slip", "log"):
+        for name in _ARRAYS:
             getattr(self, name)[who] = getattr(some, name)
 
     def dislike(self, place: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -89,10 +99,14 @@ class Belief:
         return np.concatenate([ideal, self._effort(part)], axis=1)
 
     def _effort(self, part: np.ndarray) -> np.ndarray:
+        return np.asarray(self.effort.astype(np.float32) @ part.astype(np.float32).transpose(0, 2, 1))
+
+    @property
+    def effort(self) -> np.ndarray:
+        """(n, B, d) weights on the parts of the cost, scaled so that a usual plan is disliked by `far`."""
         heavy = np.exp(self.load)
         usual = (heavy * self.mean[:, None, :]).sum(2, keepdims=True)
-        unit = (heavy / np.maximum(usual, 1e-12) * self.far[:, None, None]).astype(np.float32)
-        return np.asarray(unit @ part.astype(np.float32).transpose(0, 2, 1))
+        return np.asarray(heavy / np.maximum(usual, 1e-12) * self.far[:, None, None])
 
     def chance(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Dislikes (n, P, Q) of two plans -> (n, P, Q): how likely each particle chooses the first."""
@@ -151,7 +165,9 @@ def prior(
     leap = leaping(people) | np.isnan(here) | np.isnan(wish)
     with np.errstate(invalid="ignore"):
         wish = np.where(leap, wish, here + scale * (wish - here))
-    wish = np.where(leap, wish, np.clip(wish, np.minimum(people.low[who], here), np.maximum(people.high[who], here)))
+    wish = np.where(
+        leap, wish, np.clip(wish, np.minimum(people.low[who], here), np.maximum(people.high[who], here))
+    )
     place = columns(people, who, _acts(people, who, wish))[1]
     total = sum(sizes)
     level = streams.uniform(np.arange(n), 2, total, tag=0x7A11)
@@ -159,17 +175,23 @@ def prior(
 
     load = np.log(gammaincinv(_SHAPE, streams.uniform(np.arange(n), effort, d, tag=0x7A12)) + 1e-9)
     edges = np.cumsum([0, *sizes])
-    log = np.concatenate([np.full(size, np.log(max(share, 1e-300) / max(size, 1))) for size, share in zip(sizes, shares, strict=True)])
+    log = np.concatenate(
+        [
+            np.full(size, np.log(max(share, 1e-300) / max(size, 1)))
+            for size, share in zip(sizes, shares, strict=True)
+        ]
+    )
     return Belief(
         wish=wish.reshape(n, tight + loose, d),
         place=place.reshape(n, tight + loose, -1),
+        sound=np.tile(np.arange(tight + loose) < tight, (n, 1)),
         load=load,
         sharp=_SHARP[0] + (_SHARP[1] - _SHARP[0]) * level[:, 0],
         slip=_SLIP[0] + (_SLIP[1] - _SLIP[0]) * level[:, 1],
         log=np.tile(log, (n, 1)),
         mean=mean,
         far=far,
-        families=tuple((int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)),
+        families=tuple((int(a), int(b)) for a, b in pairwise(edges)),
     )
 
 
@@ -207,7 +229,7 @@ def _resample(belief: Belief, first: int, last: int, u: np.ndarray) -> None:
     everyone = np.arange(len(log))[:, None]
     ideals = belief.wish.shape[1]
     if first < ideals:
-        for array in (belief.wish, belief.place):
+        for array in (belief.wish, belief.place, belief.sound):
             array[:, first:last] = array[:, first:last][everyone, pick]
     else:
         array = belief.load
@@ -239,7 +261,9 @@ def _move_ideals(
         step = np.where(u[..., 2, None] < 0.1, 1.0, 0.2 + 0.6 * u[..., 3, None])
         with np.errstate(invalid="ignore"):
             moved = own + step * (one - two)
-            moved = np.where(own != people.x[:, None, :], moved + 0.01 * people.schema.span * noise[:, first:last], moved)
+            moved = np.where(
+                own != people.x[:, None, :], moved + 0.01 * people.schema.span * noise[:, first:last], moved
+            )
         moved = np.where(np.isnan(moved), own, moved)
         swap = u[..., 5 : 5 + d]
         moved = np.where(leap, np.where(swap < 0.25, one, own), np.where(swap < 0.1, one, moved))
@@ -258,20 +282,20 @@ def _move_ideals(
         start = np.where(leap, flat[tight], here[tight])
         with np.errstate(invalid="ignore"):
             beyond = here[tight] + _BEYOND * (flat[tight] - here[tight])
-            beyond = np.clip(beyond, np.fmin(people.low[w], here[tight]), np.fmax(people.high[w], here[tight]))
+            beyond = np.clip(
+                beyond, np.fmin(people.low[w], here[tight]), np.fmax(people.high[w], here[tight])
+            )
         beyond = np.where(leap | np.isnan(beyond), flat[tight], beyond)
         row, ok[tight] = barely(people, w, start, beyond, np.zeros_like(start), 8)
         flat[tight] = np.where(ok[tight, None], full(people, w, row), belief.wish.reshape(-1, d)[tight])
     place = columns(people, who, _acts(people, who, flat))[1].reshape(n, ideals, -1)
-    trial = Belief(
-        flat.reshape(n, ideals, d), place, belief.load, belief.sharp, belief.slip, belief.log, belief.mean,
-        belief.far, belief.families,
-    )  # fmt: skip
+    trial = replace(belief, wish=flat.reshape(n, ideals, d), place=place)
     new_fit = trial.fit(told)
     with np.errstate(over="ignore"):
         yes = ok.reshape(n, ideals) & (np.log(draw[..., 4]) < (new_fit - fit)[:, :ideals])
     belief.wish = np.where(yes[..., None], trial.wish, belief.wish)
     belief.place = np.where(yes[..., None], trial.place, belief.place)
+    belief.sound = belief.sound | (yes & (np.arange(ideals) < belief.families[0][1]))
     out = fit.copy()
     out[:, :ideals] = np.where(yes, new_fit[:, :ideals], fit[:, :ideals])
     return out
@@ -295,12 +319,31 @@ def _move_rest(belief: Belief, told: Told, streams: Streams, tag: int, fit: np.n
     redraw = level[..., 3] < 0.5  # independent draws from what was believed before any answer
     sharp = np.where(redraw, _SHARP[0] + (_SHARP[1] - _SHARP[0]) * level[..., 4], belief.sharp)
     slip = np.where(redraw, _SLIP[0] + (_SLIP[1] - _SLIP[0]) * level[..., 5], belief.slip)
-    trial = Belief(
-        belief.wish, belief.place, load, sharp, slip, belief.log, belief.mean, belief.far, belief.families
-    )
+    trial = replace(belief, load=load, sharp=sharp, slip=slip)
     new_fit = trial.fit(told)
     yes = np.log(level[..., 6]) < new_fit - fit + ratio
     belief.load = np.where(yes[:, ideals:, None], load, belief.load)
     belief.sharp = np.where(yes, sharp, belief.sharp)
     belief.slip = np.where(yes, slip, belief.slip)
     return np.where(yes, new_fit, fit)
+
+
+def limited(belief: Belief, people: Population, told: Told, works: np.ndarray) -> None:
+    """Bring the ideals of everybody to what they may do now, and weigh them anew; in place.
+
+    works (n, A) bool: the sufficient ideals that still are plans.
+    """
+    n, ideals, d = belief.wish.shape
+    before = belief.fit(told)
+    who = np.repeat(np.arange(n), ideals)
+    here, flat = people.x[who], belief.wish.reshape(-1, d)
+    with np.errstate(invalid="ignore"):
+        inside = np.clip(flat, np.fmin(people.low[who], here), np.fmax(people.high[who], here))
+    flat = np.where(people.free[who], np.where(leaping(people), flat, inside), here)
+    for j, ok in people.level_ok.items():
+        level = np.where(np.isnan(flat[:, j]), 0, flat[:, j]).astype(np.int64)
+        flat[:, j] = np.where(ok[who, level] | ~leaping(people)[j], flat[:, j], here[:, j])
+    belief.wish = flat.reshape(n, ideals, d)
+    belief.place = columns(people, who, _acts(people, who, flat))[1].reshape(n, ideals, -1)
+    belief.sound = works
+    belief.log = belief.log + belief.fit(told) - before

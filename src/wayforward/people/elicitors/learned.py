@@ -1,349 +1,528 @@
-"""A learner: it remembers every answer, and asks the pair of plans whose answer helps most."""
+"""A learner: it remembers every answer, and asks the pair of plans whose answer tells most about the person's taste."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.evaluate.distance import scaled_change
-from wayforward.methods import Method, method
 from wayforward.methods.engines.asking import tidy
-from wayforward.people.elicitors._bank import barely, blend, full, leaping, pool, works
-from wayforward.people.elicitors._particles import Belief, Told, columns, normalised, prior, refresh
-from wayforward.people.preferences import Preferences
-from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk
-from wayforward.problem import Population, Problem
-from wayforward.shapes import Actions, People, Rows
+from wayforward.people.elicitors._bank import barely, full, leaping, pool, works
+from wayforward.people.elicitors._particles import (
+    Belief,
+    Told,
+    columns,
+    limited,
+    normalised,
+    prior,
+    refresh,
+)
+from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked
+from wayforward.shapes import Actions, Mask, People, Rows, Who
 from wayforward.streams import Streams
 
-_BLOCK = 48  # people thought about at once, which bounds memory and changes no answer
+if TYPE_CHECKING:
+    from wayforward.methods import Method
+    from wayforward.people.preferences import Preferences
+    from wayforward.problem import Population, Problem
+
+_BLOCK = 32  # people thought about at once, which bounds memory and changes no answer
 _START = 3  # plans of the base method that the pool starts from
+_KEPT = 12  # best plans that are improved on before one is recommended
+_ROUNDS = 3
+_MOVES = 2  # Metropolis steps after each answer
 
 
 @dataclass
 class Learned(Elicitor):
-    """Ask for comparisons, keep a belief about the person's taste, and choose each pair by what its answer is worth.
+    """Ask for comparisons, learn the person's taste from all of them, and choose each pair by what its answer tells.
 
-    The belief is a cloud of `particles` tastes of three families (`mixture`: an ideal profile that barely suffices, an
-    ideal profile anywhere, feature weights on the problem's cost), updated by every answer. Plans come from a `pool`
-    of rows that reach the decision, and, as the belief narrows, from new rows around it. The next pair is the one that
-    lowers the expected dislike of the plan recommended afterwards the most; `easy` (0 to 1) prefers pairs that differ
-    in few features. The plan recommended is the one with the least expected dislike.
+    The belief is a cloud of `particles` tastes of three families in the shares `mixture` (an ideal profile that barely
+    suffices, an ideal profile anywhere, feature weights on the problem's cost; see `_particles`). Plans come from a
+    `pool` of rows that reach the decision, the base method's among them, and, as the belief narrows, from new rows
+    around it. Of all pairs of `shown` plans that one is asked whose answer is expected to take most off the variance
+    of the taste: of the ideal profile's place, and of the dislike of plans. `easy` (0 to 1) prefers pairs that differ
+    in few features: at 1, a pair that differs in all of them is worth nothing. The plan recommended is the one with the
+    least expected dislike, after some steps towards the middle of the ideals and of mixing good plans.
 
     budget: questions at most. accept: when to ask whether the plan is good enough: 'end' with the last question of the
-    budget, 'sure' also once nothing better is expected to be learned, 'never'.
+    budget; 'sure' also once, as soon as the plan is expected to be within `doubt` (a share of the dislike of a usual
+    plan) of the best; 'never' leaves all questions for comparisons. A refusal there is no comparison and teaches
+    nothing. Until the first answer the best plan is the base method's.
+
+    Every plan that is shown is legal, keeps rules and wishes and was seen to reach the decision. In a causal world
+    plans are acts, and distances are taken where they lead. The model gives labels only. New limits drop the plans and
+    ideals that break them, and the pool is drawn anew.
+
+    Example: ``Learned(budget=10).fit(problem).begin(refused, seed=0)``.
     Raises: MethodError for parameters out of range.
-    Example: ``elicitor("learned", budget=10).fit(problem).begin(refused, seed=0)``.
+    Source: our own; the belief is Bayesian preference learning from comparisons, see `_particles`.
     """
 
     name: ClassVar[str] = "learned"
-    summary: ClassVar[str] = "learns a taste from all answers, asks the pair that helps most"
+    summary: ClassVar[str] = (
+        "learns a taste from all answers, asks the pair that tells most; any base method and model"
+    )
     citation: ClassVar[str] = ""
 
     base: str | Method = "local-search"
+    base_parameters: dict[str, Any] | None = None
     budget: int = 10
     particles: int = 768
     pool: int = 512
-    easy: float = 0.2
-    mixture: tuple[float, float, float] = (0.5, 0.2, 0.3)
-    accept: str = "end"
     shown: int = 40
-    moves: int = 2
-    criterion: str = "loss"
-    power: float = 1.0
-
-    problem_: Problem = field(init=False, repr=False, compare=False)
-    base_: Method = field(init=False, repr=False, compare=False)
+    easy: float = 0.2
+    mixture: tuple[float, float, float] = (0.6, 0.15, 0.25)
+    accept: str = "end"
+    doubt: float = 0.05
 
     def __post_init__(self) -> None:
         for name, least in (("budget", 1), ("particles", 16), ("pool", 1), ("shown", 4)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise MethodError(f"{name}={value!r} is too little for 'learned'. Give a whole number of at least {least}.")
+                raise MethodError(
+                    f"'{self.name}' has {name}={value!r}. Use a whole number of at least {least}."
+                )
         if self.accept not in ("end", "sure", "never"):
-            raise MethodError(f"accept={self.accept!r} is unknown. Choose 'end', 'sure' or 'never'.")
-        if not 0 <= self.easy <= 1:
-            raise MethodError(f"easy={self.easy!r} is no share. Give a number from 0 to 1.")
-        if len(self.mixture) != 3 or min(self.mixture) < 0 or not sum(self.mixture) > 0:
-            raise MethodError(f"mixture={self.mixture!r} must be three shares of at least 0 that are not all 0.")
+            raise MethodError(f"'{self.name}' has accept={self.accept!r}. Choose 'end', 'sure' or 'never'.")
+        for name in ("easy", "doubt"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise MethodError(f"'{self.name}' has {name}={getattr(self, name)!r}. Use 0 to 1.")
+        if len(self.mixture) != 3 or min(self.mixture) < 0 or not 0 < sum(self.mixture) < np.inf:
+            raise MethodError(
+                f"'{self.name}' has mixture={self.mixture!r}. Give three shares of at least 0, not all 0."
+            )
 
-    def fit(self, problem: Problem) -> Self:
-        """Fit the base method."""
-        chosen = method(self.base) if isinstance(self.base, str) else self.base
-        self.base_ = chosen.fit(problem)
-        self.problem_ = problem
-        return self
-
+    @property
     def sizes(self) -> tuple[int, int, int]:
         """How many particles each family has."""
-        share = np.asarray(self.mixture) / sum(self.mixture)
-        size = np.floor(share * self.particles).astype(int)
-        size[int(share.argmax())] += self.particles - int(size.sum())
+        share = np.asarray(self.mixture, dtype=np.float64) / sum(self.mixture)
+        size = np.floor(share * self.particles).astype(np.int64)
+        size[share.argmax()] += self.particles - size.sum()
         return int(size[0]), int(size[1]), int(size[2])
 
+    def fit(self, problem: Problem) -> Self:
+        """Fit the base method. Raises: UnsupportedModel, ProblemError from it."""
+        from wayforward.methods import method
+
+        self.problem_ = problem
+        base = method(self.base, **(self.base_parameters or {})) if isinstance(self.base, str) else self.base
+        self.base_ = base if getattr(base, "problem_", None) is problem else base.fit(problem)
+        return self
+
     def begin(
-        self, x: People, start: Rows | None = None, *, preferences: Preferences | None = None, seed: int = 0
+        self,
+        x: People,
+        start: Rows | None = None,
+        *,
+        preferences: Preferences | None = None,
+        seed: int = 0,
     ) -> LearnedTalk:
-        """See `Elicitor.begin`."""
-        people = self.problem_.population(np.asarray(x, dtype=np.float64), preferences)
+        """See `Elicitor.begin`. Raises: MethodError for start plans of another shape."""
+        problem = self.problem_
+        x = problem.schema.encode(x)
         if start is None:
-            plans = self.base_.recommend(people.x, _START, preferences=preferences, seed=seed).action
+            plans = self.base_.recommend(x, _START, preferences=preferences, seed=seed).action
         else:
-            plans = np.asarray(start, dtype=np.float64)[:, None, :]
-        return LearnedTalk(self, people, plans, seed)
+            plans = np.asarray(start, dtype=np.float64)
+            if plans.shape != x.shape:
+                raise MethodError(
+                    f"start has shape {plans.shape}; give one action for each person: {x.shape}."
+                )
+            plans = plans[:, None, :]
+        return LearnedTalk(self, problem.population(x, preferences), plans, seed)
 
 
 class LearnedTalk(Talk):
-    """Conversations of `Learned`. Plans of person i: the pool's, and the sufficient ideals of the belief."""
+    """Conversations of `Learned`. n people, K plans of the pool, A ideals, P particles.
+
+    told: what everybody said. belief: what is made of it. heard (n,): answers that told something.
+    """
 
     def __init__(self, way: Learned, people: Population, start: Actions, seed: int) -> None:
-        self.way, self.people, self.seed, self.start = way, people, seed, start
-        n, d = people.x.shape
+        n, b, d = start.shape
+        self.way, self.people, self.seed = way, people, seed
         self.questions = np.zeros(n, dtype=np.int64)
-        self.turn = 0
-        self.streams = Streams.of(people.x, seed)
-        have = works(people, np.arange(n), start[:, 0]) if n else np.zeros(0, dtype=bool)
-        self.done = ~have
-        self.sound = have  # the start plan still is one
-        self._act, self._ok = np.full((n, way.pool + start.shape[1], d), np.nan), np.zeros((n, way.pool + start.shape[1]), bool)
-        self._place: np.ndarray
-        self._part: np.ndarray
-        self._fill(np.arange(n))
-        go = np.flatnonzero(have)
-        self._belief: list[Belief | None] = []
-        e = self._place.shape[2]
-        self.told = Told(
-            np.zeros((n, way.budget, 2, e)), np.zeros((n, way.budget, 2, d)), np.full((n, way.budget), -1)
-        )
-        mean, far = self._usual()
-        parts = [
-            prior(
-                people.take(b), self.streams.take(b), self._act[b], np.maximum(self._ok[b].sum(1), 1),
-                mean[b], far[b], way.sizes(), tuple(s / sum(way.mixture) for s in way.mixture),  # type: ignore[arg-type]
-            )
-            for b in _blocks(np.arange(n))
-        ]  # fmt: skip
-        self.belief = _joined(parts)
-        self._asked = self._next(go)
-        self._best: np.ndarray | None = None
+        self.heard = np.zeros(n, dtype=np.int64)
+        self._streams, self._turn = Streams.of(people.x, seed), 0
+        everyone = np.arange(n)
+        first = np.repeat(everyone, b)
+        plans = tidy(people, first, start.reshape(-1, d))
+        sound = works(people, first, plans).reshape(n, b)
+        self._start = np.where(sound[..., None], plans.reshape(n, b, d), np.nan)
+        self._done = ~sound.any(1)
+        self._tried = np.zeros(n, dtype=bool)  # was asked before the end whether the plan will do
+        self._parts: dict[bytes, Population] = {}
+        e = columns(people, everyone, np.full((n, d), np.nan))[1].shape[1]
+        k = way.pool + b
+        self._act, self._ok = np.full((n, k, d), np.nan), np.zeros((n, k), dtype=bool)
+        self._place, self._part = np.zeros((n, k, e)), np.zeros((n, k, d))
+        self._fill(everyone)
+        h = way.budget
+        self.told = Told(np.zeros((n, h, 2, e)), np.zeros((n, h, 2, d)), np.full((n, h), -1))
+        self.belief = self._prior(everyone)
+        self._best, self._stale = np.full((n, d), np.nan), np.ones(n, dtype=bool)
+        self._asked = self._next()
 
     # -- plans ---------------------------------------------------------------------------------------------
 
-    def _fill(self, who: np.ndarray) -> None:
-        """Pool plans for some of the people, and what the belief wants to know about them."""
-        people, way = self.people, self.way
-        for b in _blocks(who):
-            some = people.take(b)
-            self._act[b], self._ok[b] = pool(some, self.streams.take(b), self.start[b], way.pool, 0x6100 + self.turn * 64)
-        n, k, d = self._act.shape
-        everyone = np.repeat(np.arange(n), k)
-        flat = self._act.reshape(-1, d)
-        after, place = columns(people, everyone, flat)
-        self._after, self._place = after.reshape(n, k, d), place.reshape(n, k, -1)
-        self._part = people.parts(everyone, flat).reshape(n, k, d)
+    def _some(self, b: Who) -> Population:
+        """The problem for a block of people; kept, because a model is made ready for each."""
+        if len(b) == self.people.n:
+            return self.people
+        key = b.tobytes()
+        if key not in self._parts:
+            if len(self._parts) > self.people.n // _BLOCK + 8:
+                self._parts.clear()
+            self._parts[key] = self.people.take(b)
+        return self._parts[key]
 
-    def _usual(self) -> tuple[np.ndarray, np.ndarray]:
+    def _fill(self, who: Who) -> None:
+        """Pool plans for some of the people."""
+        for b in _blocks(who):
+            some = self._some(b)
+            act, self._ok[b] = pool(
+                some, self._streams.take(b), self._start[b], self.way.pool, 0x6100 + 64 * self._turn
+            )
+            m, k, d = act.shape
+            each = np.repeat(np.arange(m), k)
+            self._act[b] = act
+            self._place[b] = columns(some, each, act.reshape(-1, d))[1].reshape(m, k, -1)
+            self._part[b] = some.parts(each, act.reshape(-1, d)).reshape(m, k, d)
+
+    def _prior(self, everyone: Who) -> Belief:
+        way = self.way
         many = np.maximum(self._ok.sum(1), 1)
         mean = np.where(self._ok[..., None], self._part, 0.0).sum(1) / many[:, None]
         far = np.where(self._ok, np.sqrt(np.square(self._place).sum(2)), 0.0).sum(1) / many
-        return mean, np.maximum(far, 1e-6)
+        share = np.asarray(way.mixture, dtype=np.float64) / sum(way.mixture)
+        parts = [
+            prior(
+                self._some(b),
+                self._streams.take(b),
+                self._act[b],
+                many[b],
+                mean[b],
+                np.maximum(far[b], 1e-6),
+                way.sizes,
+                (float(share[0]), float(share[1]), float(share[2])),
+            )
+            for b in (_blocks(everyone) or [everyone])
+        ]
+        return Belief.joined(parts)
 
-    def _ideals(self, b: np.ndarray, belief: Belief) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The sufficient ideals as plans: action, place, part, each (m, A, ...)."""
+    def _ideals(self, b: Who, belief: Belief) -> tuple[Actions, Mask]:
+        """The sufficient ideals as plans (m, A', d), and (m, A') if they work."""
         last = belief.families[0][1]
         wish = belief.wish[:, :last]
         m, a, d = wish.shape
-        who = np.repeat(b, a)
-        action = tidy(self.people, who, wish.reshape(-1, d))
-        return action.reshape(m, a, d), belief.place[:, :last], self.people.parts(who, action).reshape(m, a, d)
+        action = tidy(self._some(b), np.repeat(np.arange(m), a), wish.reshape(-1, d))
+        return action.reshape(m, a, d), belief.sound[:, :last]
 
     # -- the next question ---------------------------------------------------------------------------------
 
     @property
     def asked(self) -> Asked:
-        """The question on the table."""
+        """See `Talk.asked`."""
         return self._asked
 
-    def _next(self, who: np.ndarray) -> Asked:
+    def _next(self) -> Asked:
         n, d = self.people.x.shape
+        way = self.way
         kind = np.full(n, int(Kind.DONE))
         action, after = np.full((n, 2, d), np.nan), np.full((n, 2, d), np.nan)
-        self._gain = np.full(n, np.nan)
-        way = self.way
-        who = who[~self.done[who]]
-        last = self.questions[who] == way.budget - 1
-        accept = last & (way.accept in ("end", "sure"))
-        choose = who[~accept]
-        for b in _blocks(choose):
-            action[b], self._gain[b] = self._pair(b)
-            kind[b] = int(Kind.CHOOSE)
-        ask = who[accept]
-        if ask.size:
-            kind[ask] = int(Kind.ACCEPT)
-            action[ask, 0] = self._recommend(ask)
+        open_ = np.flatnonzero(~self._done)
+        last = self.questions[open_] == way.budget - 1
+        ask = last & (way.accept != "never")
+        for b in _blocks(open_[~ask]):
+            pair, regret = self._pair(b)
+            kind[b], action[b] = int(Kind.CHOOSE), pair
+            # nothing to choose between: only whether it will do is left to ask
+            stuck = np.isnan(pair).all(2).any(1)
+            if way.accept == "sure":
+                stuck |= (regret < way.doubt) & ~self._tried[b] & (self.heard[b] > 0)
+                self._tried[b] |= stuck
+            kind[b[stuck]] = int(Kind.ACCEPT)
+        kind[open_[ask]] = int(Kind.ACCEPT)
+        accept = np.flatnonzero(kind == Kind.ACCEPT)
+        action[accept] = np.nan
+        action[accept, 0] = self._recommended(accept)
         rows = np.flatnonzero(~np.isnan(action.reshape(-1, d)).all(1))
-        after.reshape(-1, d)[rows] = self.people.after(np.repeat(np.arange(n), 2)[rows], action.reshape(-1, d)[rows])
+        after.reshape(-1, d)[rows] = self.people.after(
+            np.repeat(np.arange(n), 2)[rows], action.reshape(-1, d)[rows]
+        )
+        kind[np.isnan(after[:, 0]).all(1)] = int(Kind.DONE)  # no plan is left to show
         return Asked(kind, action, after)
 
-    def _pair(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For people b (m,): the pair to show (m, 2, d), and what its answer is worth (m,)."""
+    def _pair(self, b: Who) -> tuple[np.ndarray, np.ndarray]:
+        """The pair to show to people b (m,): (m, 2, d), NaN where there are no two plans; and their expected regret."""
         way, belief, m = self.way, self.belief.take(b), len(b)
-        everyone = np.arange(m)[:, None]
+        some, each = self._some(b), np.arange(m)[:, None]
         weight = belief.weight.astype(np.float32)
-        last = belief.families[0][1]
-        act, place, part = self._ideals(b, belief)
-        pool_dislike = belief.dislike(self._place[b], self._part[b])
-        loss = (weight[:, None, :] @ pool_dislike)[:, 0]
-        loss = np.where(self._ok[b], loss, np.inf)
-        near = np.argsort(loss, axis=1, kind="stable")[:, : way.shown // 3]
-        # the rest are drawn from the belief itself
-        drawn = way.shown - near.shape[1]
-        u = self.streams.take(b).uniform(np.arange(m), drawn, tag=0x5000 + self.turn)
-        step = np.cumsum(normalised(belief.log[:, :last]), axis=1)
-        at = (np.arange(drawn) + u) / drawn
-        pick = (at[:, :, None] > step[:, None, :]).sum(2).clip(0, last - 1)
-        act = np.concatenate([self._act[b][everyone, near], act[everyone, pick]], axis=1)
-        place = np.concatenate([self._place[b][everyone, near], place[everyone, pick]], axis=1)
-        part = np.concatenate([self._part[b][everyone, near], part[everyone, pick]], axis=1)
-        dislike = belief.dislike(place, part)  # (m, P, C)
-        i, j = np.triu_indices(way.shown, 1)
-        chance = belief.chance(dislike[:, :, i], dislike[:, :, j])  # (m, P, Q)
-        half = weight[:, :, None] * chance
-        p = half.sum(1)
-        goal = dislike**way.power if way.criterion == "loss" else dislike
-        whole = weight[:, None, :] @ goal  # (m, 1, C)
-        if way.criterion == "loss":
-            one = half.transpose(0, 2, 1) @ goal  # (m, Q, C)
-            gain = whole.min(2) - one.min(2) - (whole - one).min(2)
-        elif way.criterion == "bits":
-            gain = _entropy(p) - (weight[:, :, None] * _entropy(chance)).sum(1)
-        else:  # variance
-            ideals = belief.wish.shape[1]
-            spot = belief.place.astype(np.float32)
-            h = half[:, :ideals]
-            p0 = h.sum(1)
-            w0 = weight[:, :ideals].sum(1)[:, None]
-            one = h.transpose(0, 2, 1) @ spot
-            tot = weight[:, None, :ideals] @ spot
-            m1 = one / np.maximum(p0, 1e-9)[..., None]
-            m2 = (tot - one) / np.maximum(w0 - p0, 1e-9)[..., None]
-            gain = p0 * (w0 - p0) * np.square(m1 - m2).sum(2)
-        apart = np.abs(scaled_change(self.people.schema, self.people.after(np.repeat(b, len(i)), act[:, i].reshape(m * len(i), -1)), self.people.after(np.repeat(b, len(i)), act[:, j].reshape(m * len(i), -1)))).reshape(m, len(i), -1) > 1e-5 if way.easy else np.zeros((m, len(i), 1), bool)
-        differ = apart.sum(2)
-        most = np.maximum(differ.max(1, keepdims=True), 1)
-        worth = gain / np.maximum(gain.max(1, keepdims=True), 1e-12) - way.easy * differ / most
+        act, works_ = self._candidates(b, belief, weight)
+        c, d = act.shape[1:]
+        who = np.repeat(np.arange(m), c)
+        after, place = columns(some, who, act.reshape(-1, d))
+        place, after = place.reshape(m, c, -1), after.reshape(m, c, d)
+        dislike = belief.dislike(place, some.parts(who, act.reshape(-1, d)).reshape(m, c, d))
+        loss = np.where(works_, (weight[:, None, :] @ dislike)[:, 0], np.inf)
+        at = loss.argmin(1)
+        least = np.where(works_[:, None, :], dislike, np.inf).min(2)
+        usual = np.where(works_, loss, 0.0).sum(1) / np.maximum(works_.sum(1), 1)
+        regret = (loss[np.arange(m), at] - (weight * least).sum(1)) / np.maximum(usual, 1e-12)
+
+        i, j = np.triu_indices(c, 1)
+        chance = belief.chance(dislike[:, :, i], dislike[:, :, j])
+        chance *= weight[:, :, None]
+        ideals = belief.wish.shape[1]
+        gain = _taken(chance[:, :ideals], weight[:, :ideals], belief.place.astype(np.float32))
+        effort = dislike[:, ideals:] / np.sqrt(np.float32(c))
+        gain = gain + _taken(chance[:, ideals:], weight[:, ideals:], effort)
+        differ = some.schema.differs(after[:, i], after[:, j]).sum(2)
+        most = np.maximum(some.changeable.sum(1) - 1, 1)[:, None]
+        worth = gain * (1 - way.easy * np.clip((differ - 1) / most, 0, 1))
+        worth = np.where(works_[:, i] & works_[:, j] & (differ > 0), worth, -1.0)
         q = worth.argmax(1)
-        r = np.arange(m)
-        return np.stack([act[r, i[q]], act[r, j[q]]], axis=1), gain[r, q]
+        best = np.stack([i[q], j[q]], axis=1)
+        # the side on which a plan is shown tells nothing
+        swap = self._streams.take(b).uniform(np.arange(m), tag=0x51DE + self._turn) < 0.5
+        best = np.where(swap[:, None], best[:, ::-1], best)
+        pair = act[each, best]
+        return np.where((worth[np.arange(m), q] < 0)[:, None, None], np.nan, pair), regret
+
+    def _candidates(self, b: Who, belief: Belief, weight: np.ndarray) -> tuple[Actions, Mask]:
+        """Plans to make pairs of: the least disliked of the pool, favourites of tastes, ideals; (m, shown, d)."""
+        way, m = self.way, len(b)
+        each = np.arange(m)[:, None]
+        dislike = belief.dislike(self._place[b], self._part[b])
+        dislike = np.where(self._ok[b][:, None, :], dislike, np.inf)
+        loss = (weight[:, None, :] @ np.where(np.isinf(dislike), np.float32(0), dislike))[:, 0]
+        loss = np.where(self._ok[b], loss, np.inf)
+        near = min(way.shown // 4, loss.shape[1])
+        best = np.argsort(loss, axis=1, kind="stable")[:, :near]
+        last = belief.families[0][1]
+        tastes = way.shown // 4 if last else way.shown - near
+        u = self._streams.take(b).uniform(np.arange(m), 2, way.shown, tag=0x5000)
+        taste = _spread(weight, u[:, 0, :tastes])
+        fond = np.take_along_axis(dislike, taste[..., None], axis=1).argmin(2)
+        index = np.concatenate([best, fond], axis=1)
+        act, ok = self._act[b][each, index], self._ok[b][each, index]
+        if last:
+            ideal, sound = self._ideals(b, belief)
+            pick = _spread(normalised(belief.log[:, :last]), u[:, 1, : way.shown - near - tastes])
+            act = np.concatenate([act, ideal[each, pick]], axis=1)
+            ok = np.concatenate([ok, sound[each, pick]], axis=1)
+        return act, ok
 
     # -- answers -------------------------------------------------------------------------------------------
 
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
-        """See `Talk.answer`."""
-        reply = np.asarray(reply, dtype=np.int64)
-        people, asked = self.people, self._asked
-        n, d = people.x.shape
-        self.turn += 1
-        self._best = None
+        """See `Talk.answer`. Raises: MethodError for a reply that fits no option."""
+        asked, d = self._asked, self.people.d
+        reply = checked(asked, np.asarray(reply, dtype=np.int64))
+        self._turn += 1
         chose = np.flatnonzero(asked.kind == Kind.CHOOSE)
-        open_ = np.flatnonzero(asked.kind != Kind.DONE)
-        if chose.size:
-            at = self.questions[chose]
-            flat = asked.action[chose].reshape(-1, d)
-            who = np.repeat(chose, 2)
-            place = columns(people, who, flat)[1]
-            self.told.place[chose, at] = place.reshape(len(chose), 2, -1)
-            self.told.part[chose, at] = people.parts(who, flat).reshape(len(chose), 2, d)
-            self.told.reply[chose, at] = np.where(reply[chose] == CANNOT_SAY, -1, reply[chose])
-        self.questions[open_] += 1
-        self.done |= (asked.kind == Kind.ACCEPT) & (reply == 1)
-        self.done |= self.questions >= self.way.budget
-        if wishes is not None:
-            pass
+        at = self.questions[chose]
+        who, flat = np.repeat(chose, 2), asked.action[chose].reshape(-1, d)
+        self.told.place[chose, at] = columns(self.people, who, flat)[1].reshape(len(chose), 2, -1)
+        self.told.part[chose, at] = self.people.parts(who, flat).reshape(len(chose), 2, d)
+        self.told.reply[chose, at] = np.where(reply[chose] == CANNOT_SAY, -1, reply[chose])
+        self.questions[asked.kind != Kind.DONE] += 1
+        # those who are through keep the plan that they have; only new limits may take it
+        asked_last = np.flatnonzero(asked.kind == Kind.ACCEPT)
+        self._best[asked_last], self._stale[asked_last] = asked.action[asked_last, 0], False
         learn = chose[reply[chose] != CANNOT_SAY]
+        self.heard[learn] += 1
+        self._stale[learn] = True
         for b in _blocks(learn):
-            belief = self.belief.take(b)
-            told = Told(self.told.place[b], self.told.part[b], self.told.reply[b])
-            at = self.questions[b] - 1
-            only = Told(told.place[np.arange(len(b)), at][:, None], told.part[np.arange(len(b)), at][:, None], told.reply[np.arange(len(b)), at][:, None])
-            belief.log = belief.log + belief.fit(only)
-            refresh(belief, people.take(b), told, self.streams.take(b), 0x9000 + 256 * self.turn, self.way.moves)
-            self.belief.put(b, belief)
-        self._asked = self._next(np.flatnonzero(~self.done))
+            self._learn(b)
+        self._done |= (asked.kind == Kind.ACCEPT) & (reply == 1)
+        self._done |= self.questions >= self.way.budget
+        if wishes is not None:
+            self._limit(wishes)
+        self._asked = self._next()
+
+    def _told(self, b: Who) -> Told:
+        return Told(self.told.place[b], self.told.part[b], self.told.reply[b])
+
+    def _learn(self, b: Who) -> None:
+        belief, told = self.belief.take(b), self._told(b)
+        row, at = np.arange(len(b)), self.questions[b] - 1
+        only = Told(told.place[row, at][:, None], told.part[row, at][:, None], told.reply[row, at][:, None])
+        belief.log = belief.log + belief.fit(only)
+        refresh(belief, self._some(b), told, self._streams.take(b), 0x9000 + 256 * self._turn, _MOVES)
+        self.belief.put(b, belief)
+
+    def _limit(self, wishes: Preferences) -> None:
+        """Take new limits: who is touched by them gets a new pool, and ideals within them."""
+        old, d = self.people, self.people.d
+        new = old.problem.population(old.x, wishes)
+        touched = (new.low != old.low) | (new.high != old.high) | (new.free != old.free)
+        hit = touched.any(1) | (new.max_changes != old.max_changes) | (new.weight != old.weight).any(1)
+        for j, ok in new.level_ok.items():
+            hit |= (ok != old.level_ok[j]).any(1)
+        self.people = new
+        self._parts.clear()
+        who = np.flatnonzero(hit)
+        if not who.size:
+            return
+        b = self._start.shape[1]
+        each = np.repeat(who, b)
+        plans = tidy(new, each, self._start[who].reshape(-1, d))
+        sound = works(new, each, plans).reshape(len(who), b)
+        self._start[who] = np.where(sound[..., None], plans.reshape(len(who), b, d), np.nan)
+        self._fill(who)
+        keep = works(new, who, self._best[who])
+        self._best[who] = np.where(keep[:, None], self._best[who], np.nan)
+        self._stale[who] |= ~keep
+        for part in _blocks(who):
+            belief, told = self.belief.take(part), self._told(part)
+            act, _ = self._ideals(part, belief)
+            m, a, _ = act.shape
+            sound = np.zeros(belief.wish.shape[:2], dtype=bool)
+            each = np.repeat(np.arange(m), a)
+            sound[:, :a] = works(self._some(part), each, act.reshape(-1, d)).reshape(m, a)
+            limited(belief, self._some(part), told, sound)
+            refresh(
+                belief, self._some(part), told, self._streams.take(part), 0x19000 + 256 * self._turn, _MOVES
+            )
+            self.belief.put(part, belief)
+        gone = ~self._ok[who].any(1) & ~self.belief.sound[who].any(1)
+        self._done[who[gone]] = True
 
     # -- what is recommended -------------------------------------------------------------------------------
 
     @property
     def best(self) -> Rows:
-        """(n, d) the plans with the least expected dislike; before any answer, the start plans."""
-        if self._best is None:
-            n, d = self.people.x.shape
-            out = np.where(self.sound[:, None], self.start[:, 0], np.nan)
-            heard = np.flatnonzero((self.told.reply >= 0).any(1))
-            if heard.size:
-                out[heard] = self._recommend(heard)
-            self._best = out
-        return self._best
+        """(n, d) the plans with the least expected dislike; before any answer, the base method's."""
+        return self._recommended(np.arange(self.people.n)).copy()
 
-    def _recommend(self, who: np.ndarray) -> Rows:
-        out = np.full((len(who), self.people.d), np.nan)
-        for first in range(0, len(who), _BLOCK):
-            b = who[first : first + _BLOCK]
-            out[first : first + _BLOCK] = self._least(b)
-        return out
+    def _recommended(self, who: Who) -> Rows:
+        stale = who[self._stale[who]]
+        early = (self.heard[stale] == 0) & ~np.isnan(self._start[stale, 0]).all(1)
+        self._best[stale[early]] = self._start[stale[early], 0]
+        for b in _blocks(stale[~early]):
+            self._best[b] = self._least(b)
+        self._stale[who] = False
+        return self._best[who]
 
-    def _least(self, b: np.ndarray) -> Rows:
-        people, belief, m, d = self.people, self.belief.take(b), len(b), self.people.d
+    def _least(self, b: Who) -> Rows:
+        """The plans of people b with the least expected dislike: (m, d), NaN where there is none."""
+        belief, m, d = self.belief.take(b), len(b), self.people.d
+        some, each = self._some(b), np.arange(m)[:, None]
         weight = belief.weight.astype(np.float32)[:, None, :]
-        act, place, part = self._ideals(b, belief)
+        act, sound = self._ideals(b, belief)
+        last = act.shape[1]
+        who = np.repeat(np.arange(m), last)
+        part = some.parts(who, act.reshape(-1, d)).reshape(m, last, d)
+        place = np.concatenate([self._place[b], belief.place[:, :last]], axis=1)
+        dislike = belief.dislike(place, np.concatenate([self._part[b], part], axis=1))
+        ok = np.concatenate([self._ok[b], sound], axis=1)
+        value = np.where(ok, (weight @ dislike)[:, 0], np.inf)
         act = np.concatenate([self._act[b], act], axis=1)
-        place = np.concatenate([self._place[b], place], axis=1)
-        part = np.concatenate([self._part[b], part], axis=1)
-        ok = np.concatenate([self._ok[b], np.ones(act.shape[:1] + (belief.families[0][1],), bool)], axis=1)
-        loss = np.where(ok, (weight @ belief.dislike(place, part))[:, 0], np.inf)
-        everyone = np.arange(m)[:, None]
-        keep = 12
-        order = np.argsort(loss, axis=1, kind="stable")[:, :keep]
-        top, value = act[everyone, order], loss[everyone, order]
-        leap = leaping(people)
-        for round_ in range(3):
-            # aims: the middle of the ideals, and plans that mix good ones, each brought to the side that works
-            ideals = belief.wish.shape[1]
-            share = normalised(belief.log[:, :ideals])
-            middle = (share[:, None, :] @ np.where(np.isnan(belief.wish), people.x[b][:, None, :], belief.wish))[:, 0]
-            u = self.streams.take(b).uniform(np.arange(m), keep, 2 * d + 2, tag=0xB000 + 8 * self.turn + round_)
-            base = full(people, np.repeat(b, keep), top.reshape(-1, d)).reshape(m, keep, d)
-            mate = base[everyone, np.floor(u[..., 0] * keep).astype(np.int64)]
+        order = np.argsort(value, axis=1, kind="stable")[:, :_KEPT]
+        act, value = act[each, order], value[each, order]
+        middle = self._middle(some, belief)
+        leap = leaping(some)
+        k = act.shape[1]
+        who = np.repeat(np.arange(m), 3 * k)
+        for turn in range(_ROUNDS):
+            u = self._streams.take(b).uniform(np.arange(m), k, 2 * d + 2, tag=0xB000 + turn)
+            good = full(some, np.repeat(np.arange(m), k), act.reshape(-1, d)).reshape(m, k, d)
+            mate = good[each, np.floor(u[..., 0] * k).astype(np.int64)]
+            change = u[..., 2 : 2 + d]
             with np.errstate(invalid="ignore"):
-                step = u[..., 1, None]
-                towards = np.where(leap, base, base + step * (middle[:, None, :] - base))
-                mixed = np.where(u[..., 2 : 2 + d] < 0.3, mate, base)
-                home = np.where(u[..., 2 : 2 + d] < 0.2, people.x[b][:, None, :], base)
-            aim = np.concatenate([towards, mixed, home], axis=1)
-            good = np.concatenate([base, base, base], axis=1)
-            who = np.repeat(b, 3 * keep)
-            turn = np.tile(u[..., 2 + d :], (1, 3, 1)).reshape(-1, d)
-            row, fine = _brought(people, who, aim.reshape(-1, d), good.reshape(-1, d), turn)
-            _, spot = columns(people, who, row)
-            piece = people.parts(who, row)
-            more = (weight @ belief.dislike(spot.reshape(m, 3 * keep, -1), piece.reshape(m, 3 * keep, d)))[:, 0]
-            more = np.where(fine.reshape(m, -1), more, np.inf)
-            top = np.concatenate([top, row.reshape(m, -1, d)], axis=1)
+                near = good + u[..., 1, None] * (middle[:, None, :] - good)
+            near = np.where(leap | np.isnan(near), good, near)
+            mixed = np.where(change < 0.3, mate, good)
+            home = np.where(change < 0.2, some.x[:, None, :], good)
+            aim = np.concatenate([near, mixed, home], axis=1).reshape(-1, d)
+            row, fine = _brought(
+                some,
+                who,
+                aim,
+                np.tile(good, (1, 3, 1)).reshape(-1, d),
+                np.tile(u[..., 2 + d :], (1, 3, 1)).reshape(-1, d),
+            )
+            place = columns(some, who, row)[1].reshape(m, 3 * k, -1)
+            dislike = belief.dislike(place, some.parts(who, row).reshape(m, 3 * k, d))
+            more = np.where(fine.reshape(m, -1), (weight @ dislike)[:, 0], np.inf)
+            act = np.concatenate([act, row.reshape(m, -1, d)], axis=1)
             value = np.concatenate([value, more], axis=1)
-            order = np.argsort(value, axis=1, kind="stable")[:, :keep]
-            top, value = top[everyone, order], value[everyone, order]
-        return np.where(np.isfinite(value[:, :1]), top[:, 0], np.nan)
+            order = np.argsort(value, axis=1, kind="stable")[:, :k]
+            act, value = act[each, order], value[each, order]
+        return np.where(np.isfinite(value[:, :1]), act[:, 0], np.nan)
+
+    def _middle(self, some: Population, belief: Belief) -> Rows:
+        """(m, d) the middle of the ideals: means of numbers, most likely levels of categories."""
+        ideals = belief.wish.shape[1]
+        if not ideals:
+            return some.x
+        share = normalised(belief.log[:, :ideals])
+        own = some.x[:, None, :]
+        wish = np.where(np.isnan(belief.wish), own, belief.wish)
+        out = (share[:, None, :] @ np.where(np.isnan(wish), 0.0, wish))[:, 0]
+        out = np.where(np.isnan(some.x), np.nan, out)
+        for j in np.flatnonzero(leaping(some)).tolist():
+            votes = (share[..., None] * (wish[:, :, j, None] == np.arange(some.schema.n_levels[j]))).sum(1)
+            out[:, j] = np.where(votes.any(1), votes.argmax(1), some.x[:, j])
+        return np.asarray(out)
 
     def learned(self) -> dict[str, Any] | None:
-        """See `Talk.learned`."""
-        return None
+        """See `Talk.learned`; 'answers' (n,): comparisons heard, 'family' (n, 3): how likely each family is.
+
+        Profiles are where the middle of the ideals leads; NaN for people without a plan. Reluctance is NaN for features
+        that a person cannot act on.
+        """
+        people, belief = self.people, self.belief
+        everyone = np.arange(people.n)
+        middle = self._middle(people, belief)
+        wanted = people.after(everyone, tidy(people, everyone, middle))
+        share = belief.weight
+        ideals = belief.wish.shape[1]
+        effort = np.exp(belief.load)
+        own = share[:, ideals:] / np.maximum(share[:, ideals:].sum(1, keepdims=True), 1e-300)
+        mind = (own[:, None, :] @ (effort / effort.sum(2, keepdims=True)))[:, 0]
+        mind = np.where(people.free, mind * self._widest(), np.nan)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mind = mind / (
+                np.nansum(mind, axis=1, keepdims=True) / np.maximum(people.free.sum(1), 1)[:, None]
+            )
+        family = np.stack([share[:, a:z].sum(1) for a, z in belief.families], axis=1)
+        return {"wanted": wanted, "reluctance": mind, "answers": self.heard.copy(), "family": family}
+
+    def _widest(self) -> Rows:
+        """(n, d) part of the cost of going as far as the person may, feature by feature."""
+        people = self.people
+        everyone = np.arange(people.n)
+        ends = [
+            people.parts(everyone, np.where(people.free, edge, np.nan)) for edge in (people.low, people.high)
+        ]
+        return np.fmax(*ends)
 
 
-def _brought(people: Population, who: np.ndarray, aim: Rows, good: Rows, turn: Rows) -> tuple[Rows, np.ndarray]:
-    """Full rows brought to the side that works, towards a plan that does: actions, and (m,) if they work."""
+def _taken(half: np.ndarray, weight: np.ndarray, spot: np.ndarray) -> np.ndarray:
+    """How much variance of `spot` an answer takes: half (m, P, Q) weight x chance, weight (m, P), spot (m, P, e)."""
+    first = half.sum(1)
+    second = weight.sum(1)[:, None] - first
+    one = half.transpose(0, 2, 1) @ spot
+    two = weight[:, None, :] @ spot - one
+    apart = one / np.maximum(first, 1e-9)[..., None] - two / np.maximum(second, 1e-9)[..., None]
+    mass = np.maximum(weight.sum(1)[:, None], 1e-9)
+    return np.asarray(first * second / mass * np.square(apart).sum(2))
+
+
+def _spread(share: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Evenly spread draws: share (m, P) probabilities, u (m, c) in (0, 1) -> (m, c) indices."""
+    step = np.cumsum(share, axis=1)
+    at = (np.arange(u.shape[1]) + u) / u.shape[1] * step[:, -1:]
+    return np.asarray((at[:, :, None] > step[:, None, :]).sum(2).clip(0, share.shape[1] - 1))
+
+
+def _brought(people: Population, who: Who, aim: Rows, good: Rows, turn: Rows) -> tuple[Rows, Mask]:
+    """Full rows (m, d) as plans that work, where they do not moved towards one that does; (m,) if that was possible."""
     row = tidy(people, who, aim)
     fine = works(people, who, row)
     rest = np.flatnonzero(~fine)
@@ -352,15 +531,5 @@ def _brought(people: Population, who: np.ndarray, aim: Rows, good: Rows, turn: R
     return row, fine
 
 
-def _entropy(p: np.ndarray) -> np.ndarray:
-    p = np.clip(p, 1e-7, 1 - 1e-7)
-    return np.asarray(-(p * np.log2(p) + (1 - p) * np.log2(1 - p)))
-
-
-def _blocks(who: np.ndarray) -> list[np.ndarray]:
+def _blocks(who: Who) -> list[np.ndarray]:
     return [who[start : start + _BLOCK] for start in range(0, len(who), _BLOCK)]
-
-
-def _joined(parts: list[Belief]) -> Belief:
-    names = ("wish", "place", "load", "sharp", "slip", "log", "mean", "far")
-    return Belief(*(np.concatenate([getattr(p, name) for p in parts]) for name in names), parts[0].families)
