@@ -238,7 +238,9 @@ def test_people_end_nearer_to_what_they_have_in_mind(toy):
     base = wf.recommend(problem, x)
     before = ground_truth(problem.schema, x, base.after[:, 0], wanted)[0]
     one = converse(Hare(steps=40).fit(problem).begin(x, base.action[:, 0]), IdealProfile(people, wanted))
-    many = converse(MultiHare(steps=40).fit(problem).begin(x, base.action[:, 0]), IdealProfile(people, wanted))
+    many = converse(
+        MultiHare(steps=40).fit(problem).begin(x, base.action[:, 0]), IdealProfile(people, wanted)
+    )
     assert one.recourse().found.all() and many.recourse().found.all()  # success is unchanged
     after, later = gtp(problem, one, wanted), gtp(problem, many, wanted)
     assert after.mean() < 0.7 * before.mean()
@@ -310,7 +312,7 @@ def test_directions_differ(wide):
     _, alone = sampled(near, steps=0)
     both, some = sampled(near)
     close, most = sampled(near, spread=0.0)
-    assert 0.3 < alone < 0.7 and max(alone, some) < most == 1.0 and spread < both < close
+    assert 0.3 < alone < 0.7 and max(alone, some) < most == 1.0 and both < close / 2
 
 
 # -- the same for everybody -----------------------------------------------------------------------------------
