@@ -56,12 +56,20 @@ GRAPH = CausalGraph.read(TRUE)
 PEOPLE = 5
 QUICK = {  # parameters that make the tests quick
     "wachter": {"rounds": 3, "steps": 10, "rate": 0.2},
+    "dice": {"steps": 20, "rate": 0.1},
+    "lowprofool": {"rounds": 3, "steps": 12, "rate": 0.1},
     "carma": {"seeds": (1,), "epochs": 15, "mask_width": 8, "action_width": 16, "margin": 0.3},
     "icarma": {"seeds": (1,), "epochs": 15, "mask_width": 8, "action_width": 16, "margin": 0.3},
     "causal-oracle": {"bins": 6},
     "probabilistic": {"samples": 16, "beam": 2, "refine": 1},
 }
-BUDGET = {"local-search": 600, "growing-spheres": 1000, "wachter": 250}  # model rows a person
+BUDGET = {
+    "local-search": 600,
+    "growing-spheres": 1000,
+    "wachter": 250,
+    "dice": 300,
+    "lowprofool": 300,
+}  # model rows a person
 WORLDS = ("scm", "soft", "linear", "soft linear", "flow", "gp", "sub-population")
 
 

@@ -220,7 +220,7 @@ class _Set:
     def _lanes(self, at: np.ndarray) -> Lanes:
         """Lanes of the people at (q,)."""
         rows = (at[:, None] * self.k + np.arange(self.k)).reshape(-1)
-        lanes = self.slopes.start(self.people, self.who[rows], self.people.free[self.who[rows]])
+        lanes: Lanes = self.slopes.start(self.people, self.who[rows], self.people.free[self.who[rows]])
         z = self.z[at].reshape(len(rows), -1)
         lanes.move[:, self.numeric] = z[:, : len(self.numeric)]
         for b, f in enumerate(self.place):
@@ -357,7 +357,7 @@ class _Set:
     def chosen(self) -> np.ndarray:
         """(n, k, d): the last sets where all of it is accepted, else the backup, else what was accepted."""
         action, _, reached = self.hard(np.arange(self.people.n))
-        whole, spare = reached.all(1)[:, None, None], np.isfinite(self.gap)[:, None, None]
+        whole, spare = np.asarray(reached.all(1))[:, None, None], np.isfinite(self.gap)[:, None, None]
         partly = np.where(reached[..., None], action, self.last)
         return np.where(whole, action, np.where(spare, self.backup, partly))
 

@@ -164,7 +164,7 @@ def gradients(
 
 
 @_kernel
-def _slack(score: float, size: float, aim: float, kind: int) -> float:
+def _slack(score: float, size: float, aim: float, kind: int) -> Any:
     """Derivative of the loss of a score by the score."""
     short = aim - score / size
     if kind == SQUARED:

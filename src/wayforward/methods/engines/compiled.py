@@ -95,7 +95,7 @@ class Compiled(Layout):
 
         A lane's numbers do not depend on which others are there.
         """
-        some = free.any(0)
+        some = np.asarray(free.any(axis=0))
         numeric, place = self.numeric[some[self.numeric]], np.flatnonzero(some[self.level])
         begin = np.concatenate([[0], np.cumsum(self.size[place])]) + len(numeric)
         parts = [

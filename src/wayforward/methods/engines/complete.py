@@ -86,13 +86,16 @@ def _menu(
     people: Population, who: np.ndarray, action: np.ndarray, free: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(q,) row, feature and value of each single change; NaN stands for leaving the feature alone."""
-    schema, rows, features, values = people.schema, [], [], []
+    schema = people.schema
+    rows: list[np.ndarray] = []
+    features: list[np.ndarray] = []
+    values: list[np.ndarray] = []
     for j in np.flatnonzero(free.any(0)).tolist():
         at = np.flatnonzero(free[:, j])
         if schema.has_levels[j]:
             ok = people.level_ok[j][who[at]]
-            place, value = np.nonzero(ok)
-            options = [(at[place], value.astype(np.float64))]
+            place, index = np.nonzero(ok)
+            options = [(at[place], index.astype(np.float64))]
         else:
             low, high = people.low[who[at], j], people.high[who[at], j]
             here = np.where(np.isnan(action[at, j]), people.x[who[at], j], action[at, j])

@@ -47,7 +47,8 @@ class Loss:
 
     def level_price(self, away: np.ndarray, level: np.ndarray) -> np.ndarray:
         """Effort (m, f, l) of levels, from their distance `away` and the price of their features."""
-        return away * (self.price ** (2 if self.norm == "l2" else 1))[:, level, None]
+        price = self.price**2 if self.norm == "l2" else self.price
+        return np.asarray(away * price[:, level, None])
 
 
 def run(found: Any, people: Population, lanes: Lanes, loss: Loss, *, steps: int, rate: float) -> None:
