@@ -1,0 +1,1 @@
+"""What happens when everybody follows the advice: segregation, audits, society over time, advice that lasts."""

@@ -1,0 +1,179 @@
+"""Who belongs to which group: labels that are checked once, for everything that compares groups."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import DataError
+from wayforward.schema import Schema, SchemaWarning
+
+if TYPE_CHECKING:
+    from wayforward.shapes import People
+
+_MOST = 20  # more different labels than this are no groups but a quantity
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A group for each of n people. member (n,) int: position in `names`, -1 where the label is missing.
+
+    name: of the attribute, such as 'sex'. names: of the groups. feature: the attribute's position in the schema, or
+    None where the model does not see it.
+
+    Example: ``Groups.of("sex", people, schema)`` or ``Groups.of("region", labels)``.
+    Raises: DataError for labels that are no groups: a continuous quantity, fewer than two groups, or another length.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    member: np.ndarray
+    feature: int | None = None
+
+    def __post_init__(self) -> None:
+        member = np.asarray(self.member)
+        if member.ndim != 1 or member.dtype.kind not in "iu":
+            raise DataError(
+                f"Groups of '{self.name}' need one whole number a person; got {member.dtype} {member.shape}."
+            )
+        if member.size and (member.max() >= len(self.names) or member.min() < -1):
+            raise DataError(
+                f"A member of '{self.name}' has no name: {int(member.max())} with {len(self.names)} names."
+            )
+        if len(self.names) < 2:
+            raise DataError(
+                f"'{self.name}' has {len(self.names)} group, so there is nothing to compare. "
+                "Give an attribute with two groups or more."
+            )
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        labels: Any,
+        schema: Schema | None = None,
+        *,
+        cut: Sequence[float] | None = None,
+    ) -> Groups:
+        """Groups from labels (n,), or from encoded people (n, d) and their schema, where `name` is a feature.
+
+        cut: edges that make groups of a quantity: ``cut=[30, 60]`` gives 'below 30', '30 to 60', '60 and above'.
+        Missing labels (None, NaN, '') belong to no group, with a warning. Raises: DataError, see the class.
+        """
+        feature = None
+        if schema is not None:
+            if name not in schema.names:
+                raise DataError(
+                    f"There is no feature '{name}' to make groups of. Known: {', '.join(schema.names)}. "
+                    "For an attribute that the model does not see, give its labels instead of the people."
+                )
+            feature = schema.index(name)
+            one = schema.features[feature]
+            rows: People = np.asarray(labels, dtype=np.float64)
+            column = rows[:, feature]
+            if one.has_levels and cut is None:
+                member = np.where(np.isnan(column), -1, np.nan_to_num(column)).astype(np.int64)
+                return cls(name, tuple(str(level) for level in one.levels), member, feature)._told()
+            labels = column
+        values = np.asarray(labels, dtype=object).reshape(-1)
+        gone = np.array([v is None or v != v or v == "" for v in values], dtype=bool)
+        if cut is not None:
+            return cls._cut(name, values, gone, np.asarray(cut, dtype=np.float64), feature)._told()
+        known = sorted({str(v) for v in values[~gone]}, key=_natural)
+        if len(known) > _MOST:
+            raise DataError(
+                f"'{name}' has {len(known)} different values, which makes a quantity, not groups. "
+                f"Cut it into groups, for example cut=[{_middle(values[~gone])}]."
+            )
+        at = {label: i for i, label in enumerate(known)}
+        member = np.array(
+            [-1 if g else at[str(v)] for v, g in zip(values, gone, strict=True)], dtype=np.int64
+        )
+        return cls(name, tuple(known), member, feature)._told()
+
+    @classmethod
+    def _cut(
+        cls, name: str, values: np.ndarray, gone: np.ndarray, edges: np.ndarray, feature: int | None
+    ) -> Groups:
+        try:
+            number = np.array([np.nan if g else float(v) for v, g in zip(values, gone, strict=True)])
+        except (TypeError, ValueError):
+            raise DataError(f"'{name}' cannot be cut: its values are no numbers. Leave cut out.") from None
+        if not edges.size or (np.diff(edges) <= 0).any():
+            raise DataError(
+                f"cut={edges.tolist()} has no rising edges. Give them in order, such as [30, 60]."
+            )
+        names = [f"below {edges[0]:g}", *(f"{a:g} to {b:g}" for a, b in itertools.pairwise(edges))]
+        member = np.where(np.isnan(number), -1, np.searchsorted(edges, number, side="right"))
+        return cls(name, (*names, f"{edges[-1]:g} and above"), member.astype(np.int64), feature)
+
+    def _told(self) -> Groups:
+        lost = int((self.member < 0).sum())
+        if lost:
+            warnings.warn(
+                f"{lost} of {len(self.member)} people have no label for '{self.name}': they belong to no group.",
+                SchemaWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def __len__(self) -> int:
+        return len(self.member)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, empty ones included."""
+        return len(self.names)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(g,) people in each group."""
+        return np.bincount(self.member[self.member >= 0], minlength=len(self.names))
+
+    def mask(self, group: int | str) -> np.ndarray:
+        """(n,) bool: who belongs to a group. Raises: DataError for an unknown one."""
+        if isinstance(group, str):
+            if group not in self.names:
+                raise DataError(f"'{self.name}' has no group '{group}'. Known: {', '.join(self.names)}.")
+            group = self.names.index(group)
+        return np.asarray(self.member == group)
+
+    def take(self, rows: np.ndarray) -> Groups:
+        """The groups of some of the people."""
+        return Groups(self.name, self.names, self.member[rows], self.feature)
+
+    def cross(self, other: Groups) -> Groups:
+        """Intersections of two attributes: 'female and under 30'."""
+        if len(other) != len(self):
+            raise DataError(
+                f"'{self.name}' is known of {len(self)} people and '{other.name}' of {len(other)}. "
+                "Give the same people."
+            )
+        names = tuple(f"{a} and {b}" for a in self.names for b in other.names)
+        both = (self.member >= 0) & (other.member >= 0)
+        member = np.where(both, self.member * len(other.names) + other.member, -1)
+        return Groups(f"{self.name} and {other.name}", names, member)
+
+    def minority(self) -> int:
+        """The smallest group that has anybody."""
+        sizes = self.sizes
+        return int(np.where(sizes > 0, sizes, sizes.max() + 1).argmin())
+
+
+def _natural(label: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(label), label)
+    except ValueError:
+        return (1, 0.0, label)
+
+
+def _middle(values: np.ndarray) -> str:
+    try:
+        return f"{float(np.median([float(v) for v in values])):g}"
+    except (TypeError, ValueError):
+        return "30"
