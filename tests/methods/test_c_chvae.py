@@ -191,6 +191,13 @@ def test_nothing_reachable_is_an_answer(linear):
     assert got.meta["model_rows"] <= 3 * 4000
 
 
+def test_where_nobody_may_act_the_answer_is_that_none_exists(linear):
+    data = np.random.default_rng(0).normal(size=(100, 2))
+    problem = linear(plane(actionability="immutable"), -1.0, {"x0": 1.0}, data=data)
+    got = CChvae(epochs=3).fit(problem).recommend(data)
+    assert (got.outcome[~got.accepted, 0] == Outcome.NONE_EXISTS).all()
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [

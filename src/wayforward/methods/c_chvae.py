@@ -37,7 +37,7 @@ class CChvae(Method):
     adopts only some of what the decoder changes, which helps where rules or wishes limit the number of changes;
     `further` shells are looked at after the first hit, as near in the latent space is not yet cheap; and `shrink` gives
     back what the decision does not need, which leaves what the decoder says of people. The published search is
-    ``CChvae(step=0.1, widen=1, shells=1000, samples=100, partial=0, further=0, shrink=False)``.
+    ``CChvae(step=0.1, widen=1, shells=1000, samples=100, partial=0, further=0, shrink=False)``, with a `budget` to match.
 
     samples: directions a shell. step: width of the first shell. shells: how many at most. p: norm of the lengths, 1,
     2, ... or inf. nearest: 'cost' of the problem, or 'l1' in widths of the range. latent, hidden, epochs, train_seed:
@@ -59,14 +59,14 @@ class CChvae(Method):
     citation: ClassVar[str] = "Pawelczyk, Broelemann & Kasneci (2020), WWW, arXiv:1910.09398"
     needs_data: ClassVar[bool] = True
 
-    samples: int = 48
+    samples: int = 32
     step: float = 0.7
     shells: int = 8
     widen: float = 2.0
     p: float = 1.0
     nearest: Literal["cost", "l1"] = "cost"
     partial: float = 0.5
-    further: int = 2
+    further: int = 3
     keep: int = 3
     latent: int | None = None
     hidden: tuple[int, ...] = (64, 64)
@@ -177,7 +177,7 @@ class _Shells:
     def _adoption(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Priority (s, d) in which features adopt what was decoded, and how large a share of them does, (s,)."""
         s, d = self.method.samples, self.people.d
-        share = np.where(np.arange(s) < (1 - self.method.partial) * s, 1.0, rng.random(s))
+        share = np.where(np.arange(s) < (1 - self.method.partial) * s, 1.0, rng.random(s) ** 2)
         return rng.random((s, d)), share
 
     def _sample(self, who: np.ndarray, step: Any, adopt: tuple[np.ndarray, np.ndarray]) -> None:

@@ -68,7 +68,9 @@ def fit_generator(
             f"A generative model cannot be learnt from {len(data)} rows. Give the problem a larger table."
         )
     if given is None:
-        given = np.zeros(schema.d, dtype=bool) if kind == "vae" else never_moves(problem)
+        given = never_moves(problem)
+        if kind == "vae" or given.all():  # where nothing ever moves there is still a model of people
+            given = np.zeros(schema.d, dtype=bool)
     given = np.asarray(given, dtype=bool)
     if given.all():
         raise MethodError("Every feature is given, so there is nothing to generate. Free at least one.")
