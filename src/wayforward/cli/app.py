@@ -491,19 +491,46 @@ def bench(
 
 @app.command()
 def replicate(
-    paper: Annotated[str, typer.Argument(help="The paper: icarma.")] = "icarma",
+    paper: Annotated[str, typer.Argument(help="The paper: icarma or hare.")] = "icarma",
     tables: Annotated[
-        list[int] | None, typer.Option("--table", help="1, 2, 3, 5 or 6; repeat. Nothing named: everything.")
+        list[int] | None,
+        typer.Option(
+            "--table", help="icarma: 1, 2, 3, 5, 6; hare: 1 to 6; repeat. Nothing named: everything."
+        ),
     ] = None,
-    figures: Annotated[list[int] | None, typer.Option("--figure", help="3, 4 or 8; repeat.")] = None,
-    datasets: Annotated[list[str] | None, typer.Option("--dataset", help="loan or gmsc; repeat.")] = None,
+    figures: Annotated[
+        list[int] | None, typer.Option("--figure", help="icarma only: 3, 4 or 8; repeat.")
+    ] = None,
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option("--dataset", help="icarma: loan, gmsc; hare: adult, compas, gmsc; repeat."),
+    ] = None,
+    classifiers: Annotated[
+        list[str] | None, typer.Option("--classifier", help="hare only: ann or lr; repeat.")
+    ] = None,
+    bases: Annotated[
+        list[str] | None, typer.Option("--base", help="hare only: the base method; repeat.")
+    ] = None,
+    extras: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--extra",
+            help="hare only, beyond the paper: printed, percentiles, strict-face, learned, noise, ensembles or "
+            "causal; repeat.",
+        ),
+    ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Loan on people drawn anew, not on the released ones.")
+        bool,
+        typer.Option("--fresh", help="icarma only: Loan on people drawn anew, not on the released ones."),
     ] = False,
-    out: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path(
-        "docs/replication/icarma"
-    ),
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds that iCARMA is chosen from.")] = 10,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="The folder to write to. Left out: docs/replication/ and the paper."),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=1, help="icarma: 10, of its training; hare: 5, of everything."),
+    ] = None,
     epochs: Annotated[
         int | None, typer.Option("--epochs", min=1, help="Of iCARMA. Left out: as the paper prints them.")
     ] = None,
@@ -521,8 +548,9 @@ def replicate(
     from wayforward.cli.replicate import replicate as measure
 
     measure(
-        paper, tables=tuple(tables or ()), figures=tuple(figures or ()), datasets=tuple(datasets or ()), fresh=fresh,
-        out=out, seeds=seeds, epochs=epochs, n=n, seed=seed, cache=cache, json=json,
+        paper, tables=tuple(tables or ()), figures=tuple(figures or ()), datasets=tuple(datasets or ()),
+        classifiers=tuple(classifiers or ()), bases=tuple(bases or ()), extras=tuple(extras or ()), fresh=fresh,
+        out=out, seeds=seeds, epochs=epochs, n=n, seed=seed or None, cache=cache, json=json,
     )  # fmt: skip
 
 

@@ -10,18 +10,40 @@ import typer
 from wayforward.cli.console import say, steps, table, write_json
 from wayforward.errors import DataError
 
-_PAPERS = ("icarma",)
+#: What each paper's command understands beside --table, --dataset, --seeds, --n, --out and --cache.
+_OPTIONS = {
+    "icarma": ("figures", "fresh", "epochs", "seed"),
+    "hare": ("classifiers", "bases", "extras"),
+}
 
 
 def replicate(paper: str, *, cache: Path | None, json: Path | None, **asked: Any) -> bool:
-    """Measure what was asked for, print it, write it. Returns False if a published line came out worse."""
-    if paper not in _PAPERS:
-        raise DataError(f"There is no replication of '{paper}'. Known: {', '.join(_PAPERS)}.")
+    """Measure what was asked for, print it, write it. Returns False if a published line came out worse.
+
+    Raises: DataError for a paper that is not there, or an option that its replication does not have.
+    """
+    if paper not in _OPTIONS:
+        raise DataError(f"There is no replication of '{paper}'. Known: {', '.join(_OPTIONS)}.")
+    everywhere = ("tables", "datasets", "seeds", "n", "out")
+    given = {name: value for name, value in asked.items() if value not in (None, (), False)}
+    for name in given:
+        if name not in (*everywhere, *_OPTIONS[paper]):
+            option = name.removesuffix("s") if name != "bases" else "base"
+            others = ", ".join(known for known, options in _OPTIONS.items() if name in options)
+            raise DataError(
+                f"--{option} is no option of the replication of {paper}, but of {others}. Leave it out."
+            )
     from wayforward.data.files import cache_folder
+
+    given["cache"] = cache_folder() / "replicate" if cache is None else cache
+    return {"icarma": _icarma, "hare": _hare}[paper](given, json)
+
+
+def _icarma(given: dict[str, Any], json: Path | None) -> bool:
     from wayforward.replicate.icarma.run import Replication, Request
     from wayforward.replicate.icarma.tables import COLUMNS, cells
 
-    request = Request(cache=cache_folder() / "replicate" if cache is None else cache, **asked)
+    request = Request(**given)
     if request.n:
         say(f"note: a quick look at {request.n:,} people at most; its files are marked 'quick'.")
     work = Replication(request, steps)
@@ -29,18 +51,45 @@ def replicate(paper: str, *, cache: Path | None, json: Path | None, **asked: Any
     for what, number, dataset in request.pages:
         page = work.page(what, number, dataset)
         pages.append(page)
-        if str(json) == "-":
-            continue
-        if page.table is not None:
-            table(page.title, COLUMNS, [cells(line) for line in page.table.lines])
-        else:
-            typer.echo(page.title)
-        if page.checks:
-            table(
-                "Findings",
-                ("finding", "measured", "verdict"),
-                [(c.name, c.measured, c.verdict) for c in page.checks],
-            )
-        say(f"written: {', '.join(page.files)}")
+        rows = None if page.table is None else [cells(line) for line in page.table.lines]
+        _told(page, COLUMNS, rows, json)
+    return _finished("icarma", pages, json)
+
+
+def _hare(given: dict[str, Any], json: Path | None) -> bool:
+    from wayforward.replicate.hare.run import Replication, Request
+    from wayforward.replicate.hare.tables import cells, columns, summary
+
+    request = Request(**given)
+    if request.quick:
+        say(
+            f"note: a quick look (people: {request.n}, seeds: {request.seeds}); its files are marked 'quick'."
+        )
+    work = Replication(request, steps)
+    pages = []
+    for name in request.pages:
+        page = work.page(name)
+        pages.append(page)
+        one = page.table
+        _told(page, columns(one), [cells(one, line) for line in one.lines], json, summary(one))
+    return _finished("hare", pages, json)
+
+
+def _told(page: Any, columns: Any, rows: Any, json: Path | None, more: str = "") -> None:
+    if str(json) == "-":
+        return
+    if rows is None:
+        typer.echo(page.title)
+    else:
+        table(page.title, columns, rows)
+    if more:
+        typer.echo(more)
+    if page.checks:
+        found = [(c.name, c.measured, c.verdict) for c in page.checks]
+        table("Findings", ("finding", "measured", "verdict"), found)
+    say(f"written: {', '.join(page.files)}")
+
+
+def _finished(paper: str, pages: list[Any], json: Path | None) -> bool:
     write_json({"paper": paper, "pages": [page.to_dict() for page in pages]}, json)
     return all(page.table is None or not page.table.counts["worse"] for page in pages)

@@ -188,6 +188,8 @@ def checks(number: int, lines: Sequence[Line]) -> tuple[Check, ...]:
     A finding holds if it does in at least as large a share of the cases as in the paper's own numbers.
     """
     ours, paper = measured(lines), stated(number)
+    asked = {case for case, _ in ours}
+    paper = {key: value for key, value in paper.items() if key[0] in asked}
     return tuple(
         check
         for name, statement, test in _FINDINGS[number]
@@ -277,7 +279,7 @@ _BEST = Way(5, 30, "best")
 def _pairs(first: Way, second: Way, statement: str, *, strict: bool) -> list[tuple[str, str, Test]]:
     return [
         (
-            f"{second} against {str(first).lower()}, {HEADS[name]}",
+            f"{second} against {'the base' if first == BASE else first}, {HEADS[name]}",
             statement,
             _chain(name, (first, second), strict=strict),
         )
