@@ -18,8 +18,7 @@ from wayforward.methods.engines.slopes import has_gradients, slopes
 from wayforward.methods.engines.steps import Ell, Loss, run
 from wayforward.methods.engines.tighten import polish
 from wayforward.model import Access
-from wayforward.problem.proofs import out_of_reach
-from wayforward.shapes import Actions, Mask
+from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -124,9 +123,7 @@ class Wachter(Method):
         where = {} if found is None else {"slopes": "gradients" if found.exact else "estimates"}
         return {**super().parameters(), **where}
 
-    def _recommend(
-        self, people: Population, k: int, streams: Streams, budget: Budget
-    ) -> tuple[Actions, Mask]:
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = 20_000 if budget.rows is None else budget.rows
         wide = self._unbound(people) if self.immutables == "overwrite_after" else people
         search = _Search(self, people, wide, streams)
@@ -134,7 +131,7 @@ class Wachter(Method):
         def find(free: np.ndarray, option: int) -> np.ndarray:
             return search.option(free, option, people.rows + limit)
 
-        return leaving_out(people, wide.free, k, find), search.proved
+        return leaving_out(people, wide.free, k, find)
 
     def _unbound(self, people: Population) -> Population:
         """The same people in a problem where everything may change, as the published method sees them."""
@@ -156,7 +153,7 @@ class Wachter(Method):
 
 
 class _Search:
-    """The search for some people: descents, what became of them, and who is proved to have no way.
+    """The search for some people: descents, and what became of them.
 
     wide: the same people as the descent sees them, which is more freely for immutables='overwrite_after'.
     """
@@ -165,14 +162,13 @@ class _Search:
         self.method, self.people, self.wide, self.streams = method, people, wide, streams
         self.slopes = method.slopes_
         self.pile: list[tuple[np.ndarray, ...]] = []  # who, rank, action, begun of what reached
-        self.proved = np.zeros(people.n, dtype=bool)
 
     def option(self, free: np.ndarray, option: int, cap: np.ndarray) -> np.ndarray:
         """(n, d) each person's cheapest valid action from all its starts; NaN where none. free (n, d)."""
         people, method = self.people, self.method
         self.best, self.cost = np.full((people.n, people.d), np.nan), np.full(people.n, np.inf)
         starts = 1 + method.restarts
-        who = np.repeat(np.flatnonzero(~self.proved), starts)
+        who = np.repeat(np.arange(people.n), starts)
         rank = np.tile(np.arange(starts), len(who) // starts)
         lanes = self.slopes.start(self.wide, who, free[who])
         self._scatter(lanes, rank, option)
@@ -182,16 +178,24 @@ class _Search:
         if left.size and early < method.rounds:
             self._complete(lanes.take(left), free, cap)
             left = left[~np.isfinite(self.cost[who[left]])]
-            self._prove(np.unique(who[left]))
-            self._rounds(lanes, lam, rank, cap, left[~self.proved[who[left]]], method.rounds - early)
+            self._rounds(lanes, lam, rank, cap, left, method.rounds - early, completed=True)
         return self.best
 
     def _rounds(
-        self, lanes: Lanes, lam: np.ndarray, rank: np.ndarray, cap: np.ndarray, left: np.ndarray, rounds: int
+        self,
+        lanes: Lanes,
+        lam: np.ndarray,
+        rank: np.ndarray,
+        cap: np.ndarray,
+        left: np.ndarray,
+        rounds: int,
+        *,
+        completed: bool = False,
     ) -> np.ndarray:
         """Descend the lanes left (q,) with ever larger lam (m,); returns those that did not get there."""
         people, wide, method = self.people, self.wide, self.method
         row_cost = method.steps * self._rows_a_step(lanes)
+        last = np.full(lanes.move.shape, np.inf)
         for _ in range(rounds):
             live = left[people.rows[lanes.who[left]] + row_cost[left] <= cap[lanes.who[left]]]
             if not live.size:
@@ -204,6 +208,7 @@ class _Search:
                 people.rows, wide.rows = people.rows + wide.rows, np.zeros_like(wide.rows)
             lanes.put(live, part)
             reached = np.zeros(live.size, dtype=bool)
+            stuck = np.zeros(live.size, dtype=bool)
             before: np.ndarray | None = None
             for eager in (False, True):
                 action = self.slopes.harden(wide, part, eager=eager)
@@ -212,13 +217,17 @@ class _Search:
                 new = np.ones(live.size, dtype=bool)
                 if before is not None:
                     new = ~((action == before) | (np.isnan(action) & np.isnan(before))).all(1)
+                elif completed:  # nothing else helped: go on only while a larger lam still changes something
+                    near = np.abs(action - last[live]) <= 1e-3 * people.schema.span
+                    stuck = (near | (np.isnan(action) & np.isnan(last[live]))).all(1)
+                    last[live] = action
                 before = action
                 begun = self.slopes.begun(part, action)
                 reached[new] |= self._keep(part.who[new], rank[live][new], action[new], begun[new])
             if wide is not people:
                 reached |= self._turned(part)
             lam[live] *= 2
-            left = np.setdiff1d(left, live[reached])
+            left = np.setdiff1d(left, live[reached | stuck])
         self._settle()
         return left
 
@@ -227,11 +236,6 @@ class _Search:
         if self.slopes.exact:
             return np.ones(len(lanes.who), dtype=np.int64)
         return np.asarray(self.slopes.rows(lanes.free))
-
-    def _prove(self, who: np.ndarray) -> None:
-        """Nobody needs to search on for what is proved not to exist."""
-        if who.size and self.people.aim is None:
-            self.proved[who[out_of_reach(self.people.take(who))]] = True
 
     def _complete(self, lanes: Lanes, free: np.ndarray, cap: np.ndarray) -> None:
         """From the ends of descents without success, and from where the person stands: change by change."""
