@@ -37,7 +37,7 @@ class CChvae(Method):
     adopts only some of what the decoder changes, which helps where rules or wishes limit the number of changes;
     `further` shells are looked at after the first hit, as near in the latent space is not yet cheap; and `shrink` gives
     back what the decision does not need, which leaves what the decoder says of people. The published search is
-    ``CChvae(step=0.1, widen=1, shells=1000, samples=100, partial=0, further=0, shrink=False)``, with a `budget` to match.
+    ``CChvae(step=0.1, widen=1, shells=1000, samples=100, partial=0, further=0, shrink=False)`` and a large `budget`.
 
     samples: directions a shell. step: width of the first shell. shells: how many at most. p: norm of the lengths, 1,
     2, ... or inf. nearest: 'cost' of the problem, or 'l1' in widths of the range. latent, hidden, epochs, train_seed:
