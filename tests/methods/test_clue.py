@@ -70,7 +70,7 @@ def test_the_published_mode_seldom_turns_a_decision_and_recourse_does():
 def test_a_ball_bounds_how_far_the_code_goes(linear):
     """delta: where the boundary lies outside the ball nothing is found; inside, k options."""
     rng = np.random.default_rng(0)
-    problem = linear(plane(), -4.0, {"x0": 1.0, "x1": 1.0}, data=rng.normal(size=(50, 2)))
+    problem = linear(plane(), -4.0, {"x0": 1.0, "x1": 1.0}, data=4 * rng.normal(size=(50, 2)))
     x = np.zeros((3, 2))
     identity = Identity(problem, unit=1.0)
     # Half-space x0 + x1 >= 4 is 2.83 away.

@@ -23,8 +23,8 @@ class TestContract(MethodContract):
 
 class TestOptimising(MethodContract):
     method = "cruds"
-    parameters = {"mode": "optimise", "steps": 10, "rounds": 3, "epochs": 3}
-    kinds = ("network", "forest")
+    parameters = {"mode": "optimise", "steps": 5, "rounds": 2, "epochs": 2}
+    worlds = ("independent",)
     finds = 0.5
 
 

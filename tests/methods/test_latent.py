@@ -223,7 +223,7 @@ def test_only_what_helps_is_adopted(linear):
     problem = linear(plane(), -4, {"x0": 1.0, "x1": -1.0, "x2": 0.5})
     people = problem.population(np.zeros((2, 3)))
     goal = np.array([[5.0, 3.0, 1.0], [3.0, -0.5, 2.0]])
-    got, score = adopt(people, np.arange(2), goal, np.full(2, 1000))
+    got, _, score = adopt(people, np.arange(2), goal, np.full(2, 1000))
     np.testing.assert_array_equal(got[0], [5.0, np.nan, np.nan])
     np.testing.assert_allclose(score, [1.0, 0.5], atol=1e-6)
     assert people.evaluate(np.arange(2), got).reached.all()
@@ -242,13 +242,15 @@ def test_a_row_with_too_many_changes_is_adopted_in_part(linear):
     assert not whole.found.any()
 
 
-def test_who_finds_nothing_goes_on_in_the_same_direction(linear):
-    """A decoder may stop short of the boundary; twice as far is beyond it, and a dearer option is never kept."""
+def test_who_finds_nothing_goes_on_by_single_changes(linear):
+    """A decoder may stop short of the boundary; who has an option already keeps it."""
     problem = linear(plane(), -4, {"x0": 1.0})
     people = problem.population(np.zeros((2, 3)))
     kept = Kept(people, 2, partial=True, cap=np.full(2, 1000))
-    row = np.array([[2.5, np.nan, np.nan], [4.5, np.nan, np.nan]])
-    kept(np.arange(2), np.arange(2), row)
+    kept(np.arange(2), np.arange(2), np.array([[2.5, np.nan, np.nan], [4.5, np.nan, np.nan]]))
     np.testing.assert_array_equal(kept.found, [False, True])
-    kept.beyond(np.arange(2))
-    np.testing.assert_array_equal(kept.action[:, 0], [5.0, 4.5])
+    kept.complete(np.arange(2), people.free)
+    assert kept.found.all()
+    assert kept.action[0, 0] >= 4
+    assert kept.action[1, 0] == 4.5
+    assert people.evaluate(np.arange(2), kept.action).reached.all()

@@ -32,8 +32,9 @@ class Clue(Method):
 
     delta: with a number, lanes stay in a ball of this radius around the encoded person, and later options begin at
     random in it (delta-CLUE); None for anywhere. lx: None for 4 / number of features, as published. steps, rate: of
-    Adam, a round; a lane ends where its objective stays, as published. adopt, shrink, starts, scatter, latent, epochs,
-    generator: as for `revise`; with adopt='part' only the changes that help are taken over.
+    Adam, a round; in mode 'clue' a lane ends where its objective stays, as published. adopt, shrink, complete, starts,
+    scatter, latent, epochs, generator: as for `revise`; with adopt='part' only the changes that help are taken over.
+    Mode 'clue' is never completed.
     A step counts as one model row; default budget 20,000 a person and option.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="clue", k=3, delta=2.0)``.
@@ -62,6 +63,7 @@ class Clue(Method):
     scatter: float = 1.0
     adopt: Literal["part", "all"] = "part"
     shrink: bool = True
+    complete: bool = True
     latent: int | None = None
     epochs: int | None = None
     device: str | None = None
@@ -99,6 +101,7 @@ class Clue(Method):
             scatter=self.scatter,
             partial=self.adopt == "part",
             shrink=self.shrink and self.adopt == "part",
+            complete=self.complete and self.adopt == "part" and self.mode == "recourse",
             tag=43_000,
         )
         return ways(self.latent_, people, k, streams, 20_000 if budget.rows is None else budget.rows, plan)

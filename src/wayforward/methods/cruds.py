@@ -34,11 +34,13 @@ class Cruds(Method):
     teach the subspace. Works with every model; mode 'sample' asks for decisions only.
 
     adopt: 'part' takes over only the changes of a decoded row that help the decision (not part of the published
-    method), 'all' the whole row. shrink: then move values back as far as the decision allows (not part of the
-    published method). kept: rows of each person and option that are looked at that closely, best ranked first; for
-    people with no usable row, those with the highest scores. widen: rounds of draws more for people without an option
-    (not part of the published method): w drawn three times as wide, and from the second of them on z drawn around
-    their own as well, one standard deviation more each round. Mode 'optimise' lets z move from its third round on.
+    method), 'all' the whole row. shrink: then trade changes for cheaper ones and move values back as far as the
+    decision allows; complete: people for whom no draw leads to an option go on from the best of them by single
+    changes (neither is part of the published method; both need adopt='part'). kept: rows of each person that are
+    looked at that closely, best ranked first; for people with no usable row, those with the highest scores. widen:
+    rounds of draws more for people without an option (not part of the published method): w drawn three times as wide,
+    and from the second of them on z drawn around their own as well, one standard deviation more each round. Mode
+    'optimise' lets z move from its third round on.
     latent, epochs, generator: as for `revise`.
     Default budget: 20,000 model rows a person and option; mode 'sample' draws no more than the budget.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
@@ -67,6 +69,7 @@ class Cruds(Method):
     scatter: float = 1.0
     adopt: Literal["part", "all"] = "part"
     shrink: bool = True
+    complete: bool = True
     latent: int | None = None
     epochs: int | None = None
     device: str | None = None
@@ -111,6 +114,7 @@ class Cruds(Method):
             scatter=self.scatter,
             partial=partial,
             shrink=self.shrink and partial,
+            complete=self.complete and partial,
             tag=42_000,
         )
         return ways(self.latent_, people, k, streams, limit, plan)
@@ -127,6 +131,7 @@ class Cruds(Method):
             part, action = drawn_ways(
                 self.latent_, people, who, z[who], self.steps_of(seed, turn)[:room], cap,
                 kept=self.kept + k - 1, partial=partial, shrink=self.shrink and partial,
+                last=self.complete and partial and turn == self.widen,
             )  # fmt: skip
             owners.append(part)
             found.append(action)

@@ -32,8 +32,10 @@ class Revise(Method):
 
     A decoded row changes everything a little. adopt: 'part' takes over only the changes that help the decision (not
     part of the published method: the rest of the row stays the person's own), 'all' the whole row as published, which
-    is dearer and, under rules such as "at most 4 changes", seldom allowed. shrink: move values back as far as the
-    decision allows (not part of the published method); ignored with adopt='all'.
+    is dearer and, under rules such as "at most 4 changes", seldom allowed. shrink: then trade changes for
+    cheaper ones and move values back as far as the decision allows; complete: people for whom no decoded row leads to
+    an option go on from the best of them by single changes (neither is part of the published method; both need
+    adopt='part').
 
     loss: 'bce' as published, 'hinge', 'squared' (both with `aim`, the log-odds beyond the boundary aimed at). lam:
     weight of the distance. steps: of Adam, a round; rate: its step size. starts: random starts beside the encoded one,
@@ -64,6 +66,7 @@ class Revise(Method):
     scatter: float = 1.0
     adopt: Literal["part", "all"] = "part"
     shrink: bool = True
+    complete: bool = True
     latent: int | None = None
     epochs: int | None = None
     device: str | None = None
@@ -92,6 +95,7 @@ class Revise(Method):
             scatter=self.scatter,
             partial=self.adopt == "part",
             shrink=self.shrink and self.adopt == "part",
+            complete=self.complete and self.adopt == "part",
             tag=41_000,
         )
         return ways(self.latent_, people, k, streams, 20_000 if budget.rows is None else budget.rows, plan)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.methods.engines.asking import ask, distinct_changes, tidy
+from wayforward.methods.engines.asking import ask, distinct_changes
+from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.latent import Descend, Lanes, Latent, Objective
 from wayforward.methods.engines.tighten import polish
 
@@ -16,16 +17,15 @@ if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
     from wayforward.streams import Streams
 
-_FACTORS = (1.5, 2.0, 4.0)  # how far beyond a decoded row
 _ROWS = 1 << 17  # decoded rows held at once
 
 
 def adopt(
     people: Population, who: np.ndarray, goal: np.ndarray, cap: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Adopt only what helps of decoded rows: goal (m, d) -> actions (m, d) that reach the decision; NaN where none.
 
-    Also the score (m,) that was come to.
+    Also, for rows that do not lead that far, the best that was come past: actions (m, d) and their score (m,).
 
     Features are taken over one after another, most score for its cost first, until the decision turns or nothing is
     left; of features that turn it, the cheapest. A row that some rule forbids is no step.
@@ -37,6 +37,7 @@ def adopt(
     score = np.full(m, -np.inf)
     score[live] = people.score(who[live], people.x[who[live]])
     paid = np.zeros(m)
+    most, top = action.copy(), score.copy()
     while live.size:
         row, column = np.nonzero(left[live])
         lane = live[row]
@@ -53,10 +54,12 @@ def adopt(
         lead = lead[np.isfinite(seen.score[lead])]
         at = lane[lead]
         action[at], score[at], paid[at] = child[lead], seen.score[lead], seen.cost[lead]
+        higher = at[score[at] > top[at]]
+        most[higher], top[higher] = action[higher], score[higher]
         left[at, column[lead]] = False
         done[at] = seen.reached[lead]
         live = at[~done[at] & left[at].any(1) & (people.rows[who[at]] < cap[who[at]])]
-    return np.where(done[:, None], action, np.nan), score
+    return np.where(done[:, None], action, np.nan), most, top
 
 
 class Kept:
@@ -68,8 +71,8 @@ class Kept:
     def __init__(self, people: Population, m: int, *, partial: bool, cap: np.ndarray) -> None:
         self.people, self.partial, self.cap = people, partial, cap
         self.action, self.cost = np.full((m, people.d), np.nan), np.full(m, np.inf)
-        # The row of which most could be made: where lanes without an option go on from.
-        self.row, self.top = np.full((m, people.d), np.nan), np.full(m, -np.inf)
+        # What came nearest to the decision: where people without an option go on from.
+        self.most, self.top = np.full((m, people.d), np.nan), np.full(m, -np.inf)
 
     @property
     def found(self) -> np.ndarray:
@@ -84,9 +87,9 @@ class Kept:
             return gained
         row, who = row[at], who[at]
         if self.partial:
-            few, score = adopt(self.people, who, row, self.cap)
+            few, most, score = adopt(self.people, who, row, self.cap)
             higher = score > self.top[lane[at]]
-            self.row[lane[at[higher]]], self.top[lane[at[higher]]] = row[higher], score[higher]
+            self.most[lane[at[higher]]], self.top[lane[at[higher]]] = most[higher], score[higher]
             missed = np.flatnonzero(np.isnan(few).all(1))
             few[missed] = self._whole(who[missed], row[missed])
         else:
@@ -104,19 +107,22 @@ class Kept:
             return row
         return np.where(ask(self.people, who, row)[1][:, None], row, np.nan)
 
-    def beyond(self, who: np.ndarray) -> None:
-        """Lanes without an option go on past the best of their rows, in the same direction, as far as people may.
+    def complete(self, who: np.ndarray, free: np.ndarray) -> None:
+        """People none of whose lanes has an option go on from what came nearest, by single changes.
 
-        who (m,): the people of all lanes.
+        who (m,): the people of all lanes; free (n, d) bool: what they may change.
         """
-        base = self.row.copy()
-        for factor in _FACTORS:
-            open_ = np.flatnonzero(~self.found & np.isfinite(self.top))
-            if not open_.size:
-                return
-            x, row = self.people.x[who[open_]], base[open_]
-            far = np.where(self.people.schema.ordered, x + factor * (row - x), row)
-            self(open_, who[open_], tidy(self.people, who[open_], far))
+        has = np.zeros(self.people.n, dtype=bool)
+        has[who[self.found]] = True
+        order = np.lexsort((np.arange(len(who)), -self.top, who))
+        best = order[np.r_[True, who[order][1:] != who[order][:-1]]] if len(who) else order
+        lane = best[~has[who[best]]]
+        if lane.size:
+            done, reached = complete(
+                self.people, who[lane], self.most[lane], free, rounds=12, cap=self.cap, thrifty=True
+            )
+            at = lane[reached]
+            self.action[at], self.cost[at] = done[reached], self.people.cost(who[at], done[reached])
 
     def polished(self, who: np.ndarray) -> np.ndarray:
         """(m, d) the options, needless changes given back and values moved back as far as the decision allows."""
@@ -131,9 +137,9 @@ class Plan:
     """A whole search: an objective, how lanes move, and what is made of the rows that they visit.
 
     weight: of the score, first; lanes without an option go on with `growth` times as much, in at most `rounds` rounds,
-    from the third on from random starts. starts: random starts a person beside the encoded one, `scatter` standard
-    deviations wide. partial: adopt only what helps of a row; shrink: polish afterwards. tag: of the random
-    numbers. late: how lanes move from the third round on, if otherwise.
+    from the third on from random starts, and moving as `late` says, if it says anything. starts: random starts a
+    person beside the encoded one, `scatter` standard deviations wide. partial: adopt only what helps of a row. shrink:
+    polish afterwards. complete: people without an option go on by single changes. tag: of the random numbers.
     """
 
     objective: Objective
@@ -145,6 +151,7 @@ class Plan:
     scatter: float
     partial: bool
     shrink: bool
+    complete: bool
     tag: int
     late: Descend | None = None
 
@@ -182,8 +189,8 @@ def ways(latent: Latent, people: Population, k: int, streams: Streams, limit: in
             lanes.weight[live] *= plan.growth
             if turn:  # what did not lead anywhere twice begins elsewhere
                 scatter(lanes, live, streams, plan, 100 * option + 10 * turn)
-        if plan.partial:
-            kept.beyond(who)
+        if plan.complete:
+            kept.complete(who, free)
         action = kept.polished(who) if plan.shrink else kept.action
         at = np.flatnonzero(~np.isnan(action).all(1))
         owners.append(who[at])
@@ -206,12 +213,13 @@ def drawn_ways(
     kept: int,
     partial: bool,
     shrink: bool,
+    last: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Options from decoded draws: whose (m,) they are, and the actions (m, d).
 
     For people who (n,), every code z (n, q) plus every one of steps (s, q) is decoded and asked. The `kept` best of
     each person are looked at closely: those that are usable, fewest changes first, then by cost; then those with the
-    highest score.
+    highest score. last: people without an option then go on by single changes.
     """
     s = len(steps)
     owners, rows = [], []
@@ -233,10 +241,8 @@ def drawn_ways(
     lane_of, row = np.concatenate(owners), np.concatenate(rows)
     found = Kept(people, len(lane_of), partial=partial, cap=cap)
     found(np.arange(len(lane_of)), lane_of, row)
-    if partial:
-        lost = np.isin(lane_of, lane_of[found.found], invert=True)
-        found.top[~lost] = -np.inf
-        found.beyond(lane_of)
+    if last:
+        found.complete(lane_of, people.free)
     option = found.polished(lane_of) if shrink else found.action
     return lane_of[found.found], option[found.found]
 
