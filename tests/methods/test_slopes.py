@@ -97,12 +97,13 @@ def test_many_numbers_are_asked_along_random_directions(linear):
     np.testing.assert_array_equal(again, turns[3])
 
 
-def test_a_lane_does_not_feel_the_others():
+@pytest.mark.parametrize("world", ["independent", "causal"])
+def test_a_lane_does_not_feel_the_others(world):
     """Alone and in a batch: the same numbers to the last bit, for estimates and for gradients."""
     for zeroth in (True, False):
         if not zeroth:
             pytest.importorskip("torch")
-        it = case("network", "causal", 0, 24)
+        it = case("network", world, 0, 24)
         people = it.problem.population(it.x[it.refused])
         found = slopes(it.problem, "mine", zeroth=zeroth)
         lanes = lanes_of(found, people)
