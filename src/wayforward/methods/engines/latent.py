@@ -67,9 +67,11 @@ Objective = Callable[[Seen], Any]  # -> (m,), rows independent of each other
 
 
 class Keep(Protocol):
-    """Remembers what is best of the hard rows that lanes come past. found (m,) bool: the lane has an option."""
+    """Remembers what is best of the hard rows that lanes come past."""
 
-    found: np.ndarray
+    @property
+    def found(self) -> np.ndarray:
+        """(m,) bool: the lane has an option."""
 
     def __call__(self, lane: np.ndarray, who: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Look at hard rows (p, d) of different lanes (p,), whose people are who (p,); (p,) bool gained."""

@@ -77,7 +77,7 @@ class Kept:
     @property
     def found(self) -> np.ndarray:
         """(m,) bool: the lane has an option."""
-        return np.isfinite(self.cost)
+        return np.asarray(np.isfinite(self.cost))
 
     def __call__(self, lane: np.ndarray, who: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Look at rows (p, d) of different lanes; (p,) bool: the lane's option became cheaper."""
@@ -255,7 +255,7 @@ class _Part:
 
     @property
     def found(self) -> np.ndarray:
-        return self.kept.found[self.lanes]
+        return np.asarray(self.kept.found[self.lanes])
 
     def __call__(self, lane: np.ndarray, who: np.ndarray, row: np.ndarray) -> np.ndarray:
         return self.kept(self.lanes[lane], who, row)
