@@ -326,7 +326,9 @@ class LearnedTalk(Talk):
         chose = np.flatnonzero(asked.kind == Kind.CHOOSE)
         at = self.questions[chose]
         who, flat = np.repeat(chose, 2), asked.action[chose].reshape(-1, d)
-        self.told.place[chose, at] = columns(self.people, who, flat)[1].reshape(len(chose), 2, -1)
+        self.told.place[chose, at] = columns(self.people, who, flat)[1].reshape(
+            len(chose), 2, self.told.place.shape[-1]
+        )
         self.told.part[chose, at] = self.people.parts(who, flat).reshape(len(chose), 2, d)
         self.told.reply[chose, at] = np.where(reply[chose] == CANNOT_SAY, -1, reply[chose])
         self.questions[asked.kind != Kind.DONE] += 1
