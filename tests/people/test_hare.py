@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import wayforward as wf
 from wayforward import Feature, Outcome, Schema, Target
@@ -21,6 +21,8 @@ from wayforward.people.talk import CANNOT_SAY, Kind, converse
 from wayforward.people.wanted import draw_wanted
 from wayforward.streams import Streams
 from wayforward.testing import case
+from wayforward.testing.problems import small_world
+from wayforward.world import SCM, SubPopulation
 
 QUICK = {"steps": 15}
 
@@ -403,6 +405,49 @@ def test_any_base_method_will_do():
     assert named.parameters()["base"] == "growing-spheres"
 
 
+def test_a_prediction_in_euros_is_a_target_too(toy):
+    """The cross entropy of a score with a unit is taken of what was missing at the start."""
+    schema, x = toy[0].schema, toy[1][:20]
+    data = np.random.default_rng(0).uniform(size=(300, 4))
+    model = LinearRegression().fit(data, 5000 * data.sum(1))
+    problem = wf.Problem(
+        schema, wf.wrap(model, schema, task="regression"), Target(interval=(9000.0, np.inf)), data=data
+    )
+    talk = converse(Hare(budget=8, **QUICK).fit(problem).begin(x), Recorder(first))
+    assert talk.recourse().found.all() and talk.questions.mean() > 4
+
+
+def test_in_an_uncertain_world_every_plan_keeps_the_promise():
+    """Plans are as sure as the problem asks, also at the end of their way back."""
+    it = case("linear", "causal", n=16)
+    noise = {
+        "income": "Normal(0, 1)",
+        "savings": "Normal(0, 3000)",
+        "debt": "Normal(0, 1)",
+        "rating": "Normal(0, 5)",
+    }
+    world = SubPopulation(SCM({e.name: str(e) for e in small_world().equations}, noise=noise))
+    problem = wf.Problem(
+        it.problem.schema,
+        it.problem.model,
+        it.problem.target,
+        data=it.problem.reference,
+        world=world,
+        confidence=0.9,
+    )
+    x = it.x[it.refused][:5]
+    base = wf.recommend(problem, x)
+    talk = Hare(budget=6, steps=4).fit(problem).begin(x, base.action[:, 0])
+    people = Recorder(first)
+    converse(talk, people)
+    assert base.found.any()
+    np.testing.assert_array_equal(talk.recourse().found[:, 0], base.found[:, 0])
+    assert (talk.recourse().chance[base.found[:, 0], 0] >= 0.9).all()
+    shown = np.concatenate([asked.action for asked in people.asked], axis=1)
+    who, slot = np.nonzero(~np.isnan(shown).all(2))
+    assert problem.chance(x[who], shown[who, slot])[1].all() and len(who) > 2 * base.found.sum()
+
+
 # -- users and wishes -----------------------------------------------------------------------------------------
 
 
@@ -519,7 +564,14 @@ def test_no_wish_is_ever_broken(data):
         return wish.at_most(data.draw(st.integers(1, 9)))
 
     wish = wishes()
-    talk = Hare(budget=6, iterations=2, steps=4).fit(it.problem).begin(x, preferences=wish, seed=1)
+    settings_ = {
+        "keep_incumbent": data.draw(st.booleans()),
+        "calibrate": data.draw(st.sampled_from(["every", "best"])),
+        "numbers_only": data.draw(st.booleans()),
+        "give_back": data.draw(st.booleans()),
+    }
+    hare = Hare(budget=6, iterations=2, steps=4, **settings_).fit(it.problem)
+    talk = hare.begin(x, preferences=wish, seed=1)
     late = data.draw(st.integers(0, 4))
     for turn in range(30):
         asked = talk.asked

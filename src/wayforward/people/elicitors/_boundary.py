@@ -13,12 +13,19 @@ if TYPE_CHECKING:
     from wayforward.problem import Population
 
 
-def holds(people: Population, who: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """who (m,), action (m, d) -> (m,) bool: allowed, and reaches the decision as surely as it must; after (m, d)."""
+def holds(
+    people: Population, who: np.ndarray, action: np.ndarray, *, judge: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """who (m,), action (m, d) -> (m,) bool: allowed, and reaches the decision as surely as it must; after (m, d).
+
+    In an uncertain world a search asks draws that the person keeps. judge: ask the judge's own, for what is shown.
+    """
     seen = people.evaluate(who, action)
     good = seen.reached & ~np.isnan(action).all(1)
-    if people.problem.demanding and good.any():
-        good[good] = people.promise(who[good], action[good])[0]
+    problem = people.problem
+    if problem.demanding and good.any():
+        kept = problem.chance(people.x[who[good]], action[good])[1] if judge else None
+        good[good] = people.promise(who[good], action[good])[0] if kept is None else kept
     return good, seen.after
 
 

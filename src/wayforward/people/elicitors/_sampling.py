@@ -248,7 +248,7 @@ class _Descent:
         if self.s.problem.target.interval is None:
             return 1.0
         score = self.people.score(self.who, self.x)
-        return np.maximum(np.abs(score), 1e-9)[:, None]
+        return np.asarray(np.maximum(np.abs(score), 1e-9)[:, None])
 
     def _pull(self, lanes: Lanes, p: np.ndarray, size: float | np.ndarray, turn: int) -> np.ndarray:
         """(q, k, e) slope of the mean cross entropy of the model's yes."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
 
 _KEPT, _NONE = -1, -2  # who is ahead: the plan from before, nobody; else a number of the pool
+_ROWS = 1 << 16  # plans judged at once
 _BEGIN = -1  # between two kinds of question: new plans are needed
 
 
@@ -184,7 +185,7 @@ class HareTalk(Talk):
         self.turn = np.zeros(n, dtype=np.int64)  # draws of plans so far
         self._asked: Asked | None = None
         some = np.flatnonzero(~np.isnan(start).all(1))
-        self._mend(some[~holds(people, some, start[some])[0]] if some.size else some)
+        self._mend(some[~self._good(some, start[some])] if some.size else some)
         self.kind[np.isnan(self.kept).all(1)] = Kind.DONE
         self._advance()
 
@@ -286,7 +287,13 @@ class HareTalk(Talk):
     def _calibrate(self, who: np.ndarray) -> None:
         who = who[self.ahead[who] >= 0]
         if self.hare.calibrate == "best" and who.size:
-            self.pool[who, self.ahead[who]] = self._boundary(who, self._leader(who))
+            near = self._boundary(who, self._leader(who))
+            good = self._good(who, near)
+            self.pool[who[good], self.ahead[who[good]]] = near[good]
+
+    def _good(self, who: np.ndarray, action: Rows) -> np.ndarray:
+        """(m,) bool: plans that may be shown."""
+        return holds(self.people, who, action, judge=True)[0]
 
     def _boundary(self, who: np.ndarray, action: Rows) -> Rows:
         hare = self.hare
@@ -309,6 +316,10 @@ class HareTalk(Talk):
     def _fresh(self, who: np.ndarray, around: Rows) -> tuple[Rows, np.ndarray]:
         """(q, k, d) plans around plans in a random order, and which of them may be shown (first ones first)."""
         q, k, d = len(who), self.k, self.people.d
+        some = max(1, _ROWS // k)
+        if q > some:  # bounds memory
+            parts = [self._fresh(who[i : i + some], around[i : i + some]) for i in range(0, q, some)]
+            return np.concatenate([a for a, _ in parts]), np.concatenate([good for _, good in parts])
         self.turn[who] += 1
         streams = self._streams(who)
         action, good = self.hare.sampler_(
@@ -317,6 +328,8 @@ class HareTalk(Talk):
         action, good, owner = action.reshape(-1, d), good.reshape(-1), np.repeat(who, k)
         if self.hare.calibrate == "every" and good.any():
             action[good] = self._boundary(owner[good], action[good])
+        if self.people.problem.demanding and good.any():
+            good[good] = self._good(owner[good], action[good])
         after = self.people.after(owner, action)
         profile = keys_of(np.nan_to_num(after, nan=np.inf), 0).reshape(q, k)
         good = good.reshape(q, k)
@@ -347,7 +360,7 @@ class HareTalk(Talk):
         people.rows, people.aim = old.rows, old.aim
         self.people = people
         some = np.flatnonzero(~np.isnan(self.kept).all(1))
-        self._mend(some[~holds(people, some, self.kept[some])[0]] if some.size else some)
+        self._mend(some[~self._good(some, self.kept[some])] if some.size else some)
         # The round's plans that are still to be met or that lead.
         used = self.open.copy()
         lead = np.flatnonzero(self.ahead >= 0)
@@ -355,7 +368,7 @@ class HareTalk(Talk):
         who, place = np.nonzero(used)
         broken = np.zeros_like(used)
         if who.size:
-            broken[who, place] = ~holds(people, who, self.pool[who, place])[0]
+            broken[who, place] = ~self._good(who, self.pool[who, place])
         lead = lead[broken[lead, self.ahead[lead]]]
         if lead.size:
             at = self.ahead[lead]
@@ -391,7 +404,7 @@ class HareTalk(Talk):
         from wayforward.methods.engines.asking import tidy
 
         part = tidy(self.people, who, action)
-        return part, holds(self.people, who, part)[0]
+        return part, self._good(who, part)
 
     def _mend(self, who: np.ndarray) -> None:
         """Replace kept plans that do not hold: by their allowed part, else by what the base method finds, else none."""
