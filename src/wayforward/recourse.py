@@ -378,10 +378,10 @@ class Recourse:
         def stack(part: str) -> np.ndarray:
             return np.stack([column(f"{part}.{name}") for name in schema.names], -1).reshape(-1, k, schema.d)
 
-        path = np.empty((0, 0, 0, 0))
+        walk = np.empty((0, 0, 0, 0))
         if f"path.{schema.names[0]}" in table.column_names:
             lists = [np.stack(column(f"path.{name}").tolist()) for name in schema.names]
-            path = np.stack(lists, -1).reshape(len(lists[0]) // k, k, -1, schema.d)
+            walk = np.stack(lists, -1).reshape(len(lists[0]) // k, k, -1, schema.d)
         names = column("outcome").reshape(-1, k)
         return cls(
             schema=schema,
@@ -393,7 +393,7 @@ class Recourse:
             if "plain_cost" in table.column_names
             else np.empty((0, 0)),
             chance=column("chance").reshape(-1, k) if "chance" in table.column_names else np.empty((0, 0)),
-            path=path,
+            path=walk,
             score=column("score").reshape(-1, k),
             outcome=_outcomes(names),
             seconds=column("seconds").reshape(-1, k)[:, 0],

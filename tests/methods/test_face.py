@@ -244,6 +244,8 @@ def test_paths_are_saved_joined_and_taken(tmp_path):
     joined = Recourse.concat([one, replace(other, path=other.path[:, :, :1]), one])
     assert joined.path.shape == (got.n + 5, 2, got.path.shape[2], got.d)
     np.testing.assert_array_equal(got[3].path[0], got.path[3])
+    far = int((~np.isnan(got.path[:, 0]).all(2)).sum(1).argmax())
+    assert "The way there leads by" in got.explain(far)
     plainly = wf.recommend(it.problem, it.x, method="nearest-observable")
     assert plainly.path.shape == (got.n, 1, 0, got.d)
     assert Recourse.load(plainly.save(tmp_path / "b.json")).path.shape == plainly.path.shape

@@ -208,6 +208,9 @@ def _option_text(one: Recourse, option: int, lead: str) -> str:
     else:
         text = words.sentence(words.join(parts))
     text = " ".join([lead + text, *consequences(one, 0, option)])
+    stops = int((~np.isnan(one.path[0, option]).all(1)).sum()) - 1
+    if stops > 0:
+        text += f" The way there leads by {stops} step{'s' * (stops > 1)} close to what other people have."
     was, now = one.score_before, one.score[0, option]
     if was.size and np.isfinite(was[0]) and np.isfinite(now):
         a, b = words.number(was[0], 2), words.number(now, 2)

@@ -69,8 +69,9 @@ class Face(Method):
     `density` of them that stand most alone. The options are the cheapest different targets by length of the walk, and
     `Recourse.path` holds each walk.
 
-    mode: 'knn' steps to the `neighbours` nearest; 'epsilon' to those of them within `radius` ranges; 'kernel' as 'knn',
-    weighted by a kernel density at the middle of the step. weighting: f, 'log' or 'inverse' (`engines.graph.Weights`).
+    mode: 'knn' steps to the `neighbours` nearest; 'epsilon' to those of them within `radius` ranges (another category
+    is 1 away, so a radius below 1 changes none); 'kernel' as 'knn', weighted by a kernel density at the middle of the
+    step. weighting: f, 'log' or 'inverse' (`engines.graph.Weights`).
 
     immutables='respect' (the default): only what people act on counts as distance; a row on the way is moved onto what
     this person may do (others' immutable values are not copied, limits hold), the model is asked about where that
@@ -301,6 +302,10 @@ class Face(Method):
         entries = self._enter(people.x, self._weight(people, np.arange(people.n)))
         far = entries.weight + self.ways_[0].length[np.maximum(entries.node, 0), 0]
         return np.asarray(~np.isfinite(far).any(1))
+
+    def _proofs(self, got: Recourse, people: Population) -> Recourse:
+        """Rows as they are mostly ask for what is forbidden: that shows nothing, and nothing is proved about it."""
+        return got if self.immutables == "ignore" else super()._proofs(got, people)
 
     # -- the way itself ------------------------------------------------------------------------------------
 

@@ -407,9 +407,9 @@ def _search_compiled() -> Callable[..., None] | None:
     import numba
 
     try:
-        return numba.njit(cache=True, nogil=True)(_search)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, nogil=True)(_search)
     except RuntimeError:  # no folder can be written to: compile anew in each process
-        return numba.njit(nogil=True)(_search)  # type: ignore[no-any-return]
+        return numba.njit(nogil=True)(_search)
 
 
 def follow(ways: NearestTargets, node: np.ndarray, slot: np.ndarray) -> np.ndarray:
