@@ -63,6 +63,7 @@ replicate: $(VENV)/.all ## the numbers that papers published, found again: the s
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m published
 	$(BIN)/wayforward replicate icarma
 	$(BIN)/wayforward replicate icarma --fresh --table 1 --table 6
+	$(BIN)/wayforward replicate pear
 
 clean: ## forget the environment and everything built
 	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache

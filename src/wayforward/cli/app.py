@@ -491,7 +491,7 @@ def bench(
 
 @app.command()
 def replicate(
-    paper: Annotated[str, typer.Argument(help="The paper: icarma or hare.")] = "icarma",
+    paper: Annotated[str, typer.Argument(help="The paper: icarma, hare or pear.")] = "icarma",
     tables: Annotated[
         list[int] | None,
         typer.Option(
@@ -503,7 +503,9 @@ def replicate(
     ] = None,
     datasets: Annotated[
         list[str] | None,
-        typer.Option("--dataset", help="icarma: loan, gmsc; hare: adult, compas, gmsc; repeat."),
+        typer.Option(
+            "--dataset", help="icarma: loan, gmsc; hare: adult, compas, gmsc; pear: adult, gmsc; repeat."
+        ),
     ] = None,
     classifiers: Annotated[
         list[str] | None, typer.Option("--classifier", help="hare only: ann or lr; repeat.")
@@ -529,7 +531,7 @@ def replicate(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", min=1, help="icarma: 10, of its training; hare: 5, of everything."),
+        typer.Option("--seeds", min=1, help="icarma: 10, of its training; hare 5, pear 3: of everything."),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option("--epochs", min=1, help="Of iCARMA. Left out: as the paper prints them.")

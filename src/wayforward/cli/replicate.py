@@ -14,6 +14,7 @@ from wayforward.errors import DataError
 _OPTIONS = {
     "icarma": ("figures", "fresh", "epochs", "seed"),
     "hare": ("classifiers", "bases", "extras"),
+    "pear": ("seed",),
 }
 
 
@@ -36,7 +37,7 @@ def replicate(paper: str, *, cache: Path | None, json: Path | None, **asked: Any
     from wayforward.data.files import cache_folder
 
     given["cache"] = cache_folder() / "replicate" if cache is None else cache
-    return {"icarma": _icarma, "hare": _hare}[paper](given, json)
+    return {"icarma": _icarma, "hare": _hare, "pear": _pear}[paper](given, json)
 
 
 def _icarma(given: dict[str, Any], json: Path | None) -> bool:
@@ -73,6 +74,24 @@ def _hare(given: dict[str, Any], json: Path | None) -> bool:
         one = page.table
         _told(page, columns(one), [cells(one, line) for line in one.lines], json, summary(one))
     return _finished("hare", pages, json)
+
+
+def _pear(given: dict[str, Any], json: Path | None) -> bool:
+    from wayforward.replicate.pear.run import Replication, Request
+
+    if given.pop("tables", ()):
+        raise DataError("The replication of pear has one page. Leave --table out.")
+    told = Replication(Request(**given), steps).run()
+    if str(json) != "-":
+        last = [line for line in told["lines"] if line["questions"] in (0, told["provenance"]["budget"])]
+        shown = ("dataset", "setting", "questions", "least cost", "regret")
+        rows = [[f"{v:.3f}" if isinstance(v, float) else str(v) for v in (r[c] for c in shown)] for r in last]
+        table("PEAR: regret before and after the questions", shown, rows)
+        found = [(c["name"], c["measured"], c["verdict"]) for c in told["findings"]]
+        table("Findings", ("finding", "measured", "verdict"), found)
+        say(f"written: {', '.join(told['files'])}")
+    write_json(told, json)
+    return all(c["verdict"] != "not as published" for c in told["findings"])
 
 
 def _told(page: Any, columns: Any, rows: Any, json: Path | None, more: str = "") -> None:

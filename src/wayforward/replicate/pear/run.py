@@ -70,7 +70,7 @@ _CORRUPTION = (0.0, 0.25, 0.5, 1.0)
 class Request:
     """What to measure. n: people a data set. seeds: draws of people, secret weights and errors. budget: questions."""
 
-    datasets: tuple[str, ...] = DATASETS
+    datasets: tuple[str, ...] = ()
     n: int = 300
     seeds: int = 3
     budget: int = 10
@@ -79,6 +79,7 @@ class Request:
     cache: Path | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "datasets", tuple(self.datasets) or DATASETS)
         for name in self.datasets:
             if name not in DATASETS:
                 raise DataError(f"The study has no data set '{name}'. Choose one of {', '.join(DATASETS)}.")
