@@ -24,6 +24,7 @@ from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.conversation import PLANS
 from wayforward.people.dialogue.learned import Compared, circle, lessons, reluctance
 from wayforward.people.dialogue.offers import Offers
+from wayforward.people.elicitors import names
 from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk
 from wayforward.schema import Feature, Schema
 from wayforward.testing.problems import case
@@ -158,7 +159,8 @@ def test_limits_come_first_one_feature_a_screen_and_become_preferences():
     wish = d.preferences
     assert wish.frozen[0, schema.index("housing")] and wish.high[0, schema.index("income")] == 8000
     assert wish.high[0, schema.index("savings")] == 30000
-    assert wish.levels[schema.index("education")][0].sum() == 1
+    j = schema.index("education")
+    assert wish.high[0, j] == d.x[j] + 1
     keeps(d)
 
 
@@ -347,6 +349,51 @@ def test_a_contradiction_is_noticed_kindly():
     assert d.answer("1") is None or not d.ask().notes
 
 
+@pytest.mark.parametrize("name", names())
+def test_every_elicitor_keeps_limits_that_come_on_the_way_and_comes_out_again(name):
+    rng = np.random.default_rng(len(name))
+    problem, x = someone("forest", "independent", 1)
+    d = limits(Dialogue(problem, x, elicitor=name, budget=8, seed=2), "yes", "up to 40000")
+    d.answer("no")
+    for step in range(12):
+        keeps(d)
+        question = d.ask()
+        if question is None:
+            break
+        reply = "no" if question.kind == "accept" else str(rng.integers(1, len(question.options) + 1))
+        d.answer("cannot debt" if step == 2 else reply, question.id)
+        assert d.ask() is None or d.ask().stage in ("choices", "accept", "reconsider")
+    same(d, Dialogue.from_dict(problem, json.loads(json.dumps(d.to_dict()))))
+    assert d.preferences.frozen[0, problem.schema.index("debt")]
+
+
+def test_numbers_are_such_as_somebody_would_say():
+    d = limits(talk())
+    schema, c = d.problem.schema, d._conversation
+    for name, now, wanted, said in (
+        ("savings", 9000, 12049.0, 12100),
+        ("savings", 9000, 9003.0, 9050),
+        ("debt", 4000, 3871.0, 3860),
+    ):
+        j = schema.index(name)
+        x, action = d.x[None].copy(), np.full((1, schema.d), np.nan)
+        x[0, j], action[0, j] = now, wanted
+        assert c._sayable(x, action)[0, j] == said
+        assert np.isnan(np.delete(c._sayable(x, action)[0], j)).all()
+
+
+def test_nowhere_to_go_but_up():
+    schema = Schema(
+        [
+            Feature(name="loans", kind="integer", low=0, high=9),
+            Feature(name="pay", kind="real", low=0, high=9),
+        ]
+    )
+    model = wf.wrap(lambda rows: (rows[:, 1] > 5).astype(int), schema, output="label", classes=(0, 1))
+    d = Dialogue(wf.Problem(schema, model, wf.Target(favourable=1)), np.array([0.0, 3.0]), elicitor=None)
+    assert d.ask().text == "Your loans now: 0. Could you raise this?" and len(d.ask().options) == 3
+
+
 # -- what was learned --------------------------------------------------------------------------------------
 
 
@@ -357,9 +404,7 @@ def test_lessons_need_choices_that_agree():
     one = [Compared(raises, works)]
     assert lessons(schema, x, one) == []
     told = lessons(schema, x, one * 3)
-    assert told == [
-        "You would rather raise your savings than your income (all 3 choices between the two)."
-    ]
+    assert told == ["You would rather raise your savings than your income (all 3 choices between the two)."]
     assert lessons(schema, x, [*one * 2, Compared(works, raises)] * 1) == []
     weight = reluctance(schema, x, one * 3)
     assert weight[1] > 1 > weight[2] and (weight[[0, 3, 4, 5, 6, 7, 8]] == 1).all()

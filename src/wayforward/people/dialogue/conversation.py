@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 _SILENT = 1000  # questions that answer themselves, before a talk is taken to go in circles
+_MORE = 0.02  # of a value: how much further it may go to be easy to say
 _WAYS = 4  # limits that are named where they stand in the way
 PLANS = ("first", "pair", "accept", "final")
 
@@ -470,11 +471,10 @@ class Conversation:
 
         All roundings are judged in one go: a call of a model in use takes long, however few rows it has.
         """
-        c, many = len(action), len(GENEROSITY) + 1
+        c, many = len(action), len(GENEROSITY) + 2
         x = np.repeat(self.x, c, axis=0)
-        tries = np.stack(
-            [*(round_away(self.schema, x, action, generosity) for generosity in GENEROSITY), action], axis=1
-        )
+        rounder = [round_away(self.schema, x, action, generosity) for generosity in GENEROSITY]
+        tries = np.stack([self._sayable(x, action), *rounder, action], axis=1)
         who = np.repeat(np.arange(c), many)
         got = self.problem.check(
             x[who],
@@ -494,6 +494,18 @@ class Conversation:
             follows = tuple(consequences(got, one))
             out.append(Plan(got.action[one, 0], got.after[one, 0], float(got.cost[one, 0]), steps, follows))
         return out
+
+    def _sayable(self, x: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """(c, d) numbers that somebody would say: a tiny change may go a little further, so that 0.29475 becomes 0.29.
+
+        Further by 2 % of the value and a thousandth of the range at most.
+        """
+        with np.errstate(invalid="ignore"):
+            room = np.minimum(_MORE * np.abs(action), 0.001 * self.schema.span) / GENEROSITY[0]
+            away = np.where(action > x, action - room, action + room)  # as if it had come from there
+            near = np.abs(action - x) < room
+        from_here = np.where(near & ~np.isnan(action), away, x)
+        return round_away(self.schema, from_here, action, GENEROSITY[0])
 
     def _steps(self, got: Recourse, i: int, order: np.ndarray | None) -> tuple[str, ...]:
         if order is None or (order < 0).all():

@@ -297,7 +297,7 @@ class Dialogue:
 
     def to_dict(self) -> dict[str, Any]:
         """The state as plain data for JSON, with a checksum; it holds the person's row and what they said."""
-        return st.sealed(self._content())
+        return st.sealed(self._plain())
 
     def _content(self) -> dict[str, Any]:
         c, s = self._conversation, self._setup

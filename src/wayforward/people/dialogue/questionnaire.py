@@ -135,6 +135,10 @@ def _can(item: Item, people: Population, feature: Feature, now: float) -> Worded
             codes.append(("levels", some))
         return _choice(f"{stands} Could you {'raise' if upward else 'change'} this?", *codes)
     way = _WAY.get(feature.direction, "change")
+    if way == "change" and now <= people.least[0, item.feature]:
+        way = "raise"  # there is nowhere to go but up
+    elif way == "change" and now >= people.greatest[0, item.feature]:
+        way = "lower"
     codes = [("yes", "Yes, as far as needed" if way != "change" else "Yes, up or down"), ("no", "No")]
     if item.with_limits and way == "raise":
         codes.append(("high", "Yes, but only up to a limit"))
