@@ -205,8 +205,7 @@ class Replication:
                         found.setdefault((case, way), []).append(got)
                         done += 1
                         tick(done)
-                    if "setting" in study.__dict__:
-                        self._chosen["-".join(filter(None, (*group, str(seed))))] = dict(study.setting.chosen)
+                    self._chosen["-".join(filter(None, (*group, str(seed))))] = study.told()
         values = {
             key: {name: Value.of([one[name] for one in seeds]) for name in (*MEASURES, "questions")}
             for key, seeds in found.items()

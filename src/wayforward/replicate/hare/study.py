@@ -86,8 +86,20 @@ class Study:
     @cached_property
     def setting(self) -> Setting:
         """The classifier and the people; made only when a stage is not there yet."""
-        table = table_of(self.dataset) if self.table is None else self.table
-        return make_setting(table, self.classifier, self.seed, self.n, world=self.world)
+        return make_setting(self._table, self.classifier, self.seed, self.n, world=self.world)
+
+    def told(self) -> dict[str, float]:
+        """Accuracy of the classifier on those held back, and the share of them that it refuses."""
+        got = self.kept.arrays(
+            f"hare-classifier-{self.dataset}-{self.classifier}-{self.seed}",
+            [self._table.checksum, self.world, self.n, _RELEASE],
+            lambda: {name: np.array(value) for name, value in self.setting.chosen.items()},
+        )
+        return {name: float(value) for name, value in got.items()}
+
+    @property
+    def _table(self) -> Table:
+        return table_of(self.dataset) if self.table is None else self.table
 
     def measured(self, case: Case, way: Way) -> Arrays:
         """The measures of everybody, (n,) each, NaN where a person has no plan; 'found', 'questions', 'cpu' ().
@@ -96,7 +108,7 @@ class Study:
         """
         decides = {
             "data": self.dataset,
-            "checksum": (table_of(self.dataset) if self.table is None else self.table).checksum,
+            "checksum": self._table.checksum,
             "classifier": case.classifier,
             "base": parameters_of(case.base),
             "case": case.key,
