@@ -43,7 +43,7 @@ _TIERS, _FEWER, _LEAST = (
     16,
 )  # all targets, the most helpful eighth, and 64th; a tier holds this many or more
 _JUDGES = 16  # refused people, of all scores, who say how helpful a target is
-_HELPFUL = 1024  # targets that somebody is asked about before all ways are worked out for them
+_HELPFUL = 4096  # targets that somebody is asked about before all ways are worked out for them
 _FORWARD = 64  # people whose ways to all targets are worked out at once: two arrays of (64, N)
 _PAIRS = 2_000_000  # ways sorted at once
 
@@ -88,7 +88,7 @@ class Face(Method):
     bridges: where the graph falls into pieces, join each piece to the nearest rows of the others (not part of the
     published method, which calls their people unreachable; never in mode 'epsilon').
     pool: at most so many reference rows, evenly taken; None for all.
-    Default budget: 5,000 model rows a person. In a causal world a walk says what to set, and what follows is judged.
+    Default budget: 20,000 model rows a person. In a causal world a walk says what to set, and what follows is judged.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="face", k=2).path``.
     Source: R. Poyiadzi, K. Sokol, R. Santos-Rodriguez, T. De Bie, P. Flach (2020), FACE: Feasible and Actionable
@@ -249,7 +249,7 @@ class Face(Method):
         return np.where(np.isfinite(far), target[rows, order], -1), far, entry[rows, order], slot[rows, order]
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        search = _Walks(self, people, k, 5_000 if budget.rows is None else budget.rows)
+        search = _Walks(self, people, k, 20_000 if budget.rows is None else budget.rows)
         step = max(1, _PAIRS // (self.neighbours * self.ends))
         for begin in range(0, people.n, step):
             who = np.arange(begin, min(begin + step, people.n))
@@ -372,19 +372,23 @@ class _Walks:
 
     def hope(self, who: np.ndarray, node: np.ndarray) -> np.ndarray:
         """(m,) bool: some of the most helpful targets would do for a person."""
-        graph, helpful = self.method.graph_, self.method.helpful_
-        out = np.zeros(len(who), dtype=bool)
-        for begin in range(0, len(who), _FORWARD):
-            part = slice(begin, begin + _FORWARD)
-            owner, row = np.repeat(who[part], len(helpful)), np.tile(helpful, len(who[part]))
-            near = graph.stratum[row] == np.repeat(graph.stratum[np.maximum(node[part, 0], 0)], len(helpful))
-            room = np.tile(np.arange(len(helpful)), len(who[part])) < (self.cap - self.people.rows)[owner]
-            good = near & room
-            action = self.act(owner[good], row[good])
-            moves = ~np.isnan(action).all(1)
-            good[good] = moves
-            good[good] = ask(self.people, owner[good], action[moves])[1]
-            out[part] = good.reshape(-1, len(helpful)).any(1)
+        graph, out = self.method.graph_, np.zeros(len(who), dtype=bool)
+        asked = 0
+        for lot in (_HELPFUL // 8, _HELPFUL):  # mostly a few are enough to know
+            helpful = self.method.helpful_[asked:lot]
+            asked = lot
+            left = np.flatnonzero(~out)
+            for begin in range(0, len(left) if len(helpful) else 0, _FORWARD):
+                part = left[begin : begin + _FORWARD]
+                owner, row = np.repeat(who[part], len(helpful)), np.tile(helpful, len(part))
+                home = graph.stratum[np.maximum(node[part, 0], 0)]
+                room = np.tile(np.arange(len(helpful)), len(part)) < (self.cap - self.people.rows)[owner]
+                good = (graph.stratum[row] == np.repeat(home, len(helpful))) & room
+                action = self.act(owner[good], row[good])
+                moves = ~np.isnan(action).all(1)
+                good[good] = moves
+                good[good] = ask(self.people, owner[good], action[moves])[1]
+                out[part] = good.reshape(-1, len(helpful)).any(1)
         return out
 
     def ask_all(self, who: np.ndarray, entries: Entries) -> None:
