@@ -41,11 +41,13 @@ class Hare(Elicitor):
     give_back: categories and binaries are left alone again where the decision does not need them. numbers_only: only
     numbers move, as in the paper's experiments; here levels move too. zeroth: slopes by asking about neighbouring
     rows; None: only for models without gradients. Slopes are looked at in every step, in a causal world in every fifth,
-    and in every tenth if they are estimates. Three settings are ours: halvings: how often the step along a direction
-    is halved where the model says no at its end, before the direction is dropped; narrow: how much shorter steps of
-    numbers get from round to round, 1 for the paper's; and directions are kept to what a person may do as a cone, and
-    to their limits at the end (cut to the limits in every step, as the paper's projection would, they gather in
-    corners and lead to one and the same plan). `keep_incumbent=True, narrow=0.7` finds nearer plans than the paper's.
+    and in every tenth if they are estimates.
+
+    Not in the paper: halvings: how often the step along a direction is halved where the model says no at its end,
+    before the direction is dropped; narrow: how much shorter steps of numbers get from round to round (1: no shorter);
+    and directions are kept to a cone while they spread, and to the person's limits at their end: cut to the limits in
+    every step they gather in corners and lead to one and the same plan. The paper's rounds forget the winner of the
+    last; ``keep_incumbent=True, narrow=0.7`` mostly ends nearer to what people have in mind.
 
     Every plan that is shown is legal, keeps rules and wishes and was seen to reach the decision; what does not, or
     leads where another one leads, is left out, so a round may be shorter. With no plan left the one from before stays.
@@ -57,14 +59,14 @@ class Hare(Elicitor):
 
     Example: ``Hare(base="wachter", budget=20).fit(problem).begin(refused, seed=0)``.
     Raises: MethodError for parameters out of range.
-    Source: HARE: Human-in-the-Loop Algorithmic Recourse (2025).
+    Source: HARE: Human-in-the-Loop Algorithmic Recourse (under double-blind review).
     """
 
     name: ClassVar[str] = "hare"
     summary: ClassVar[str] = (
         "pairs of different plans around one, the preferred stays; any base method and model"
     )
-    citation: ClassVar[str] = "HARE: Human-in-the-Loop Algorithmic Recourse (2025)"
+    citation: ClassVar[str] = "HARE: Human-in-the-Loop Algorithmic Recourse (under double-blind review)"
 
     base: str | Method = "local-search"
     base_parameters: dict[str, Any] | None = None
