@@ -63,6 +63,8 @@ replicate: $(VENV)/.all ## the numbers that papers published, found again: the s
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m published
 	$(BIN)/wayforward replicate icarma
 	$(BIN)/wayforward replicate icarma --fresh --table 1 --table 6
+	$(BIN)/wayforward replicate hare
+	$(BIN)/wayforward replicate hare --extra all
 	$(BIN)/wayforward replicate pear
 
 clean: ## forget the environment and everything built

@@ -517,8 +517,8 @@ def replicate(
         list[str] | None,
         typer.Option(
             "--extra",
-            help="hare only, beyond the paper: printed, percentiles, strict-face, learned, noise, ensembles or "
-            "causal; repeat.",
+            help="hare only, beyond the paper: printed, percentiles, strict-face, learned, noise, ensembles, "
+            "causal or all; repeat.",
         ),
     ] = None,
     fresh: Annotated[

@@ -41,7 +41,7 @@ EXTRAS = ("printed", "percentiles", "strict-face", "learned", "noise", "ensemble
 class Request:
     """What to measure. Nothing named: all six tables.
 
-    extras: pages beyond the paper, of `EXTRAS`. seeds: classifiers, people's wishes and draws. n: people a seed. out:
+    extras: pages beyond the paper, of `EXTRAS`, or 'all'. seeds: classifiers, people's wishes and draws. n: people a seed. out:
     where pages go. cache: where finished stages are kept.
     """
 
@@ -56,6 +56,8 @@ class Request:
     cache: Path | None = None
 
     def __post_init__(self) -> None:
+        if "all" in self.extras:
+            object.__setattr__(self, "extras", EXTRAS)
         known: tuple[tuple[str, tuple[Any, ...], tuple[Any, ...]], ...] = (
             ("table", self.tables, tuple(TITLES)),
             ("data set", self.datasets, DATASETS),
