@@ -41,8 +41,8 @@ EXTRAS = ("printed", "percentiles", "strict-face", "learned", "noise", "ensemble
 class Request:
     """What to measure. Nothing named: all six tables.
 
-    extras: pages beyond the paper, of `EXTRAS`, or 'all'. seeds: classifiers, people's wishes and draws. n: people a seed. out:
-    where pages go. cache: where finished stages are kept.
+    extras: pages beyond the paper, of `EXTRAS`, or 'all'. seeds: classifiers, people's wishes and draws. n: people a
+    seed. out: where pages go. cache: where finished stages are kept.
     """
 
     tables: tuple[int, ...] = ()
