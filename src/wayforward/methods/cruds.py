@@ -59,7 +59,7 @@ class Cruds(Method):
 
     mode: Literal["sample", "optimise"] = "sample"
     samples: int = 200
-    kept: int = 3
+    kept: int = 8
     widen: int = 3
     lam: float = 0.05
     steps: int = 60
