@@ -367,6 +367,30 @@ def test_every_elicitor_keeps_limits_that_come_on_the_way_and_comes_out_again(na
     assert d.preferences.frozen[0, problem.schema.index("debt")]
 
 
+def test_an_elicitor_of_ones_own_is_asked_for_again():
+    problem, _ = someone()
+    d = limits(talk())
+    with pytest.raises(DialogueError, match="an elicitor of your own, 'duels'"):
+        Dialogue.from_dict(problem, d.to_dict())
+    with pytest.raises(DialogueError, match="budget=8, and the elicitor given has 3"):
+        Dialogue.from_dict(problem, d.to_dict(), elicitor=Duels(budget=3))
+    same(d, Dialogue.from_dict(problem, d.to_dict(), elicitor=Duels()))
+    with pytest.raises(DialogueError, match="has its own base and budget"):
+        Dialogue(problem, d.x, elicitor=Duels(), budget=4)
+    other = wf.Problem(problem.schema, _other(problem), wf.Target(favourable=1), data=problem.reference)
+    d.continue_with(other)
+    assert d._setup.elicitor.problem_ is other and shared(problem).problem_ is problem
+    while d.ask() is not None:
+        keeps(d)
+        d.answer("1")
+    assert d.end.plan is not None
+
+
+def test_the_file_is_for_its_owner_only(tmp_path):
+    file = talk(elicitor=None).save(tmp_path / "s.json")
+    assert file.stat().st_mode & 0o077 == 0
+
+
 def test_numbers_are_such_as_somebody_would_say():
     d = limits(talk())
     schema, c = d.problem.schema, d._conversation

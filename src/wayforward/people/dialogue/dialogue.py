@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from wayforward.errors import DataError, DialogueError, FileFormatError
+from wayforward.people.dialogue import making
 from wayforward.people.dialogue import state as st
 from wayforward.people.dialogue.conversation import PLANS, Conversation, Pending, Plan, Setup
 from wayforward.people.dialogue.learned import Compared, lessons
-from wayforward.people.dialogue.offers import Offers
 from wayforward.people.dialogue.question import Question, Reply
 from wayforward.people.dialogue.questionnaire import parts_of
 from wayforward.people.dialogue.wishes import preferences_of, wishes_of
@@ -75,10 +75,10 @@ class Dialogue:
                 f"'{self.file.name}' is there already. Go on with it by Dialogue.load(path, problem), "
                 "or name another file."
             )
-        made, method, told = _fitted(problem, elicitor, base, budget)
+        asker, method, told = making.made(problem, elicitor, base, budget)
         self._told = {**told, "questionnaire": questionnaire, "seed": int(seed)}
         wishes = () if preferences is None else tuple(wishes_of(preferences))
-        self._setup = Setup(problem, row, made, method, parts, int(seed), wishes)
+        self._setup = Setup(problem, row, asker, method, parts, int(seed), wishes)
         self._prints = st.fingerprints(problem, row)
         self._past: list[dict[str, Any]] = []
         self._log: list[dict[str, Any]] = []
@@ -385,73 +385,49 @@ class Dialogue:
         if changed not in ("refuse", "continue"):
             raise DialogueError(f"changed={changed!r} is neither 'refuse' nor 'continue'.")
         content = st.opened(dict(stored) if isinstance(stored, Mapping) else stored)
-        out = cls.__new__(cls)
-        out.file = None
         try:
+            before, told, begin, now = (content[key] for key in ("fingerprints", "setup", "begin", "now"))
+            log, past, note = list(content["log"]), list(content["past"]), content["note"]
             row = np.array([np.nan if v is None else v for v in content["x"]], dtype=np.float64)[None]
-            before, told = content["fingerprints"], content["setup"]
-            begin, log, past = content["begin"], list(content["log"]), list(content["past"])
-            apart = st.differences(
-                before, {**before, "features": st.features_of(problem), "rules": list(problem.schema.rules)}
-            )
-            if apart:
-                raise DialogueError(
-                    _differs(apart, "A dialogue cannot go on under another schema; begin a new one.")
-                )
-            out._prints = st.fingerprints(problem, row)
-            apart = st.differences(before, out._prints)
-            if apart and changed == "refuse":
-                raise DialogueError(
-                    _differs(
-                        apart,
-                        "Open it with what it was made with; or go on from the plans that still hold, with "
-                        "changed='continue' (--go-on in a shell).",
-                    )
-                )
-            out._told = told
-            name = elicitor if elicitor is not None else told["elicitor"]
-            if elicitor is None and told.get("object"):
-                raise DialogueError(
-                    f"The dialogue was held with an elicitor of your own, '{told['elicitor']}'. Give "
-                    "it again: elicitor=..."
-                )
-            made, method, _ = _fitted(problem, name, told["base"], told["budget"], told["parameters"])
-            out._setup = Setup(
-                problem,
-                row,
-                made,
-                method,
-                tuple(begin["parts"]),
-                told["seed"],
-                tuple(begin["wishes"]),
-                _row(begin["start"]),
-                begin["spent"],
-                tuple(begin["declined"]),
-                tuple((a, b) for a, b in begin["edges"]),
-            )
-            out._past, out._log, out._note = past, [], content["note"]
-            if apart:
-                out._log = log
-                out._carry(problem, content["now"])
-                return out
-            out._begin()
-            wrong = out._again(log)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            kept: dict[str, Any] = {
+                "parts": tuple(begin["parts"]),
+                "seed": int(told["seed"]),
+                "wishes": tuple(begin["wishes"]),
+                "start": _row(begin["start"]),
+                "spent": int(begin["spent"]),
+                "declined": tuple(begin["declined"]),
+                "edges": tuple((a, b) for a, b in begin["edges"]),
+            }
+            _same_schema(before, problem)
+        except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(
-                f"The state holds no dialogue ({type(error).__name__}: {error}). Use the copy that "
-                "was kept before."
+                f"The state holds no dialogue ({type(error).__name__}: {error}). Use the copy that was kept before."
             ) from error
+        prints = st.fingerprints(problem, row)
+        apart = st.differences(before, prints)
+        if apart and changed == "refuse":
+            raise DialogueError(_differs(apart, f"Open it with what it was made with; {_GO_ON}"))
+        out = cls.__new__(cls)
+        out.file, out._told, out._prints = None, told, prints
+        asker, method = making.again(problem, told, elicitor)
+        out._setup = Setup(problem, row, asker, method, **kept)
+        out._past, out._log, out._note = past, [], note
+        if apart:
+            out._log = log
+            out._carry(problem, now)
+            return out
+        out._begin()
+        wrong = out._again(log)
         if wrong is not None:
             versions = st.versions_apart(before, out._prints)
             why = f" Versions differ: {'; '.join(versions)}." if versions else ""
             if changed == "refuse":
                 raise DialogueError(
-                    f"Question {wrong + 1} does not come out as it was shown.{why} Open the state "
-                    "with what it was made with; "
-                    "or go on from the plans that still hold, with changed='continue' (--go-on in a shell)."
+                    f"Question {wrong + 1} does not come out as it was shown.{why} Open the state with what it "
+                    f"was made with; {_GO_ON}"
                 )
             out._log = log
-            out._carry(problem, content["now"])
+            out._carry(problem, now)
         return out
 
     # -- another model -------------------------------------------------------------------------------------
@@ -461,14 +437,7 @@ class Dialogue:
 
         The person is told with the next question. Raises: DialogueError if the schema is another.
         """
-        apart = st.differences(
-            self._prints,
-            {**self._prints, "features": st.features_of(problem), "rules": list(problem.schema.rules)},
-        )
-        if apart:
-            raise DialogueError(
-                _differs(apart, "A dialogue cannot go on under another schema; begin a new one.")
-            )
+        _same_schema(self._prints, problem)
         self._changed(problem)
         self._write()
         return self.ask()
@@ -484,14 +453,8 @@ class Dialogue:
         last = log[-1] if log else None
         answered = last is not None and self._conversation_is_behind(now)
         if problem is not s.problem:
-            made, method, _ = _fitted(
-                problem,
-                self._told["elicitor"] if not self._told.get("object") else s.elicitor,
-                self._told["base"],
-                self._told["budget"],
-                self._told["parameters"],
-            )
-            s = replace(s, problem=problem, elicitor=made, base=method)
+            asker, method = making.refitted(problem, self._told, s.elicitor)
+            s = replace(s, problem=problem, elicitor=asker, base=method)
         self._prints = st.fingerprints(problem, s.x)
         if not now["planning"]:  # limits hang on no model: the same questions, the same answers
             self._setup, self._log = s, []
@@ -584,79 +547,6 @@ def _one_person(problem: Problem, x: Any) -> np.ndarray:
     return row
 
 
-def _fitted(
-    problem: Problem,
-    elicitor: str | Elicitor | None,
-    base: str | Method | None,
-    budget: int | None,
-    parameters: Mapping[str, Any] | None = None,
-) -> tuple[Elicitor, Method, dict[str, Any]]:
-    """The elicitor and its base method, fitted to the problem once for everybody, and how to name "
-    "them in a file."""
-    from wayforward.people.elicitors import elicitor as named
-
-    kept: dict[Any, Any] = problem.__dict__.setdefault("_dialogue", {})
-    own = isinstance(elicitor, Elicitor)
-    base_name = base if isinstance(base, str) else None if base is None else base.name
-    given: dict[str, Any] = {k: v for k, v in (("base", base), ("budget", budget)) if v is not None}
-    if own:
-        if given and any(getattr(elicitor, k, None) != v for k, v in given.items()):
-            raise DialogueError(
-                "An elicitor that is given whole has its own base and budget. Leave them out here."
-            )
-        made: Any = elicitor
-    else:
-        made = (
-            Offers(**given)
-            if elicitor in (None, "offers")
-            else named(str(elicitor), **{**(parameters or {}), **given})
-        )
-    plain = {
-        f.name: getattr(made, f.name)
-        for f in fields(made)
-        if f.init and isinstance(getattr(made, f.name, None), (int, float, str, bool, type(None)))
-    }
-    key = (
-        ("elicitor", id(made))
-        if own
-        else (
-            "elicitor",
-            type(made).__name__,
-            base if base_name is None else base_name,
-            tuple(sorted(plain.items(), key=str)),
-        )
-    )
-    if key not in kept:
-        kept[key] = made if own and getattr(made, "problem_", None) is problem else made.fit(problem)
-    chosen = getattr(made, "base", None) or "local-search"
-    method = _method(problem, chosen, kept)
-    told = {
-        "elicitor": getattr(made, "name", type(made).__name__) if elicitor is not None else None,
-        "object": own and not _known(made),
-        "parameters": {k: v for k, v in plain.items() if k not in ("base", "budget")},
-        "base": chosen if isinstance(chosen, str) else chosen.name,
-        "budget": plain.get("budget"),
-    }
-    return kept[key], method, told
-
-
-def _known(made: Any) -> bool:
-    from wayforward.people.elicitors import names
-
-    return getattr(made, "name", None) in (*names(), "offers")
-
-
-def _method(problem: Problem, base: Any, kept: dict[Any, Any]) -> Method:
-    from wayforward.methods import method
-
-    if not isinstance(base, str):
-        return base if getattr(base, "problem_", None) is problem else base.fit(problem)  # type: ignore[no-any-return]
-    if ("method", base) not in kept:
-        kept["method", base] = method(base).fit(problem)
-    found: Method = kept["method", base]
-    return found
-
-
 def _row(values: Any) -> np.ndarray | None:
     return (
         None if values is None else np.array([np.nan if v is None else v for v in values], dtype=np.float64)
@@ -714,6 +604,16 @@ def _taken(
         if reply.get("yes") is False:
             declined = {*declined, *(plan["name"] for plan in entry["plans"])}
     return wishes, spent, declined
+
+
+def _same_schema(before: dict[str, Any], problem: Problem) -> None:
+    now = {**before, "features": st.features_of(problem), "rules": list(problem.schema.rules)}
+    apart = st.differences(before, now)
+    if apart:
+        raise DialogueError(_differs(apart, "A dialogue cannot go on under another schema; begin a new one."))
+
+
+_GO_ON = "or go on from the plans that still hold, with changed='continue' (--go-on in a shell)."
 
 
 def _differs(apart: dict[str, str], then: str) -> str:

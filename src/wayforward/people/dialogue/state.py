@@ -195,7 +195,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
     half = path.with_name(f"{path.name}.{os.getpid()}.half")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with half.open("w", encoding="utf-8") as file:
+        with open(half, "w", encoding="utf-8", opener=_private) as file:
             json.dump(sealed(content), file, ensure_ascii=False, indent=1, allow_nan=False)
             file.write("\n")
             file.flush()
@@ -206,6 +206,11 @@ def write(path: Path, content: dict[str, Any]) -> None:
         raise FileFormatError(
             f"'{path.name}' cannot be written: {error.strerror}. Choose another place."
         ) from None
+
+
+def _private(path: str, flags: int) -> int:
+    """What somebody said about themselves is for the owner of the file only."""
+    return os.open(path, flags, 0o600)
 
 
 def read(path: Path) -> dict[str, Any]:
