@@ -125,7 +125,7 @@ class Belief:
         chance = self.chance(dislike[..., 0], dislike[..., 1])
         said = told.reply[:, None, :]
         got = np.where(said == 0, chance, 1 - chance)
-        return np.where(said < 0, 0.0, np.log(got.astype(np.float64))).sum(2)
+        return np.where(said < 0, 0.0, np.log(np.maximum(got, 1e-7).astype(np.float64))).sum(2)
 
 
 def normalised(log: np.ndarray) -> np.ndarray:
@@ -164,9 +164,11 @@ def prior(
     scale = np.where(np.arange(tight + loose) < tight, 1.0, 1.4 * draw[..., 1]).reshape(-1, 1)
     leap = leaping(people) | np.isnan(here) | np.isnan(wish)
     with np.errstate(invalid="ignore"):
-        wish = np.where(leap, wish, here + scale * (wish - here))
+        wish = np.where(leap | (scale == 1), wish, here + scale * (wish - here))  # to the last bit
     wish = np.where(
-        leap, wish, np.clip(wish, np.minimum(people.low[who], here), np.maximum(people.high[who], here))
+        leap | (scale == 1),
+        wish,
+        np.clip(wish, np.minimum(people.low[who], here), np.maximum(people.high[who], here)),
     )
     place = columns(people, who, _acts(people, who, wish))[1]
     total = sum(sizes)
@@ -183,7 +185,7 @@ def prior(
     )
     return Belief(
         wish=wish.reshape(n, tight + loose, d),
-        place=place.reshape(n, tight + loose, -1),
+        place=place.reshape(n, tight + loose, place.shape[1]),
         sound=np.tile(np.arange(tight + loose) < tight, (n, 1)),
         load=load,
         sharp=_SHARP[0] + (_SHARP[1] - _SHARP[0]) * level[:, 0],
@@ -288,7 +290,7 @@ def _move_ideals(
         beyond = np.where(leap | np.isnan(beyond), flat[tight], beyond)
         row, ok[tight] = barely(people, w, start, beyond, np.zeros_like(start), 8)
         flat[tight] = np.where(ok[tight, None], full(people, w, row), belief.wish.reshape(-1, d)[tight])
-    place = columns(people, who, _acts(people, who, flat))[1].reshape(n, ideals, -1)
+    place = columns(people, who, _acts(people, who, flat))[1].reshape(n, ideals, belief.place.shape[2])
     trial = replace(belief, wish=flat.reshape(n, ideals, d), place=place)
     new_fit = trial.fit(told)
     with np.errstate(over="ignore"):
@@ -344,6 +346,6 @@ def limited(belief: Belief, people: Population, told: Told, works: np.ndarray) -
         level = np.where(np.isnan(flat[:, j]), 0, flat[:, j]).astype(np.int64)
         flat[:, j] = np.where(ok[who, level] | ~leaping(people)[j], flat[:, j], here[:, j])
     belief.wish = flat.reshape(n, ideals, d)
-    belief.place = columns(people, who, _acts(people, who, flat))[1].reshape(n, ideals, -1)
+    belief.place = columns(people, who, _acts(people, who, flat))[1].reshape(belief.place.shape)
     belief.sound = works
     belief.log = belief.log + belief.fit(told) - before

@@ -152,7 +152,8 @@ class LearnedTalk(Talk):
         plans = tidy(people, first, start.reshape(-1, d))
         sound = works(people, first, plans).reshape(n, b)
         self._start = np.where(sound[..., None], plans.reshape(n, b, d), np.nan)
-        self._done = ~sound.any(1)
+        self._had = sound.any(1)  # there was a plan to start from
+        self._done = ~self._had
         self._tried = np.zeros(n, dtype=bool)  # was asked before the end whether the plan will do
         self._parts: dict[bytes, Population] = {}
         e = columns(people, everyone, np.full((n, d), np.nan))[1].shape[1]
@@ -163,7 +164,7 @@ class LearnedTalk(Talk):
         h = way.budget
         self.told = Told(np.zeros((n, h, 2, e)), np.zeros((n, h, 2, d)), np.full((n, h), -1))
         self.belief = self._prior(everyone)
-        self._best, self._stale = np.full((n, d), np.nan), np.ones(n, dtype=bool)
+        self._best, self._stale = np.full((n, d), np.nan), self._had.copy()
         self._asked = self._next()
 
     # -- plans ---------------------------------------------------------------------------------------------
@@ -303,7 +304,8 @@ class LearnedTalk(Talk):
         near = min(way.shown // 4, loss.shape[1])
         best = np.argsort(loss, axis=1, kind="stable")[:, :near]
         last = belief.families[0][1]
-        tastes = way.shown // 4 if last else way.shown - near
+        # a few for tastes without an ideal; plans close to ideals part the ideals better
+        tastes = way.shown // 10 if last else way.shown - near
         u = self._streams.take(b).uniform(np.arange(m), 2, way.shown, tag=0x5000)
         taste = _spread(weight, u[:, 0, :tastes])
         fond = np.take_along_axis(dislike, taste[..., None], axis=1).argmin(2)
@@ -367,7 +369,7 @@ class LearnedTalk(Talk):
             hit |= (ok != old.level_ok[j]).any(1)
         self.people = new
         self._parts.clear()
-        who = np.flatnonzero(hit)
+        who = np.flatnonzero(hit & self._had)
         if not who.size:
             return
         b = self._start.shape[1]
