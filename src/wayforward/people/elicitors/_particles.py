@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -76,14 +76,13 @@ class Belief:
 
     def take(self, who: Who) -> Belief:
         """Some of the people."""
-        return Belief(*(getattr(self, name)[who] for name in _ARRAYS), self.families)
+        return replace(self, **{name: getattr(self, name)[who] for name in _ARRAYS})
 
     @staticmethod
     def joined(parts: list[Belief]) -> Belief:
         """Several groups of people as one, in order."""
-        return Belief(
-            *(np.concatenate([getattr(p, name) for p in parts]) for name in _ARRAYS), parts[0].families
-        )
+        whole: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in parts]) for name in _ARRAYS}
+        return replace(parts[0], **whole)
 
     def put(self, who: Who, some: Belief) -> None:
         """Write back what `take` took."""
@@ -125,7 +124,8 @@ class Belief:
         chance = self.chance(dislike[..., 0], dislike[..., 1])
         said = told.reply[:, None, :]
         got = np.where(said == 0, chance, 1 - chance)
-        return np.where(said < 0, 0.0, np.log(np.maximum(got, 1e-7).astype(np.float64))).sum(2)
+        log = np.log(np.maximum(got, 1e-7).astype(np.float64))
+        return np.asarray(np.where(said < 0, 0.0, log).sum(2))
 
 
 def normalised(log: np.ndarray) -> np.ndarray:

@@ -152,7 +152,7 @@ class LearnedTalk(Talk):
         plans = tidy(people, first, start.reshape(-1, d))
         sound = works(people, first, plans).reshape(n, b)
         self._start = np.where(sound[..., None], plans.reshape(n, b, d), np.nan)
-        self._had = sound.any(1)  # there was a plan to start from
+        self._had: np.ndarray = np.asarray(sound.any(1))  # there was a plan to start from
         self._done = ~self._had
         self._tried = np.zeros(n, dtype=bool)  # was asked before the end whether the plan will do
         self._parts: dict[bytes, Population] = {}
@@ -164,7 +164,7 @@ class LearnedTalk(Talk):
         h = way.budget
         self.told = Told(np.zeros((n, h, 2, e)), np.zeros((n, h, 2, d)), np.full((n, h), -1))
         self.belief = self._prior(everyone)
-        self._best, self._stale = np.full((n, d), np.nan), self._had.copy()
+        self._best, self._stale = np.full((n, d), np.nan), np.array(self._had)
         self._asked = self._next()
 
     # -- plans ---------------------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ class LearnedTalk(Talk):
         for b in _blocks(stale[~early]):
             self._best[b] = self._least(b)
         self._stale[who] = False
-        return self._best[who]
+        return np.asarray(self._best[who])
 
     def _least(self, b: Who) -> Rows:
         """The plans of people b with the least expected dislike: (m, d), NaN where there is none."""
@@ -504,7 +504,7 @@ class LearnedTalk(Talk):
         ends = [
             people.parts(everyone, np.where(people.free, edge, np.nan)) for edge in (people.low, people.high)
         ]
-        return np.fmax(*ends)
+        return np.asarray(np.fmax(*ends))
 
 
 def _taken(half: np.ndarray, weight: np.ndarray, spot: np.ndarray) -> np.ndarray:
