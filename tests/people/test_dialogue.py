@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wayforward as wf
-from wayforward.errors import DataError, DialogueError, FileFormatError, MethodError, ReplyError
+from wayforward.errors import DataError, DialogueError, FileFormatError, MethodError, ModelError, ReplyError
 from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.conversation import PLANS
 from wayforward.people.dialogue.learned import Compared, circle, lessons, reluctance
@@ -632,6 +632,57 @@ def test_a_model_that_changes_under_the_dialogue_is_noticed():
     assert question.plan.text != shown.text
     d.answer("yes")
     assert d.end.how == "accepted" and d.answered == 4
+
+
+def test_a_model_that_fails_for_a_while_loses_nothing(tmp_path):
+    schema = Schema(
+        [Feature(name="pay", kind="real", low=0, high=10), Feature(name="debt", kind="real", low=0, high=10)]
+    )
+    calls, fail = [0], [10**9]
+
+    def decide(rows):
+        calls[0] += 1
+        if calls[0] > fail[0]:
+            raise RuntimeError("the service is down")
+        return (rows[:, 0] - rows[:, 1] > 6).astype(int)
+
+    model = wf.wrap(decide, schema, output="label", classes=(0, 1))
+    problem = wf.Problem(
+        schema, model, wf.Target(favourable=1), data=np.random.default_rng(0).uniform(0, 10, (60, 2))
+    )
+    for more in range(1, 12):
+        file = tmp_path / f"{more}.json"
+        d = limits(Dialogue(problem, np.array([5.0, 3.0]), elicitor=None, file=file), "yes")
+        before = d.answered
+        fail[0] = calls[0] + more
+        try:
+            d.answer("no")
+        except ModelError:
+            with pytest.raises(ModelError):
+                d.ask() if d.answered > before else d.answer("no")
+        fail[0] = 10**9
+        if d.answered == before:  # it failed before the answer was kept
+            d.answer("no")
+        assert d.answered == before + 1 and d.ask().kind == "accept" and not d.ask().notes
+        same(d, Dialogue.load(file, problem, autosave=False))
+
+
+def test_killed_just_as_the_model_changed_keeps_the_last_limit(tmp_path):
+    d = limits(talk(elicitor=None), "yes", "up to 40000")
+    stored = {}
+    write = d._write
+
+    def keep():
+        stored.update(d.to_dict())
+        d._write = lambda: None
+
+    d._write = keep  # only the first of the two writes reaches the disk
+    d.answer("cannot debt")
+    assert write is not None and stored["now"]["taken"] == len(stored["log"]) - 1
+    other = wf.Problem(d.problem.schema, _other(d.problem), wf.Target(favourable=1), data=d.problem.reference)
+    again = Dialogue.from_dict(other, stored, changed="continue")
+    assert again.preferences.frozen[0, d.problem.schema.index("debt")]
+    same(d, Dialogue.from_dict(d.problem, d.to_dict()))
 
 
 def test_a_model_that_changes_while_limits_are_asked_keeps_the_limits():

@@ -51,8 +51,8 @@ PLANS = ("first", "pair", "accept", "final")
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan as shown: round numbers, judged after rounding. action, after (d,); cost in the "
-    "problem's unit."""
+    """A plan as shown: round numbers, judged after rounding. action, after (d,); cost in the
+    problem's unit."""
 
     action: np.ndarray
     after: np.ndarray
@@ -76,8 +76,8 @@ class Way:
 
 @dataclass
 class Pending:
-    """The question on the table. what: limit questions as in the questionnaire, one of PLANS, or "
-    "reconsider."""
+    """The question on the table. what: limit questions as in the questionnaire, one of PLANS, or
+    reconsider."""
 
     what: str
     item: q.Item | None = None
@@ -88,8 +88,8 @@ class Pending:
 
     @property
     def mark(self) -> str:
-        """A fingerprint of what is shown; words aside, so that a better sentence does not spoil a "
-        "stored state."""
+        """A fingerprint of what is shown; words aside, so that a better sentence does not spoil a
+        stored state."""
         rows = [plan.action for plan in (*self.plans, *(way.plan for way in self.ways))]
         shown = np.stack(rows) if rows else np.zeros((0, 1))
         return digest(
@@ -119,8 +119,8 @@ class Setup:
 
 
 class Conversation:
-    """One person, from the first question to the end. pending: the question, or None at the end; "
-    "ended: how."""
+    """One person, from the first question to the end. pending: the question, or None at the end;
+    ended: how."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.problem, self.x = setup, setup.problem, setup.x
@@ -450,8 +450,8 @@ class Conversation:
         return self.setup.base.recommend(self.x, 1, preferences=own, seed=self.setup.seed)
 
     def _shown(self, action: np.ndarray, order: np.ndarray | None = None) -> list[Plan | None]:
-        """(c, d) actions -> plans in round numbers that keep every wish and reach a yes; None where "
-        "one does not."""
+        """(c, d) actions -> plans in round numbers that keep every wish and reach a yes; None where
+        one does not."""
         wishes = len(self.wishes), digest(self.wishes)
         keys = [
             (wishes, row.tobytes(), b"" if order is None else order[i].tobytes())
@@ -517,8 +517,8 @@ class Conversation:
         )
 
     def open_ways(self) -> list[Way]:
-        """Which limit, given up alone, would open a plan; where none would, which two, or all. The "
-        "easiest first."""
+        """Which limit, given up alone, would open a plan; where none would, which two, or all. The
+        easiest first."""
         hard = [i for i, wish in enumerate(self.wishes) if any(key in wish for key in HARD)]
         alone = [tuple(group) for group in self._groups(hard)]
         for sets in (

@@ -89,6 +89,18 @@ class Dialogue:
     def _begin(self) -> None:
         self._conversation = Conversation(self._setup)
         self._screen: tuple[Question, list[str]] | None = None
+        self._taken = 0  # replies of the log that the conversation has had
+        self._broken = False  # a reply could not be taken: the model failed, or somebody interrupted
+
+    def _mend(self) -> None:
+        """Give the replies again after one could not be taken; what stopped it may be over."""
+        log, self._log = self._log, []
+        try:
+            self._begin()
+            self._again(log)
+        finally:
+            self._log = log
+            self._broken = self._taken < len(log)
 
     # -- asking and answering ------------------------------------------------------------------------------
 
@@ -119,6 +131,8 @@ class Dialogue:
 
     def ask(self) -> Question | None:
         """The question on the table, the same until it is answered; None at the end (see `end`)."""
+        if self._broken:
+            self._mend()
         pending = self._conversation.pending
         if pending is None:
             return None
@@ -153,11 +167,14 @@ class Dialogue:
         changed = self._model_is_another()
         self._log.append(self._entry(question, taken))
         self._write()  # the answer is safe before anything is worked out from it
+        self._broken = True
         if changed:
             self._changed(self.problem)
         else:
             c.take(taken)
+            self._taken += 1
             self._screen = None
+        self._broken = False
         self._write()
         return self.ask()
 
@@ -206,12 +223,12 @@ class Dialogue:
         """
         if not self._log:
             raise DialogueError(
-                "The model was changed after your last answer, so it cannot be taken back. You can "
-                "still give new limits: "
-                "I cannot do this: ..."
-                if self._past
-                else "There is no answer to take back: this is the first question."
+                _GONE if self._past else "There is no answer to take back: this is the first question."
             )
+        if self._model_is_another():
+            self._changed(self.problem)
+            self._write()
+            raise DialogueError(f"{_GONE} Show ask() again.")
         kept = self._log[:-1]
         self._log = []
         self._begin()
@@ -220,14 +237,15 @@ class Dialogue:
         return self.ask()
 
     def _again(self, log: list[dict[str, Any]]) -> int | None:
-        """Give the replies of a log again; the place of the first question that is not the one "
-        "shown then, or None."""
+        """Give the replies of a log again; the place of the first question that is not the one
+        shown then, or None."""
         for place, entry in enumerate(log):
             pending = self._conversation.pending
             if pending is None or pending.what != entry["what"] or pending.mark != entry["shown"]:
                 return place
             self._log.append(entry)
             self._conversation.take(entry["reply"])
+            self._taken += 1
             self._screen = None
         return None
 
@@ -265,8 +283,7 @@ class Dialogue:
         return self.problem.check(self._setup.x, best.action[None, None], 1, preferences=self.preferences)
 
     def learned(self) -> list[str]:
-        """What the choices so far say: "You would rather raise your savings than change your "
-        "working time ..."."""
+        """What the choices so far say, in sentences: "You would rather raise your savings than ..."."""
         compared = [*_compared(self._past), *self._conversation.compared]
         talk = self._conversation.talk
         believed = None if talk is None else talk.learned()
@@ -276,8 +293,8 @@ class Dialogue:
         return lessons(self.problem.schema, self.x, compared, own)
 
     def export(self) -> str:
-        """The whole dialogue as plain text, for the person and for the file: questions, replies, "
-        "and what came out."""
+        """The whole dialogue as plain text, for the person and for the file: questions, replies,
+        and what came out."""
         lines = ["Your dialogue about a plan", ""]
         for place, entry in enumerate([*self._past, *self._log], 1):
             lines.append(f"{place}. {entry['text']}")
@@ -319,6 +336,7 @@ class Dialogue:
             "past": self._past,
             "log": self._log,
             "now": {
+                "taken": self._taken,
                 "planning": c.pending is None or c.pending.what in (*PLANS, "reconsider"),
                 "limits_asked": hasattr(c, "asking"),
                 "wishes": list(c.wishes),
@@ -447,11 +465,11 @@ class Dialogue:
         self._carry(problem, now)
 
     def _carry(self, problem: Problem, now: dict[str, Any]) -> None:
-        """Close what was asked of the old model, judge its plans by the new one, and go on from the "
-        "best that holds."""
+        """Close what was asked of the old model, judge its plans by the new one, and go on from the
+        best that holds."""
         s, log = self._setup, self._log
         last = log[-1] if log else None
-        answered = last is not None and self._conversation_is_behind(now)
+        answered = int(now["taken"]) < len(log)  # it was written, and the model changed before it was taken
         if problem is not s.problem:
             asker, method = making.refitted(problem, self._told, s.elicitor)
             s = replace(s, problem=problem, elicitor=asker, base=method)
@@ -503,17 +521,6 @@ class Dialogue:
                 "would be enough now, "
                 "so we looked for a new one. What you told us about your limits is kept."
             )
-
-    def _conversation_is_behind(self, now: dict[str, Any]) -> bool:
-        """True where the last entry of the log was written and not yet taken: the model changed "
-        "right then."""
-        c: Conversation | None = getattr(self, "_conversation", None)
-        return (
-            c is not None
-            and c.pending is not None
-            and bool(self._log)
-            and c.pending.mark == self._log[-1]["shown"]
-        )
 
     def _tell(self, note: str) -> None:
         self._note = {"text": note, "at": len(self._log)}
@@ -568,8 +575,8 @@ def _compared(entries: list[dict[str, Any]]) -> list[Compared]:
 
 
 def _liked(entries: list[dict[str, Any]], best: Any) -> list[np.ndarray]:
-    """Plans that were shown, as actions, each once: the best so far, then those chosen last, then "
-    "those seen last."""
+    """Plans that were shown, as actions, each once: the best so far, then those chosen last, then
+    those seen last."""
     found: dict[str, np.ndarray] = {}
     chosen: list[tuple[str, np.ndarray | None]] = []
     seen: list[tuple[str, np.ndarray | None]] = []
@@ -594,8 +601,8 @@ def _liked(entries: list[dict[str, Any]], best: Any) -> list[np.ndarray]:
 def _taken(
     entry: dict[str, Any], wishes: list[Any], spent: int, declined: set[str]
 ) -> tuple[list[Any], int, set[str]]:
-    """What an answer that came just as the model changed still says: a new limit, a plan that was "
-    "not good enough."""
+    """What an answer that came just as the model changed still says: a new limit, a plan that was
+    not good enough."""
     reply = entry["reply"]
     if "wish" in reply:
         wishes = [*wishes, reply["wish"]]
@@ -613,6 +620,10 @@ def _same_schema(before: dict[str, Any], problem: Problem) -> None:
         raise DialogueError(_differs(apart, "A dialogue cannot go on under another schema; begin a new one."))
 
 
+_GONE = (
+    "The model was changed after your last answer, so it cannot be taken back. You can still give new limits: I cannot "
+    "do this: ..."
+)
 _GO_ON = "or go on from the plans that still hold, with changed='continue' (--go-on in a shell)."
 
 

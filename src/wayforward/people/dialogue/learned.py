@@ -110,8 +110,8 @@ def act(schema: Schema, x: np.ndarray, compared: Sequence[Compared], j: int) -> 
 
 
 def circle(edges: Sequence[tuple[str, str]], winner: str, loser: str) -> bool:
-    """True if, by what was said before, `loser` is already (through any chain of choices) preferred "
-    "to `winner`."""
+    """True if, by what was said before, `loser` is already (through any chain of choices) preferred
+    to `winner`."""
     over: dict[str, set[str]] = {}
     for better, worse in edges:
         over.setdefault(better, set()).add(worse)

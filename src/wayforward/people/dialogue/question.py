@@ -223,8 +223,8 @@ def freeze_or_limit(
 
 
 def feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
-    """The feature that somebody means: its name, its label, or clearly a part of one; None if it is "
-    "not plain."""
+    """The feature that somebody means: its name, its label, or clearly a part of one; None if it is
+    not plain."""
     names: dict[int, set[str]] = {}
     for j in may:
         feature = schema.features[j]

@@ -160,8 +160,8 @@ def sealed(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def opened(stored: Any, name: str = "The state") -> dict[str, Any]:
-    """The content of what `sealed` made. Raises: FileFormatError for what is none, DialogueError if "
-    "it was changed."""
+    """The content of what `sealed` made. Raises: FileFormatError for what is none, DialogueError if
+    it was changed."""
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise FileFormatError(f"{name} holds no dialogue. Give a file that Dialogue.save wrote.")
     if stored.get("version") != VERSION:
@@ -188,8 +188,8 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Write beside, reach the disk, move into place: whoever reads sees the old state or the new "
-    "one, whole."""
+    """Write beside, reach the disk, move into place: whoever reads sees the old state or the new
+    one, whole."""
     if path.is_dir():
         raise FileFormatError(f"'{path.name}' is a folder; name a file in it.")
     half = path.with_name(f"{path.name}.{os.getpid()}.half")
