@@ -291,7 +291,7 @@ def test_limits_that_leave_nothing_name_what_would_have_to_give():
     assert len(question.options) > 1 and "after all" in question.text and question.options[0].steps
     assert all(option.action is None for option in question.options)
     d.answer(str(len(question.options)))
-    assert d.end.how == "none" and d.end.give and "If you could" in d.end.give[0]
+    assert d.end.how == "none" and d.end.give and "If you could" in d.end.give[0].text and d.end.give[0].steps
     d.undo()
     d.answer(1)
     keeps(d)

@@ -205,7 +205,12 @@ def summary(dialogue: Dialogue, person: int) -> dict[str, Any]:
         found["cost"] = float(plan.cost[0, 0])
     if end is not None:
         found["text"] = end.show()
-        found |= {"told": end.told, "learned": end.learned, "give": end.give}
+        found |= {
+            "told": end.told,
+            "learned": end.learned,
+            "give": [f"{one.text} {' '.join((*one.steps, *one.follows))}" for one in end.give],
+            "why": end.why,
+        }
     else:
         question = dialogue.ask()
         found["question"] = None if question is None else question.to_dict()

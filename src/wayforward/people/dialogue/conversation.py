@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _SILENT = 1000  # questions that answer themselves, before a talk is taken to go in circles
 _MORE = 0.02  # of a value: how much further it may go to be easy to say
+_SAYABLE = (1.0, 0.1, 0.01)  # of that: tried one after another
 _WAYS = 4  # limits that are named where they stand in the way
 PLANS = ("first", "pair", "accept", "final")
 
@@ -471,10 +472,11 @@ class Conversation:
 
         All roundings are judged in one go: a call of a model in use takes long, however few rows it has.
         """
-        c, many = len(action), len(GENEROSITY) + 2
+        c, many = len(action), len(_SAYABLE) + len(GENEROSITY) + 1
         x = np.repeat(self.x, c, axis=0)
         rounder = [round_away(self.schema, x, action, generosity) for generosity in GENEROSITY]
-        tries = np.stack([self._sayable(x, action), *rounder, action], axis=1)
+        said = [self._sayable(x, action, share) for share in _SAYABLE]
+        tries = np.stack([*said, *rounder, action], axis=1)
         who = np.repeat(np.arange(c), many)
         got = self.problem.check(
             x[who],
@@ -495,13 +497,14 @@ class Conversation:
             out.append(Plan(got.action[one, 0], got.after[one, 0], float(got.cost[one, 0]), steps, follows))
         return out
 
-    def _sayable(self, x: np.ndarray, action: np.ndarray) -> np.ndarray:
+    def _sayable(self, x: np.ndarray, action: np.ndarray, share: float = 1.0) -> np.ndarray:
         """(c, d) numbers that somebody would say: a tiny change may go a little further, so that 0.29475 becomes 0.29.
 
-        Further by 2 % of the value and a thousandth of the range at most.
+        Further by 2 % of the value and a thousandth of the range at most, times the share.
         """
         with np.errstate(invalid="ignore"):
-            room = np.minimum(_MORE * np.abs(action), 0.001 * self.schema.span) / GENEROSITY[0]
+            most = share * np.minimum(_MORE * np.abs(action), 0.001 * self.schema.span)
+            room = most / GENEROSITY[0]
             away = np.where(action > x, action - room, action + room)  # as if it had come from there
             near = np.abs(action - x) < room
         from_here = np.where(near & ~np.isnan(action), away, x)
@@ -687,4 +690,7 @@ class Conversation:
 
     def give_text(self, way: Way) -> str:
         """What giving up the limits of a way means, after "if you could"."""
-        return words.join([given_up(self.schema, self.wishes[i]) for i in way.wishes])
+        mine = [
+            [self.wishes[i] for i in group if i in way.wishes] for group in self._groups(list(way.wishes))
+        ]
+        return words.join([given_up(self.schema, wishes, self.x[0]) for wishes in mine])

@@ -236,7 +236,8 @@ def wishes_from(item: Item, reply: Reply, people: Population) -> tuple[list[Wish
     if item.what == "levels":
         now, levels = float(people.x[0, item.feature]), ahead(people, item.feature)
         if _upward(schema.features[item.feature], levels, now):
-            return [{"feature": name, "high": float(max(reply["levels"]))}], []
+            best = max(reply["levels"])
+            return ([] if best == max(levels) else [{"feature": name, "high": float(best)}]), []
         return [{"feature": name, "levels": reply["levels"]}], []
     if reply["score"] == len(LIKERT) + 1:
         return [{"feature": name, "can": False}], []
@@ -247,6 +248,8 @@ def check_bound(people: Population, j: int, side: str, value: float) -> float:
     """A limit that leaves room. Raises: ReplyError that says what would fit."""
     feature, now = people.schema.features[j], float(people.x[0, j])
     name = words.label(feature)
+    if feature.kind == "integer":  # nobody says that 15.4 loans are too many
+        value = float(np.floor(value) if side == "high" else np.ceil(value))
     if np.isnan(now):
         return value
     here = now_words(feature, now)

@@ -88,20 +88,51 @@ def wishes_of(preferences: Preferences) -> list[Wish]:
     return out
 
 
-def given_up(schema: Schema, wish: Wish) -> str:
-    """The wish as something to give up, after "if you could": "change your working time"."""
-    if "max_changes" in wish:
-        return f"change more than {words.count(wish['max_changes'], 'thing')}"
-    feature = schema[wish["feature"]]
-    name = words.label(feature)
-    if "can" in wish:
+def told(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> list[str]:
+    """What somebody said, in sentences; x (d,). A limit on what cannot change at all says nothing more."""
+    from wayforward.answers import wishes as sentences
+
+    frozen = {wish["feature"] for wish in wishes if "can" in wish}
+    still: dict[str, list[str]] = {}
+    rest = []
+    for wish in wishes:
+        side = next((key for key in ("low", "high") if key in wish), None)
+        if wish.get("feature") in frozen and not {"can", "weight", "score"} & set(wish):
+            continue
+        if side is not None and wish[side] == x[schema.index(wish["feature"])]:
+            still.setdefault(wish["feature"], []).append("up" if side == "high" else "down")
+        else:
+            rest.append(wish)
+    stays = [
+        f"Your {words.label(schema[name])} cannot go {words.join(sorted(set(ways)), 'or')}."
+        for name, ways in still.items()
+    ]
+    out = sentences(preferences_of(schema, rest), 0)
+    return [*out[: len(frozen) > 0], *stays, *out[len(frozen) > 0 :]]
+
+
+def given_up(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> str:
+    """Wishes about one thing as something to give up, after "if you could": "change your working time"."""
+    first = wishes[0]
+    if "max_changes" in first:
+        return f"change more than {words.count(first['max_changes'], 'thing')}"
+    feature = schema[first["feature"]]
+    name, now = words.label(feature), x[schema.index(first["feature"])]
+    keys = {key for wish in wishes for key in wish}
+    if "can" in keys:
         way = {"increase": "raise", "decrease": "lower"}.get(feature.direction, "change")
         return f"{way if feature.ordered and feature.kind != 'binary' else 'change'} your {name}"
-    if "levels" in wish:
+    if "levels" in keys:
         return f"choose another {name} than those you named"
-    side, value = ("high", wish["high"]) if "high" in wish else ("low", wish["low"])
-    shown = shown_value(schema, schema.index(wish["feature"]), value)
-    return f"go {'above' if side == 'high' else 'below'} {shown} with your {name}"
+    ends = []
+    for side, beyond, way in (("low", "below", "lower"), ("high", "above", "raise")):
+        values = [wish[side] for wish in wishes if side in wish]
+        if values and values[0] == now and len(keys) == 2:
+            return f"{way} your {name}"
+        ends += [
+            f"{beyond} {shown_value(schema, schema.index(first['feature']), value)}" for value in values[:1]
+        ]
+    return f"go {' or '.join(ends)} with your {name}"
 
 
 def shown_value(schema: Schema, j: int, value: float) -> str:

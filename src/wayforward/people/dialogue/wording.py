@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.question import Option, Question, Reply
+from wayforward.people.dialogue.wishes import told as said_limits
 from wayforward.recourse import Outcome
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Ending:
     """How a dialogue ended. how: accepted, rejected, stopped, already (it was a yes before), none (no plan).
 
     text: what to read. plan: the plan, or the best so far. told: the person's limits. learned: what their choices say
-    about them. give: what would have to give for another plan, or for one at all.
+    about them. give: what would have to give for another plan, or for one at all, each with the plan that it opens.
+    why: what made the difference, where no limit did.
     """
 
     how: str
@@ -39,20 +41,24 @@ class Ending:
     plan: Option | None = None
     told: tuple[str, ...] = ()
     learned: tuple[str, ...] = ()
-    give: tuple[str, ...] = ()
+    give: tuple[Option, ...] = ()
+    why: str = ""
 
     def show(self) -> str:
         """The last screen as plain text."""
         blocks = [[self.text]]
         if self.plan is not None:
             blocks.append([f"  - {line}" for line in (*self.plan.steps, *self.plan.follows)])
-        for title, lines in (
-            ("What you told us", self.told),
-            ("What we learned", self.learned),
-            ("What would have to give", self.give),
-        ):
+        blocks += [[self.why]] if self.why else []
+        for title, lines in (("What you told us", self.told), ("What we learned", self.learned)):
             if lines:
                 blocks.append([f"{title}:", *(f"  - {line}" for line in lines)])
+        if self.give:
+            easier = "" if self.how == "none" else " for an easier plan"
+            blocks.append([f"What would have to give{easier}:"])
+            for option in self.give:
+                blocks[-1].append(f"  - {option.text}")
+                blocks[-1] += [f"      - {line}" for line in (*option.steps, *option.follows)]
         if self.how in ("rejected", "none"):
             blocks.append(["You can ask for a person to look at your case."])
         return "\n\n".join("\n".join(block) for block in blocks)
@@ -188,12 +194,10 @@ def limit_text(wish: dict[str, Any], schema: Any) -> str:
 
 def ending(c: Conversation, learned: list[str]) -> Ending:
     """The last screen of a conversation that has ended."""
-    from wayforward.answers import wishes
-
     assert c.ended is not None
     if c.ended == "already":
         return Ending("already", "The answer is yes already. You need not change anything.")
-    told = tuple(wishes(c.preferences, 0))
+    told = tuple(said_limits(c.schema, c.wishes, c.x[0]))
     plan = None if c.best is None else plan_option(c.best)
     if c.ended == "accepted":
         return Ending(
@@ -204,13 +208,16 @@ def ending(c: Conversation, learned: list[str]) -> Ending:
             tuple(learned),
         )
     give = tuple(
-        f"If you could {c.give_text(way)} after all, this would be enough: "
-        f"{' '.join((*way.plan.steps, *way.plan.follows))}"
-        for way in c.ways
+        Option(
+            str(i),
+            f"If you could {c.give_text(way)} after all, this would be enough:",
+            way.plan.steps,
+            way.plan.follows,
+        )
+        for i, way in enumerate(c.ways, 1)
     )
     if c.ended == "none":
-        text = " ".join(part for part in (_none_text(c), c.reason) if part)
-        return Ending("none", text, None, told, tuple(learned), give)
+        return Ending("none", _none_text(c), None, told, tuple(learned), give, c.reason)
     if c.ended == "stopped":
         text = "We stop here. This is the best plan so far. It was checked: with it the answer would be yes."
     else:
