@@ -208,14 +208,23 @@ def level_range(
         index = np.arange(count)
         with np.errstate(invalid="ignore"):
             allowed = (index >= low[:, None]) & (index <= high[:, None])
-    missing = np.isnan(low)
-    allowed = allowed & ~missing[:, None]
-    a = np.where(allowed[:, :, None], table, np.inf).min(axis=1, initial=np.inf)
-    b = np.where(allowed[:, :, None], table, -np.inf).max(axis=1, initial=-np.inf)
-    nothing = missing | ~allowed.any(axis=1)
-    a = np.where(nothing[:, None], np.nan_to_num(gone), a)
-    b = np.where(nothing[:, None], np.nan_to_num(gone), b)
-    return a.reshape(n, -1), b.reshape(n, -1)
+    allowed = allowed & ~np.isnan(low)[:, None]
+    many = allowed.sum(axis=1)
+    flat = table.reshape(count, -1)
+    # Most people have one level only (what they may not change); the others are few enough to go level by level.
+    a = flat[allowed.argmax(axis=1)] if count else np.zeros((n, flat.shape[1]))
+    a[many == 0] = np.nan_to_num(gone)
+    b = a.copy()
+    rows = np.flatnonzero(many > 1)
+    if rows.size:
+        some, least = allowed[rows], np.full((rows.size, flat.shape[1]), np.inf)
+        most = -least
+        for level in np.flatnonzero(some.any(axis=0)):
+            has = np.flatnonzero(some[:, level])
+            least[has] = np.minimum(least[has], flat[level])
+            most[has] = np.maximum(most[has], flat[level])
+        a[rows], b[rows] = least, most
+    return a, b
 
 
 class DenseFast(Fast):

@@ -11,6 +11,7 @@ from wayforward.shapes import Mask
 
 _BOXES = 512  # boxes a person's reach may be split into before the proof is given up
 _ROUNDS = 40
+_PEOPLE = 64  # at once
 
 
 @dataclass
@@ -46,10 +47,17 @@ def out_of_reach(people: Population) -> Mask:
     world in which nothing else moves and, unless rules alone decide, a model that bounds its outputs over boxes.
     Elsewhere, and where a few hundred boxes do not settle it, the answer is False: not proved.
     """
-    problem, schema, n = people.problem, people.schema, people.n
+    if not people.problem.independent or people.n == 0:
+        return np.zeros(people.n, dtype=bool)
+    if people.n <= _PEOPLE:
+        return _out_of_reach(people)
+    parts = np.array_split(np.arange(people.n), -(-people.n // _PEOPLE))  # bounds the memory that boxes take
+    return np.concatenate([_out_of_reach(people.take(part)) for part in parts])
+
+
+def _out_of_reach(people: Population) -> Mask:
+    schema, n = people.schema, people.n
     proved = np.zeros(n, dtype=bool)
-    if not problem.independent or n == 0:
-        return proved
     boxes = _reach(people)
     conditions = bool(schema.rules) and len(schema.compiled_rules.conditions) > 0
     tried = np.ones(n, dtype=np.int64)
