@@ -140,3 +140,13 @@ def test_one_option_is_kept_small():
 def test_wrong_parameters_are_named(parameters, message):
     with pytest.raises(MethodError, match=message):
         Dice(**parameters)
+
+
+def test_numbers_only_and_a_model_without_slopes():
+    """No levels to mix, estimates, and people whose sets settle at different times."""
+    rng = np.random.default_rng(0)
+    x = rng.random((40, 2)) * 10
+    model = wf.wrap(lambda rows: (rows.sum(1) > 13).astype(int), square(), output="label", classes=(0, 1))
+    problem = wf.Problem(square(), model, wf.Target(1), data=x)
+    got = Dice(steps=60, least=5).fit(problem).recommend(x, 3)
+    assert got.found[~got.accepted, 0].all()

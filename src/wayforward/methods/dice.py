@@ -263,8 +263,7 @@ class _Set:
         for step in range(1, method.steps + 1):
             fits = people.rows[live] + per_step[live] + self.k <= cap[live]
             if not fits.all() and share_slope is not None:
-                share_slope = share_slope.reshape(len(fits), self.k, *share_slope.shape[1:])[fits]
-                share_slope = share_slope.reshape(-1, *share_slope.shape[2:])
+                share_slope = share_slope[np.repeat(fits, self.k)]
             live = live[fits]
             if not live.size:
                 return
@@ -293,8 +292,7 @@ class _Set:
                 valid = self._look(live)
                 keep = ~(valid & (calm[live] >= 2) & (step >= method.least))
                 if share_slope is not None and not keep.all():
-                    share_slope = share_slope.reshape(len(keep), self.k, *share_slope.shape[1:])[keep]
-                    share_slope = share_slope.reshape(-1, *share_slope.shape[2:])
+                    share_slope = share_slope[np.repeat(keep, self.k)]
                 live = live[keep]
                 if not live.size:
                     return
