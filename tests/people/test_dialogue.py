@@ -198,7 +198,9 @@ def test_nothing_is_asked_without_an_elicitor_but_plans_one_by_one():
 # -- replies -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reply", ["2", 2, "no", "No", "N", " no. ", False, "never"])
+@pytest.mark.parametrize(
+    "reply", ["2", 2, np.int64(2), np.float64(2), np.bool_(False), "no", "No", "N", " no. ", False, "never"]
+)
 def test_a_no_in_many_ways(reply):
     d = talk()
     d.answer(reply)
@@ -238,6 +240,20 @@ def test_relative_limits_count_from_where_the_person_stands():
         ("down to 0", "it can only rise"),
         ("cannot fly", "nothing called 'fly'"),
         ({"cannot": "age"}, "That reply is not read"),
+        ({"cannot": ["income"]}, "That reply is not read"),
+        ({}, "That reply is not read"),
+        ("", "none of the answers"),
+        (None, "none of the answers"),
+        (float("nan"), "none of the answers"),
+        (float("inf"), "none of the answers"),
+        (10**400, "none of the answers"),
+        ([], "none of the answers"),
+        (b"1", "none of the answers"),
+        ("1" * 5000, "too long"),
+        ("up to 1e9", "something after the number"),
+        ({"feature": "income", "high": float("nan")}, "no number"),
+        ({"feature": "income", "high": 10**400}, "no number"),
+        ("housing at most own", "has no order"),
         ({"feature": "income", "high": "much"}, "is no number"),
     ],
 )

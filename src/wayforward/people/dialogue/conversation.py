@@ -27,6 +27,7 @@ from wayforward.people.dialogue.question import (
     Option,
     Reply,
     chosen,
+    clean,
     freeze_or_limit,
     number,
     said,
@@ -572,8 +573,9 @@ class Conversation:
         """What somebody typed, as the log keeps it. Raises: ReplyError that says what would fit."""
         p = self.pending
         assert p is not None
+        reply = clean(reply)
         text = said(reply)
-        if reply is None or text in UNSURE:
+        if text in UNSURE:
             return {"unsure": True}
         if text in STOP:
             return {"stop": True}

@@ -33,6 +33,7 @@ UNSURE = (
 )
 NEITHER = ("neither", "none", "none of them", "both", "the same", "same", "equal", "no difference", "either")
 STOP = ("stop", "stop here", "enough", "finish", "end")
+_LONGEST, _HUGE = 200, 1e15
 LIKERT = ("very easy", "easy", "neither easy nor hard", "hard", "very hard")
 
 
@@ -101,6 +102,17 @@ class Question:
         return "\n\n".join("\n".join(block) for block in blocks)
 
 
+def clean(reply: Any) -> Any:
+    """A reply without the wrapping of array libraries. Raises: ReplyError for a text that nobody would type."""
+    if hasattr(reply, "tolist") and hasattr(reply, "dtype"):
+        reply = reply.tolist()
+    if isinstance(reply, (list, tuple)):
+        return [clean(one) for one in reply]
+    if isinstance(reply, str) and len(reply) > _LONGEST:
+        raise ReplyError(f"That is too long to be an answer ({len(reply)} letters). Type a short one.")
+    return reply
+
+
 def plain(text: str) -> str:
     """Lower case, single spaces, no full stop at the end."""
     return " ".join(text.replace("\u202f", " ").replace("\u2019", "'").lower().split()).strip(
@@ -139,10 +151,9 @@ def number(reply: Any, feature: Feature, now: float) -> float:
     if isinstance(reply, bool):
         raise ReplyError(f"That is no number. {fits}")
     if isinstance(reply, (int, float)):
-        value = float(reply)
-        if value != value or value in (float("inf"), float("-inf")):
-            raise ReplyError(f"That is no number. {fits}")
-        return value
+        if not -_HUGE < reply < _HUGE:
+            raise ReplyError(f"That is no number that fits. {fits}")
+        return float(reply)
     found = _NUMBER.match(said(reply) or "")
     if found is None:
         raise ReplyError(f"'{_short(reply)}' is no number. {fits}")
@@ -245,9 +256,9 @@ def chosen(reply: Any, options: Sequence[Option]) -> int:
     """The option that somebody means: its number, or its words. Raises: ReplyError that lists the numbers."""
     many = len(options)
     if isinstance(reply, (int, float)) and not isinstance(reply, bool):
-        if reply == int(reply) and 1 <= reply <= many:
+        if 1 <= reply <= many and reply == int(reply):
             return int(reply) - 1
-        raise ReplyError(f"{reply:g} is none of the answers. {_numbers(many)}")
+        raise ReplyError(f"{_short(reply)} is none of the answers. {_numbers(many)}")
     text = said(reply) or ""
     bare = re.sub(r"^(?:option|plan|number|no\.?|answer)\s+", "", text)
     if re.fullmatch(r"\d+", bare):
