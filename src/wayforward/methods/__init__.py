@@ -35,6 +35,8 @@ _METHODS = {
     "clue": "clue:Clue",
     "c-chvae": "c_chvae:CChvae",
     "cem": "cem:Cem",
+    "ebr": "ebr:Ebr",
+    "ibr": "ibr:Ibr",
     "guided-prototypes": "prototypes:GuidedPrototypes",
 }
 

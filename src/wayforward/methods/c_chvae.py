@@ -102,7 +102,14 @@ class CChvae(Method):
 
         self.torch_ = require("torch", extra="torch")
         self.span_ = LpMix().fit(problem.schema, problem.reference)._scales.span
-        self.generator_ = self.generator or fit_generator(
+        self.generator_ = self.generator or self._learn(problem)
+        self.others_ = [
+            Question(problem.schema, model, problem.target, world=problem.world, cost=problem.cost)
+            for model in self.others
+        ]
+
+    def _learn(self, problem: Problem) -> Generator:
+        return fit_generator(
             "chvae",
             problem,
             latent=self.latent,
@@ -110,10 +117,6 @@ class CChvae(Method):
             epochs=self.epochs,
             seed=self.train_seed,
         )
-        self.others_ = [
-            Question(problem.schema, model, problem.target, world=problem.world, cost=problem.cost)
-            for model in self.others
-        ]
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         if self.others_:
@@ -253,10 +256,12 @@ def _agreed(people: Population, others: Sequence[Problem]) -> Population:
     from wayforward.problem import Population as Base
 
     class Agreed(Base):
-        def score(self, who: np.ndarray, after: np.ndarray) -> np.ndarray:
-            score = super().score(who, after)
+        def score(
+            self, who: np.ndarray, after: np.ndarray, action: np.ndarray | None = None
+        ) -> np.ndarray:
+            score = super().score(who, after, action)
             for other in asked:
-                more = other.score(who, after) - other.problem.slack + self.problem.slack
+                more = other.score(who, after, action) - other.problem.slack + self.problem.slack
                 score = np.minimum(score, more)
             self.rows += np.bincount(who, minlength=self.n) * len(asked)
             return np.asarray(score)

@@ -1,27 +1,36 @@
 """Generative models of people, trained once on a problem's reference rows and shared by the methods that search them.
 
 kinds: 'vae' generates everything; 'cvae' is told the features that never change; 'chvae' has a prior p(z | given)
-besides; 'csvae' splits the latent space into z, which says nothing about the label, and w, which does.
+besides; 'csvae' splits the latent space into z, which says nothing about the label, and w, which does; 'ibr' has a z
+that says as little as can be about people's groups.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from wayforward.errors import MethodError, require
+from wayforward.methods.engines.generative.adversary import Form
 from wayforward.methods.engines.generative.coding import Coding, Decoded
-from wayforward.methods.engines.generative.generator import Generator, Identity, Split, TrainingReport
+from wayforward.methods.engines.generative.generator import (
+    Generator,
+    GroupBlind,
+    Identity,
+    Split,
+    TrainingReport,
+)
 from wayforward.shapes import People
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
     from wayforward.schema import Schema
 
-Kind = Literal["vae", "cvae", "chvae", "csvae"]
+Kind = Literal["vae", "cvae", "chvae", "csvae", "ibr"]
 
 
 def never_moves(problem: Problem) -> np.ndarray:
@@ -38,6 +47,9 @@ def fit_generator(
     *,
     labels: np.ndarray | None = None,
     given: np.ndarray | None = None,
+    hide: np.ndarray | None = None,
+    weight: float = 10.0,
+    form: Form = "entropy",
     latent: int | None = None,
     hidden: tuple[int, ...] = (64, 64),
     epochs: int = 40,
@@ -47,9 +59,11 @@ def fit_generator(
     """A generative model of a problem's people, trained once: the same call later returns the same model.
 
     rows (N, d): people to learn from; left out, the problem's reference. labels (N,) bool for 'csvae': left out, what
-    the model decides about them. given (d,) bool: features that condition and are not generated; left out, none for
-    'vae' and what no act can change for the others. latent: dimensions of z; left out, 8 or the number of features.
-    hidden: widths of the encoder's layers, reversed in the decoder. device: 'cpu', 'cuda'; None: the CPU.
+    the model decides about them; for 'ibr' groups (N,) int, -1 for people who belong to none and are left out. given
+    (d,) bool: features that condition and are not generated; left out, none for 'vae' and what no act can change for
+    the others. hide (d,) bool: neither generated nor shown. weight, form: of the adversary of 'ibr'. latent: dimensions
+    of z; left out, 8 or the number of features. hidden: widths of the encoder's layers, reversed in the decoder.
+    device: 'cpu', 'cuda'; None: the CPU.
     Example: ``fit_generator("chvae", problem).report.bounds``.
     Raises: MethodError for an unknown kind or fewer than 10 rows; ProblemError without rows; MissingExtra.
     """
@@ -71,11 +85,12 @@ def fit_generator(
         given = never_moves(problem)
         if kind == "vae" or given.all():  # where nothing ever moves there is still a model of people
             given = np.zeros(schema.d, dtype=bool)
-    given = np.asarray(given, dtype=bool)
-    if given.all():
+    hidden_from = np.zeros(schema.d, dtype=bool) if hide is None else np.asarray(hide, dtype=bool)
+    given = np.asarray(given, dtype=bool) & ~hidden_from
+    if (given | hidden_from).all():
         raise MethodError("Every feature is given, so there is nothing to generate. Free at least one.")
     settings = Settings(
-        latent=min(8, int((~given).sum())) if latent is None else latent,
+        latent=min(8, int((~given & ~hidden_from).sum())) if latent is None else latent,
         hidden=tuple(hidden),
         epochs=epochs,
         seed=seed,
@@ -85,23 +100,31 @@ def fit_generator(
             f"A generative model with latent={latent}, hidden={hidden}, epochs={epochs} has nothing to learn. "
             "Use 1 or more everywhere."
         )
-    told = None if labels is None else np.asarray(labels, dtype=bool)
+    told = None if labels is None else np.asarray(labels, dtype=np.int64 if kind == "ibr" else bool)
+    if kind == "ibr":
+        if told is None:
+            raise MethodError("A model of kind 'ibr' needs labels: the group of each row, -1 for none.")
+        data, told, own = data[told >= 0], told[told >= 0], False
+        settings = replace(settings, weight=weight, form=form, classes=int(told.max(initial=0)) + 1)
     key = (
         kind,
         None if own else _digest(data),
         None if told is None else _digest(told),
         given.tobytes(),
+        hidden_from.tobytes(),
         settings,
         device,
     )
     kept: dict[Any, Generator] = problem.__dict__.setdefault("_generators", {})
     if key not in kept:
-        coding = Coding(schema, given, np.zeros(schema.d, dtype=bool), Coding.scales_of(schema, data))
+        coding = Coding(schema, given, hidden_from, Coding.scales_of(schema, data))
         model: Generator
         if kind == "csvae":
             told = problem.reference_reached if own and told is None else told
             told = problem.reached(data)[0] if told is None else told
             model = Split(coding, settings.latent, device=device or "cpu")
+        elif kind == "ibr":
+            model = GroupBlind(coding, settings.latent, device=device or "cpu")
         else:
             model = Generator(coding, settings.latent, device=device or "cpu")
             model.kind = kind
@@ -136,6 +159,7 @@ __all__ = [
     "Coding",
     "Decoded",
     "Generator",
+    "GroupBlind",
     "Identity",
     "Kind",
     "Split",

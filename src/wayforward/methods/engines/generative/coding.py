@@ -63,6 +63,7 @@ class Coding:
         self._flagged = np.flatnonzero(flagged)
         self.shown = np.flatnonzero(~hidden[self._owner])  # columns for the encoder
         self.known = np.flatnonzero(given[self._owner])  # columns for the decoder
+        self.generated = np.flatnonzero(self.made[self._owner])
         # Output: means, logits of missing numbers, locations of ordered levels, their missing logits, softmax logits.
         made_numeric = self.made[self.numeric]
         self.mean_of = np.flatnonzero(made_numeric)  # rank among the numbers

@@ -10,7 +10,7 @@ import numpy as np
 from wayforward.errors import FileFormatError, MethodError
 from wayforward.methods.engines.amortised_files import _read, _write, same_question
 from wayforward.methods.engines.generative.coding import Coding
-from wayforward.methods.engines.generative.generator import Generator, Split, TrainingReport
+from wayforward.methods.engines.generative.generator import Generator, GroupBlind, Split, TrainingReport
 from wayforward.methods.engines.generative.training import Settings, networks
 
 if TYPE_CHECKING:
@@ -57,9 +57,8 @@ def load_generator(path: str | Path, schema: Schema) -> Generator:
             epochs=int(report.settings["epochs"]),
             seed=int(report.settings["seed"]),
         )
-        model = (
-            Split(coding, settings.latent) if told["kind"] == "csvae" else Generator(coding, settings.latent)
-        )
+        make = {"csvae": Split, "ibr": GroupBlind}.get(str(told["kind"]), Generator)
+        model = make(coding, settings.latent)
         model.kind, model.report = str(told["kind"]), report
         networks(model, settings)
         model.extra = coding.parameters(np.zeros((0, schema.d)), model.device)

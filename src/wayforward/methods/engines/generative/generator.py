@@ -419,6 +419,23 @@ class Split(Generator):
         return self.torch.zeros(len(x), dtype=self.torch.int64, device=self.device)
 
 
+class GroupBlind(Generator):
+    """A conditional model whose z says little about people's group: an adversary reads z, and the encoder pays.
+
+    q(z | generated features), prior p(z | given), decoder p(generated | z, given). Neither the encoder nor the decoder
+    sees the group, nor what it is told by.
+    Source: R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML, section 5.2.
+    """
+
+    kind = "ibr"
+    keeps = "last"
+
+    def posterior(self, code: Any, label: Any = None) -> tuple[Any, Any]:
+        """Input code (m, e) -> mean and log-variance (m, latent) of q(z | generated features)."""
+        assert self.encoder is not None
+        return _halves(through(self.encoder, code[:, self.coding.generated]), self.latent)
+
+
 class Identity(Generator):
     """z is the row itself: generated numbers in `unit`s, then the coordinates of generated levels. Nothing is lost.
 

@@ -10,8 +10,14 @@ import numpy as np
 
 from wayforward.errors import require
 from wayforward.methods.engines.amortised_nets import Adam, Stack
-from wayforward.methods.engines.generative.adversary import Adversary
-from wayforward.methods.engines.generative.generator import Generator, Split, TrainingReport, whole
+from wayforward.methods.engines.generative.adversary import Adversary, Form
+from wayforward.methods.engines.generative.generator import (
+    Generator,
+    GroupBlind,
+    Split,
+    TrainingReport,
+    whole,
+)
 
 if TYPE_CHECKING:
     from wayforward.shapes import People
@@ -23,7 +29,7 @@ _HELD = 2000  # rows held out at most
 class Settings:
     """Of one training. warm: share of the epochs in which the KL term grows to its full weight. patience: epochs
     without a better held-out bound (after the warm-up) that end it. most_rows: rows learnt from, drawn once.
-    weight: of the adversary, where there is one."""
+    weight, form, classes: of the adversary, where there is one."""
 
     latent: int
     hidden: tuple[int, ...]
@@ -34,6 +40,8 @@ class Settings:
     patience: int = 6
     most_rows: int = 12_000
     weight: float = 10.0
+    form: Form = "entropy"
+    classes: int = 2
     seed: int = 0
 
 
@@ -114,6 +122,11 @@ def networks(model: Generator, settings: Settings) -> None:
         model.encoder_w = stack(3, seen + 1, *hidden, 2 * model.n_w)
         model.adversary = Adversary(model.n_z, 2, weight=settings.weight, seed=seed)
         return
-    model.encoder = stack(1, seen, *hidden, 2 * model.latent)
-    if model.kind == "chvae" and known:
+    blind = isinstance(model, GroupBlind)
+    model.encoder = stack(1, len(coding.generated) if blind else seen, *hidden, 2 * model.latent)
+    if blind:
+        model.adversary = Adversary(
+            model.latent, settings.classes, weight=settings.weight, form=settings.form, seed=seed
+        )
+    if model.kind in ("chvae", "ibr") and known:
         model.prior = stack(4, known, 32, 2 * model.latent)

@@ -1,0 +1,241 @@
+"""ebr: draw profiles that are likely in every group of the accepted, and take the nearest that the model accepts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+import numpy as np
+
+from wayforward.errors import MethodError
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.asking import distinct_changes, tidy
+from wayforward.methods.engines.density import Densities, Kind, Scale, mixed, problem_density
+from wayforward.methods.engines.polish import revert, shrink
+from wayforward.runs import rank_in_run
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.impact.groups import Groups
+    from wayforward.problem import Population, Problem
+    from wayforward.problem.population import Evaluated
+    from wayforward.streams import Streams
+
+_ROWS = 1 << 16  # proposals held at once
+
+
+@dataclass
+class Ebr(Method):
+    """Explicit balanced recourse: nearest of the draws from the product of the groups' densities.
+
+    Conditional densities of what people can change, given what they cannot, are learnt for each group of accepted
+    people. For everyone, `proposals` a round come from the groups' mixture and are thinned to the product of all
+    groups' densities by rejection, until `enough` are left or `rounds` are over. What the person may not change is put
+    back, values are snapped and held inside their limits; of the rows that are still likely enough in all groups
+    (`beta`) and that the model accepts, the nearest is the answer. So people of all groups are led to the same region.
+    More than two groups: the product is over all.
+
+    groups: `Groups` of the people in the problem's table, or the name of a feature; None: the one sensitive feature.
+    beta, beta_scale: how high the product must be. 'mass': above what a share beta of the product's own draws have;
+    'relative': beta times the greatest product among proposals; 'absolute': beta, numbers in shares of their ranges.
+    density: 'mixture' (networks, extra `torch`), 'kernel', 'flow' (extra `torch`). nearest: by the problem's 'cost' or
+    'l2' in shares of the ranges. thin: False also considers proposals that rejection would drop; people of whom no
+    draw was kept get these anyway. shrink: give back what the decision does not need, as long as the row stays above
+    beta; not published, and it moves people to the edge of the region that is nearest to their own group.
+    Default budget: 2,000 model rows a person.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Raises: ProblemError for a group without accepted people, which has no density; DataError for what is no group.
+    Example: ``wf.recommend(problem, refused, method="ebr", groups="sex", beta=0.3, seed=0)``.
+    Source: R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML, section 5.1.
+    """
+
+    name: ClassVar[str] = "ebr"
+    summary: ClassVar[str] = (
+        "nearest of the profiles that are likely in every group of the accepted; labels suffice"
+    )
+    citation: ClassVar[str] = "Gao & Lakkaraju (2023), ICML, section 5.1"
+    needs_data: ClassVar[bool] = True
+
+    groups: Groups | str | None = field(default=None, repr=False)
+    beta: float = 0.3
+    beta_scale: Scale = "mass"
+    density: Kind = "mixture"
+    proposals: int = 512
+    rounds: int = 40
+    enough: int = 100
+    nearest: Literal["cost", "l2"] = "cost"
+    thin: bool = True
+    shrink: bool = False
+    train_seed: int = 0
+
+    def __post_init__(self) -> None:
+        for told, value, low in (
+            ("proposals", self.proposals, 8),
+            ("rounds", self.rounds, 1),
+            ("enough", self.enough, 1),
+        ):
+            if value < low:
+                raise MethodError(f"'{self.name}' has {told}={value}. Use {low} or more.")
+        check_beta(self.name, self.beta, self.beta_scale)
+        for told, word, known in (
+            ("density", self.density, get_args(Kind)),
+            ("nearest", self.nearest, ("cost", "l2")),
+        ):
+            if word not in known:
+                raise MethodError(f"'{self.name}' has {told}={word!r}. Choose one of {', '.join(known)}.")
+
+    def _fit(self, problem: Problem) -> None:
+        from wayforward.scaling import ranges
+
+        self.density_: Densities = problem_density(problem, self.groups, self.density, seed=self.train_seed)
+        self.span_, _ = ranges(problem.schema, problem.reference)
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        search = _Draws(self, people, streams, 2000 if budget.rows is None else budget.rows)
+        for turn in range(self.rounds):
+            if not search.round(turn):
+                break
+        return search.options(k)
+
+
+def check_beta(name: str, beta: float, scale: str) -> None:
+    """Raises: MethodError for a scale that there is not, or a beta that it does not know."""
+    if scale not in get_args(Scale):
+        raise MethodError(f"'{name}' has beta_scale={scale!r}. Choose one of {', '.join(get_args(Scale))}.")
+    if isinstance(beta, bool) or not (isinstance(beta, (int, float)) and math.isfinite(beta)) or beta < 0:
+        raise MethodError(f"'{name}' has beta={beta!r}. Use 0 (no demand) or more.")
+    if scale == "mass" and beta >= 1:
+        raise MethodError(
+            f"'{name}' has beta={beta!r}, and nothing exceeds all of the mass. Use less than 1."
+        )
+
+
+class _Draws:
+    """The state of everyone's sampling: the ratio's greatest value so far, how many draws were kept, the options."""
+
+    def __init__(self, method: Ebr, people: Population, streams: Streams, limit: int) -> None:
+        self.method, self.people, self.streams = method, people, streams
+        self.cap = people.rows + limit
+        n = people.n
+        self.top = np.full(n, -np.inf)  # log of the greatest product / mixture among proposals
+        self.accepted, self.kept = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.owner: list[np.ndarray] = []
+        self.action: list[np.ndarray] = []
+
+    def round(self, turn: int) -> bool:
+        """One round of proposals for everyone who needs more; False when nobody does."""
+        people, method = self.people, self.method
+        more = (self.accepted < method.enough) | (self.kept == 0)
+        live = np.flatnonzero(more & (people.rows < self.cap))
+        if not live.size:
+            return False
+        size = max(1, _ROWS // method.proposals)
+        for begin in range(0, live.size, size):
+            self._sample(live[begin : begin + size], turn)
+        return True
+
+    def _sample(self, who: np.ndarray, turn: int) -> None:
+        people, s, d = self.people, self.method.proposals, self.people.d
+        density = self.method.density_
+        drawn = density.sample(people.x[who], s, self.streams.take(who), tag=turn + 1)
+        log = density.log_density(drawn.reshape(-1, d)).reshape(len(who), s, -1)
+        ratio = log.sum(2) - mixed(log)
+        self.top[who] = np.maximum(self.top[who], ratio.max(1))
+        luck = self.streams.uniform(who, s, tag=0xEB0000 + turn)
+        take = np.log(luck) < ratio - self.top[who, None]
+        self.accepted[who] += take.sum(1)
+        # Who has nothing yet looks at the likeliest of the other proposals as well: they need only be above beta.
+        needy = np.ones(len(who), bool) if not self.method.thin else (self.kept[who] == 0) & (turn > 0)
+        if needy.any():
+            likely = ratio[needy].argsort(1)[:, -max(s // 8, 8) :]
+            extra = np.zeros((int(needy.sum()), s), dtype=bool)
+            np.put_along_axis(extra, likely, True, axis=1)
+            take[needy] |= extra
+        at, slot = np.nonzero(take)
+        self._keep(who[at], drawn[at, slot])
+
+    def _keep(self, owner: np.ndarray, rows: np.ndarray) -> None:
+        """Of drawn rows (m, d), those that the person may take, that stay above beta, and that the model accepts."""
+        people = self.people
+        action = self._fewer(owner, tidy(people, owner, np.where(self.method.density_.made, rows, np.nan)))
+        some = ~np.isnan(action).all(1)
+        owner, action = owner[some], action[some]
+        above = self.method.density_.above(
+            people.after(owner, action), self.method.beta, self.method.beta_scale
+        )
+        owner, action = owner[above], action[above]
+        room = rank_in_run(owner) < (self.cap - people.rows)[owner]
+        owner, action = owner[room], action[room]
+        if not owner.size:
+            return
+        good = people.evaluate(owner, action).reached
+        self.kept += np.bincount(owner[good], minlength=people.n)
+        self.owner.append(owner[good])
+        self.action.append(action[good])
+
+    def _fewer(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """What the person may do: no more changes than wished, and as many as the rules let pass, the largest first."""
+        people = self.people
+        move = np.nan_to_num(np.abs(action - people.x[owner]) / self.method.span_, nan=1.0)
+        acted = ~np.isnan(action)
+        rank = (-np.where(acted, move, -np.inf)).argsort(1, kind="stable").argsort(1)
+        most = np.minimum(acted.sum(1), people.max_changes[owner])
+        action = np.where(rank < most[:, None], action, np.nan)
+        if not people.schema.rules:
+            return action
+        open_ = np.flatnonzero(most > 0)
+        while open_.size:
+            who, some = owner[open_], action[open_]
+            open_ = open_[~people.allowed(who, some, people.after(who, some))]
+            most[open_] -= 1
+            action[open_] = np.where(rank[open_] < most[open_, None], action[open_], np.nan)
+            open_ = open_[most[open_] > 0]
+        return action
+
+    def options(self, k: int) -> np.ndarray:
+        """(n, k, d): the nearest kept rows."""
+        people, method = self.people, self.method
+        if not self.owner:
+            return np.full((people.n, k, people.d), np.nan)
+        owner, action = np.concatenate(self.owner), np.concatenate(self.action)
+        if method.nearest == "l2":
+            owner, action = self._nearest(owner, action, max(k, 1))
+        if method.shrink:
+            owner, action = self._cheapest(owner, action, max(3, 2 * k))
+            within = _Within(people, method)
+            back = revert(within, owner, action, within.parts(owner, action), sweeps=2)
+            action = shrink(within, owner, back)
+        return distinct_changes(people, owner, action, k)
+
+    def _cheapest(self, owner: np.ndarray, action: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+        order = np.lexsort(
+            (*np.nan_to_num(action, nan=np.inf).T, self.people.cost(owner, action).round(12), owner)
+        )
+        order = order[rank_in_run(owner[order]) < most]
+        return owner[order], action[order]
+
+    def _nearest(self, owner: np.ndarray, action: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+        schema, x = self.people.schema, self.people.x[owner]
+        move = np.nan_to_num(np.abs(action - x) / self.method.span_)
+        move = np.where((schema.is_categorical | np.isnan(x)) & ~np.isnan(action), 1.0, move)
+        far = np.sqrt((move * move).sum(1)).round(12)
+        order = np.lexsort((*np.nan_to_num(action, nan=np.inf).T, far, owner))
+        order = order[rank_in_run(owner[order]) < most]
+        return owner[order], action[order]
+
+
+def _Within(people: Population, method: Ebr) -> Population:
+    """The same people, for whom only rows above beta reach the decision."""
+    from wayforward.problem import Population as Base
+
+    class Within(Base):
+        def evaluate(self, who: np.ndarray, action: np.ndarray) -> Evaluated:
+            seen = super().evaluate(who, action)
+            yes = np.flatnonzero(seen.reached)
+            seen.reached[yes] = method.density_.above(seen.after[yes], method.beta, method.beta_scale)
+            return seen
+
+    some = Within(people.problem, people.x, people.preferences)
+    some.weight, some.plain_weight, some.aim = people.weight, people.plain_weight, people.aim
+    return some
