@@ -158,7 +158,7 @@ def test_people_who_err_lose_some_of_the_gain_not_all(toy, clear, noise):
 
 def test_people_with_costs_of_their_own_pay_less(toy):
     problem, x, _ = toy
-    x = x[:60]
+    x = x[:40]
     people = problem.population(x)
     weight = np.exp(np.random.default_rng(5).normal(0, 1, size=x.shape))
     users = PersonalCost(people, weight)
@@ -207,8 +207,10 @@ class Watcher:
         return np.where(asked.kind == Kind.ACCEPT, 0, coin)
 
 
-@pytest.mark.parametrize("world", ["independent", "causal"])
-@pytest.mark.parametrize("kind", ["linear", "forest", "network", "label"])
+@pytest.mark.parametrize(
+    ("kind", "world"),
+    [("linear", "independent"), ("forest", "independent"), ("network", "causal"), ("label", "causal")],
+)
 def test_every_plan_shown_is_one(kind, world):
     it = case(kind, world)
     wish = Preferences.none(it.problem.schema, len(it.x)).freeze("housing").at_most(3)
@@ -223,7 +225,7 @@ def test_every_plan_shown_is_one(kind, world):
 
 def test_limits_that_come_late_hold_from_then_on():
     it = case("network")
-    x = it.x[it.refused]
+    x = it.x[it.refused][:14]
     n, schema = len(x), it.problem.schema
     talk = Learned(budget=8, **SMALL).fit(it.problem).begin(x)
     watch = Watcher(talk)
@@ -275,8 +277,8 @@ def test_nothing_left_ends_kindly():
 
 def test_alone_in_any_order_and_again_is_the_same():
     it = case("network")
-    x = it.x[it.refused][:7]
-    way = Learned(budget=5, **SMALL).fit(it.problem)
+    x = it.x[it.refused][:5]
+    way = Learned(budget=4, **SMALL).fit(it.problem)
 
     def told(rows):
         talk = way.begin(x[rows], seed=4)
@@ -284,8 +286,8 @@ def test_alone_in_any_order_and_again_is_the_same():
         converse(talk, watch)
         return np.stack(watch.shown, axis=1), talk.best
 
-    shown, best = told(np.arange(7))
-    for rows in (np.array([3]), np.array([6, 2, 0]), np.arange(7)):
+    shown, best = told(np.arange(5))
+    for rows in (np.array([3]), np.array([4, 2, 0]), np.arange(5)):
         again, plan = told(rows)
         np.testing.assert_array_equal(again, shown[rows])
         np.testing.assert_array_equal(plan, best[rows])
@@ -321,13 +323,15 @@ def test_the_last_question_asks_whether_the_plan_will_do(toy):
 
 def test_who_is_sure_asks_early_and_ends(toy):
     problem, x, wanted = toy
-    people = IdealProfile(problem.population(x[:20]), wanted[:20], satisfied=10.0)
-    talk = talked(Learned(budget=20, accept="sure", doubt=0.1, **SMALL), problem, x[:20], people)
+    people = IdealProfile(problem.population(x[:12]), wanted[:12], satisfied=10.0)
+    talk = talked(Learned(budget=20, accept="sure", doubt=0.1, **SMALL), problem, x[:12], people)
     assert (talk.questions < 20).mean() > 0.7 and talk.questions.min() >= 2
-    refusing = IdealProfile(problem.population(x[:20]), wanted[:20])
-    talk = talked(Learned(budget=12, accept="sure", doubt=0.1, **SMALL), problem, x[:20], refusing)
+    refusing = IdealProfile(problem.population(x[:12]), wanted[:12])
+    talk = talked(Learned(budget=12, accept="sure", doubt=0.1, **SMALL), problem, x[:12], refusing)
     assert (talk.questions == 12).all()
-    assert (talk.heard >= 10).all() and (talk.heard == 10).any()  # one question at the end, one where sure before
+    assert (talk.heard >= 10).all() and (
+        talk.heard == 10
+    ).any()  # one question at the end, one where sure before
 
 
 def test_who_cannot_say_keeps_the_first_plan(toy):
@@ -360,12 +364,12 @@ def test_each_family_stands_alone(toy, mixture):
 
 def test_easy_pairs_differ_in_less(toy):
     problem, x, wanted = toy
-    many = {}
+    many, x = {}, x[:16]
     for easy in (0.0, 1.0):
-        talk = Learned(easy=easy, accept="never", **SMALL).fit(problem).begin(x[:40])
+        talk = Learned(easy=easy, accept="never", **SMALL).fit(problem).begin(x)
         watch = Watcher(talk)
         converse(talk, watch)
-        pair = problem.consequences(x[:40, None, None], np.stack(watch.shown, axis=1))
+        pair = problem.consequences(x[:, None, None], np.stack(watch.shown, axis=1))
         many[easy] = problem.schema.differs(pair[:, :, 0], pair[:, :, 1]).sum(2).mean()
     assert many[1.0] < many[0.0] - 0.3
 
