@@ -54,7 +54,7 @@ def hold(
     if finished and not quiet:
         end = dialogue.end
         assert end is not None
-        typer.echo(f"{_RULE}\n{_wrapped(end.show())}\n")
+        typer.echo(f"\n{_RULE}\n{_wrapped(end.show())}\n")
     if not finished and not quiet:
         kept = (
             f" The same command goes on ({state})."
@@ -126,13 +126,13 @@ def _talk(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, quie
     shown = ""
     while (question := dialogue.ask()) is not None:
         if question.id != shown and not quiet:
-            typer.echo(_screen(dialogue, question))
+            typer.echo(f"\n{_screen(dialogue, question)}")
         shown = question.id
         line = _read(lines)
         if line is None or line.lower() in ("q", "quit"):
             return False
         if lines is not None and not quiet:
-            typer.echo(f"> {line}\n")
+            typer.echo(f"> {line}")
         if line.lower() in ("h", "help"):
             typer.echo(_HELP)
             continue
