@@ -666,7 +666,7 @@ def test_a_model_that_fails_for_a_while_loses_nothing(tmp_path):
     problem = wf.Problem(
         schema, model, wf.Target(favourable=1), data=np.random.default_rng(0).uniform(0, 10, (60, 2))
     )
-    for more in range(1, 12):
+    for more in (1, 2, 3, 5, 8):
         file = tmp_path / f"{more}.json"
         d = limits(Dialogue(problem, np.array([5.0, 3.0]), elicitor=None, file=file), "yes")
         before = d.answered
