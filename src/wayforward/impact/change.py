@@ -7,7 +7,7 @@ Partial compliance, named there as future work, more than two groups and interva
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ from wayforward.impact.dimensions import (
     places,
     resampled,
     segregation,
+    standard_error,
 )
 from wayforward.impact.groups import Groups
 from wayforward.recourse import Outcome, Recourse
@@ -55,6 +56,12 @@ class Change:
     def difference(self) -> dict[str, float]:
         """After less before, by dimension."""
         return {name: getattr(self.after, name) - getattr(self.before, name) for name in DIMENSIONS}
+
+    @property
+    def error(self) -> dict[str, float]:
+        """Standard errors of the differences that samples estimated, the same people before and after."""
+        first, second = self.before._samples, self.after._samples
+        return {name: standard_error(second[name] - first[name]) for name in first}
 
     @property
     def worse(self) -> tuple[str, ...]:
@@ -106,6 +113,7 @@ class Change:
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
             "difference": self.difference,
+            "error": self.error,
             "worse": list(self.worse),
             "n_increases": self.n_increases,
         }
@@ -327,5 +335,6 @@ class _Setting:
         first = segregation(self.before, self.groups, radius=fixed, **side, **how)
         if radius == "original":
             fixed = first.radius
+            first = replace(first, _settings={**first._settings, "radius": fixed})  # in resamples, too
         second = segregation(self.after, self.groups, radius=fixed, **side, **how)
         return Change(first, second, **self.counts)

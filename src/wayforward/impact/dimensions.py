@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from wayforward.errors import DataError
 from wayforward.evaluate.distance import euclidean_columns
@@ -91,14 +92,19 @@ def land(
     schema: Schema = problem if isinstance(problem, Schema) else problem.schema
     x = np.asarray(rows, dtype=np.float64)
     unit = qmc.Sobol(schema.d, scramble=True, seed=2026).random_base2(int(np.ceil(np.log2(n))))[:n]
-    even = np.empty((n, schema.d))
+    even = np.full((n, schema.d), np.nan)
     for j in range(schema.d):
         known = x[~np.isnan(x[:, j]), j]
-        if schema.has_levels[j] or schema.integral[j]:
-            levels = np.unique(known) if schema.has_levels[j] else np.arange(known.min(), known.max() + 1)
+        if not len(known):
+            continue
+        low, high = known.min(), known.max()
+        if schema.has_levels[j]:
+            levels = np.unique(known)
             even[:, j] = levels[(unit[:, j] * len(levels)).astype(np.int64)]
+        elif schema.integral[j]:
+            even[:, j] = low + np.floor(unit[:, j] * (high - low + 1))
         else:
-            even[:, j] = known.min() + unit[:, j] * (known.max() - known.min())
+            even[:, j] = low + unit[:, j] * (high - low)
     return places(schema, even, leave_out, like=x, keep=keep)
 
 
@@ -157,7 +163,7 @@ def _box(x: Array, power: int = 13) -> Array:
 def _nearest(x: Array, centre: Array) -> NDArray[np.int64]:
     out = np.empty(len(x), dtype=np.int64)
     for start in range(0, len(x), 8192):
-        out[start : start + 8192] = pairs.cdist(x[start : start + 8192], centre).argmin(1)
+        out[start : start + 8192] = cdist(x[start : start + 8192], centre).argmin(1)
     return out
 
 
@@ -205,6 +211,7 @@ class Segregation:
     areas: Areas | None = field(default=None, repr=False, compare=False)
     _sides: _Sides | None = field(default=None, repr=False, compare=False)
     _settings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _samples: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def isolation(self) -> float:
@@ -293,7 +300,7 @@ def segregation(
         raise DataError(f"Areas were fitted on {areas.centre.shape[1]} columns and places have {x.shape[1]}.")
     sides = _Sides(x[chosen], inside[chosen], areas.of(x[chosen]), areas)
     settings = {"denominator": denominator, "beta": beta, "radius": radius}
-    value, error = _sampled(sides, settings, sample, seed)
+    value, samples = _sampled(sides, settings, sample, seed)
     return Segregation(
         one,
         other,
@@ -301,10 +308,11 @@ def segregation(
         int((~sides.minority).sum()),
         *(value[name] for name in (*DIMENSIONS, "space", "radius")),
         denominator,
-        error,
+        {name: standard_error(samples[name]) for name in samples},
         areas,
         sides,
         settings,
+        samples,
     )
 
 
@@ -406,8 +414,8 @@ def _over_pairs(sides: _Sides, denominator: str, radius: float | None) -> dict[s
 
 def _sampled(
     sides: _Sides, settings: Mapping[str, Any], sample: int | None, seed: int
-) -> tuple[dict[str, float], dict[str, float]]:
-    """All values, and the standard errors of those that come from samples."""
+) -> tuple[dict[str, float], dict[str, Array]]:
+    """All values, and for those that come from samples, the value of each sample."""
     linear = _over_areas(sides, settings["beta"])
     n = len(sides.point)
     how = {name: settings[name] for name in ("denominator", "radius")}
@@ -420,8 +428,13 @@ def _sampled(
     rng = np.random.default_rng(seed)
     parts = [_over_pairs(sides.take(_stratified(sides.minority, sample, rng)), **how) for _ in range(5)]
     table = {name: np.array([part[name] for part in parts]) for name in parts[0]}
-    error = {name: float(v.std(ddof=1) / np.sqrt(len(v))) for name, v in table.items() if name in DIMENSIONS}
-    return linear | {name: float(v.mean()) for name, v in table.items()}, error
+    drawn = {name: v for name, v in table.items() if name in DIMENSIONS}
+    return linear | {name: float(v.mean()) for name, v in table.items()}, drawn
+
+
+def standard_error(values: Array) -> float:
+    """Of the mean of a few independent values."""
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def _stratified(minority: NDArray[np.bool_], size: int, rng: np.random.Generator) -> NDArray[np.int64]:

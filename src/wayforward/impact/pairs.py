@@ -1,7 +1,8 @@
 """Sums and ranks over all pairs of people, in tiles: exact, and no array grows with the square of the population.
 
 Points are rows (n, e) and the distance is Euclidean. Memory is some tens of MiB for any number of people; time grows
-with the number of pairs, about 10 ns each with ten columns.
+with the number of pairs. Squared distances come from one matrix product a tile, which rounds at about 1e-15 of the
+squared size of the whole set: people nearer than a millionth of it count as standing in the same place.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 Array = NDArray[np.float64]
 
-_ROWS, _COLUMNS = 128, 4096  # a tile of distances is 4 MiB: it stays in the cache
+_ROWS, _COLUMNS = 64, 2048  # a tile of distances is 1 MiB: it stays in the cache
 _BINS = 1 << 16
 _KEEP = 2_000_000  # so many distances are sorted at once
 # Distances that are equal on paper differ in their last bits with the order of the features; a radius that is itself
@@ -24,23 +24,43 @@ _KEEP = 2_000_000  # so many distances are sorted at once
 _SAME = 1e-9
 
 
-def tiles(x: Array, y: Array) -> Iterator[tuple[slice, slice, Array]]:
-    """Distances between the rows of x (n, e) and y (q, e), tile by tile: rows, columns, (r, c)."""
-    for start in range(0, len(x), _ROWS):
-        rows = slice(start, min(start + _ROWS, len(x)))
-        for left in range(0, len(y), _COLUMNS):
-            columns = slice(left, min(left + _COLUMNS, len(y)))
-            yield rows, columns, cdist(x[rows], y[columns])
+class _Tiles:
+    """Squared distances between the rows of x (n, e) and y (q, e), tile by tile."""
+
+    def __init__(self, x: Array, y: Array) -> None:
+        middle = x.mean(0)
+        a, b = x - middle, y - middle
+        a2, b2 = (a * a).sum(1), (b * b).sum(1)
+        # |a - b|^2 = |a|^2 - 2 ab + |b|^2, all of it as one product.
+        self.left = np.column_stack([-2 * a, a2, np.ones(len(a))])
+        self.right = np.ascontiguousarray(np.column_stack([b, np.ones(len(b)), b2]).T)
+        self.zero = 1e-12 * max(float(a2.max()), float(b2.max()))
+
+    def __iter__(self) -> Iterator[tuple[slice, slice, Array]]:
+        """Rows, columns, (r, c) squared distances; the array is used again for the next tile."""
+        for start in range(0, len(self.left), _ROWS):
+            rows = slice(start, min(start + _ROWS, len(self.left)))
+            yield from self.row(rows, 0)
+
+    def row(self, rows: slice, first: int) -> Iterator[tuple[slice, slice, Array]]:
+        """The tiles of some rows, from one column on."""
+        for at in range(first, self.right.shape[1], _COLUMNS):
+            columns = slice(at, min(at + _COLUMNS, self.right.shape[1]))
+            square = self.left[rows] @ self.right[:, columns]
+            square[square < self.zero] = 0.0
+            yield rows, columns, square
 
 
 def _each_pair_once(x: Array) -> Iterator[Array]:
-    """The distances of all pairs i < j of x (n, e), in parts."""
+    """The squared distances of all pairs i < j of x (n, e), in parts."""
+    tiles = _Tiles(x, x)
     for start in range(0, len(x), _ROWS):
-        block = x[start : start + _ROWS]
-        own = cdist(block, block)
-        yield own[np.triu_indices(len(block), 1)]
-        for left in range(start + len(block), len(x), _COLUMNS):
-            yield cdist(block, x[left : left + _COLUMNS]).ravel()
+        rows = slice(start, min(start + _ROWS, len(x)))
+        for _, columns, square in tiles.row(rows, start):
+            if columns.start == start:  # the diagonal runs through the first tile only
+                yield square[np.triu_indices(len(square), 1, square.shape[1])]
+            else:
+                yield square.ravel()
 
 
 def quantile_of_pairs(x: Array, q: float) -> float:
@@ -54,27 +74,27 @@ def quantile_of_pairs(x: Array, q: float) -> float:
         return float("nan")
     at = (count - 1) * q
     rank = min(int(at), count - 1)
-    first, second = _neighbouring_ranks(x, rank)
-    return first if at == rank else first + (at - rank) * (second - first)
+    first, second = np.sqrt(_neighbouring_ranks(x, rank))
+    return float(first if at == rank else first + (at - rank) * (second - first))
 
 
 def _neighbouring_ranks(x: Array, rank: int) -> tuple[float, float]:
-    """The distance with `rank` smaller or equal ones before it over all pairs, and the next one."""
-    low, high = 0.0, float(np.linalg.norm(x.max(0) - x.min(0))) * (1 + _SAME)
+    """The squared distance with `rank` smaller or equal ones before it over all pairs, and the next one."""
+    whole = float(((x.max(0) - x.min(0)) ** 2).sum()) * (1 + _SAME) + 1e-300
+    low, high = 0.0, whole
     while True:
         below, count, above = 0, 0, np.inf  # smaller than `low`; from `low` to `high`; the first one beyond
         least, most = np.inf, -np.inf
         histogram = np.zeros(_BINS + 1, dtype=np.int64)
-        scale = _BINS / max(high - low, 1e-300)
+        scale = _BINS / (high - low)
         kept: list[Array] = []
         for part in _each_pair_once(x):
-            beyond = part > high
-            if beyond.any():
-                above = min(above, float(part[beyond].min()))
-                part = part[~beyond]
-            before = len(part)
-            part = part[part >= low]
-            below += before - len(part)
+            if high < whole:
+                beyond = part > high
+                above = min(above, float(part[beyond].min(initial=np.inf)))
+                before = part[~beyond]
+                part = before[before >= low]
+                below += len(before) - len(part)
             if not len(part):
                 continue
             count += len(part)
@@ -83,24 +103,25 @@ def _neighbouring_ranks(x: Array, rank: int) -> tuple[float, float]:
             if count <= _KEEP:
                 kept.append(part)
         place = rank - below
-        if most - least <= 1e-12 * most:  # one value, many times
+        if most - least <= 1e-14 * whole:  # one value, many times, but for rounding
             return least, (most if place + 1 < count else above)
         if count <= _KEEP:
             values = np.sort(np.concatenate(kept))
             return float(values[place]), float(values[place + 1] if place + 1 < count else above)
         bin_ = int(np.searchsorted(np.cumsum(histogram), place, side="right"))
         # A little more than the bin: its ends are rounded, and ranks are counted anew in the next pass.
-        slack = 1e-13 * high
-        low, high = max(0.0, low + bin_ / scale - slack), low + (bin_ + 1) / scale + slack
+        slack = 1e-15 * whole
+        low, high = max(0.0, low + bin_ / scale - slack), min(whole, low + (bin_ + 1) / scale + slack)
 
 
 def same_around(x: Array, others: Array, radius: float) -> NDArray[np.bool_]:
     """Which people of x (m, e) have more people of x (themselves included) than others (q, e) within a radius: (m,)."""
-    edge = radius * (1 + _SAME) + 1e-12
     score = np.zeros(len(x), dtype=np.int64)
     for points, sign in ((x, 1), (others, -1)):
-        for rows, _, distance in tiles(x, points):
-            score[rows] += sign * np.count_nonzero(distance <= edge, axis=1)
+        tiles = _Tiles(x, points)
+        edge = (radius * (1 + _SAME)) ** 2 + tiles.zero
+        for rows, _, square in tiles:
+            score[rows] += sign * np.count_nonzero(square <= edge, axis=1)
     return np.asarray(score > 0)
 
 
@@ -109,7 +130,8 @@ def mean_of_pairs(x: Array, y: Array, of: Literal["distance", "closeness"] = "di
     if not len(x) or not len(y):
         return float("nan")
     total = np.zeros(len(x))
-    for rows, _, distance in tiles(x, y):
+    for rows, _, square in _Tiles(x, y):
+        distance = np.sqrt(square, out=square)
         if of == "closeness":
             np.exp(np.negative(distance, out=distance), out=distance)
         total[rows] += distance.sum(1)
