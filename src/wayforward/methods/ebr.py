@@ -175,23 +175,31 @@ class _Draws:
         self.action.append(action[good])
 
     def _fewer(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """What the person may do: no more changes than wished, and as many as the rules let pass, the largest first."""
-        people = self.people
-        move = np.nan_to_num(np.abs(action - people.x[owner]) / self.method.span_, nan=1.0)
-        acted = ~np.isnan(action)
-        rank = (-np.where(acted, move, -np.inf)).argsort(1, kind="stable").argsort(1)
-        most = np.minimum(acted.sum(1), people.max_changes[owner])
-        action = np.where(rank < most[:, None], action, np.nan)
-        if not people.schema.rules:
-            return action
-        open_ = np.flatnonzero(most > 0)
+        """What the person may do: too many changes, or a broken rule, cost the change without which it is likeliest."""
+        people, density = self.people, self.method.density_
+        many = (~np.isnan(action)).sum(1) > people.max_changes[owner]
+        open_ = np.flatnonzero(many | ~self._allowed(owner, action))
         while open_.size:
             who, some = owner[open_], action[open_]
-            open_ = open_[~people.allowed(who, some, people.after(who, some))]
-            most[open_] -= 1
-            action[open_] = np.where(rank[open_] < most[open_, None], action[open_], np.nan)
-            open_ = open_[most[open_] > 0]
+            place, feature = np.nonzero(~np.isnan(some))
+            trial = some[place]
+            trial[np.arange(len(place)), feature] = np.nan
+            like = density.log_product(people.after(who[place], trial))
+            order = np.lexsort((feature, -like, place))
+            best = order[rank_in_run(place[order]) == 0]
+            open_, action[open_[place[best]]] = open_[place[best]], trial[best]
+            who, some = owner[open_], action[open_]
+            count = (~np.isnan(some)).sum(1)
+            over = (count > people.max_changes[who]) | ~self._allowed(who, some)
+            open_ = open_[over & (count > 0)]
         return action
+
+    def _allowed(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """(m,) bool: no rule is broken; what else could forbid a snapped row is decided later."""
+        people = self.people
+        if not people.schema.rules:
+            return np.ones(len(owner), dtype=bool)
+        return people.allowed(owner, action, people.after(owner, action))
 
     def options(self, k: int) -> np.ndarray:
         """(n, k, d): the nearest kept rows."""

@@ -6,6 +6,7 @@ from wayforward.problem.confidence import Confidence
 from wayforward.problem.cost import Cost, LpMix, MadL1, Mahalanobis, PercentileShift, SquaredShift
 from wayforward.problem.plausibility import (
     AtLeastAsLikely,
+    Balanced,
     Domain,
     KernelDensity,
     Lof,
@@ -19,6 +20,7 @@ from wayforward.problem.target import BoundTarget, Target
 
 __all__ = [
     "AtLeastAsLikely",
+    "Balanced",
     "BoundTarget",
     "Confidence",
     "Cost",

@@ -81,8 +81,7 @@ class Problem:
         self.confidence = Confidence.of(confidence)
         self.plausibility: Plausibility | None = None
         if plausibility is not None:
-            accepted = None if self.reference is None else self.reference_reached
-            self.plausibility = plausibility.fit(schema, self.reference, accepted)
+            self.plausibility = plausibility.fit_problem(self)
 
     # -- reference people ----------------------------------------------------------------------------------
 
