@@ -81,20 +81,18 @@ def quantile_of_pairs(x: Array, q: float) -> float:
 def _neighbouring_ranks(x: Array, rank: int) -> tuple[float, float]:
     """The squared distance with `rank` smaller or equal ones before it over all pairs, and the next one."""
     whole = float(((x.max(0) - x.min(0)) ** 2).sum()) * (1 + _SAME) + 1e-300
-    low, high = 0.0, whole
+    low, high = _bracket(x, rank, whole)
     while True:
-        below, count, above = 0, 0, np.inf  # smaller than `low`; from `low` to `high`; the first one beyond
+        below, count = 0, 0  # smaller than `low`; from `low` to `high`
         least, most = np.inf, -np.inf
         histogram = np.zeros(_BINS + 1, dtype=np.int64)
         scale = _BINS / (high - low)
         kept: list[Array] = []
         for part in _each_pair_once(x):
-            if high < whole:
-                beyond = part > high
-                above = min(above, float(part[beyond].min(initial=np.inf)))
-                before = part[~beyond]
-                part = before[before >= low]
-                below += len(before) - len(part)
+            if low > 0.0 or high < whole:
+                under = part < low
+                below += int(np.count_nonzero(under))
+                part = part[~under & (part <= high)]
             if not len(part):
                 continue
             count += len(part)
@@ -103,15 +101,46 @@ def _neighbouring_ranks(x: Array, rank: int) -> tuple[float, float]:
             if count <= _KEEP:
                 kept.append(part)
         place = rank - below
-        if most - least <= 1e-14 * whole:  # one value, many times, but for rounding
-            return least, (most if place + 1 < count else above)
-        if count <= _KEEP:
+        if not 0 <= place < count:  # the bracket was a guess
+            low, high = 0.0, whole
+        elif most - least <= 1e-14 * whole:  # one value, many times, but for rounding
+            return least, most if place + 1 < count else _next_beyond(x, high, most)
+        elif count <= _KEEP:
             values = np.sort(np.concatenate(kept))
-            return float(values[place]), float(values[place + 1] if place + 1 < count else above)
-        bin_ = int(np.searchsorted(np.cumsum(histogram), place, side="right"))
-        # A little more than the bin: its ends are rounded, and ranks are counted anew in the next pass.
-        slack = 1e-15 * whole
-        low, high = max(0.0, low + bin_ / scale - slack), min(whole, low + (bin_ + 1) / scale + slack)
+            return float(values[place]), (
+                float(values[place + 1]) if place + 1 < count else _next_beyond(x, high, most)
+            )
+        else:
+            bin_ = int(np.searchsorted(np.cumsum(histogram), place, side="right"))
+            # A little more than the bin: its ends are rounded, and ranks are counted anew in the next pass.
+            slack = 1e-15 * whole
+            low, high = max(0.0, low + bin_ / scale - slack), min(whole, low + (bin_ + 1) / scale + slack)
+
+
+def _bracket(x: Array, rank: int, whole: float) -> tuple[float, float]:
+    """Between which squared distances a rank lies for all but certain; the same people give the same bracket."""
+    n, drawn = len(x), 2_000_000
+    count = n * (n - 1) // 2
+    if count < 10 * drawn:
+        return 0.0, whole
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, n, drawn), rng.integers(0, n - 1, drawn)
+    second += second >= first
+    square = np.zeros(drawn)
+    for j in range(x.shape[1]):
+        square += (x[first, j] - x[second, j]) ** 2
+    share = (rank + 0.5) / count
+    far = 5 * np.sqrt(share * (1 - share) / drawn) + 5 / drawn
+    low, high = np.quantile(square, np.clip([share - far, share + far], 0, 1))
+    return max(0.0, float(low) - 1e-12 * whole), min(whole, float(high) + 1e-12 * whole)
+
+
+def _next_beyond(x: Array, high: float, otherwise: float) -> float:
+    """The smallest squared distance above `high`, or `otherwise` where there is none."""
+    found = min(
+        (float(part.min(initial=np.inf, where=part > high)) for part in _each_pair_once(x)), default=np.inf
+    )
+    return found if np.isfinite(found) else otherwise
 
 
 def same_around(x: Array, others: Array, radius: float) -> NDArray[np.bool_]:
