@@ -350,7 +350,7 @@ def test_intervals_hold_the_value_and_shrink_with_people() -> None:
         got = segregation(x, Groups.of("size", label), areas=Areas.fit(x, 6))
         for name, estimate in got.intervals(resamples=60).items():
             assert estimate.low <= estimate.value <= estimate.high
-            assert 0 <= estimate.low and estimate.high <= 1
+            assert estimate.low >= 0 and estimate.high <= 1
             widths.append(estimate.high - estimate.low)
             assert name in DIMENSIONS
     ratio = np.array(wide) / np.array(narrow)

@@ -14,7 +14,7 @@ _HOME = {
     "figure_coverage": "figures",
     "figure_options": "figures",
     "figure_population": "figures",
-    "figure_segregation": "figure_segregation",
+    "figure_segregation": "figures_impact",
     "group_table": "tables",
     "letter": "text",
     "options_table": "tables",

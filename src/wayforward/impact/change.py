@@ -331,7 +331,7 @@ class _Setting:
         if isinstance(radius, str) and radius not in ("own", "original"):
             raise DataError(f"radius is 'own', 'original' or a number; got {radius!r}.")
         fixed = None if isinstance(radius, str) else radius
-        side = {"group": group, "against": against, "areas": self.areas}
+        side: dict[str, Any] = {"group": group, "against": against, "areas": self.areas}
         first = segregation(self.before, self.groups, radius=fixed, **side, **how)
         if radius == "original":
             fixed = first.radius

@@ -306,13 +306,13 @@ def segregation(
         other,
         int(sides.minority.sum()),
         int((~sides.minority).sum()),
-        *(value[name] for name in (*DIMENSIONS, "space", "radius")),
-        denominator,
-        {name: standard_error(samples[name]) for name in samples},
-        areas,
-        sides,
-        settings,
-        samples,
+        denominator=denominator,
+        error={name: standard_error(drawn) for name, drawn in samples.items()},
+        areas=areas,
+        _sides=sides,
+        _settings=settings,
+        _samples=samples,
+        **value,
     )
 
 
@@ -414,7 +414,7 @@ def _over_pairs(sides: _Sides, denominator: str, radius: float | None) -> dict[s
 
 def _sampled(
     sides: _Sides, settings: Mapping[str, Any], sample: int | None, seed: int
-) -> tuple[dict[str, float], dict[str, Array]]:
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """All values, and for those that come from samples, the value of each sample."""
     linear = _over_areas(sides, settings["beta"])
     n = len(sides.point)

@@ -1,4 +1,4 @@
-"""Segregation before and after recourse, drawn: one panel a dimension, one row a group."""
+"""What follows when people act, drawn: segregation before and after, one panel a dimension and one row a group."""
 
 from __future__ import annotations
 
