@@ -67,7 +67,7 @@ def without_causes(problem: Problem) -> Problem:
 
     alone = NewProblem(
         problem.schema, problem.model, problem.target, data=problem.reference, cost=problem.cost,
-        plausibility=problem.plausibility,
+        plausibility=problem.plausibility, robust=problem.robust,
     )  # fmt: skip
     if problem.reference is not None:  # the same people before the same model
         vars(alone)["reference_reached"] = problem.reference_reached

@@ -54,6 +54,9 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
             sure = np.flatnonzero(good)
             share, good[sure] = problem.chance(before[rows[sure]], candidate[sure])
             chance[who[rows[sure]], slot[rows[sure]]] = share
+        if problem.robust is not None and good.any():  # and as robust
+            sure = np.flatnonzero(good)
+            good[sure] = problem.robust.holds(problem, before[rows[sure]], candidate[sure], led[sure])
         kept = rows[good]
         after[who[kept], slot[kept]] = led[good]
         score[who[kept], slot[kept]] = again.value[good, 0]

@@ -97,7 +97,7 @@ class ActionableRecourse(Method):
     def _recommend(
         self, people: Population, k: int, streams: Streams, budget: Budget
     ) -> Actions | tuple[Actions, Mask]:
-        if not people.problem.independent:
+        if not people.problem.independent or people.problem.robust is not None:
             return _additive(self, people, k)
         smooth = self._is_smooth(people)
         action, proved = np.full((people.n, k, people.d), np.nan), np.zeros(people.n, dtype=bool)

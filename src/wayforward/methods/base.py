@@ -193,6 +193,7 @@ class Method(ABC):
             "target": problem.target.describe(),
             "cost_unit": problem.cost.unit,
             **({} if problem.confidence is None else {"confidence": problem.confidence.describe()}),
+            **({} if problem.robust is None else {"robust": problem.robust.describe()}),
             "seconds_fit": self.seconds_fit_,
             "seconds_recommend": time.perf_counter() - started,
             "model_rows": int(after.rows - before.rows),

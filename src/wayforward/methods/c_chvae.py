@@ -256,9 +256,7 @@ def _agreed(people: Population, others: Sequence[Problem]) -> Population:
     from wayforward.problem import Population as Base
 
     class Agreed(Base):
-        def score(
-            self, who: np.ndarray, after: np.ndarray, action: np.ndarray | None = None
-        ) -> np.ndarray:
+        def score(self, who: np.ndarray, after: np.ndarray, action: np.ndarray | None = None) -> np.ndarray:
             score = super().score(who, after, action)
             for other in asked:
                 more = other.score(who, after, action) - other.problem.slack + self.problem.slack

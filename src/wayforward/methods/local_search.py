@@ -259,10 +259,10 @@ class _Search:
             ok &= judged["legal"] & judged["wishes"]
             rules = judged["rules"]
         if ok.all():
-            score = people.score(who, after).round(9)
+            score = people.score(who, after, action).round(9)
         else:
             score = np.full(len(who), -np.inf)
-            score[ok] = people.score(who[ok], after[ok]).round(9)
+            score[ok] = people.score(who[ok], after[ok], action[ok]).round(9)
         valid = score > self.slack
         if rules is not None and not rules.all():
             # turned the decision but broke a rule: another change may mend that

@@ -16,9 +16,11 @@ from wayforward.problem.plausibility import (
 )
 from wayforward.problem.population import Evaluated, Population
 from wayforward.problem.problem import Problem
+from wayforward.problem.robust import AllModels, Robust, Stable, UnderNoise, WithinDelta
 from wayforward.problem.target import BoundTarget, Target
 
 __all__ = [
+    "AllModels",
     "AtLeastAsLikely",
     "Balanced",
     "BoundTarget",
@@ -37,6 +39,10 @@ __all__ = [
     "Population",
     "Problem",
     "Prototype",
+    "Robust",
     "SquaredShift",
+    "Stable",
     "Target",
+    "UnderNoise",
+    "WithinDelta",
 ]

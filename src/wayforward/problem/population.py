@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class Population:
         self.low, self.high, self.level_ok = self._reach()
         self.free = self._free()
         self.rows = np.zeros(self.n, dtype=np.int64)  # model rows spent on each person
+        self.kept: dict[Any, Any] = {}  # what a robust condition worked out for these people
         self.aim: np.ndarray | None = None  # (n,) how far beyond the boundary the expected score must be
 
     # -- what each person may do ---------------------------------------------------------------------------
@@ -200,9 +201,19 @@ class Population:
         self.rows += np.bincount(who, minlength=self.n)
         return np.asarray(self._scorer.outputs(who, after))  # type: ignore[attr-defined]
 
-    def score(self, who: Who, after: Rows) -> PerRow:
-        """(m,) how far the decision is turned; above zero it is (see `BoundTarget.score`), less what `aim` asks for."""
+    def drawn_outputs(self, who: Who, rows: Rows) -> np.ndarray:
+        """(m, c) model outputs of rows that no person's budget pays for."""
+        return np.asarray(self._scorer.outputs(who, rows))  # type: ignore[attr-defined]
+
+    def score(self, who: Who, after: Rows, action: Rows | None = None) -> PerRow:
+        """(m,) how far the decision is turned; above zero it is (see `BoundTarget.score`), less what `aim` asks for.
+
+        Where the problem asks for more than today's decision (`Problem.robust`), the score that is left of it.
+        action (m, d): what led there, where the caller knows it; in a causal world errors of carrying out need it.
+        """
         score = self.problem.bound_target.score(self.outputs(who, after))
+        if self.problem.robust is not None:
+            score = self.problem.robust.score(self, who, after, action, score)
         return score if self.aim is None else score - self.aim[who]
 
     def reached(self, who: Who, after: Rows) -> Mask:
@@ -260,7 +271,7 @@ class Population:
         allowed = self.allowed(who, action, after)
         score = np.full(len(who), -np.inf)
         if allowed.any():
-            score[allowed] = self.score(who[allowed], after[allowed])
+            score[allowed] = self.score(who[allowed], after[allowed], action[allowed])
         reached = score > self.problem.slack
         if self.problem.plausibility is not None and reached.any():
             reached[reached] = self.plausible(who[reached], after[reached])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from wayforward.errors import DataError, ProblemError
 from wayforward.problem.confidence import Confidence
 from wayforward.problem.population import Population
+from wayforward.problem.robust import Robust
 from wayforward.problem.target import BoundTarget, Target
 from wayforward.recourse import Outcome, Recourse
 from wayforward.runs import rank_in_run
@@ -37,6 +39,8 @@ class Problem:
     nothing else moves. cost: effort of an action; left out, the sum of changes, each as a share of its range.
     plausibility: left out, only the domain counts; given, every option must satisfy it. confidence: in a world that is
     uncertain, how sure an option must be: 0.95 for "succeeds with probability at least 0.95", or a `Confidence`.
+    robust: what an option must withstand besides: other weights, other models, errors in carrying it out
+    (`WithinDelta`, `AllModels`, `UnderNoise`, `Stable`, or a list of them). Whom the model accepts as they are needs nothing.
 
     Example: ``Problem(schema, pipeline, wf.Target(favourable=1), data=train)``.
     Raises: ProblemError, DataError, ModelError, WorldError.
@@ -53,6 +57,7 @@ class Problem:
         cost: Cost | None = None,
         plausibility: Plausibility | None = None,
         confidence: float | Confidence | None = None,
+        robust: Robust | Sequence[Robust] | None = None,
     ) -> None:
         from wayforward.model import wrap
         from wayforward.problem.cost import LpMix
@@ -79,9 +84,12 @@ class Problem:
         self.reference: People | None = None if data is None else schema.encode(data, "reference")
         self.cost: Cost = (LpMix(l1=1.0) if cost is None else cost).fit(schema, self.reference)
         self.confidence = Confidence.of(confidence)
+        self.robust: Robust | None = None
         self.plausibility: Plausibility | None = None
         if plausibility is not None:
             self.plausibility = plausibility.fit_problem(self)
+        condition = Robust.of(robust)
+        self.robust = None if condition is None else condition.fit(self)
 
     # -- reference people ----------------------------------------------------------------------------------
 
@@ -99,8 +107,13 @@ class Problem:
 
     @cached_property
     def reference_accepted(self) -> People:
-        """(R, d) reference people that the model accepts."""
-        return np.asarray(self._needs_reference()[self.reference_reached])
+        """(R, d) reference people that the model accepts; those whose yes is robust, if it asks and some are."""
+        rows = np.asarray(self._needs_reference()[self.reference_reached])
+        if self.robust is not None and len(rows):
+            people = self.population(rows)
+            lasting = people.score(np.arange(len(rows)), rows) > self.slack
+            rows = rows[lasting] if lasting.any() else rows
+        return rows
 
     @cached_property
     def observed_range(self) -> tuple[np.ndarray, np.ndarray]:
@@ -254,7 +267,7 @@ class Problem:
         """Judge proposals (n, k', d) on the exact rows they lead to; keep the k cheapest distinct ones of each person.
 
         The only place that says FOUND: the native model decides the returned row to be a yes, the row is legal, no
-        rule and no wish is broken, it is plausible where the problem asks for it, and as sure as it asks for.
+        rule and no wish is broken, it is plausible where the problem asks for it, and as sure and as robust as it asks.
         proved (n,): nothing exists for this person (an exact method's claim). asked: what `reached(x)` said, where it
         was asked before.
         """
@@ -281,6 +294,9 @@ class Problem:
         good &= yes
         if self.plausibility is not None and good.any():
             good[good] = people.plausible(who[good], after[good])
+        if self.robust is not None and good.any():
+            ask = np.flatnonzero(good)
+            good[ask] = self.robust.holds(self, x[who[ask]], rows[ask], after[ask])
         chance = np.full(len(who), np.nan)
         if self.demanding and good.any():
             ask = np.flatnonzero(good)

@@ -127,6 +127,8 @@ class Polish:
     def score(self, who: np.ndarray, after: np.ndarray) -> np.ndarray:
         """(m,) the problem's score; log-odds keep a slope where the model is all but sure of its no."""
         people, target = self.people, self.people.problem.bound_target
+        if people.problem.robust is not None:
+            return people.score(who, after)
         outputs = people.outputs(who, after)
         if target.target.interval is not None or (target.target.threshold is None and target.n_classes != 2):
             return np.asarray(target.score(outputs))

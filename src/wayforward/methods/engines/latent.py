@@ -504,8 +504,11 @@ class Latent:
         """Objective (m,) and score (m,) of the hard rows of z (m, q), which belong to lanes owner (m,)."""
         who = lanes.who[owner]
         action = self.decoded(people, who, lanes.free[owner], z)
-        outputs = people.outputs(who, people.after(who, action))
+        after = people.after(who, action)
+        outputs = people.outputs(who, after)
         score = self.problem.bound_target.score(outputs)
+        if self.problem.robust is not None:
+            score = self.problem.robust.score(people, who, after, action, score)
         score = (score if people.aim is None else score - people.aim[who]) / lanes.size[owner]
         x = people.x[who]
         step = np.abs(action - x) / self.span

@@ -72,6 +72,37 @@ class Gradients(Descent):
         return score, np.where(ordered, slope, 0.0), slope_share * lanes.free[:, self.level, None]
 
 
+class Lowered:
+    """Slopes of the plain score, whose value is lowered by what the problem's robust condition takes off.
+
+    What it takes off is asked at the hard row where the lane stands, and counts as constant in the slopes; hard rows
+    are judged by the condition itself. See `Slopes`.
+    """
+
+    def __init__(self, inner: Any, problem: Problem) -> None:
+        self.inner, self.problem = inner, problem
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("run", "inner"):  # compiled descents know nothing of the condition
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def __call__(
+        self, people: Population, lanes: Lanes, *, turn: int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Score (m,), slopes (m, d) and (m, f, l)."""
+        score, move, share = self.inner(people, lanes, turn=turn)
+        who = lanes.who
+        action = self.inner.harden(people, lanes)
+        after = people.after(who, action)
+        at = np.flatnonzero((np.isfinite(after) | self.problem.schema.missing).all(1))
+        if self.problem.robust is not None and at.size:
+            plain = self.problem.bound_target.score(people.drawn_outputs(who[at], after[at]))
+            left = self.problem.robust.score(people, who[at], after[at], action[at], plain)
+            score[at] -= plain - left
+        return score, move, share
+
+
 def slopes(
     problem: Problem,
     method: str,
@@ -83,6 +114,8 @@ def slopes(
     seed: int = 0,
 ) -> Any:
     """Slopes for a problem, on behalf of a method. Returns: `Compiled`, `Gradients` (torch) or `Zeroth`.
+
+    Where the problem asks for robust options, gradients are `Lowered`.
 
     span (d,): the width of a range, by default those of the problem's `LpMix` distance. zeroth: None takes gradients
     where the model has them and torch is installed; True never; False always. block: lanes a tensor. seed: of the
@@ -98,10 +131,10 @@ def slopes(
         zeroth = not has_gradients(problem)
     if zeroth:
         return Zeroth(problem, span, seed=seed)
-    found = Compiled.of(problem, span) if device in (None, "cpu") else None
-    if found is not None:
-        return found
-    return Gradients(problem, method, device=device, span=span, block=block)
+    found: Any = Compiled.of(problem, span) if device in (None, "cpu") else None
+    if found is None:
+        found = Gradients(problem, method, device=device, span=span, block=block)
+    return found if problem.robust is None else Lowered(found, problem)
 
 
 def has_gradients(problem: Problem) -> bool:

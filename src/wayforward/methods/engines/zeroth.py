@@ -122,7 +122,7 @@ class Zeroth(Layout):
             good = ~((wrong & ~np.isnan(level)).any(1) | gone.any(1) | np.isinf(after).any(1))
             at = np.flatnonzero(good)
             if at.size:
-                out[begin + at] = people.score(who[part][at], after[at])
+                out[begin + at] = people.score(who[part][at], after[at], action[part][at])
         return out
 
     def _beside(

@@ -1,0 +1,771 @@
+"""Advice that lasts: further conditions that an option must meet, besides turning today's decision.
+
+A condition lowers the score that a search sees and is asked again by the judge, so that every method obeys it. People
+whom the model accepts as they are need nothing, whatever the condition. A proof that no option exists for the plain
+problem is one for the robust problem, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from wayforward.errors import ProblemError
+from wayforward.streams import keys_of, spread
+
+if TYPE_CHECKING:
+    from wayforward.model import Model
+    from wayforward.problem.population import Population
+    from wayforward.problem.problem import Problem
+    from wayforward.problem.target import BoundTarget
+
+_DRAWN = 1 << 18  # drawn rows shown to the model at once
+_BLOCK = 128  # rows of one interval product: fixed, because BLAS rounds differently for other shapes
+_TAG = 0x0B  # of the draws of a person's errors
+
+
+@dataclass(frozen=True, eq=False)
+class Robust(ABC):
+    """A condition on options. `fit` returns a copy that knows a problem; the other methods need one.
+
+    A condition of one's own writes `score` and `holds`. m candidate rows, d features.
+    """
+
+    name: ClassVar[str] = ""
+
+    def fit(self, problem: Problem) -> Self:
+        """A copy for this problem. Raises: ProblemError where the condition does not fit the model."""
+        return replace(self)
+
+    @abstractmethod
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """(m,) the score that is left: at most plain (m,), above zero where the condition holds.
+
+        who (m,) whose rows they are, after (m, d), action (m, d) where the caller knows it. By the fast model.
+        """
+
+    @abstractmethod
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) bool: the judge's word on rows that are a yes today; all (m, d)."""
+
+    @abstractmethod
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) how robust rows are, in the condition's own unit; more is better."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The condition in words."""
+
+    @staticmethod
+    def of(given: Robust | Sequence[Robust] | None) -> Robust | None:
+        """None, one condition, or several that must all hold. Raises: ProblemError for anything else."""
+        if given is None or isinstance(given, Robust):
+            return given
+        if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+            parts = tuple(given)
+            if parts and all(isinstance(part, Robust) for part in parts):
+                return parts[0] if len(parts) == 1 else Together(parts)
+        raise ProblemError(
+            f"robust={given!r} is no condition. Use WithinDelta(0.05), AllModels([...]), UnderNoise(0.05), "
+            "Stable(0.5), or a list of them."
+        )
+
+
+def with_robust(problem: Problem, robust: Robust) -> Problem:
+    """The same problem with one more condition, for a search inside a method; the problem itself stays as it is."""
+    twin = object.__new__(type(problem))
+    twin.__dict__.update(problem.__dict__)
+    twin.__dict__.pop("reference_accepted", None)
+    fitted = robust.fit(twin)
+    twin.robust = fitted if problem.robust is None else Together((problem.robust, fitted))
+    return twin
+
+
+@dataclass(frozen=True, eq=False)
+class Together(Robust):
+    """All of several conditions. See `Robust`."""
+
+    name: ClassVar[str] = "together"
+
+    parts: tuple[Robust, ...]
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        return replace(self, parts=tuple(part.fit(problem) for part in self.parts))
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        for part in self.parts:
+            plain = part.score(people, who, after, action, plain)
+        return plain
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        good = np.ones(len(after), dtype=bool)
+        for part in self.parts:
+            good[good] = part.holds(problem, before[good], action[good], after[good])
+        return good
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) of the first condition; ask the parts for theirs."""
+        return self.parts[0].measure(problem, before, action, after)
+
+    def describe(self) -> str:
+        """The conditions in words."""
+        return "; ".join(part.describe() for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class WithinDelta(Robust):
+    """Still a yes for every model whose weights lie within `delta` of this one's.
+
+    Weights are those that the model itself holds, on the columns that it reads (after scaling and one-hot coding,
+    where a pipeline has them). norm: 'linf', each weight by itself moves by at most delta; 'l2', each class's weights
+    together (linear models only). bias: the intercepts move, too. Linear scores: exact. Dense networks: bounds by
+    intervals through the layers, sound and not tight, so that an option may be robust and not be known to be. delta=0
+    is the plain problem. `measure`: the largest delta for which the bound still says yes.
+
+    Example: ``Problem(schema, model, target, robust=WithinDelta(0.05))``.
+    Raises: ProblemError for other models (`AllModels` and `Stable` take any), or a delta below 0.
+    Source: J. Jiang, F. Leofante, A. Rago, F. Toni (2023), Formalising the Robustness of Counterfactual Explanations
+    for Neural Networks, AAAI; S. Upadhyay, S. Joshi, H. Lakkaraju (2021), Towards Robust and Reliable Algorithmic
+    Recourse, NeurIPS, arXiv:2102.13620, for the linear case.
+    """
+
+    name: ClassVar[str] = "within-delta"
+
+    delta: float
+    norm: Literal["linf", "l2"] = "linf"
+    bias: bool = True
+    _fast: Any = field(default=None, init=False, repr=False)
+    _target: BoundTarget | None = field(default=None, init=False, repr=False)
+    _slack: float = field(default=1e-9, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not (_number(self.delta) and self.delta >= 0):
+            raise ProblemError(f"delta={self.delta!r} is no size of a change of weights. Give 0 or more.")
+        if self.norm not in ("linf", "l2"):
+            raise ProblemError(f"norm={self.norm!r} is not known. Use 'linf' or 'l2'.")
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        fast: Any = getattr(problem.model, "fast", None)
+        kind = getattr(fast, "kind", "")
+        if kind not in ("linear", "dense"):
+            raise ProblemError(
+                f"WithinDelta bounds linear scores and dense networks whose weights could be read; "
+                f"{problem.model.name} is neither. Use AllModels with retrained models, UnderNoise or Stable, which take any model."
+            )
+        if self.norm == "l2" and (kind == "dense" and len(fast.weights) > 1):
+            raise ProblemError("norm='l2' is for linear models; networks are bounded with norm='linf'.")
+        fitted = replace(self)
+        object.__setattr__(fitted, "_fast", fast)
+        object.__setattr__(fitted, "_target", problem.bound_target)
+        object.__setattr__(fitted, "_slack", problem.slack)
+        return fitted
+
+    def worst(self, after: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m,) the least score of any model within delta, or a bound below it."""
+        from wayforward.model.fast import apply_link
+
+        assert self._target is not None
+        low, high = self.margins(after)
+        target, link = self._target, self._fast.link
+        if target.target.interval is not None:
+            ends = [target.score(apply_link(end, link)) for end in (low, high)]
+            return np.minimum(*ends)  # falls away from the middle of the interval
+        if low.shape[1] == 1:
+            margin = low if target.columns[0] == 1 else high
+        else:
+            favourable = np.isin(np.arange(low.shape[1]), target.columns)
+            margin = np.where(favourable, low, high)  # every link is monotone in each margin
+        return target.score(apply_link(margin, link))
+
+    def margins(self, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m, d) -> least and greatest margins (m, q) before the link."""
+        from wayforward.model.fast import padded
+
+        fast = self._fast
+        if fast.kind == "linear" or len(fast.weights) == 1:
+            margin, size = fast.margin(after), np.abs(fast.encoder.encode(after))
+            if self.norm == "l2":
+                reach = np.sqrt((size**2).sum(1) + self.bias)
+            else:
+                reach = size.sum(1) + self.bias
+            return margin - self.delta * reach[:, None], margin + self.delta * reach[:, None]
+        if not len(after):
+            empty = np.empty((0, fast.weights[-1].shape[1]))
+            return empty, empty
+        both = padded(self._through, after, _BLOCK)
+        q = both.shape[1] // 2
+        return both[:, :q], both[:, q:]
+
+    def _through(self, rows: np.ndarray) -> np.ndarray:
+        """(b, d) -> (b, 2 q): intervals through the layers, as a middle and a radius."""
+        from wayforward.model import kernels
+
+        fast, delta = self._fast, self.delta
+        middle = fast.encoder.encode(rows)
+        radius = np.zeros_like(middle)
+        layers = list(zip(fast.weights, fast.biases, fast.activations, strict=True))
+        for place, (weight, bias, name) in enumerate(layers):
+            # (c + r s)(w + delta t) with s, t in [-1, 1]: c w, and at most r |w| + delta (|c| + r) away from it
+            spare = delta * ((np.abs(middle) + radius).sum(1, keepdims=True) + self.bias)
+            if place:
+                spare = spare + radius @ np.abs(weight)
+            middle = middle @ weight + bias
+            spare = spare + 1e-12 * (1.0 + np.abs(middle))
+            low, high = (_ACTIVATED[name](end, kernels) for end in (middle - spare, middle + spare))
+            middle, radius = (low + high) / 2, (high - low) / 2
+        return np.concatenate([low, high], axis=1)
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return plain if self.delta == 0 else np.minimum(plain, self.worst(after))
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return np.ones(len(after), dtype=bool) if self.delta == 0 else self.worst(after) > self._slack
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) the largest delta that the bound bears, to a thousandth; at most 1,024 times what is asked for."""
+        good, bad = np.zeros(len(after)), np.full(len(after), np.inf)
+        trial = np.full(len(after), self.delta or 1e-3)
+        for _ in range(24):
+            yes = np.zeros(len(after), dtype=bool)
+            for delta in np.unique(trial):  # few: all start alike, and halve alike
+                at = np.flatnonzero(trial == delta)
+                yes[at] = self._with(float(delta)).worst(after[at]) > self._slack
+            good, bad = np.where(yes, trial, good), np.where(yes, bad, trial)
+            trial = np.where(
+                np.isfinite(bad), (good + bad) / 2, np.minimum(2 * trial, 1024 * (self.delta or 1e-3))
+            )
+        return good
+
+    def _with(self, delta: float) -> WithinDelta:
+        other = replace(self, delta=delta)
+        for name in ("_fast", "_target", "_slack"):
+            object.__setattr__(other, name, getattr(self, name))
+        return other
+
+    def describe(self) -> str:
+        """The condition in words."""
+        return f"still a yes for every model whose weights lie within {self.delta:g} ({self.norm})"
+
+
+_ACTIVATED: dict[str, Any] = {
+    "identity": lambda z, kernels: z,
+    "relu": lambda z, kernels: np.maximum(z, 0.0),
+    "tanh": lambda z, kernels: np.tanh(z),
+    "logistic": lambda z, kernels: kernels.sigmoid(z),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AllModels(Robust):
+    """A yes from this model and from each of a list: retrained, competing, or next year's candidates.
+
+    models: whatever `wf.wrap` takes, for the same schema and with the same classes. The target is asked of each.
+    `measure`: the share of the listed models that say yes.
+
+    Example: ``Problem(schema, model, target, robust=AllModels([forest, boosted]))``.
+    Raises: ProblemError for an empty list or a model of another schema, task or classes.
+    Source: F. Leofante, E. Botoeva, V. Rajani (2023), Counterfactual Explanations and Model Multiplicity, KR.
+    """
+
+    name: ClassVar[str] = "all-models"
+
+    models: Sequence[Any]
+    _bound: tuple[tuple[Model, BoundTarget, float], ...] = field(default=(), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.models, (str, bytes)) or not isinstance(self.models, Iterable):
+            raise ProblemError(f"AllModels takes a list of models; got {type(self.models).__name__}.")
+        object.__setattr__(self, "models", tuple(self.models))
+        if not self.models:
+            raise ProblemError("AllModels was given no model. Give one or more, besides the problem's own.")
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        from wayforward.model import wrap
+
+        bound = []
+        for place, given in enumerate(self.models):
+            model = wrap(given, problem.schema)
+            if model.schema.names != problem.schema.names:
+                raise ProblemError(
+                    f"Model {place} of AllModels was wrapped with another schema. Wrap it with the problem's."
+                )
+            if model.task != problem.model.task:
+                raise ProblemError(
+                    f"Model {place} of AllModels does {model.task}; the problem's model does {problem.model.task}."
+                )
+            bound.append(
+                (model, problem.target.bind(model), float(getattr(model, "tolerance", 1e-9)) - problem.slack)
+            )
+        fitted = replace(self)
+        object.__setattr__(fitted, "_bound", tuple(bound))
+        return fitted
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        scorers = people.kept.get(self)
+        if scorers is None:
+            scorers = [model.specialise(people.x, people.changeable) for model, _, _ in self._bound]
+            people.kept[self] = scorers
+        for scorer, (_, target, slack) in zip(scorers, self._bound, strict=True):
+            plain = np.minimum(plain, target.score(scorer.outputs(who, after)) - slack)
+        return plain
+
+    def votes(self, after: np.ndarray) -> np.ndarray:
+        """(m, d) -> (models, m) bool: who says yes, by the models themselves."""
+        out = np.zeros((len(self._bound), len(after)), dtype=bool)
+        for i, (model, target, _) in enumerate(self._bound):
+            for start in range(0, len(after), _DRAWN):
+                part = slice(start, start + _DRAWN)
+                out[i, part] = target.reached(*model.native(after[part]))
+        return out
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return np.asarray(self.votes(after).all(0))
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) share of the listed models that say yes."""
+        return np.asarray(self.votes(after).mean(0))
+
+    def describe(self) -> str:
+        """The condition in words."""
+        return f"a yes from {len(self.models)} other model{'s' if len(self.models) > 1 else ''}, too"
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn(Robust):
+    """Conditions on draws around where an action leads. `_sigma`: in shares of a feature's range, or by name."""
+
+    draws: int = field(default=100, kw_only=True)
+    _columns: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), init=False, repr=False)
+    _width: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
+
+    @property
+    @abstractmethod
+    def _sigma(self) -> float | Mapping[str, float]:
+        """The size of the errors."""
+
+    def __post_init__(self) -> None:
+        sigma = self._sigma
+        sizes = sigma.values() if isinstance(sigma, Mapping) else [sigma]
+        if not all(_number(size) and size >= 0 for size in sizes):
+            raise ProblemError(
+                f"sigma={sigma!r} is no share of a range. Give 0 or more, such as 0.05, or one a feature."
+            )
+        if isinstance(self.draws, bool) or not isinstance(self.draws, (int, np.integer)) or self.draws < 10:
+            raise ProblemError(f"draws={self.draws!r} are too few to tell a share by. Give 10 or more.")
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        from wayforward.problem.cost import LpMix
+
+        schema = problem.schema
+        width = LpMix().fit(schema, problem.reference)._scales.span * ~schema.has_levels
+        sigma = self._sigma
+        if isinstance(sigma, Mapping):
+            share = np.zeros(schema.d)
+            for name, size in sigma.items():
+                if name not in schema.names or schema.has_levels[schema.index(name)]:
+                    raise ProblemError(
+                        f"sigma has an entry for '{name}', which is no number of the schema. Name real or whole ones."
+                    )
+                share[schema.index(name)] = size
+        else:
+            share = np.full(schema.d, float(sigma))
+        fitted = replace(self)
+        columns = np.flatnonzero((share * width > 0) & self._may_err(problem))
+        object.__setattr__(fitted, "_columns", columns)
+        object.__setattr__(fitted, "_width", (share * width)[columns])
+        return fitted
+
+    def _may_err(self, problem: Problem) -> np.ndarray:
+        """(d,) bool: features whose value may come out otherwise."""
+        return np.ones(problem.schema.d, dtype=bool)
+
+    def _noise(self, before: np.ndarray) -> np.ndarray:
+        """(m, d) people -> (draws, m, p) errors, the same whenever a person is asked about, in feature units."""
+        from scipy.special import ndtri
+
+        number = spread(keys_of(before, _TAG), self.draws, len(self._columns))
+        return np.asarray(ndtri(number) * self._width)
+
+    def _noise_of(self, people: Population, who: np.ndarray) -> np.ndarray:
+        known = people.kept.get(self)
+        if known is None:
+            known = people.kept[self] = self._noise(people.x)
+        return np.asarray(known[:, who])
+
+    def _in_two(
+        self,
+        people: Population,
+        who: np.ndarray,
+        plain: np.ndarray,
+        ask: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        rough: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+        whole: Callable[[np.ndarray], np.ndarray],
+    ) -> np.ndarray:
+        """(m,) scores, by a tenth of the draws first, and by all of them where the row may hold.
+
+        ask: rows and errors -> scores. rough: scores -> the score by few draws, and one so generous that a row which
+        misses even that is not worth more. A score by few draws counts as a no.
+        """
+        out = np.array(plain)
+        few = max(self.draws // 10, 10)
+        step = max(1, _DRAWN // few)
+        hopeful = np.zeros(len(who), dtype=bool)
+        for start in range(0, len(who), step):
+            rows = np.arange(start, min(start + step, len(who)))
+            score, generous = rough(ask(rows, self._noise_of(people, who[rows])[:few]))
+            hopeful[rows] = (generous > 0) & (plain[rows] > 0)
+            out[rows] = np.minimum(plain[rows], np.where(hopeful[rows], score, np.minimum(score, -1e-6)))
+        left, step = np.flatnonzero(hopeful), max(1, _DRAWN // self.draws)
+        for start in range(0, len(left), step):
+            rows = left[start : start + step]
+            score = ask(rows, self._noise_of(people, who[rows]))
+            out[rows] = np.minimum(plain[rows], whole(score))
+        return out
+
+    def _put(self, problem: Problem, value: np.ndarray) -> np.ndarray:
+        """(..., p) values -> within the schema and on its steps: whole numbers stay whole."""
+        return np.asarray(problem.schema.snap(value, self._columns))
+
+
+@dataclass(frozen=True, eq=False)
+class UnderNoise(_Drawn):
+    """A yes with probability `share` or more when values are carried out with an error.
+
+    The error is Gaussian, on the numbers that a person acts on, with a standard deviation of `sigma` x the feature's
+    range (one number, or {name: number}); levels are carried out as they are. on: 'acted', or 'numbers', all numbers
+    whether acted on or not, as PROBE has it (in the independent world).
+
+    closed=None: for a linear score of two classes (or one open side of a regression) in the independent world the
+    probability is exact, with errors that are neither rounded nor cut off at the schema's bounds; otherwise it is the
+    share of `draws` errors, which are evenly spread, keyed to the person, rounded to the feature's steps and kept
+    within bounds, and sent through the world where acts have consequences. A search must reach one draw more than the
+    judge asks for. closed=False draws for linear models, too. `measure`: the probability.
+
+    Each candidate row costs as many model rows as draws; budgets count the candidate alone, meta['model_rows'] all.
+    Example: ``Problem(schema, model, target, robust=UnderNoise(0.05, share=0.9))``.
+    Raises: ProblemError for a sigma, a share or a feature that makes no sense.
+    Source: M. Pawelczyk, T. Datta, J. van-den-Heuvel, G. Kasneci, H. Lakkaraju (2023), Probabilistically Robust
+    Recourse, ICLR, arXiv:2203.06768: 1 - share is their invalidation rate.
+    """
+
+    name: ClassVar[str] = "under-noise"
+
+    sigma: float | Mapping[str, float] = 0.05
+    share: float = 0.9
+    on: Literal["acted", "numbers"] = "acted"
+    closed: bool | None = None
+    _slope: np.ndarray | None = field(default=None, init=False, repr=False)
+
+    @property
+    def _sigma(self) -> float | Mapping[str, float]:
+        return self.sigma
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (_number(self.share) and 0 < self.share < 1):
+            raise ProblemError(f"share={self.share!r} is no probability between 0 and 1, such as 0.9.")
+        if self.on not in ("acted", "numbers"):
+            raise ProblemError(f"on={self.on!r} is not known. Use 'acted' or 'numbers'.")
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        fitted = super().fit(problem)
+        slope = None if self.closed is False else linear_slope(problem)
+        if self.closed and slope is None:
+            raise ProblemError(
+                "closed=True needs a linear score with one boundary, in the independent world. Leave it out: the "
+                "probability is then told by draws."
+            )
+        if slope is not None:
+            object.__setattr__(fitted, "_slope", np.abs(slope[fitted._columns]) * fitted._width)
+        if self.on == "numbers" and not problem.independent:
+            raise ProblemError("on='numbers' is for the independent world. Use on='acted'.")
+        return fitted
+
+    def _may_err(self, problem: Problem) -> np.ndarray:
+        return np.asarray(problem.schema.actionable) if self.on == "acted" else super()._may_err(problem)
+
+    def _erring(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray | None, after: np.ndarray
+    ) -> np.ndarray:
+        """(m, p) bool: which of the columns are carried out with an error."""
+        columns = self._columns
+        there = ~np.isnan(after[:, columns])
+        if self.on == "numbers":
+            return there
+        if action is None or problem.independent:
+            return np.asarray(problem.schema.differs(after, before)[:, columns] & there)
+        return np.asarray(~np.isnan(action[:, columns]))
+
+    def _carried(
+        self,
+        problem: Problem,
+        before: np.ndarray,
+        action: np.ndarray | None,
+        after: np.ndarray,
+        noise: np.ndarray,
+    ) -> np.ndarray:
+        """(draws, m, d) where actions lead when they are carried out with these errors (draws, m, p)."""
+        erring, columns = self._erring(problem, before, action, after), self._columns
+        through = action is not None and not problem.independent
+        start = action if through and action is not None else after
+        value = np.where(erring, self._put(problem, start[:, columns] + noise), start[:, columns])
+        out = np.repeat(start[None], len(noise), axis=0)
+        out[:, :, columns] = value
+        if not through:
+            return out
+        led = problem.consequences(np.tile(before, (len(noise), 1)), out.reshape(-1, out.shape[2]))
+        return np.asarray(led.reshape(out.shape))
+
+    def _spread_of(self, problem: Problem, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """(m,) standard deviation of a linear score under the errors."""
+        assert self._slope is not None
+        return np.asarray(np.sqrt((self._erring(problem, before, None, after) * self._slope**2).sum(1)))
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        from scipy.special import ndtri
+
+        problem = people.problem
+        if not len(self._columns) or not len(who):
+            return plain
+        if self._slope is not None:
+            sure = plain - float(ndtri(self.share)) * self._spread_of(problem, people.x[who], after)
+            return np.minimum(plain, sure)
+
+        def ask(rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
+            """(draws, rows) scores."""
+            owner = who[rows]
+            acts = None if action is None else action[rows]
+            led = self._carried(problem, people.x[owner], acts, after[rows], noise)
+            outputs = people.drawn_outputs(np.tile(owner, len(noise)), led.reshape(-1, people.d))
+            return problem.bound_target.score(outputs).reshape(len(noise), -1)
+
+        def low(score: np.ndarray, share: float, spare: int) -> np.ndarray:
+            """(rows,) the score that this share of the draws, and some to spare, is above."""
+            needed = min(int(np.ceil(share * len(score) - 1e-9)) + spare, len(score))
+            return np.asarray(np.partition(score, len(score) - needed, axis=0)[len(score) - needed])
+
+        def rough(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return low(score, self.share, 0), low(score, max(self.share - 0.15, 0.05), 0)
+
+        return self._in_two(people, who, plain, ask, rough, lambda score: low(score, self.share, 1))
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) the probability of a yes when carried out with errors."""
+        from scipy.special import ndtr
+
+        if not len(self._columns):
+            return problem.reached(after)[0].astype(np.float64)
+        if self._slope is not None:
+            score = problem.bound_target.score(problem.model.outputs(after))
+            size = self._spread_of(problem, before, after)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(size > 0, ndtr(score / size), (score > 0).astype(np.float64))
+        out, step = np.empty(len(after)), max(1, _DRAWN // self.draws)
+        for start in range(0, len(after), step):
+            part = slice(start, start + step)
+            rows = self._carried(problem, before[part], action[part], after[part], self._noise(before[part]))
+            out[part] = problem.reached(rows.reshape(-1, after.shape[1]))[0].reshape(self.draws, -1).mean(0)
+        return out
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return np.asarray(self.measure(problem, before, action, after) >= self.share - 1e-9)
+
+    def describe(self) -> str:
+        """The condition in words."""
+        size = self.sigma if not isinstance(self.sigma, Mapping) else max(self.sigma.values(), default=0.0)
+        return f"a yes with probability {self.share:g} or more when carried out with errors of {size:g} of a range"
+
+
+@dataclass(frozen=True, eq=False)
+class Stable(_Drawn):
+    """Stable where it leads: the model's probability of a yes stays high all around. For trees, and for any other.
+
+    All numbers err by `sigma` x their range (rounded to steps, within bounds); M is the probability of a favourable
+    decision. kind='trex': mean M(drawn) - mean |M(here) - M(drawn)|; 'robx': mean M(drawn) - std M(drawn); it must be at
+    least `tau`. For a constant M the stability is M.
+
+    Example: ``Problem(schema, forest, target, robust=Stable(0.5, 0.02))``.
+    Raises: ProblemError for a regression, or settings that make no sense.
+    Source: F. Hamman, E. Noorani, S. Mishra, D. Magazzeni, S. Dutta (2023), Robust Counterfactual Explanations for
+    Neural Networks With Probabilistic Guarantees, ICML, arXiv:2305.11997 (TreX); S. Dutta, J. Long, S. Mishra, C. Tilli,
+    D. Magazzeni (2022), Robust Counterfactual Explanations for Tree-Based Ensembles, ICML, arXiv:2207.02739 (RobX).
+    """
+
+    name: ClassVar[str] = "stable"
+
+    tau: float = 0.5
+    sigma: float | Mapping[str, float] = 0.02
+    kind: Literal["trex", "robx"] = "trex"
+
+    @property
+    def _sigma(self) -> float | Mapping[str, float]:
+        return self.sigma
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (_number(self.tau) and 0 < self.tau < 1):
+            raise ProblemError(f"tau={self.tau!r} is no stability between 0 and 1, such as 0.5.")
+        if self.kind not in ("trex", "robx"):
+            raise ProblemError(f"kind={self.kind!r} is not known. Use 'trex' or 'robx'.")
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        if problem.target.interval is not None:
+            raise ProblemError("Stable measures a probability; a regression has none. Use UnderNoise.")
+        return super().fit(problem)
+
+    def stability(self, problem: Problem, after: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """(m, d) rows and errors (draws, m, p) -> (m,)."""
+        columns = self._columns
+        rows = np.repeat(after[None], len(noise), axis=0)
+        value = self._put(problem, after[:, columns] + noise)
+        rows[:, :, columns] = np.where(np.isnan(after[:, columns]), np.nan, value)
+        target, model = problem.bound_target, problem.model
+        drawn = target.value(model.outputs(rows.reshape(-1, after.shape[1]))).reshape(len(noise), -1)
+        if self.kind == "robx":
+            return np.asarray(drawn.mean(0) - drawn.std(0))
+        here = target.value(model.outputs(after))
+        return np.asarray(drawn.mean(0) - np.abs(here - drawn).mean(0))
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        problem = people.problem
+        if not len(who):
+            return plain
+
+        def ask(rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
+            """(1, rows) four times what stability is above tau: log-odds rise four times as fast, at most."""
+            return 4 * (self.stability(problem, after[rows], noise)[None] - self.tau)
+
+        def rough(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return score[0], score[0] + 0.8
+
+        return self._in_two(people, who, plain, ask, rough, lambda score: score[0])
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) the stability."""
+        out, step = np.empty(len(after)), max(1, _DRAWN // self.draws)
+        for start in range(0, len(after), step):
+            part = slice(start, start + step)
+            out[part] = self.stability(problem, after[part], self._noise(before[part]))
+        return out
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return np.asarray(self.measure(problem, before, action, after) >= self.tau - 1e-12)
+
+    def describe(self) -> str:
+        """The condition in words."""
+        return f"a stability ({self.kind}) of {self.tau:g} or more"
+
+
+def linear_slope(problem: Problem) -> np.ndarray | None:
+    """(d,) slope of a problem's score by each number, where the score is linear in them; else None.
+
+    For two classes with log-odds as the score, and for a regression with one open side; independent world.
+    """
+    form, fast = problem.model.linear, getattr(problem.model, "fast", None)
+    target, bound = problem.target, problem.bound_target
+    if form is None or not problem.independent or fast is None or fast.kind != "linear":
+        return None
+    weight = form.weight
+    if target.interval is not None:
+        low, high = target._edges()
+        if np.isfinite(low) and np.isfinite(high):
+            return None
+        return np.asarray(weight[:, 0] if np.isfinite(low) else -weight[:, 0])
+    if bound.n_classes != 2 or len(bound.columns) != 1 or fast.link not in ("logistic", "softmax"):
+        return None
+    slope = weight[:, 0] if weight.shape[1] == 1 else weight[:, 1] - weight[:, 0]
+    return np.asarray(slope if bound.columns[0] == 1 else -slope)
+
+
+def _number(value: object) -> bool:
+    return (
+        isinstance(value, (int, float, np.floating, np.integer))
+        and not isinstance(value, bool)
+        and bool(np.isfinite(value))
+    )
