@@ -23,7 +23,7 @@ from wayforward.impact.segregation import (
     places,
     segregation,
 )
-from wayforward.schema import Feature, Schema
+from wayforward.schema import Feature, Schema, SchemaWarning
 from wayforward.testing.problems import case
 
 
@@ -293,6 +293,16 @@ def test_more_than_two_groups() -> None:
         each_group(x, groups, versus="all")  # type: ignore[arg-type]
     two_groups = Groups.of("sex", np.repeat(["f", "m"], 45))
     assert len(each_group(x, two_groups)) == 1
+
+
+def test_a_group_of_one_is_left_out_of_comparisons_with_a_warning() -> None:
+    """Others are compared; with nobody left to compare it is an error."""
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    groups = Groups("zone", ("a", "b", "c", "d"), np.repeat([0, 1, 2], [1, 9, 20]))
+    with pytest.warns(SchemaWarning, match="single person in a,"):
+        assert list(each_group(x, groups)) == ["b", "c"]
+    with pytest.warns(SchemaWarning), pytest.raises(DataError, match="fewer than two groups"):
+        each_group(x[:10], groups.take(np.arange(10)), versus="each other")
 
 
 def test_bad_groups_are_told_by_name() -> None:

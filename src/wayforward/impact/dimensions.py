@@ -10,6 +10,7 @@ Every comparison has two sides: a group (the minority, m people) and the others 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -23,7 +24,7 @@ from wayforward.evaluate.distance import euclidean_columns
 from wayforward.evaluate.stats import Estimate
 from wayforward.impact import pairs
 from wayforward.impact.groups import Groups
-from wayforward.schema import Schema
+from wayforward.schema import Schema, SchemaWarning
 
 Array = NDArray[np.float64]
 Denominator = Literal["population", "minority"]
@@ -321,7 +322,7 @@ def each_group(
 ) -> dict[str, Segregation]:
     """`segregation` of every group: against the rest, or of every pair of groups ('a | b', the smaller one first).
 
-    Groups without anybody are left out. All comparisons use the same areas. **how: see `segregation`.
+    Groups without anybody are left out, those of one person with a warning. All comparisons use the same areas. **how: see `segregation`.
     """
     if how.get("areas") is None:
         x = _points(points)
@@ -336,11 +337,20 @@ def comparisons(groups: Groups, versus: Literal["rest", "each other"]) -> list[t
     """What is compared with what: label, group and the other group (None: the rest)."""
     if versus not in ("rest", "each other"):
         raise DataError(f"Groups are compared with the 'rest' or with 'each other', not with {versus!r}.")
-    there = [int(g) for g in np.argsort(groups.sizes, kind="stable") if groups.sizes[g]]
+    there = [int(g) for g in np.argsort(groups.sizes, kind="stable") if groups.sizes[g] > 1]
+    alone = [name for name, size in zip(groups.names, groups.sizes, strict=True) if size == 1]
+    if alone:
+        warnings.warn(
+            f"'{groups.name}' has a single person in {', '.join(alone)}, who cannot be compared as a group.",
+            SchemaWarning,
+            stacklevel=3,
+        )
+    if len(there) < 2 and versus == "each other":
+        raise DataError(f"'{groups.name}' has fewer than two groups of two people or more to compare.")
     if versus == "each other":
         two = [(groups.names[a], groups.names[b]) for i, a in enumerate(there) for b in there[i + 1 :]]
         return [(f"{a} | {b}", a, b) for a, b in two]
-    if len(there) == 2:  # a mirror image tells nothing new
+    if len(there) == 2 and not alone:  # a mirror image tells nothing new
         there = there[:1]
     return [(groups.names[g], groups.names[g], None) for g in sorted(there)]
 
