@@ -146,12 +146,14 @@ class _Draws:
         take = np.log(luck) < ratio - self.top[who, None]
         self.accepted[who] += take.sum(1)
         # Who has nothing yet looks at the likeliest of the other proposals as well: they need only be above beta.
-        needy = np.ones(len(who), bool) if not self.method.thin else (self.kept[who] == 0) & (turn > 0)
-        if needy.any():
-            likely = ratio[needy].argsort(1)[:, -max(s // 8, 8) :]
-            extra = np.zeros((int(needy.sum()), s), dtype=bool)
+        needy = (self.kept[who] == 0) & (turn > 0)
+        if not self.method.thin:
+            take[:] = True
+        elif needy.any():
+            likely = ratio[needy].argsort(1)[:, -max(s // 16, 8) :]
+            extra = take[needy]
             np.put_along_axis(extra, likely, True, axis=1)
-            take[needy] |= extra
+            take[needy] = extra
         at, slot = np.nonzero(take)
         self._keep(who[at], drawn[at, slot])
 

@@ -25,11 +25,13 @@ class Ibr(CChvae):
     A conditional autoencoder learns from the problem's reference people, without their group; an adversary beside it
     learns to read the group off z, and the encoder pays for being read. What is decoded around a person is then the
     same for people who differ in their group only, so people of all groups are led to the same region. Everything else
-    is as in `c-chvae`, with whole decoded rows: sparser ones would lead back to where the person's group is.
+    is as in `c-chvae`, with whole decoded rows of the first shell that has any: sparser, cheaper ones would lead back to
+    where the person's group is.
 
     groups: `Groups` of the people in the problem's table, or the name of a feature; None: the one sensitive feature.
-    beta: weight of the adversary against the evidence lower bound. adv: 'entropy' pays for sure answers of the
-    adversary, 'loglik' for right ones (as published; without a lower bound). Other parameters: as in `c-chvae`.
+    beta: weight of the adversary against the evidence lower bound in nats. adv: 'loglik', as published, pays for right
+    answers of the adversary; 'entropy' for sure ones, which is bounded and here leaves more of the group in z. Other
+    parameters: as in `c-chvae`.
     Default budget: 4,000 model rows a person.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Raises: DataError for what is no group; ProblemError where it is not clear which groups are meant.
@@ -44,10 +46,11 @@ class Ibr(CChvae):
     citation: ClassVar[str] = "Gao & Lakkaraju (2023), ICML, section 5.2"
 
     partial: float = 0.0
+    further: int = 0
     shrink: bool = False
     groups: Groups | str | None = field(default=None, repr=False)
     beta: float = 10.0
-    adv: Form = "entropy"
+    adv: Form = "loglik"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -391,13 +391,20 @@ class Kernel(Densities):
         """(m, d) -> (m, g), see the class."""
         out = np.empty((len(rows), self.n_groups))
         shift = jacobian(self.coding, rows, self.span)
+        # Proposals share their x'_I with many others: how like it people are is worked out once.
+        _, first, same = np.unique(
+            keys_of(np.where(self.given, rows, 0.0), 0), return_index=True, return_inverse=True
+        )
+        order = np.argsort(same, kind="stable")
         for g in range(self.n_groups):
             step = max(1, (1 << 21) // self.kept[g]["n"])
             for begin in range(0, len(rows), step):
-                some = rows[begin : begin + step]
-                like = self._log_kernels(g, "given", some)
-                both = like + self._log_kernels(g, "made", some)
-                out[begin : begin + step, g] = _log_sum(both) - _log_sum(like)
+                at = order[begin : begin + step]
+                lowest = same[at[0]]
+                like = self._log_kernels(g, "given", rows[first[lowest : same[at[-1]] + 1]])
+                total = _log_sum(like)
+                both = like[same[at] - lowest] + self._log_kernels(g, "made", rows[at])
+                out[at, g] = _log_sum(both) - total[same[at] - lowest]
         return out + shift[:, None]
 
     def sample(self, x: np.ndarray, s: int, streams: Streams, *, tag: int = 0) -> np.ndarray:

@@ -1,9 +1,11 @@
-"""Mixture density networks of mixed features: levels one after another, then the numbers all at once.
+"""Networks for densities of mixed features: levels one after another, then numbers, by a mixture or by a flow.
 
 For each group: every level of x_f has a softmax network that sees x'_I and the levels before it; whether a number is
 missing is one more such level; last, a network that sees x'_I and all levels says the weights, means and deviations of
-a Gaussian mixture for the numbers. All networks of all groups are one batched product.
-Source: C. M. Bishop (1994), Mixture Density Networks, NCRG/94/004.
+a Gaussian mixture for the numbers; or, for each number in turn, a network that sees the numbers before it says the
+spline that makes it normal. All networks of all groups are one batched product.
+Sources: C. M. Bishop (1994), Mixture Density Networks, NCRG/94/004; B. L. Trippe, R. E. Turner (2018), Conditional
+Density Estimation with Bayesian Normalising Flows; C. Durkan et al. (2019), Neural Spline Flows, NeurIPS.
 """
 
 from __future__ import annotations
@@ -57,14 +59,20 @@ class Mixture(Densities):
             np.int64
         )  # (k,) of each discrete
         self.k, self.p = len(self.size), len(coding.mean_of)
+        self.tail = self._tail()
         self._at = np.cumsum(np.r_[0, self.size])  # where each discrete's coordinates begin
         self._n_given = len(coding.known)
-        self._in = whole(self._n_given + int(self.size.sum()) + 1)
-        self._out = whole(max(int(self.size.max(initial=1)), self._mixed_out()))
+        self._first_number = self._n_given + int(self.size.sum())
+        self._in = whole(self._first_number + (self.p if self.tail > 1 else 0) + 1)
+        self._out = whole(max(int(self.size.max(initial=1)), self._number_out()))
         self._start(rows, groups, seed)
         self._train(rows, groups, seed)
 
-    def _mixed_out(self) -> int:
+    def _tail(self) -> int:
+        """How many networks say the numbers."""
+        return 1
+
+    def _number_out(self) -> int:
         return self.components * (1 + 2 * self.p) if self.p else 1
 
     # -- codes ---------------------------------------------------------------------------------------------
@@ -75,13 +83,15 @@ class Mixture(Densities):
         gone = np.isnan(rows[:, self.coding.numeric[self._flag]])
         return np.concatenate([own, gone.astype(np.int64)], axis=1)
 
-    def _code(self, rows: np.ndarray, level: np.ndarray) -> np.ndarray:
-        """(m, in) float32: x'_I, a one, then one-hot coordinates of the discretes."""
+    def _code(self, rows: np.ndarray, level: np.ndarray, number: np.ndarray | None = None) -> np.ndarray:
+        """(m, in) float32: x'_I, one-hot coordinates of the discretes, where it matters the numbers, and a one."""
         out = np.zeros((len(rows), self._in), dtype=np.float32)
         out[:, : self._n_given] = self.coding.code(rows)[:, self.coding.known]
         out[:, -1] = 1.0
         if self.k:
             np.put_along_axis(out, self._n_given + self._at[:-1] + level, 1.0, axis=1)
+        if self.tail > 1 and number is not None:
+            out[:, self._first_number : self._first_number + self.p] = np.clip(np.nan_to_num(number), -10, 10)
         return out
 
     # -- networks ------------------------------------------------------------------------------------------
@@ -89,12 +99,14 @@ class Mixture(Densities):
     def _start(self, rows: np.ndarray, groups: Groups, seed: int) -> None:
         """Networks that say each group's own frequencies, and a mixture around some of its people."""
         torch, rng = self.torch, np.random.default_rng([seed, 0xDE5])
-        g, k, h = self.n_groups, self.k + 1, self.wide
+        g, k, h = self.n_groups, self.k + self.tail, self.wide
         mask = np.zeros((k, self._in), dtype=np.float32)
         mask[:, : self._n_given] = 1.0
         mask[:, -1] = 1.0
         for i in range(k):
-            mask[i, self._n_given : self._n_given + self._at[i]] = 1.0
+            mask[i, self._n_given : self._n_given + self._at[min(i, self.k)]] = 1.0
+            if i > self.k:
+                mask[i, self._first_number : self._first_number + i - self.k] = 1.0
         first = rng.uniform(-1, 1, (g, k, self._in, h)) * math.sqrt(6.0 / (self._n_given + self.k + h))
         last = rng.uniform(-1, 1, (g, k, h, self._out)) * 0.1 / math.sqrt(h)
         bias = np.full((g, k, 1, self._out), 0.0)
@@ -106,16 +118,11 @@ class Mixture(Densities):
                 bias[i, j, 0, :size] = np.log(share / share.sum())
             if self.p:
                 number = np.nan_to_num(self.coding.scaled(own)[:, self.coding.mean_of])
-                c, p = self.components, self.p
-                some = number[rng.integers(0, len(own), c)]
-                centre = number.mean(0)
-                bias[i, -1, 0, c : c + c * p] = (centre + 0.7 * (some - centre)).reshape(-1)
-                spread = np.log(np.maximum(number.std(0) * 0.7, 0.15))
-                bias[i, -1, 0, c + c * p : c + 2 * c * p] = np.tile(spread, c)
+                self._start_numbers(bias[i, self.k :, 0], number, rng)
         there = np.zeros((k, self._out), dtype=bool)
         for j, size in enumerate(self.size.tolist()):
             there[j, :size] = True
-        there[-1] = True
+        there[self.k :] = True
         self._mask = torch.as_tensor(np.tile(mask, (g, 1)))[:, :, None]  # (g k, in, 1)
         self._off = torch.as_tensor(np.where(np.tile(there, (g, 1)), 0.0, _OFF), dtype=torch.float32)[
             :, None, :
@@ -127,6 +134,13 @@ class Mixture(Densities):
 
         self.first, self.last, self.bias = leaf(first), leaf(last), leaf(bias)
 
+    def _start_numbers(self, bias: np.ndarray, number: np.ndarray, rng: np.random.Generator) -> None:
+        """Biases (tail, out) at which the numbers (m, p) of a group are roughly right."""
+        c, p = self.components, self.p
+        some, centre = number[rng.integers(0, len(number), c)], number.mean(0)
+        bias[0, c : c + c * p] = (centre + 0.7 * (some - centre)).reshape(-1)
+        bias[0, c + c * p : c + 2 * c * p] = np.tile(np.log(np.maximum(number.std(0) * 0.7, 0.15)), c)
+
     def _heads(self, code: Any, first: Any, which: slice | Any = slice(None)) -> Any:
         """Codes (s, B, in) -> outputs (s, B, out) of the networks `which`; first: their masked first layers."""
         torch = self.torch
@@ -136,13 +150,13 @@ class Mixture(Densities):
         return torch.baddbmm(self.bias[which] + self._off[which], hidden, self.last[which])
 
     def _log(self, out: Any, level: Any, number: Any) -> Any:
-        """Outputs (g, k + 1, B, out), level (g, B, k), number (g, B, p), NaN where missing -> (g, B) log-density."""
+        """Outputs (g, nets, B, out), level (g, B, k), number (g, B, p), NaN where missing -> (g, B) log-density."""
         torch = self.torch
         total = out.new_zeros((out.shape[0], out.shape[2]))
         if self.k:
             logs = torch.log_softmax(out[:, : self.k], dim=3)
             total = total + logs.gather(3, level.permute(0, 2, 1)[..., None])[..., 0].sum(1)
-        return total + self._log_numbers(out[:, -1], number) if self.p else total
+        return total + self._log_numbers(out[:, self.k :], number) if self.p else total
 
     def _parts(self, out: Any) -> tuple[Any, Any, Any]:
         """(..., out) -> log weights (..., c), means and log deviations (..., c, p)."""
@@ -153,8 +167,9 @@ class Mixture(Densities):
         return weight, mean, spread.clamp(_NARROW, 1.5)
 
     def _log_numbers(self, out: Any, number: Any) -> Any:
+        """Outputs (g, tail, B, out), number (g, B, p) -> (g, B)."""
         torch = self.torch
-        weight, mean, spread = self._parts(out)
+        weight, mean, spread = self._parts(out[:, 0])
         there = ~number.isnan()
         error = (torch.where(there, number, torch.zeros_like(number))[..., None, :] - mean) * (-spread).exp()
         log = -0.5 * error * error - spread - 0.5 * math.log(2 * math.pi)
@@ -164,7 +179,7 @@ class Mixture(Densities):
 
     def _train(self, rows: np.ndarray, groups: Groups, seed: int) -> None:
         torch, rng = self.torch, np.random.default_rng([seed, 0xDE6])
-        g, k = self.n_groups, self.k + 1
+        g, k = self.n_groups, self.k + self.tail
         step = np.nan_to_num(self.schema.step)
         codes, levels, numbers, tests, counts = [], [], [], [], []
         for name in groups.names:
@@ -175,17 +190,18 @@ class Mixture(Densities):
             # Values on a lattice are spread over their step, or the narrowest component would sit on one of them.
             noisy = [self._numbers(own + (rng.random(own.shape) - 0.5) * step) for _ in range(4)]
             level = self._discrete(own)
-            codes.append(torch.as_tensor(self._code(own, level)))
+            codes.append(torch.as_tensor(np.stack([self._code(own, level, one) for one in noisy])))
             levels.append(torch.as_tensor(level))
             numbers.append(torch.as_tensor(np.stack(noisy)))
-            held_level = self._discrete(test)
+            held_level, noise = self._discrete(test), (rng.random(test.shape) - 0.5) * step
+            held_number = self._numbers(test + noise)
             tests.append(
                 tuple(
                     torch.as_tensor(a)
                     for a in (
-                        self._code(test, held_level),
+                        self._code(test, held_level, held_number),
                         held_level,
-                        self._numbers(test + (rng.random(test.shape) - 0.5) * step),
+                        held_number,
                     )
                 )
             )
@@ -212,7 +228,7 @@ class Mixture(Densities):
             optimiser.rate = _RATE * (0.05 + 0.475 * (1 + math.cos(math.pi * turn / _STEPS)))
             pick = [rng.integers(0, count, batch) for count in counts]
             version = rng.integers(0, 4)
-            code = torch.stack([c[i] for c, i in zip(codes, pick, strict=True)])
+            code = torch.stack([c[version][i] for c, i in zip(codes, pick, strict=True)])
             level = torch.stack([c[i] for c, i in zip(levels, pick, strict=True)])
             number = torch.stack([c[version][i] for c, i in zip(numbers, pick, strict=True)])
             every = code[:, None].expand(g, k, batch, self._in).reshape(g * k, batch, self._in)
@@ -224,7 +240,7 @@ class Mixture(Densities):
 
     def _held(self, tests: list[Any]) -> np.ndarray:
         """(g,) mean negative log-density of each group's held-out people."""
-        torch, k = self.torch, self.k + 1
+        torch, k = self.torch, self.k + self.tail
         out = []
         with torch.no_grad():
             for i, (code, level, number) in enumerate(tests):
@@ -241,12 +257,12 @@ class Mixture(Densities):
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         """(m, d) -> (m, g), see the class."""
-        torch, m, g, k = self.torch, len(rows), self.n_groups, self.k + 1
+        torch, m, g, k = self.torch, len(rows), self.n_groups, self.k + self.tail
         out = np.empty((m, g))
         if not m:
             return out
         level, number = self._discrete(rows), self._numbers(rows)
-        code = self._code(rows, level)
+        code = self._code(rows, level, number)
         with torch.no_grad():
             for begin in range(0, m, self.block):
                 at = np.arange(begin, min(begin + self.block, m))
@@ -260,19 +276,19 @@ class Mixture(Densities):
 
     def sample(self, x: np.ndarray, s: int, streams: Streams, *, tag: int = 0) -> np.ndarray:
         """(n, s, d): levels one after another, then a component of the mixture and its numbers."""
-        torch, n, k = self.torch, len(x), self.k + 1
+        torch, n, k = self.torch, len(x), self.k + self.tail
         out = self._others(x, s)
         if not n:
             return out
         who = np.arange(n)
-        luck = streams.uniform(who, s, k, tag=tag * 2 + 1)
+        luck = streams.uniform(who, s, self.k + 1, tag=tag * 2 + 1)
         noise = streams.normal(who, s, max(self.p, 1), tag=tag * 2 + 2)
         base = self._code(x, np.zeros((n, 0), dtype=np.int64)) if not self.k else self._bare(x)
         for i in range(self.n_groups):
             slot = np.arange(i, s, self.n_groups)
             m = n * len(slot)
             code = torch.as_tensor(np.repeat(base, len(slot), axis=0))
-            chance = luck[:, slot].reshape(m, k)
+            chance = luck[:, slot].reshape(m, self.k + 1)
             level = np.zeros((m, self.k), dtype=np.int64)
             for j in range(self.k):
                 log = self._blocked(code, i * k + j, int(self.size[j]))
@@ -283,14 +299,15 @@ class Mixture(Densities):
             rows = out[:, slot].reshape(m, -1)
             self._put(rows, level)
             if self.p:
-                heads = torch.as_tensor(self._blocked(code, i * k + self.k, self._mixed_out()))
-                gone = level[:, len(self._level) :]
-                value = self._draw_numbers(heads, chance[:, -1], noise[:, slot, : self.p].reshape(m, self.p))
-                value = unscale(self.coding, self.coding.mean_of, value)
+                lost = np.zeros((m, self.p), dtype=bool)
                 if len(self._flag):
-                    rank = np.searchsorted(self.coding.mean_of, self._flag)
-                    value[:, rank] = np.where(gone == 1, np.nan, value[:, rank])
-                rows[:, self.coding.numeric[self.coding.mean_of]] = value
+                    lost[:, np.searchsorted(self.coding.mean_of, self._flag)] = (
+                        level[:, len(self._level) :] == 1
+                    )
+                easy = noise[:, slot, : self.p].reshape(m, self.p)
+                value = self._draw_numbers(code, i * k + self.k, chance[:, -1], easy, lost)
+                value = unscale(self.coding, self.coding.mean_of, value)
+                rows[:, self.coding.numeric[self.coding.mean_of]] = np.where(lost, np.nan, value)
             out[:, slot] = rows.reshape(n, len(slot), -1)
         return out
 
@@ -319,10 +336,66 @@ class Mixture(Densities):
         own = level[:, : len(columns)]
         rows[:, columns] = np.where(own < self.schema.n_levels[columns], own, np.nan)
 
-    def _draw_numbers(self, heads: Any, chance: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Outputs (m, out) -> scaled numbers (m, p)."""
+    def _draw_numbers(
+        self, code: Any, net: int, chance: np.ndarray, noise: np.ndarray, lost: np.ndarray
+    ) -> np.ndarray:
+        """Codes (m, in) with all levels, chance (m,), noise and what is missing (m, p) -> scaled numbers (m, p)."""
+        heads = self.torch.as_tensor(self._blocked(code, net, self._number_out()))
         weight, mean, spread = (part.numpy() for part in self._parts(heads))
         total = np.exp(weight).cumsum(1)
         pick = (total < chance[:, None] * total[:, -1:]).sum(1).clip(max=self.components - 1)
         at = np.arange(len(pick))
         return np.asarray(mean[at, pick] + np.exp(spread[at, pick]) * noise)
+
+
+class Flow(Mixture):
+    """Levels as in `Mixture`; the numbers one after another, each through a conditional spline to a normal one."""
+
+    kind = "flow"
+    bins = 8
+
+    def _tail(self) -> int:
+        return max(self.p, 1)
+
+    def _number_out(self) -> int:
+        return 2 + 3 * self.bins - 1
+
+    def _start_numbers(self, bias: np.ndarray, number: np.ndarray, rng: np.random.Generator) -> None:
+        bias[: self.p, 0] = number.mean(0)
+        bias[: self.p, 1] = np.log(np.maximum(number.std(0), 0.15))
+
+    def _spline(self, out: Any) -> tuple[Any, Any, Any]:
+        """Outputs (..., out) -> where a number is centred, its log scale, and the spline after both."""
+        transforms, b = require("zuko.transforms", extra="torch"), self.bins
+        shape = out[..., 2 : 2 + b], out[..., 2 + b : 2 + 2 * b], out[..., 2 + 2 * b : 1 + 3 * b]
+        return (
+            out[..., 0],
+            out[..., 1].clamp(_NARROW, 1.5),
+            transforms.MonotonicRQSTransform(*shape, bound=4.0),
+        )
+
+    def _log_numbers(self, out: Any, number: Any) -> Any:
+        """Outputs (g, tail, B, out), number (g, B, p) -> (g, B)."""
+        torch = self.torch
+        at, scale, spline = self._spline(out)
+        number = number.transpose(1, 2)  # (g, p, B)
+        there = ~number.isnan()
+        easy = (torch.where(there, number, at.detach()) - at) * (-scale).exp()
+        normal, slope = spline.call_and_ladj(easy)
+        log = slope - scale - 0.5 * normal * normal - 0.5 * math.log(2 * math.pi)
+        return (log * there).sum(1)
+
+    def _draw_numbers(
+        self, code: Any, net: int, chance: np.ndarray, noise: np.ndarray, lost: np.ndarray
+    ) -> np.ndarray:
+        """Codes (m, in) with all levels, chance (m,), noise and what is missing (m, p) -> scaled numbers (m, p)."""
+        torch, out = self.torch, np.empty_like(noise)
+        for j in range(self.p):
+            heads = torch.as_tensor(self._blocked(code, net + j, self._number_out()))
+            at, scale, spline = self._spline(heads)
+            easy = spline.inv(torch.as_tensor(noise[:, j]))
+            out[:, j] = (easy * scale.exp() + at).numpy()
+            code[:, self._first_number + j] = torch.as_tensor(
+                np.where(lost[:, j], 0.0, np.clip(out[:, j], -10, 10)), dtype=code.dtype
+            )
+        return out

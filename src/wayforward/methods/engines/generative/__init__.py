@@ -49,7 +49,7 @@ def fit_generator(
     given: np.ndarray | None = None,
     hide: np.ndarray | None = None,
     weight: float = 10.0,
-    form: Form = "entropy",
+    form: Form = "loglik",
     latent: int | None = None,
     hidden: tuple[int, ...] = (64, 64),
     epochs: int = 40,
