@@ -417,8 +417,17 @@ def test_a_prediction_in_euros_is_a_target_too(toy):
     assert talk.recourse().found.all() and talk.questions.mean() > 4
 
 
-def test_in_an_uncertain_world_every_plan_keeps_the_promise():
-    """Plans are as sure as the problem asks, also at the end of their way back."""
+@pytest.mark.parametrize(
+    "way",
+    [
+        Hare(budget=6, steps=4),
+        elicitor("learned", budget=6, particles=96, pool=48, shown=12),
+        elicitor("pear", budget=6, sweeps=5),
+    ],
+    ids=lambda way: way.name,
+)
+def test_in_an_uncertain_world_every_plan_keeps_the_promise(way):
+    """Plans are as sure as the problem asks, also at the end of their way back, however people are asked."""
     it = case("linear", "causal", n=16)
     noise = {
         "income": "Normal(0, 1)",
@@ -437,7 +446,7 @@ def test_in_an_uncertain_world_every_plan_keeps_the_promise():
     )
     x = it.x[it.refused][:5]
     base = wf.recommend(problem, x)
-    talk = Hare(budget=6, steps=4).fit(problem).begin(x, base.action[:, 0])
+    talk = way.fit(problem).begin(x, base.action[:, 0])
     people = Recorder(first)
     converse(talk, people)
     assert base.found.any()
@@ -445,7 +454,7 @@ def test_in_an_uncertain_world_every_plan_keeps_the_promise():
     assert (talk.recourse().chance[base.found[:, 0], 0] >= 0.9).all()
     shown = np.concatenate([asked.action for asked in people.asked], axis=1)
     who, slot = np.nonzero(~np.isnan(shown).all(2))
-    assert problem.chance(x[who], shown[who, slot])[1].all() and len(who) > 2 * base.found.sum()
+    assert problem.chance(x[who], shown[who, slot])[1].all() and len(who) > base.found.sum()
 
 
 # -- users and wishes -----------------------------------------------------------------------------------------

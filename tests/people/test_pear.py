@@ -16,7 +16,7 @@ from wayforward.people.elicitors.pear import Pear, PearTalk, WeightPrior, likeli
 from wayforward.people.simulated import Noise
 from wayforward.people.talk import CANNOT_SAY, Kind, converse
 from wayforward.problem import Problem, Target
-from wayforward.schema import Feature, Schema
+from wayforward.schema import Feature, Schema, SchemaWarning
 from wayforward.streams import Streams
 from wayforward.testing.problems import case
 
@@ -313,6 +313,26 @@ def test_who_may_do_nothing_is_done_at_once() -> None:
     talk = pear.begin(x, preferences=nothing)
     assert (talk.asked.kind == Kind.DONE).all()
     assert np.isnan(talk.best).all()
+
+
+def test_a_start_that_breaks_something_is_never_shown_and_who_has_none_is_done() -> None:
+    """Values that nobody has are no plan; who has no plan is asked nothing; a start of another shape is named."""
+    it, pear, x = _pear(budget=2)
+    talk = pear.begin(x, x + 1e12)
+    for _ in range(2):
+        who, slot = np.nonzero(talk.asked.exists)
+        assert len(who)
+        assert it.problem.population(x).evaluate(who, talk.asked.action[who, slot]).reached.all()
+        talk.answer(np.where(talk.asked.kind == Kind.CHOOSE, 0, CANNOT_SAY))
+    assert (np.isnan(talk.best).all(1) | talk.recourse().found[:, 0]).all()
+    nobody = pear.begin(x, np.full_like(x, np.nan))
+    assert (nobody.asked.kind == Kind.DONE).all()
+    assert np.isnan(nobody.best).all()
+    with pytest.warns(SchemaWarning, match="accepts every one"):
+        accepted = pear.begin(it.x[~it.refused])
+    assert (accepted.asked.kind == Kind.DONE).all()
+    with pytest.raises(MethodError, match="shape"):
+        pear.begin(x, x[:1])
 
 
 def test_a_problem_without_a_graph_has_weights_of_its_own_only() -> None:

@@ -23,8 +23,11 @@ _LEAP = 1 / 3  # chance that a category goes along with a way
 _TRIED = 2048  # observed people that ways may lead to
 
 
-def works(people: Population, who: Who, action: Rows) -> Mask:
-    """(m,) bool: the person may do it, and it reaches the decision as surely as the problem asks."""
+def works(people: Population, who: Who, action: Rows, *, judge: bool = True) -> Mask:
+    """(m,) bool: the person may do it, and it reaches the decision as surely as the problem asks.
+
+    judge: where worlds are uncertain, on the judge's own draws, for what is shown; else on draws that the person keeps.
+    """
     out = np.zeros(len(who), dtype=bool)
     for start in range(0, len(who), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -33,9 +36,24 @@ def works(people: Population, who: Who, action: Rows) -> Mask:
             continue
         good = people.evaluate(who[acts], action[acts]).reached
         if people.problem.demanding and good.any():
-            good[good] = people.promise(who[acts[good]], action[acts[good]])[0]
+            owner, act = who[acts[good]], action[acts[good]]
+            kept = people.problem.chance(people.x[owner], act)[1] if judge else people.promise(owner, act)[0]
+            good[good] = kept
         out[acts] = good
     return out
+
+
+def begun(people: Population, who: Who, action: Rows) -> tuple[Rows, Mask]:
+    """Plans to start from (m, d) that work, NaN where none does, and (m,) which do.
+
+    As they are if they can be, since in a causal world holding a value is an act; else what tidying leaves of them.
+    """
+    out, good = action.copy(), works(people, who, action)
+    rest = np.flatnonzero(~good)
+    if rest.size:
+        out[rest] = tidy(people, who[rest], action[rest])
+        good[rest] = works(people, who[rest], out[rest])
+    return np.where(good[:, None], out, np.nan), good
 
 
 def full(people: Population, who: Who, action: Rows) -> Rows:
@@ -64,16 +82,19 @@ def barely(
 
     Bisection: each row that is kept was seen to work as it is, on the steps that the schema allows.
     """
-    best = tidy(people, who, there)
-    good = works(people, who, best)
+    first = tidy(people, who, there)
+    best, good = first.copy(), works(people, who, first)
     go = np.flatnonzero(good)
     low, high = np.zeros(go.size), np.ones(go.size)
     for _ in range(halvings):
         middle = (low + high) / 2
         row = tidy(people, who[go], blend(people, away[go], there[go], middle, turn[go]))
-        yes = works(people, who[go], row)
+        yes = works(people, who[go], row, judge=False)
         best[go[yes]] = row[yes]
         low, high = np.where(yes, low, middle), np.where(yes, middle, high)
+    if people.problem.demanding and go.size:
+        lost = go[~works(people, who[go], best[go])]
+        best[lost] = first[lost]
     return np.where(good[:, None], best, np.nan), good
 
 
@@ -138,9 +159,8 @@ def pool(
     turn = np.where(turn[:, -1:] < 0.5, 0.0, turn[:, :-1])  # half of the ways change their categories at once
     action, good = barely(people, who, people.x[who], aim, turn, halvings)
     first = np.repeat(np.arange(n), b)
-    known = tidy(people, first, start.reshape(-1, d))
-    sound = works(people, first, known).reshape(n, b)
+    known, sound = begun(people, first, start.reshape(-1, d))
     action = np.concatenate([known.reshape(n, b, d), action.reshape(n, size, d)], axis=1)
-    ok = np.concatenate([sound, good.reshape(n, size)], axis=1)
+    ok = np.concatenate([sound.reshape(n, b), good.reshape(n, size)], axis=1)
     order = np.argsort(~ok, axis=1, kind="stable")
     return np.take_along_axis(action, order[..., None], axis=1), np.take_along_axis(ok, order, axis=1)

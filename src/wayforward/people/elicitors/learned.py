@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.engines.asking import tidy
-from wayforward.people.elicitors._bank import barely, full, leaping, pool, works
+from wayforward.people.elicitors._bank import barely, begun, full, leaping, pool, works
 from wayforward.people.elicitors._particles import (
     Belief,
     Told,
@@ -149,10 +149,9 @@ class LearnedTalk(Talk):
         self._streams, self._turn = Streams.of(people.x, seed), 0
         everyone = np.arange(n)
         first = np.repeat(everyone, b)
-        plans = tidy(people, first, start.reshape(-1, d))
-        sound = works(people, first, plans).reshape(n, b)
-        self._start = np.where(sound[..., None], plans.reshape(n, b, d), np.nan)
-        self._had: np.ndarray = np.asarray(sound.any(1))  # there was a plan to start from
+        plans, sound = begun(people, first, start.reshape(-1, d))
+        self._start = plans.reshape(n, b, d)
+        self._had: np.ndarray = np.asarray(sound.reshape(n, b).any(1))  # there was a plan to start from
         self._done = ~self._had
         self._tried = np.zeros(n, dtype=bool)  # was asked before the end whether the plan will do
         self._parts: dict[bytes, Population] = {}
@@ -374,9 +373,8 @@ class LearnedTalk(Talk):
             return
         b = self._start.shape[1]
         each = np.repeat(who, b)
-        plans = tidy(new, each, self._start[who].reshape(-1, d))
-        sound = works(new, each, plans).reshape(len(who), b)
-        self._start[who] = np.where(sound[..., None], plans.reshape(len(who), b, d), np.nan)
+        plans = begun(new, each, self._start[who].reshape(-1, d))[0]
+        self._start[who] = plans.reshape(len(who), b, d)
         self._fill(who)
         keep = works(new, who, self._best[who])
         self._best[who] = np.where(keep[:, None], self._best[who], np.nan)

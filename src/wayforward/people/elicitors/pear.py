@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from wayforward.errors import MethodError
+from wayforward.people.elicitors._bank import begun, works
 from wayforward.people.elicitors._interventions import Bank, Menu, menu_of, search, steps_of
 from wayforward.people.elicitors.cost_graph import CostGraph
 from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked
@@ -141,11 +142,16 @@ class Pear(Elicitor):
         preferences: Preferences | None = None,
         seed: int = 0,
     ) -> PearTalk:
-        """Conversations with n people; see `Elicitor.begin`."""
+        """Conversations with n people; see `Elicitor.begin`. Raises: MethodError for start plans of another shape."""
         people = self.problem_.population(self.problem_.schema.encode(x), preferences)
         if start is None:
             start = self.base_.recommend(people.x, 1, preferences=preferences, seed=seed).action[:, 0]
-        return PearTalk(self, people, np.asarray(start, dtype=np.float64), seed)
+        start = np.asarray(start, dtype=np.float64)
+        if start.shape != people.x.shape:
+            raise MethodError(
+                f"start has shape {start.shape}; give one action for each person: {people.x.shape}."
+            )
+        return PearTalk(self, people, start, seed)
 
 
 class PearTalk(Talk):
@@ -167,6 +173,8 @@ class PearTalk(Talk):
         self._seen = np.zeros((n, q), dtype=np.uint64)  # keys of the sets asked about
         self._set_key = np.zeros(n, dtype=np.uint64)
         self.menu = menu_of(people, pear.points)
+        self.had = ~np.isnan(start).all(1)  # (n,) who has none is not asked
+        start = begun(people, np.arange(n), start)[0]
         self.start = start  # the answer of those whose plans are all longer than the sequences asked about
         self.bank = sequences_of(self.graph, people, start, pear.depth)
         self._search(np.concatenate([self.estimate[:, None, :], self.particles[:, :2]], axis=1))
@@ -357,10 +365,7 @@ class PearTalk(Talk):
         old = self.best
         self.people = problem.population(self.people.x, wishes)
         self.menu = menu_of(self.people, self.pear.points)
-        who, slot = np.nonzero(self.bank.exists)
-        keep = np.zeros(self.bank.exists.shape, dtype=bool)
-        keep[who, slot] = self.people.evaluate(who, self.bank.action[who, slot]).reached
-        self.bank = self.bank.only(keep)
+        self.bank = self.bank.only(self._sound(self.people, self.bank))
         self._fresh()
         self._search(self.estimate[:, None, :])
         self.start = np.full_like(old, np.nan)
@@ -373,10 +378,18 @@ class PearTalk(Talk):
             self.bank = self.bank.join(sequences_of(self.graph, self.people, self.start, self.pear.depth))
         self.over |= ~self.bank.exists.any(1)
 
+    @staticmethod
+    def _sound(people: Population, bank: Bank) -> np.ndarray:
+        """(n, b) bool: sequences that reach the decision as surely as the problem asks."""
+        out = bank.exists
+        who, slot = np.nonzero(out)
+        out[who, slot] = works(people, who, bank.action[who, slot])
+        return out
+
     def _search(self, weight: np.ndarray, who: np.ndarray | None = None) -> None:
         """Search under weights (n, m, w) and keep what is cheap under them or under some particles."""
         pear, n = self.pear, self.people.n
-        who = np.arange(n) if who is None else who
+        who = np.flatnonzero(self.had) if who is None else who
         if not len(self.menu.feature) or not who.size:
             return
         some = self.people if who.size == n else self.people.take(who)
@@ -384,6 +397,8 @@ class PearTalk(Talk):
         got = search(some, self.graph, menu, weight[who], depth=pear.depth, width=pear.width)
         if some is not self.people:
             self.people.rows[who] += some.rows
+        if some.problem.demanding:  # found by what is expected; only the sure ones are shown
+            got = got.only(self._sound(some, got))
         new = Bank(
             np.full((n, *got.action.shape[1:]), np.nan),
             np.full((n, *got.place.shape[1:]), -1),
