@@ -322,7 +322,8 @@ def each_group(
 ) -> dict[str, Segregation]:
     """`segregation` of every group: against the rest, or of every pair of groups ('a | b', the smaller one first).
 
-    Groups without anybody are left out, those of one person with a warning. All comparisons use the same areas. **how: see `segregation`.
+    Groups without anybody are left out, those of one person with a warning. All comparisons use the same areas. **how:
+    see `segregation`.
     """
     if how.get("areas") is None:
         x = _points(points)
