@@ -121,7 +121,7 @@ def test_colours_hold_wcag_aa():
         assert contrast(mark, "#ffffff") >= 4.5  # also used for small marks
     from importlib.resources import files
 
-    css = (files("wayforward.answers") / "templates" / "report.html.j2").read_text(encoding="utf-8")
+    css = (files("wayforward.answers") / "templates" / "_page.html.j2").read_text(encoding="utf-8")
     for colour in re.findall(r"[^-]color: (#[0-9a-f]{6})", css):
         assert contrast(colour, "#ffffff") >= 4.5, colour
 

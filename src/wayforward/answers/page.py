@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wayforward.answers.causes import SideBySide
     from wayforward.evaluate import Evaluation
     from wayforward.problem import Problem
+    from wayforward.schema import Schema
 
 _OUTCOME_WORDS = {
     Outcome.FOUND: "has a plan",
@@ -170,7 +171,7 @@ def render(
         people=people,
         limits=[_limits(one, place) for place, one in enumerate(limits)],
         limits_counts=list(limits_counts),
-        features=_features(problem),
+        features=features_table(problem.schema),
         rules=list(problem.schema.rules),
         facts=_facts(problem, recourse, evaluation),
         notes=list(evaluation.notes),
@@ -322,11 +323,12 @@ def _gap(evaluation: Evaluation) -> str:
     )
 
 
-def _features(problem: Problem) -> list[dict[str, str]]:
+def features_table(schema: Schema) -> list[dict[str, str]]:
+    """One row a feature: its name, its values, and who may change it."""
     who = {"actionable": "people can act on it", "mutable": "only follows", "immutable": "never changes"}
     way = {"any": "", "increase": ", only up", "decrease": ", only down"}
     rows = []
-    for f in problem.schema.features:
+    for f in schema.features:
         if f.has_levels:
             shown = [f.level_text(i) for i in range(min(f.n_levels, 6))]
             reach = ", ".join(shown) + (f" and {f.n_levels - 6} more" if f.n_levels > 6 else "")

@@ -201,6 +201,93 @@ def evaluate(
 
 
 @app.command()
+def audit(
+    data: Data = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            "--people",
+            help="A table of everybody the model decides about, accepted people too.",
+            rich_help_panel="People",
+        ),
+    ] = None,
+    schema: SchemaFile = None,
+    model: ModelName = "gb",
+    method: MethodName = "local-search",
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group",
+            help="Compare along this feature or column of the people's table; repeat. Left out: the sensitive ones.",
+        ),
+    ] = None,
+    cut: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cut", help="Cut a quantity into groups here: 30, or age:30 where several are; repeat."
+        ),
+    ] = None,
+    n: Annotated[
+        int, typer.Option("--n", min=1, help="Look for plans of at most this many refused people, by chance.")
+    ] = 5000,
+    smallest: Annotated[
+        int,
+        typer.Option("--smallest", min=2, help="Groups with fewer people answered are told, not compared."),
+    ] = 10,
+    second: Annotated[
+        str,
+        typer.Option(
+            "--second", help="Gaps again where this method finds a plan, too; 'none' leaves it out."
+        ),
+    ] = "growing-spheres",
+    twins: Annotated[
+        int,
+        typer.Option(
+            "--twins", min=0, help="Compare at most this many with their twins, in a causal --world."
+        ),
+    ] = 500,
+    correction: Annotated[
+        str, typer.Option("--correction", help="For many comparisons: holm or benjamini-hochberg.")
+    ] = "holm",
+    seed: Seed = 0,
+    target_threshold: Threshold = None,
+    world: WorldName = "independent",
+    cost: CostName = "l1",
+    plausibility: PlausibilityName = None,
+    preferences: Wishes = None,
+    profile: ProfileName = "linear",
+    confidence: ConfidenceLevel = None,
+    sub_population: SubPopulationFlag = False,
+    budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
+    device: Device = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write one page for an auditor, with figures.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Measure who has recourse and what it costs, group by group: a page for an auditor, and numbers."""
+    from wayforward.cli.audit import look
+    from wayforward.cli.inputs import Question
+
+    question = Question(
+        data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
+        model=model, seed=seed, target_threshold=target_threshold, world=world, cost=cost,
+        plausibility=plausibility, preferences=preferences, profile=profile, confidence=confidence,
+        sub_population=sub_population,
+    )  # fmt: skip
+    got = look(
+        question, method=method, device=device, groups=tuple(group or ()), cuts=tuple(cut or ()), most=n,
+        smallest=smallest, second=None if second == "none" else second, twins=twins, correction=correction,
+        budget=budget, html=html, json=json,
+    )  # fmt: skip
+    if not got.overall.found:
+        raise typer.Exit(NOBODY)
+
+
+@app.command()
 def explain(
     recourse: Annotated[Path, typer.Argument(help="What recommend --out wrote.")],
     person: Annotated[int, typer.Option("--person", min=0, help="The number of the person, from 0.")] = 0,

@@ -1,0 +1,240 @@
+"""The `audit` command: who has recourse, at what cost, group by group; one page and the numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.cli.console import Steps, room_for, say, steps, table, write_json, write_text
+from wayforward.cli.inputs import Made, Question, _preferences, _without, read_table
+from wayforward.errors import DataError
+
+if TYPE_CHECKING:
+    from wayforward.impact.audit import Audit
+    from wayforward.impact.groups import Groups
+    from wayforward.problem import Problem
+
+_THIRDS = (1 / 3, 2 / 3)
+
+
+def look(
+    question: Question, *, method: str, device: str | None, groups: Sequence[str], cuts: Sequence[str],
+    most: int, smallest: int, second: str | None, twins: int, correction: Any, budget: int | None,
+    html: Path | None, json: Path | None,
+) -> Audit:  # fmt: skip
+    """Everything that `wayforward audit` does; returns the audit."""
+    from wayforward.cli.recommend import choose
+    from wayforward.impact.audit import audit
+    from wayforward.impact.audit_report import findings, render
+
+    started = time.perf_counter()
+    room_for(html, (".html",))
+    room_for(json)
+    chosen = choose(method, device)
+    made = replace(question, n=None).made()
+    problem = made.problem
+    frame, whose = _people(question, made)
+    x = problem.schema.encode(frame)
+    named = list(groups) or list(_sensitive(question, problem))
+    attributes = _groups(named, cuts, frame, x, problem)
+    wishes = None
+    if question.preferences is not None:
+        wishes = _preferences(question.preferences, problem.schema, x, replace(question, n=None))
+    with _stages() as tell:
+        got = audit(
+            problem, x, attributes, chosen, preferences=wishes, most=most, smallest=smallest, beside=second,
+            twins_of=twins, correction=correction, seed=question.seed, budget=budget, say=tell,
+        )  # fmt: skip
+    source = {"people": whose, "table": made.title, "model named": question.model}
+    got = replace(got, meta={**got.meta, "source": source, "question": question.plain()})
+    got.meta["seconds"] = round(time.perf_counter() - started, 1)
+    title = f"Audit of recourse: {made.title}, {question.model}, {chosen.name}"
+    if html is not None:
+        write_text(html, render(got, title))
+    write_json(got.to_dict(), json)
+    if str(json) != "-":
+        _show(got, findings(got))
+        for file in (html, json):
+            if file is not None:
+                say(f"written: {file}")
+    return got
+
+
+def _people(question: Question, made: Made) -> tuple[Any, str]:
+    """The people that the model decides about: a table, and in words who they are."""
+    if question.people is not None:
+        return _without(read_table(question.people), question.label), f"the table {question.people.name}"
+    if made.test is not None:
+        return made.test, "the 30 % of the data set that the model was not trained on"
+    say("note: these people trained the model. Name others with --people.")
+    return made.train, "the people who trained the model"
+
+
+def _sensitive(question: Question, problem: Problem) -> Sequence[str]:
+    found = list(problem.schema.sensitive)
+    if found:
+        return found
+    where = (
+        "This schema marks no feature as sensitive" if question.data is None else "The data set names none"
+    )
+    raise DataError(
+        f"{where}, so say along what people are compared: --group COLUMN. Columns: "
+        f"{', '.join(problem.schema.names[:12])}."
+    )
+
+
+def _groups(
+    names: Sequence[str], cuts: Sequence[str], frame: Any, x: np.ndarray, problem: Problem
+) -> list[Groups]:
+    """Each attribute as groups: a feature, or another column of the table. Quantities are cut.
+
+    Raises: DataError for a column that is not there, or cuts that belong to nothing.
+    """
+    from wayforward.impact.groups import Groups
+
+    schema = problem.schema
+    edges = _edges(cuts, names, _quantities(names, frame, schema))
+    out = []
+    for name in names:
+        if name in schema.names:
+            feature = schema[name]
+            cut = edges.get(name)
+            if cut is None and not feature.has_levels:
+                cut = _thirds(name, x[:, schema.index(name)])
+            out.append(Groups.of(name, x, schema, cut=cut))
+            continue
+        column = _column(frame, name, schema.names)
+        cut = edges.get(name)
+        if cut is None and _is_quantity(column):
+            cut = _thirds(name, column.astype(np.float64))
+        out.append(Groups.of(name, column, cut=cut))
+    return out
+
+
+def _column(frame: Any, name: str, known: Sequence[str]) -> np.ndarray:
+    import narwhals as nw
+
+    table_ = nw.from_native(frame, eager_only=True)
+    if name not in table_.columns:
+        import difflib
+
+        near = difflib.get_close_matches(name, [*known, *table_.columns], 1)
+        hint = f" Did you mean '{near[0]}'?" if near else f" It has {', '.join(table_.columns[:12])}."
+        raise DataError(f"The table of people has no column '{name}' to make groups of.{hint}")
+    return np.asarray(table_[name].to_numpy())
+
+
+def _is_quantity(column: np.ndarray) -> bool:
+    return bool(column.dtype.kind in "if" and len(np.unique(column[np.isfinite(column.astype(float))])) > 20)
+
+
+def _quantities(names: Sequence[str], frame: Any, schema: Any) -> list[str]:
+    out = []
+    for name in names:
+        if name in schema.names:
+            if not schema[name].has_levels:
+                out.append(name)
+        elif _is_quantity(_column(frame, name, schema.names)):
+            out.append(name)
+    return out
+
+
+def _edges(cuts: Sequence[str], names: Sequence[str], quantities: list[str]) -> dict[str, list[float]]:
+    """--cut 30 --cut 60 for the only quantity, or --cut age:30 by name. Raises: DataError."""
+    out: dict[str, list[float]] = {}
+    for text in cuts:
+        name, _, value = text.rpartition(":")
+        if not name:
+            if len(quantities) != 1:
+                shown = ", ".join(quantities) or "none"
+                raise DataError(
+                    f"--cut {text} cuts a quantity, and these groups are of {shown}. Say which: --cut NAME:{text}."
+                )
+            name = quantities[0]
+        if name not in names:
+            raise DataError(f"--cut {text} cuts '{name}', which is not among the groups. Add --group {name}.")
+        try:
+            edge = float(value)
+        except ValueError:
+            raise DataError(f"--cut {text} is no number. Write --cut 30, or --cut {name}:30.") from None
+        out.setdefault(name, []).append(edge)
+    return {name: sorted(set(found)) for name, found in out.items()}
+
+
+def _thirds(name: str, column: np.ndarray) -> list[float]:
+    """Two round cuts near the thirds of the people, said aloud."""
+    known = column[np.isfinite(column)]
+    if not known.size:
+        raise DataError(f"'{name}' has no values, so it makes no groups. Choose another --group.")
+    raw = np.quantile(known, _THIRDS)
+    span = float(np.quantile(known, 0.9) - np.quantile(known, 0.1)) or 1.0
+    size = 10.0 ** np.floor(np.log10(span / 4))
+    unit = size * (5 if span / 4 >= 5 * size else 1)
+    cut = np.unique(np.round(np.round(raw / unit) * unit, 12)).tolist()
+    least, greatest = float(known.min()), float(known.max())
+    cut = [c for c in cut if least < c <= greatest] or [float(np.median(known))]
+    shown = " and ".join(f"{c:g}" for c in cut)
+    say(f"note: '{name}' is a quantity; cut at {shown}, near the thirds of the people. --cut says otherwise.")
+    return [float(c) for c in cut]
+
+
+@contextmanager
+def _stages() -> Iterator[Any]:
+    """Progress of the audit: a bar while plans are looked for, a line for each later stage."""
+    bar: Steps | None = None
+    opened: list[Any] = []
+
+    def close() -> None:
+        while opened:
+            opened.pop().__exit__(None, None, None)
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal bar
+        if what != "looking for plans":
+            close()
+            say(f"{what} ...")
+            return
+        if bar is None:
+            shown = steps("looking for plans: people", total)
+            bar = shown.__enter__()
+            opened.append(shown)
+        bar(done)
+
+    try:
+        yield tell
+    finally:
+        close()
+
+
+def _show(got: Audit, told: list[str]) -> None:
+    """The findings, and one table of the headline figures by group."""
+    import typer
+
+    for text in told:
+        typer.echo(f"- {text}")
+    rows = []
+    for one in [None, *(a for a in got.attributes if not a.crossed)]:
+        for group in [got.overall] if one is None else one.groups:
+            if not group.people:
+                continue
+            f = group.figures
+            rows.append(
+                (
+                    "" if one is None else one.name, group.name, f"{group.people:,}", _percent(f["refused"].value),
+                    f"{group.answered:,}", _percent(f["usable"].value), f"{group.proved:,}",
+                    "–" if not f["cost"].n else f"{f['cost'].value:.3g} ({f['cost'].low:.3g} to {f['cost'].high:.3g})",
+                )
+            )  # fmt: skip
+    table("", ("by", "group", "people", "refused", "answered", "usable", "proved none", "mean cost"), rows)
+    for note in got.notes:
+        say(f"note: {note}")
+
+
+def _percent(value: float) -> str:
+    return "–" if value != value else f"{value:.1%}"

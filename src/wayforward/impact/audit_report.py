@@ -1,0 +1,786 @@
+"""An audit as one HTML page that stands alone: findings in plain words, figures, and a table beside every figure.
+
+No script, no request to anywhere, no person's row. The page measures; it never says that a model is fair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.answers import figures, words
+from wayforward.impact import audit_figures
+from wayforward.impact.audit import MEANING
+from wayforward.impact.twins import SAME
+
+if TYPE_CHECKING:
+    from wayforward.evaluate.stats import Estimate
+    from wayforward.impact.audit import AttributeAudit, Audit, GroupFigures
+    from wayforward.impact.gaps import Gap
+    from wayforward.impact.worst_off import Subgroup
+
+_RATES = ("refused", "usable", "proved", "not_found", "valid", "plausible", "likely")
+_MEASURES = {
+    "refused": "refused by the model",
+    "usable": "have a usable plan",
+    "proved": "no allowed change helps (proved)",
+    "not_found": "no plan found, none excluded",
+    "valid": "have a plan that the model accepts",
+    "plausible": "have a plan like people who are accepted",
+    "likely": "plan leads to somebody at least as likely",
+    "cost": "cost of the plan",
+    "burden": "distance to where the plan leads",
+    "cost_all": "cost, no plan counting as the dearest (of all answered)",
+    "log_density": "log-density where the plan leads",
+    "density_gain": "gain in log-density",
+}
+_SAID = {  # as a sentence about one group
+    "refused": "the model refuses {value} of",
+    "usable": "{value} of those answered have a usable plan among",
+    "proved": "no allowed change helps (proved) {value} of",
+    "plausible": "{value} have a plan like accepted people among",
+    "cost": "a plan costs {value} on average for",
+    "burden": "plans lead {value} away on average for",
+    "cost_all": "counting no plan as the dearest, a plan costs {value} on average for",
+    "density_gain": "plans gain {value} in log-density on average for",
+}
+_DIMENSIONS = {
+    "centralization": (
+        "centralization",
+        "share of the group who live where it is the majority; more is more segregated",
+    ),
+    "atkinson": (
+        "unevenness (Atkinson)",
+        "how unevenly the group is spread over areas; more is more segregated",
+    ),
+    "proximity": ("proximity", "how near the group and the others stand; less is more segregated"),
+    "exposure": ("exposure", "how much of the others a member meets nearby; less is more segregated"),
+    "concentration": ("concentration", "how little space the group takes up; more is more segregated"),
+}
+
+
+def report(audit: Audit, path: str | Path, title: str = "Audit of recourse") -> Path:
+    """Write the page to one HTML file and return its path. Raises: MissingExtra without matplotlib or Jinja2."""
+    path = Path(path)
+    path.write_text(render(audit, title), encoding="utf-8")
+    return path
+
+
+def render(audit: Audit, title: str = "Audit of recourse") -> str:
+    """The HTML text. Everything that comes from data or schema is escaped by the template engine."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    engine = Environment(
+        loader=ChoiceLoader([PackageLoader("wayforward.impact"), PackageLoader("wayforward.answers")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    audit = _titled(audit)
+    plain = [one for one in audit.attributes if not one.crossed]
+    return engine.get_template("audit.html.j2").render(
+        title=title,
+        lead=_lead(audit),
+        findings=findings(audit),
+        reading=_reading(audit),
+        everybody=_everybody(audit.overall),
+        attributes=[_attribute(audit, one, place) for place, one in enumerate(plain)],
+        crossed=[
+            _crossed(one) for one in audit.attributes if one.crossed and any(g.answered for g in one.groups)
+        ],
+        worst_text=_worst_text(audit),
+        worst=[_worst_row(audit, one) for one in audit.worst],
+        robustness=_robust_rows(audit),
+        robustness_text=list(audit.robustness.get("text", ())),
+        facts=_facts(audit),
+        meaning=[
+            {"Measure": _MEASURES[name], "What it is": text}
+            for name, text in MEANING.items()
+            if name in audit.overall.figures
+        ],
+        features=_features(audit),
+        rules=list(audit.schema.rules),
+        notes=list(audit.notes),
+    )
+
+
+# -- findings in plain words -----------------------------------------------------------------------------------
+
+
+def _lead(audit: Audit) -> str:
+    all_ = audit.overall
+    text = (
+        f"The model decided about {words.count(audit.n, 'person', 'people')} and refused "
+        f"{words.number(audit.refused)} "
+        f"({words.percent(all_.figures['refused'].value, 1)}). "
+    )
+    if audit.answered < audit.refused:
+        text += (
+            f"A plan was looked for on behalf of {words.number(audit.answered)} of them, drawn by chance: "
+            f"{words.number(all_.found)} have one that was checked and works"
+        )
+    else:
+        text += f"{words.number(all_.found)} of these have a plan that was checked and works"
+    share = all_.figures["usable"]
+    return text + f" ({words.percent(share.value, 1)})."
+
+
+def _titled(audit: Audit) -> Audit:
+    """Attributes under the names that people read, where they are features of the model."""
+    names = {f.name: words.label(f) for f in audit.schema.features}
+    out = []
+    for one in audit.attributes:
+        parts = [names.get(part, part) for part in one.parts]
+        out.append(replace(one, name=" and ".join(parts), parts=tuple(parts)))
+    return replace(audit, attributes=tuple(out))
+
+
+def findings(audit: Audit) -> list[str]:
+    """The page's first list: what an auditor should know, each in a sentence or two."""
+    audit, all_ = _titled(audit), audit.overall
+    out = []
+    if all_.found == all_.answered:
+        out.append("Everybody who was answered has a usable plan, so groups can differ in its cost only.")
+    if all_.proved:
+        out.append(
+            f"For {words.count(all_.proved, 'person', 'people')} of the {words.number(all_.answered)} answered it is "
+            "proved that nothing they are allowed to change leads to a yes."
+        )
+    if all_.open:
+        more = " more" if all_.proved else ""
+        out.append(
+            f"For {words.number(all_.open)}{more} of them no plan was found, and none is excluded: "
+            "another method, or more work, may find one."
+        )
+    for one in audit.attributes:
+        if not one.crossed:
+            out += _attribute_findings(audit, one)
+    parts = [g for one in audit.attributes if one.crossed for g in one.gaps if g.stands]
+    looked = sum(np.isfinite(g.p) for one in audit.attributes if one.crossed for g in one.gaps)
+    if parts:
+        kinds = [g for g in parts if g.metric != "refused"] or parts
+        widest = max(kinds, key=lambda g: abs(g.estimate.value) / (_spread(audit, g) or 1.0))
+        out.append(
+            f"Where two attributes meet, {words.count(len(parts), 'difference')} of {words.number(int(looked))} "
+            f"{'stands' if len(parts) == 1 else 'stand'} after correction. The clearest: {_gap_sentence(widest)}"
+        )
+    elif looked:
+        out.append(
+            f"Where two attributes meet, none of {words.number(int(looked))} differences is larger than chance "
+            "would make "
+            "one of so many."
+        )
+    seen: set[str] = set()
+    for sub in audit.worst:
+        if sub.stands and _fares_worse(sub) and sub.metric not in seen:
+            seen.add(sub.metric)
+            out.append(_worst_sentence(sub))
+    return out
+
+
+def _attribute_findings(audit: Audit, one: AttributeAudit) -> list[str]:
+    out = []
+    name = words.sentence(f"by {one.name}")[:-1]
+    tested = [g for g in one.gaps if np.isfinite(g.p)]
+    if not tested:
+        return [f"{name}: nothing was compared. {' '.join(one.notes)}".strip()]
+    standing = [g for metric in _MEASURES if (g := _largest_standing(one, metric)) is not None]
+    # Cost, burden and cost with failures say nearly the same; the first that stands is told here, all in the tables.
+    told: list[Gap] = []
+    for gap in standing:
+        if gap.metric in ("burden", "cost_all") and any(
+            t.metric in ("cost", "usable", "cost_all") for t in told
+        ):
+            continue
+        told.append(gap)
+    for place, gap in enumerate(told):
+        lead = f"{name}: " if place == 0 else f"{name}, too: "
+        text = lead + _gap_sentence(gap)
+        turned = [
+            s
+            for s in one.simpson
+            if s.turns and (s.metric, s.first, s.second) == (gap.metric, gap.first, gap.second)
+        ]
+        if turned:
+            text += f" Among people alike in this, it points the other way: {turned[0].by}."
+        out.append(text)
+    compared = {g.metric for g in tested}
+    quiet = [m for m in ("usable", "cost") if m in compared and not any(t.metric == m for t in told)]
+    if quiet:
+        label = {"usable": "who has a plan", "cost": "what a plan costs"}
+        text = (
+            f"{name}: in {' and in '.join(label[m] for m in quiet)}, no difference is larger than chance would "
+            "make one "
+            "of so many comparisons. That does not show that there is none"
+        )
+        limit = _noticeable(audit, one)
+        out.append(text + (f": {limit}." if limit else "."))
+    apart = [a for a in one.agreement if a.stands]
+    if apart:
+        a = min(apart, key=lambda a: a.value - a.by_chance)
+        feature, p, q = a.most
+        out.append(
+            f"{name}: {words.quoted(a.first)} and {words.quoted(a.second)} are asked for different things. "
+            "Most apart is "
+            f"{words.quoted(feature)}: in {words.percent(p)} of the plans of the first, {words.percent(q)} of "
+            "the second."
+        )
+    t = one.twins
+    if t is not None and not t.why_not and t.larger.n:
+        out.append(
+            f"{name}: had they belonged to another group, with all that follows from it, the cost would differ "
+            "by more "
+            f"than {SAME} for {words.percent(t.larger.value)} of {words.count(t.larger.n, 'person', 'people')} "
+            f"({_span_percent(t.larger)}), by {_number(t.individual.value)} on average."
+        )
+    worse = [
+        (group, d)
+        for group, told_ in one.society.items()
+        for d, parts in told_["dimensions"].items()
+        if d in told_["worse"] and _clear_of_zero(parts["difference"])
+    ]
+    if worse:
+        shown = words.join([f"{words.quoted(g)} ({_DIMENSIONS[d][0]})" for g, d in worse[:4]])
+        out.append(
+            f"{name}: if everybody acted on their plan, these would stand further apart from everybody else: {shown}."
+        )
+    return out
+
+
+def _largest_standing(one: AttributeAudit, metric: str) -> Gap | None:
+    known = [g for g in one.gaps if g.metric == metric and g.stands]
+    return max(known, key=lambda g: abs(g.estimate.value), default=None)
+
+
+def _gap_sentence(gap: Gap) -> str:
+    """The difference with the group that has more first, its interval, and how sure it is."""
+    first, second = gap.first, gap.second
+    one, two = gap.values
+    e = gap.estimate
+    value, low, high = e.value, e.low, e.high
+    if value < 0:
+        first, second, one, two, value, low, high = second, first, two, one, -value, -high, -low
+    show = _share if gap.metric in _RATES else _number
+    points = (
+        f"{words.number(100 * value, 1)} points ({words.number(100 * low, 1)} to {words.number(100 * high, 1)})"
+        if gap.metric in _RATES
+        else f"{_number(value)} ({_number(low)} to {_number(high)})"
+    )
+    said = _SAID[gap.metric].format(value=show(one))
+    return f"{said} {words.quoted(first)} and {show(two)} of {words.quoted(second)}: a difference of {points}.".replace(
+        f" on average for {words.quoted(first)} and {show(two)} of",
+        f" on average for {words.quoted(first)} and {show(two)} for",
+    ).replace(
+        f"among {words.quoted(first)} and {show(two)} of",
+        f"among {words.quoted(first)} and {show(two)} among",
+    )
+
+
+def _noticeable(audit: Audit, one: AttributeAudit) -> str:
+    """How large a difference in coverage would have to be for a single comparison to notice it four times in five."""
+    known = sorted((g.answered for g in one.groups if g.compared), reverse=True)
+    if len(known) < 2:
+        return ""
+    p = audit.overall.figures["usable"].value
+    if not 0 < p < 1:
+        return ""
+    small = 2.8 * float(np.sqrt(p * (1 - p) * (1 / known[0] + 1 / known[-1])))
+    return (
+        f"between the largest and the smallest group compared ({words.number(known[0])} and "
+        f"{words.number(known[-1])} people), a difference in coverage has to reach about "
+        f"{words.number(100 * small, 0)} points to be noticed most of the time"
+    )
+
+
+def _spread(audit: Audit, gap: Gap) -> float:
+    e = gap.estimate
+    return (e.high - e.low) / 3.92 if np.isfinite(e.high - e.low) else 0.0
+
+
+def _fares_worse(sub: Subgroup) -> bool:
+    return sub.gap.value < 0 if sub.metric == "usable" else sub.gap.value > 0
+
+
+def _worst_sentence(sub: Subgroup) -> str:
+    people = f"of the {words.number(sub.n)} people looked at with {sub.text}"
+    if sub.metric == "usable":
+        return f"Worst served: {people}, {_share(sub.value)} have a usable plan; {_share(sub.rest)} of everybody else."
+    return (
+        f"Dearest: for the {words.number(sub.n)} people looked at with {sub.text}, a plan costs "
+        f"{_number(sub.value)} on "
+        f"average; {_number(sub.rest)} for everybody else."
+    )
+
+
+def _worst_text(audit: Audit) -> list[str]:
+    if not audit.worst:
+        return ["Too few people were answered, or all fared alike, so no subgroup was searched for."]
+    standing = [s for s in audit.worst if s.stands and _fares_worse(s)]
+    return [
+        "Subgroups were searched for among all combinations of up to three conditions on the features and "
+        "attributes. "
+        "A search always finds something, so the conditions were chosen on one half of the people, drawn by "
+        "chance, and "
+        "the numbers below come from the other half, corrected for how many subgroups are told. A condition "
+        "says whom the "
+        "numbers are about, not why.",
+        f"{words.sentence(words.count(len(standing), 'subgroup'))[:-1]} of {words.number(len(audit.worst))} "
+        f"{'fares' if len(standing) == 1 else 'fare'} worse on people who had no say in the choice, too.",
+    ]
+
+
+def _reading(audit: Audit) -> list[str]:
+    how = (
+        "Holm's correction keeps the chance of even one false alarm below 5 %"
+        if audit.correction == "holm"
+        else "the correction of Benjamini and Hochberg keeps the share of false alarms among those raised below 5 %"
+    )
+    return [
+        "People whom the model refuses ask for a plan: a change that they are allowed to make and after which "
+        "the model "
+        "says yes. This page measures who has such a plan, what it costs, and how groups differ. It measures "
+        "only: no "
+        "number here certifies that a model or its advice is fair, and a difference does not say why it exists.",
+        "An interval in brackets is a 95 % interval. This audit made "
+        f"{words.count(audit.comparisons, 'comparison')}; with "
+        "so many, one in twenty looks remarkable by chance alone. A difference is said to stand when it "
+        "remains after "
+        f"allowing for all of them ({how}). {words.sentence(words.count(audit.stands, 'difference'))[:-1]} "
+        f"{'stands' if audit.stands == 1 else 'stand'} here.",
+        f"A cost is {_unit(audit)}. Costs are means over people who have a plan. A group can look cheap because its "
+        "hard cases have no plan at all, so read costs together with the share that has one, or take the "
+        "measure in which "
+        "no plan counts as the dearest: one whole range for every feature that people can act on.",
+    ]
+
+
+def _unit(audit: Audit) -> str:
+    unit = str(audit.meta.get("cost_unit", ""))
+    if not unit or "range" in unit:
+        return "the sum of all changes, each as a share of the range of its feature: 1 is a change across a whole range"
+    return f"told in {unit}"
+
+
+# -- tables ----------------------------------------------------------------------------------------------------
+
+
+def _share(value: float) -> str:
+    return "nobody" if not np.isfinite(value) else words.percent(value, 1)
+
+
+def _number(value: float) -> str:
+    if np.isinf(value):
+        return "never"
+    if np.isnan(value):
+        return "not known"
+    return words.number(value, max(2, min(4, words.about(value, 2))))
+
+
+def _cell(e: Estimate | None, rate: bool) -> str:
+    if e is None or not e.n:
+        return "nobody"
+    show = _share if rate else _number
+    return f"{show(e.value)} ({show(e.low)} to {show(e.high)})"
+
+
+def _span_percent(e: Estimate) -> str:
+    return f"{words.percent(e.low)} to {words.percent(e.high)}"
+
+
+def _everybody(all_: GroupFigures) -> list[dict[str, str]]:
+    return [
+        {
+            "Measure": words.sentence(_MEASURES[name])[:-1],
+            "Value": _share(e.value) if name in _RATES else _number(e.value),
+            "95 % interval": f"{_share(e.low)} to {_share(e.high)}"
+            if name in _RATES
+            else f"{_number(e.low)} to {_number(e.high)}",
+            "People behind it": words.number(e.n),
+        }
+        for name, e in all_.figures.items()
+        if e.n
+    ]
+
+
+def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    answered = [g for g in one.groups if g.answered]
+    text = list(one.notes)
+    text.insert(
+        0, "The model sees this attribute." if one.in_model else "The model does not see this attribute."
+    )
+    if one.unlabelled:
+        text.append(
+            f"{words.count(one.unlabelled, 'person has', 'people have')} no label and belong to no group."
+        )
+    drawn = {"outcomes": "", "budget": "", "asked": ""}
+    if answered:
+        drawn["outcomes"] = figures.svg(
+            audit_figures.figure_outcomes(one), f"outcomes-{place}", f"Outcomes by {one.name}",
+            "For each group: the share refused, how those answered fared, and the mean cost of a plan. "
+            "The tables below hold the same numbers.",
+        )  # fmt: skip
+    if answered and audit.grid:
+        drawn["budget"] = figures.svg(
+            audit_figures.figure_budget(audit, one), f"budget-{place}", f"Share served within a budget, by {one.name}",
+            "One rising line a group. The table below holds the shares at four budgets.",
+        )  # fmt: skip
+    if any(g.found for g in answered):
+        drawn["asked"] = figures.svg(
+            audit_figures.figure_asked(audit, one), f"asked-{place}", f"What plans ask for, by {one.name}",
+            "For each feature, the share of each group's plans that ask to change it. The table holds the same "
+            "numbers.",
+        )  # fmt: skip
+    twins_text, twins_rows = _twins(one)
+    society_text, society_rows = _society(one)
+    return {
+        "name": one.name,
+        "text": text,
+        **{name: Markup(value) for name, value in drawn.items()},
+        "counts": [
+            {
+                "Group": g.name,
+                "People": words.number(g.people),
+                "Refused": words.number(g.refused),
+                "Answered": words.number(g.answered),
+                "Have a usable plan": words.number(g.found),
+                "No allowed change helps (proved)": words.number(g.proved),
+                "No plan found": words.number(g.open),
+                "Compared": "yes" if g.compared else "too few",
+            }
+            for g in one.groups
+        ],
+        "rates": _measure_rows(
+            one, [m for m in _RATES if m in audit.overall.figures and m != "not_found"], True
+        ),
+        "means": _measure_rows(one, [m for m in audit.overall.figures if m not in _RATES], False),
+        "gaps": [_gap_row(g) for g in _largest_each(one)],
+        "gap_text": _gap_text(one),
+        "matrices": [_gap_row(g) for g in one.gaps] if len(one.gaps) > len(_largest_each(one)) else [],
+        "served": _served(audit, one),
+        "needed": _needed(one),
+        "agreement": _agreement_text(one),
+        "asked_table": _asked_table(audit, one),
+        "simpson": _simpson_rows(one),
+        "simpson_text": (
+            "A difference between groups can be a difference between other things in which the groups differ. "
+            "Here it is "
+            "told as it is, and as the mean of the differences among people who are alike in something else. "
+            "Where the two "
+            "point opposite ways, the first alone misleads."
+        ),
+        "twins_text": twins_text,
+        "twins": twins_rows,
+        "society_text": society_text,
+        "society": society_rows,
+    }
+
+
+def _measure_rows(one: AttributeAudit, measures: list[str], rate: bool) -> list[dict[str, str]]:
+    rows = []
+    for g in one.groups:
+        if not g.people:
+            continue
+        row = {"Group": g.name}
+        for m in measures:
+            row[words.sentence(_MEASURES[m])[:-1]] = _cell(g.figures.get(m), rate)
+        rows.append(row)
+    return rows
+
+
+def _largest_each(one: AttributeAudit) -> list[Gap]:
+    return [g for m in _MEASURES if (g := one.largest(m)) is not None]
+
+
+def _gap_row(gap: Gap) -> dict[str, str]:
+    rate = gap.metric in _RATES
+    show = _share if rate else _number
+    e, scale = gap.estimate, 100 if rate else 1
+    unit = " points" if rate else ""
+
+    def size(v: float) -> str:
+        if not np.isfinite(v):
+            return "not known"
+        return words.number(scale * v, 1) if rate else _number(v)
+
+    return {
+        "Measure": words.sentence(_MEASURES[gap.metric])[:-1],
+        "Group": f"{gap.first}: {show(gap.values[0])} of {words.number(gap.counts[0])}",
+        "Beside": f"{gap.second}: {show(gap.values[1])} of {words.number(gap.counts[1])}",
+        "Difference": f"{size(e.value)}{unit} ({size(e.low)} to {size(e.high)})",
+        "p, alone": _p(gap.p),
+        "p, corrected": _p(gap.corrected),
+        "Stands": "yes" if gap.stands else "no",
+    }
+
+
+def _gap_text(one: AttributeAudit) -> str:
+    cost = [g for g in one.gaps if g.metric == "cost" and np.isfinite(g.estimate.value)]
+    known = [
+        g for g in one.groups if g.compared and g.figures.get("cost") is not None and g.figures["cost"].n
+    ]
+    text = ""
+    if cost and len(known) > 1:
+        low = min(known, key=lambda g: g.figures["cost"].value)
+        high = max(known, key=lambda g: g.figures["cost"].value)
+        text = (
+            f"Between the dearest group ({words.quoted(high.name)}) and the cheapest ({words.quoted(low.name)}) lie "
+            f"{_number(high.figures['cost'].value - low.figures['cost'].value)} in mean cost. "
+        )
+    return text + (
+        "p is the chance of a difference at least so large if the groups were alike; corrected, with care for all "
+        "comparisons of this audit."
+    )
+
+
+def _p(p: float) -> str:
+    if not np.isfinite(p):
+        return "not tested"
+    return "below 0.001" if p < 0.001 else words.number(p, 3)
+
+
+def _served(audit: Audit, one: AttributeAudit) -> list[dict[str, str]]:
+    names = ["a quarter", "half", "three quarters", "all"]
+    if len(audit.budgets) != 4:
+        names = [""] * len(audit.budgets)
+    rows = []
+    for g in one.groups:
+        if not g.answered:
+            continue
+        row = {"Group": f"{g.name} ({words.number(g.answered)})"}
+        for budget, name, e in zip(audit.budgets, names, g.served, strict=True):
+            of = f" (serves {name} of all plans)" if name else ""
+            row[f"Within {_number(budget)}{of}"] = _cell(e, True)
+        rows.append(row)
+    return rows
+
+
+def _needed(one: AttributeAudit) -> list[dict[str, str]]:
+    names = ("a quarter", "half", "three quarters", "nine in ten")
+    return [
+        {
+            "Group": f"{g.name} ({words.number(g.answered)})",
+            **{
+                f"To serve {name}": _cell(e, False) if np.isfinite(e.value) else "no budget does"
+                for name, e in zip(names, g.needed, strict=True)
+            },
+        }
+        for g in one.groups
+        if g.answered
+    ]
+
+
+def _agreement_text(one: AttributeAudit) -> str:
+    if not one.agreement:
+        return "Too few plans to say whether groups are asked for the same things."
+    least = min(one.agreement, key=lambda a: a.value - a.by_chance)
+    feature, p, q = least.most
+    same = (
+        ""
+        if least.stands
+        else " The difference is no larger than chance would make one among all comparisons."
+    )
+    return (
+        "Agreement is 1 where two groups are asked to change the same things equally often, and 0 where "
+        "nothing is common. "
+        f"Least, beside what chance would give groups of these sizes, is it between {words.quoted(least.first)} and "
+        f"{words.quoted(least.second)}: {words.number(least.value, 2)}, by chance {words.number(least.by_chance, 2)} "
+        f"(p {_p(least.p)}, corrected {_p(least.corrected)}). Most apart is {words.quoted(feature)}: "
+        f"{words.percent(p)} against {words.percent(q)}.{same}"
+    )
+
+
+def _asked_table(audit: Audit, one: AttributeAudit) -> list[dict[str, str]]:
+    groups = [g for g in one.groups if g.found]
+    if not groups:
+        return []
+    shares = np.array([g.asked_for for g in groups])
+    order = [int(j) for j in np.argsort(-shares.max(0), kind="stable") if shares[:, j].max() > 0]
+    return [
+        {
+            "Feature": audit.schema.features[j].text_label,
+            **{f"{g.name} ({words.count(g.found, 'plan')})": words.percent(g.asked_for[j]) for g in groups},
+        }
+        for j in order
+    ]
+
+
+def _simpson_rows(one: AttributeAudit) -> list[dict[str, str]]:
+    """Those that turn, and for each way of being alike the pair with the largest difference."""
+    rows, kept = [], set()
+    widest: dict[tuple[str, str], Any] = {}
+    for s in one.simpson:
+        key = s.metric, s.by
+        if key not in widest or abs(s.whole) > abs(widest[key].whole):
+            widest[key] = s
+    for s in [*widest.values(), *(s for s in one.simpson if s.turns)]:
+        if (s.metric, s.by, s.first, s.second) in kept:
+            continue
+        kept.add((s.metric, s.by, s.first, s.second))
+        rate = s.metric in _RATES
+        size = (lambda v: f"{words.number(100 * v, 1)} points") if rate else _number
+        rows.append(
+            {
+                "Measure": words.sentence(_MEASURES[s.metric])[:-1],
+                "Groups": f"{s.first} less {s.second}",
+                "Alike in": s.by,
+                "As it is": size(s.whole),
+                "Among the alike": size(s.within),
+                "People": words.number(s.n),
+                "Direction": "turns" if s.turns else "stays",
+            }
+        )
+    return rows
+
+
+def _twins(one: AttributeAudit) -> tuple[list[str], list[dict[str, str]]]:
+    t = one.twins
+    if t is None:
+        return [], []
+    if t.why_not:
+        return [f"Not measured: {t.why_not}."], []
+    does = "; ".join(f"{words.quoted(g)}: {v}" for g, v in t.values)
+    text = [
+        "A twin is the same refused person, had they belonged to another group: the causal world sets the "
+        "attribute and "
+        "lets follow what follows, while everything particular to the person stays. A twin whom the model "
+        "accepts needs no "
+        f"plan and pays nothing. The attribute is set to: {does}.",
+        f"The largest difference to any twin is {_cell(t.individual, False)} in cost on average over "
+        f"{words.count(t.people, 'person', 'people')}; it exceeds {SAME} for {_cell(t.larger, True)} of them.",
+    ]
+    if t.impossible:
+        text.append(
+            f"{words.count(t.impossible, 'twin')} would lie outside what the schema allows, and are left out."
+        )
+    rows = [
+        {
+            "Person's group": pair.group,
+            "Twin's group": pair.other,
+            "People": words.number(pair.people),
+            "Twin is accepted": _cell(pair.accepted, True),
+            "Twin's cost less the person's": _cell(pair.difference, False),
+            "Plan for one of the two only": _cell(pair.one_sided, True),
+        }
+        for pair in t.pairs
+    ]
+    return text, rows
+
+
+def _society(one: AttributeAudit) -> tuple[str, list[dict[str, str]]]:
+    if not one.society:
+        return "", []
+    first = next(iter(one.society.values()))
+    text = (
+        f"{words.number(first['followed'])} of {words.number(first['people'])} people (a sample of all) act on their "
+        "plan; the others stay as they are. Each group is set beside everybody else. "
+        + " ".join(f"{words.sentence(name)[:-1]}: {what}." for name, what in _DIMENSIONS.values())
+    )
+    rows = []
+    for group, told in one.society.items():
+        for dimension, parts in told["dimensions"].items():
+            d = parts["difference"]
+            way = "more segregated" if dimension in told["worse"] else "less segregated"
+            if d["value"] is None or abs(d["value"]) < 5e-5:
+                way = "as before"
+            elif not _clear_of_zero(d):
+                way += ", may be chance"
+            rows.append(
+                {
+                    "Group": group,
+                    "Dimension": _DIMENSIONS[dimension][0],
+                    "Before": _plain_number(parts["before"]["value"]),
+                    "After": _plain_number(parts["after"]["value"]),
+                    "Change": f"{_plain_number(d['value'])} ({_plain_number(d['low'])} to "
+                    "{_plain_number(d['high'])})",
+                    "Direction": way,
+                }
+            )
+    return text, rows
+
+
+def _clear_of_zero(e: dict[str, Any]) -> bool:
+    return e["low"] is not None and e["high"] is not None and (e["low"] > 0 or e["high"] < 0)
+
+
+def _plain_number(value: float | None) -> str:
+    return "not known" if value is None else words.number(value, 4)
+
+
+def _crossed(one: AttributeAudit) -> dict[str, Any]:
+    rows = []
+    for g in one.groups:
+        if not g.answered:
+            continue
+        row = {
+            "Part": g.name,
+            "People": words.number(g.people),
+            "Refused": _cell(g.figures["refused"], True),
+            "Answered": words.number(g.answered),
+            "Have a usable plan": _cell(g.figures["usable"], True),
+            "Proved: none exists": words.number(g.proved),
+            "Mean cost": _cell(g.figures["cost"], False),
+        }
+        mine = [gap for gap in one.gaps if gap.first == g.name and gap.stands]
+        row["Differs from everybody else in"] = (
+            ", ".join(_MEASURES[gap.metric] for gap in mine)
+            if mine
+            else ("nothing that stands" if g.compared else "too few to say")
+        )
+        rows.append(row)
+    return {"name": one.name, "text": [n for n in one.notes if "refuses nobody" not in n], "rows": rows}
+
+
+def _worst_row(audit: Audit, sub: Subgroup) -> dict[str, str]:
+    rate = sub.metric == "usable"
+    show = _share if rate else _number
+    scale, unit = (100, " points") if rate else (1, "")
+    span = [
+        words.number(scale * v, 1) if rate else _number(v) for v in (sub.gap.value, sub.gap.low, sub.gap.high)
+    ]
+    return {
+        "People": words.sentence(sub.text)[:-1],
+        "Measure": _MEASURES[sub.metric],
+        "In it": f"{show(sub.value)} of {words.number(sub.n)}",
+        "Everybody else": show(sub.rest),
+        "Difference": f"{span[0]}{unit} ({span[1]} to {span[2]})",
+        "p, corrected": _p(sub.corrected),
+        "Stands": "yes" if sub.stands and _fares_worse(sub) else "no",
+    }
+
+
+def _robust_rows(audit: Audit) -> list[dict[str, str]]:
+    return list(audit.robustness.get("rows", ()))
+
+
+def _facts(audit: Audit) -> list[dict[str, str]]:
+    m = audit.meta
+    rows = [
+        ("Method", m.get("method", "")),
+        ("Model", m.get("model", "")),
+        ("A yes is", m.get("target", "")),
+        ("World", m.get("world", "")),
+        ("Cost", m.get("cost_unit", "")),
+        ("People looked at", words.number(audit.n)),
+        ("Refused", words.number(audit.refused)),
+        ("Answered", words.number(audit.answered)),
+        ("Smallest group that is compared", words.number(m.get("smallest_group_compared", 0))),
+        ("Second method", m.get("second_method") or "none"),
+        ("Correction", audit.correction),
+        ("Seed", m.get("seed", "")),
+        ("Answers of the method that turned out otherwise", m.get("refuted", 0)),
+    ]
+    rows += [(f"Data: {name}", value) for name, value in m.get("source", {}).items()]
+    rows += [(f"Version of {name}", v) for name, v in m.get("versions", {}).items()]
+    return [{"Fact": name, "Value": str(value)} for name, value in rows]
+
+
+def _features(audit: Audit) -> list[dict[str, str]]:
+    from wayforward.answers.page import features_table
+
+    return features_table(audit.schema)
