@@ -38,6 +38,10 @@ _METHODS = {
     "ebr": "ebr:Ebr",
     "ibr": "ibr:Ibr",
     "guided-prototypes": "prototypes:GuidedPrototypes",
+    "roar": "roar:Roar",
+    "rbr": "rbr:Rbr",
+    "probe": "probe:Probe",
+    "trex": "trex:Trex",
 }
 
 

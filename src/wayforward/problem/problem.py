@@ -33,14 +33,14 @@ _NATIVE_CHUNK = 65_536
 class Problem:
     """Schema, model, target, world, cost and plausibility: what a person wants and what the world allows.
 
-    schema: the features, who may change what, the rules. model: anything that `wf.wrap` takes. target: what a yes
-    is. data: a table of people (extra columns such as the label are ignored) or an (N, d) array; methods that start
-    from observed people, percentile costs and plausibility need it. world: what follows from an action; left out,
-    nothing else moves. cost: effort of an action; left out, the sum of changes, each as a share of its range.
-    plausibility: left out, only the domain counts; given, every option must satisfy it. confidence: in a world that is
-    uncertain, how sure an option must be: 0.95 for "succeeds with probability at least 0.95", or a `Confidence`.
-    robust: what an option must withstand besides: other weights, other models, errors in carrying it out
-    (`WithinDelta`, `AllModels`, `UnderNoise`, `Stable`, or a list of them). Whom the model accepts as they are needs nothing.
+    schema: the features, who may change what, the rules. model: anything that `wf.wrap` takes. target: what a yes is.
+    data: a table of people (extra columns such as the label are ignored) or an (N, d) array; methods that start from
+    observed people, percentile costs and plausibility need it. world: what follows from an action; left out, nothing
+    else moves. cost: effort of an action; left out, the sum of changes, each as a share of its range. plausibility:
+    left out, only the domain counts; given, every option must satisfy it. confidence: in a world that is uncertain,
+    how sure an option must be: 0.95 for "succeeds with probability at least 0.95", or a `Confidence`. robust: what an
+    option must withstand besides: other weights, other models, errors in carrying it out (`WithinDelta`, `AllModels`,
+    `UnderNoise`, `Stable`, or a list of them). Whom the model accepts as they are needs nothing.
 
     Example: ``Problem(schema, pipeline, wf.Target(favourable=1), data=train)``.
     Raises: ProblemError, DataError, ModelError, WorldError.
@@ -267,9 +267,9 @@ class Problem:
         """Judge proposals (n, k', d) on the exact rows they lead to; keep the k cheapest distinct ones of each person.
 
         The only place that says FOUND: the native model decides the returned row to be a yes, the row is legal, no
-        rule and no wish is broken, it is plausible where the problem asks for it, and as sure and as robust as it asks.
-        proved (n,): nothing exists for this person (an exact method's claim). asked: what `reached(x)` said, where it
-        was asked before.
+        rule and no wish is broken, it is plausible where the problem asks for it, and as sure and as robust as it
+        asks. proved (n,): nothing exists for this person (an exact method's claim). asked: what `reached(x)` said,
+        where it was asked before.
         """
         started = time.perf_counter()
         n, tried, d = action.shape

@@ -180,7 +180,8 @@ class WithinDelta(Robust):
         if kind not in ("linear", "dense"):
             raise ProblemError(
                 f"WithinDelta bounds linear scores and dense networks whose weights could be read; "
-                f"{problem.model.name} is neither. Use AllModels with retrained models, UnderNoise or Stable, which take any model."
+                f"{problem.model.name} is neither. Use AllModels with retrained models, UnderNoise or Stable, which "
+                "take any model."
             )
         if self.norm == "l2" and (kind == "dense" and len(fast.weights) > 1):
             raise ProblemError("norm='l2' is for linear models; networks are bounded with norm='linf'.")
@@ -653,14 +654,15 @@ class Stable(_Drawn):
     """Stable where it leads: the model's probability of a yes stays high all around. For trees, and for any other.
 
     All numbers err by `sigma` x their range (rounded to steps, within bounds); M is the probability of a favourable
-    decision. kind='trex': mean M(drawn) - mean |M(here) - M(drawn)|; 'robx': mean M(drawn) - std M(drawn); it must be at
-    least `tau`. For a constant M the stability is M.
+    decision. kind='trex': mean M(drawn) - mean |M(here) - M(drawn)|; 'robx': mean M(drawn) - std M(drawn); it must be
+    at least `tau`. For a constant M the stability is M.
 
     Example: ``Problem(schema, forest, target, robust=Stable(0.5, 0.02))``.
     Raises: ProblemError for a regression, or settings that make no sense.
     Source: F. Hamman, E. Noorani, S. Mishra, D. Magazzeni, S. Dutta (2023), Robust Counterfactual Explanations for
-    Neural Networks With Probabilistic Guarantees, ICML, arXiv:2305.11997 (TreX); S. Dutta, J. Long, S. Mishra, C. Tilli,
-    D. Magazzeni (2022), Robust Counterfactual Explanations for Tree-Based Ensembles, ICML, arXiv:2207.02739 (RobX).
+    Neural Networks With Probabilistic Guarantees, ICML, arXiv:2305.11997 (TreX); S. Dutta, J. Long, S. Mishra, C.
+    Tilli, D. Magazzeni (2022), Robust Counterfactual Explanations for Tree-Based Ensembles, ICML, arXiv:2207.02739
+    (RobX).
     """
 
     name: ClassVar[str] = "stable"

@@ -1,0 +1,51 @@
+"""Searches for options that meet one more condition than the problem asks for, with a way out where none does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from wayforward.problem import Population
+
+if TYPE_CHECKING:
+    from wayforward.methods.base import Budget, Method
+    from wayforward.problem import Problem
+    from wayforward.streams import Streams
+
+Otherwise = Literal["plain", "none"]
+
+
+def beside(people: Population, twin: Problem) -> Population:
+    """The same people, who face another problem; model rows are counted together."""
+    some = Population(twin, people.x, people.preferences)
+    some.weight, some.plain_weight, some.aim = people.weight, people.plain_weight, people.aim
+    some.rows = people.rows
+    return some
+
+
+def lasting(
+    method: Method,
+    spare: Method | None,
+    people: Population,
+    k: int,
+    streams: Streams,
+    budget: Budget,
+) -> np.ndarray:
+    """(n, k, d) options of `method`, which was fitted to a problem with a condition; of `spare` where it has none."""
+    out = _actions(method, beside(people, method.problem_), k, streams, budget)
+    lost = np.flatnonzero(np.isnan(out).all((1, 2)))
+    if spare is not None and lost.size:
+        some = people.take(lost)
+        plain = _actions(spare, some, k, streams.take(lost), budget)
+        people.rows[lost] += some.rows
+        wide = np.full((people.n, max(out.shape[1], plain.shape[1]), people.d), np.nan)
+        wide[:, : out.shape[1]] = out
+        wide[lost, : plain.shape[1]] = plain
+        out = wide
+    return out
+
+
+def _actions(method: Method, people: Population, k: int, streams: Streams, budget: Budget) -> np.ndarray:
+    found = method._recommend(people, k, streams, budget)
+    return found[0] if isinstance(found, tuple) else found

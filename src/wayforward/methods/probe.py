@@ -1,0 +1,174 @@
+"""probe: options that stay a yes with a chosen probability when they are carried out with an error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from wayforward.errors import MethodError
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.lanes import Lanes
+from wayforward.methods.engines.lasting import Otherwise, lasting
+from wayforward.methods.roar import _otherwise
+from wayforward.methods.wachter import Wachter
+from wayforward.model import Access
+from wayforward.problem.robust import Robust, UnderNoise, linear_slope, with_robust
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+
+
+@dataclass
+class Probe(Method):
+    """Descend distance until the invalidation rate, the chance that an error undoes the option, is `rate` or less.
+
+    The error is Gaussian with a standard deviation of `sigma` x the range, on='numbers': on every number, as
+    published, or 'acted': on those that the option sets. Invalidation rate: 1 - Phi(f / (sigma |slope of f|)) at the
+    option, exact for a linear score (errors not cut off) and the published first-order estimate where the model has
+    gradients (estimate= 'gradient'); estimate='draws' counts `draws` errors instead, which is what models without
+    gradients and causal worlds (errors on what is acted on) get anyway. The search is that of `wachter`. Published: a
+    hinge on the rate in the loss; here the rate must be met, at the least distance found. otherwise: as in `roar`.
+
+    rate: published up to 0.35; `UnderNoise` asks the same of every method. rounds, steps, shrink, device, block: as in
+    `wachter`. Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``wf.recommend(problem, refused, method="probe", sigma=0.05, rate=0.1)``.
+    Raises: MethodError for a rate that is none.
+    Source: M. Pawelczyk, T. Datta, J. van-den-Heuvel, G. Kasneci, H. Lakkaraju (2023), Probabilistically Robust
+    Recourse: Navigating the Trade-offs between Costs and Robustness, ICLR; arXiv:2203.06768.
+    """
+
+    name: ClassVar[str] = "probe"
+    summary: ClassVar[str] = "still a yes when carried out with errors: a bound on the invalidation rate"
+    citation: ClassVar[str] = (
+        "Pawelczyk, Datta, van-den-Heuvel, Kasneci & Lakkaraju (2023), ICLR, arXiv:2203.06768"
+    )
+    needs: ClassVar[int] = Access.LABEL
+
+    sigma: float = 0.05
+    rate: float = 0.1
+    on: Literal["numbers", "acted"] = "numbers"
+    estimate: Literal["gradient", "draws"] = "gradient"
+    draws: int = 50
+    otherwise: Otherwise = "plain"
+    rounds: int = 10
+    steps: int = 24
+    shrink: bool = True
+    device: str | None = None
+    block: int = 256
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < 1:
+            raise MethodError(f"'{self.name}' has rate={self.rate}. Use a probability between 0 and 1.")
+        if not (np.isfinite(self.sigma) and self.sigma >= 0):
+            raise MethodError(f"'{self.name}' has sigma={self.sigma}. Use a number of 0 or more.")
+        if self.on not in ("numbers", "acted") or self.estimate not in ("gradient", "draws"):
+            raise MethodError(
+                f"'{self.name}' has on={self.on!r}, estimate={self.estimate!r}. Choose on='numbers' or 'acted', "
+                "estimate='gradient' or 'draws'."
+            )
+        _otherwise(self)
+
+    def _search(self) -> Wachter:
+        return Wachter(
+            rounds=self.rounds, steps=self.steps, shrink=self.shrink, device=self.device, block=self.block
+        )
+
+    def _fit(self, problem: Problem) -> None:
+        self.plain_ = self._search().fit(problem) if self.otherwise == "plain" else None
+        self.robust_ = self._search().fit(with_robust(problem, self._condition(problem)))
+
+    def _condition(self, problem: Problem) -> Robust:
+        from wayforward.methods.engines.slopes import has_gradients
+
+        on = self.on if problem.independent else "acted"
+        drawn = UnderNoise(self.sigma, share=1 - self.rate, on=on, draws=self.draws)
+        first = self.estimate == "gradient" and problem.independent and linear_slope(problem) is None
+        if first and self.sigma > 0 and has_gradients(problem):
+            return FirstOrder(drawn, device=self.device, block=self.block)
+        return drawn
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        return lasting(self.robust_, self.plain_, people, k, streams, budget)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstOrder(Robust):
+    """`UnderNoise` as if the score were linear around each row, by its gradient there. Independent world."""
+
+    name: ClassVar[str] = "first-order"
+
+    noise: UnderNoise
+    device: str | None = None
+    block: int = 256
+    _slopes: Any = field(default=None, init=False, repr=False)
+    _share: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        from wayforward.methods.engines.compiled import Compiled
+        from wayforward.methods.engines.slopes import Gradients
+        from wayforward.problem import LpMix
+
+        span = LpMix().fit(problem.schema, problem.reference)._scales.span
+        noise = self.noise.fit(problem)
+        found: Any = Compiled.of(problem, span) if self.device in (None, "cpu") else None
+        if found is None:
+            found = Gradients(problem, "probe", device=self.device, span=span, block=self.block)
+        share = np.zeros(problem.schema.d)
+        share[noise._columns] = noise._width / span[noise._columns]
+        fitted = replace(self, noise=noise)
+        object.__setattr__(fitted, "_slopes", found)
+        object.__setattr__(fitted, "_share", share)
+        return fitted
+
+    def size(self, people: Population, who: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """(m,) standard deviation of the score under the errors, to first order."""
+        x, found = people.x[who], self._slopes
+        number = np.broadcast_to(~people.schema.has_levels, after.shape) & ~np.isnan(after) & ~np.isnan(x)
+        move = np.where(number, (after - x) / found.span, 0.0)
+        share = (np.arange(found.wide) == found._own(after)[..., None]).astype(np.float64)
+        lanes = Lanes(who, move, share, np.broadcast_to(True, after.shape).copy())
+        _, slope, _ = found(people, lanes)
+        erring = np.zeros(after.shape, dtype=bool)
+        erring[:, self.noise._columns] = self.noise._erring(people.problem, x, None, after)
+        return np.asarray(np.sqrt(((np.where(erring, slope, 0.0) * self._share) ** 2).sum(1)))
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        from scipy.special import ndtri
+
+        if not len(who):
+            return plain
+        return np.minimum(plain, plain - float(ndtri(self.noise.share)) * self.size(people, who, after))
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return np.asarray(self.measure(problem, before, action, after) >= self.noise.share - 1e-9)
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) probability of a yes, to first order."""
+        from scipy.special import ndtr
+
+        people = problem.population(before)
+        size = self.size(people, np.arange(len(before)), after)
+        score = problem.bound_target.score(problem.model.outputs(after))
+        return np.asarray(ndtr(score / np.maximum(size, 1e-12)))
+
+    def describe(self) -> str:
+        """The condition in words."""
+        return self.noise.describe() + ", to first order"

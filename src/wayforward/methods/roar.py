@@ -1,0 +1,163 @@
+"""roar: options whose worst score over small shifts of a linear model, or of a local one, still turns the decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from wayforward.errors import MethodError
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.lasting import Otherwise, lasting
+from wayforward.methods.wachter import Wachter
+from wayforward.model import Access
+from wayforward.problem.robust import Robust, WithinDelta, with_robust
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+
+
+@dataclass
+class Roar(Method):
+    """Descend distance and the worst score over all weights within rho, until even that turns the decision.
+
+    The worst score is f(x') - rho |c(x')|, with the sum of absolute values for norm='linf' (each weight moves by at
+    most rho) and the length for 'l2'. c(x') are the columns that a linear model or a dense network reads; for any
+    other model numbers as shares of the observed range and one-hot levels. Exact for a linear score; for others the
+    weights are those of a linear model around x', which is what the published method has from LIME. The search is
+    that of `wachter`: gradients where the model has them, estimates from neighbouring rows elsewhere; rules, worlds
+    and limits hold. Published loss: cross-entropy plus a price on distance, so that it may stop short of either; here
+    the worst score must turn the decision, at the least distance found. otherwise: for whom no such option is found,
+    'plain' returns one that turns the decision of today's model alone, 'none' nothing.
+
+    rho: published 0.1 on standardised features. bias: the intercept shifts, too. rounds, steps, shrink, device,
+    block: as in `wachter`. `WithinDelta` asks the same of every method, as a condition that the judge holds against
+    the answer.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``wf.recommend(problem, refused, method="roar", rho=0.1)``.
+    Raises: MethodError for a rho below 0.
+    Source: S. Upadhyay, S. Joshi, H. Lakkaraju (2021), Towards Robust and Reliable Algorithmic Recourse, NeurIPS;
+    arXiv:2102.13620.
+    """
+
+    name: ClassVar[str] = "roar"
+    summary: ClassVar[str] = "still a yes when weights shift a little: worst score of a linear or local model"
+    citation: ClassVar[str] = "Upadhyay, Joshi & Lakkaraju (2021), NeurIPS, arXiv:2102.13620"
+    needs: ClassVar[int] = Access.LABEL
+
+    rho: float = 0.1
+    norm: Literal["linf", "l2"] = "linf"
+    bias: bool = False
+    otherwise: Otherwise = "plain"
+    rounds: int = 10
+    steps: int = 24
+    shrink: bool = True
+    device: str | None = None
+    block: int = 256
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.rho) and self.rho >= 0):
+            raise MethodError(f"'{self.name}' has rho={self.rho}. Use a number of 0 or more.")
+        if self.norm not in ("linf", "l2"):
+            raise MethodError(f"'{self.name}' has norm={self.norm!r}. Choose one of linf, l2.")
+        _otherwise(self)
+
+    def _search(self) -> Wachter:
+        return Wachter(
+            rounds=self.rounds, steps=self.steps, shrink=self.shrink, device=self.device, block=self.block
+        )
+
+    def _fit(self, problem: Problem) -> None:
+        self.plain_ = self._search().fit(problem) if self.otherwise == "plain" else None
+        self.robust_ = self._search().fit(with_robust(problem, Shifted(self.rho, self.norm, self.bias)))
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        return lasting(self.robust_, self.plain_, people, k, streams, budget)
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted(Robust):
+    """The worst score over weights within rho of a linear model around each row. See `Roar`."""
+
+    name: ClassVar[str] = "shifted"
+
+    rho: float
+    norm: Literal["linf", "l2"] = "linf"
+    bias: bool = False
+    _fast: Any = field(default=None, init=False, repr=False)
+    _exact: WithinDelta | None = field(default=None, init=False, repr=False)
+    _low: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
+    _width: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        from wayforward.problem import LpMix
+
+        fitted, fast = replace(self), getattr(problem.model, "fast", None)
+        kind, exact = getattr(fast, "kind", ""), None
+        if kind == "linear":
+            exact = WithinDelta(self.rho, self.norm, self.bias).fit(problem)
+        width = LpMix().fit(problem.schema, problem.reference)._scales.span
+        for name, value in (
+            ("_fast", fast if kind in ("linear", "dense") else None),
+            ("_exact", exact),
+            ("_low", np.nan_to_num(problem.observed_range[0])),
+            ("_width", np.where(problem.schema.has_levels, np.nan, width)),
+        ):
+            object.__setattr__(fitted, name, value)
+        return fitted
+
+    def size(self, after: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m,) length of each row as a linear model reads it."""
+        if self._fast is not None:
+            code = np.abs(self._fast.encoder.encode(after))
+        else:  # a level counts 1, whichever it is
+            code = np.where(
+                np.isnan(self._width), 1.0, np.nan_to_num(np.abs(after - self._low) / self._width)
+            )
+        total = (code if self.norm == "linf" else code**2).sum(1) + self.bias
+        return np.asarray(total if self.norm == "linf" else np.sqrt(total))
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        if self.rho == 0:
+            return plain
+        if self._exact is not None:
+            return self._exact.score(people, who, after, action, plain)
+        return plain - self.rho * self.size(after)
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return np.asarray(self.measure(problem, before, action, after) > problem.slack)
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) the worst score."""
+        if self._exact is not None:
+            return self._exact.worst(after)
+        plain = problem.bound_target.score(problem.model.outputs(after))
+        return np.asarray(plain - self.rho * self.size(after))
+
+    def describe(self) -> str:
+        """The condition in words."""
+        return f"a yes for every linear model around the option whose weights shift by at most {self.rho:g}"
+
+
+def _otherwise(method: Any) -> None:
+    if method.otherwise not in ("plain", "none"):
+        raise MethodError(
+            f"'{method.name}' has otherwise={method.otherwise!r}. Choose 'plain' (for today's model) or 'none'."
+        )
