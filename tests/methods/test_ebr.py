@@ -19,7 +19,7 @@ pytest.importorskip("torch")
 
 class TestContract(MethodContract):
     method = "ebr"
-    parameters = {"groups": "region", "proposals": 128, "rounds": 10, "enough": 30}
+    parameters = {"groups": "region", "proposals": 128, "rounds": 10}
     finds = 0.35
 
 
@@ -111,7 +111,7 @@ def test_limits_and_levels_of_the_person_hold_inside_the_search():
     it = case("network", "independent", 0, 40)
     schema = it.problem.schema
     wish = Preferences.none(schema, len(it.x)).allow("housing", "rent", "free").freeze("phone").at_most(3)
-    method = Ebr(groups="region", beta=0.1, proposals=128, rounds=6, enough=30).fit(it.problem)
+    method = Ebr(groups="region", beta=0.1, proposals=128, rounds=6).fit(it.problem)
     got = method.recommend(it.x, 2, preferences=wish)
     who, slot = np.nonzero(got.found)
     assert (~np.isnan(got.action[who, slot])).sum(1).max() <= 3
@@ -133,7 +133,7 @@ def test_the_budget_counts_model_rows():
 def test_nearest_by_the_root_of_squares():
     """Steps 4: the L2 distance in shares of the ranges; the options of both measures are among the same draws."""
     it = case("network", "independent", 0, 24)
-    own = {"groups": "region", "proposals": 128, "rounds": 5, "enough": 30}
+    own = {"groups": "region", "proposals": 128, "rounds": 5}
     got = [Ebr(**own, nearest=how).fit(it.problem).recommend(it.x) for how in ("cost", "l2")]
     both = got[0].found[:, 0] & got[1].found[:, 0]
     far = [

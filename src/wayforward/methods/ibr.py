@@ -25,7 +25,7 @@ class Ibr(CChvae):
     A conditional autoencoder learns from the problem's reference people, without their group; an adversary beside it
     learns to read the group off z, and the encoder pays for being read. What is decoded around a person is then the
     same for people who differ in their group only, so people of all groups are led to the same region. Everything else
-    is as in `c-chvae`, with whole decoded rows of the first shell that has any: sparser, cheaper ones would lead back to
+    is as in `c-chvae`, with whole decoded rows of the first shell that has any: sparser ones would lead back to
     where the person's group is.
 
     groups: `Groups` of the people in the problem's table, or the name of a feature; None: the one sensitive feature.
