@@ -414,9 +414,9 @@ _EXTRA: dict[str, tuple[str, str, Any]] = {
         "Beyond the paper: the algorithm as printed",
         "As printed, Algorithm 4 drops the plan from before when a round begins; on all other pages it takes part in "
         "each round. As printed, five rounds help on Adult and Credit, less so, and hurt on COMPAS; ten rounds of "
-        "three plans end about where one round of thirty does, or far behind it (COMPAS). The paper's Table 3 has ten rounds "
-        "ahead of one on Adult and Credit and level with it on COMPAS. With the plan from before, its orderings are "
-        "found in every data set; as printed, its numbers for five and ten rounds are met more closely.",
+        "three plans end about where one round of thirty does, or far behind it (COMPAS). The paper's Table 3 has ten "
+        "rounds ahead of one on Adult and Credit and level with it on COMPAS. With the plan from before, its orderings "
+        "are found in every data set; as printed, its numbers for five and ten rounds are met more closely.",
         _printed,
     ),
     "percentiles": (
