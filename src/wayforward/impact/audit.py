@@ -58,6 +58,7 @@ _COMPARED_CROSSED = ("refused", "usable", "cost")  # of parts of two attributes:
 _PAIRWISE = 6  # with more groups each is compared with everybody else, or the pairs drown everything
 _CELLS = 40  # an intersection with more parts than this is left out
 _POPULATION, _RESAMPLES = 6000, 50  # people among whom segregation is measured; draws behind its intervals
+_TELLS = 3  # a mean over fewer people would tell of a person
 _SHARES = (0.25, 0.5, 0.75, 0.9)
 
 
@@ -69,6 +70,7 @@ class GroupFigures:
     `MEANING`; the n of each is its denominator. asked_for: (d,) share of the group's plans that act on each feature.
     served: share of the answered whom each common budget serves. needed: cost within which a quarter, half, three
     quarters and nine in ten of the answered are served, inf where so many never are. compared: enough people to.
+    withheld: so few that a mean would tell of a person; only counts are told.
     """
 
     name: str
@@ -84,6 +86,7 @@ class GroupFigures:
     served: tuple[Estimate, ...] = ()
     needed: tuple[Estimate, ...] = ()
     curve: tuple[float, ...] = ()
+    withheld: bool = False
 
     def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
         """Plain values for JSON; names: of the features."""
@@ -96,6 +99,7 @@ class GroupFigures:
             "none_exists": self.proved,
             "not_found": self.open,
             "compared": self.compared,
+            "withheld": self.withheld,
             "figures": {name: e.to_dict() for name, e in self.figures.items()},
             "asked_for": {n: _plain(v) for n, v in zip(names, self.asked_for, strict=True)},
             "served_within_budget": [e.to_dict() for e in self.served],
@@ -153,18 +157,20 @@ class Simpson:
     within: float
     strata: int
     n: int
+    errors: tuple[float, float] = (0.0, 0.0)  # standard errors of both
 
     @property
     def turns(self) -> bool:
-        """The direction is another within."""
-        return bool(self.whole * self.within < 0)
+        """The direction is another within, and at least one of the two is clearer than chance makes it."""
+        clear = abs(self.whole) > 1.96 * self.errors[0] or abs(self.within) > 1.96 * self.errors[1]
+        return bool(self.whole * self.within < 0 and clear)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "attribute": self.attribute, "metric": self.metric, "first": self.first, "second": self.second,
             "by": self.by, "whole": _plain(self.whole), "within": _plain(self.within), "strata": self.strata,
-            "n": self.n, "turns": self.turns,
+            "standard_errors": list(self.errors), "n": self.n, "turns": self.turns,
         }  # fmt: skip
 
 
@@ -377,7 +383,7 @@ def audit(
     grid = tuple(float(v) for v in np.linspace(0, np.quantile(found, 0.99), 60)) if len(found) else ()
     everybody = _figures("everybody", np.ones(len(x), dtype=bool), people, smallest, budgets, grid, seed)
 
-    beside_cost = _beside(beside, chosen, problem, people, wishes, seed, notes, tell)
+    second, beside_cost = _beside(beside, chosen, problem, people, wishes, seed, notes, tell)
     audits = []
     crossed = [(a.cross(b), True) for a, b in itertools.combinations(attributes, 2) if intersections]
     for attribute, is_crossed in [*((a, False) for a in attributes), *crossed]:
@@ -411,7 +417,7 @@ def audit(
         correction=correction,
         schema=schema,
         robustness=_robustness(problem, got, people, audits, attributes, seed, tell),
-        meta=_meta(problem, chosen, got, judged, smallest, beside, seed),
+        meta=_meta(problem, chosen, got, judged, smallest, second, seed),
         notes=(*notes, *(n for n in judged.notes if "oracle" not in n and "MAD" not in n)),
     )
 
@@ -524,9 +530,13 @@ def _figures(
             figures[key] = stats.rate(part > 0, np.isfinite(part))
         else:
             means[key] = values[mine]
-    figures |= stats.means(means, seed=seed)
+    figures |= {key: e if e.n >= _TELLS else NOTHING for key, e in stats.means(means, seed=seed).items()}
+    withheld = 0 < int(mine.sum()) < _TELLS
+    if withheld:
+        figures = {key: e if key == "refused" else NOTHING for key, e in figures.items()}
     cost = np.where(np.isfinite(people.measures["cost"]), people.measures["cost"], np.inf)[mine]
-    acted = people.acted[mine & np.isfinite(people.measures["cost"])]
+    cost = cost[:0] if withheld else cost
+    acted = people.acted[mine & np.isfinite(people.measures["cost"])][: 0 if withheld else None]
     d = people.x.shape[1]
     return GroupFigures(
         name=name,
@@ -542,6 +552,7 @@ def _figures(
         served=tuple(stats.rate(cost <= b * (1 + 1e-12)) for b in budgets),
         needed=tuple(_needed(cost, share) for share in _SHARES),
         curve=tuple(float((cost <= b).mean()) for b in grid) if len(cost) else (),
+        withheld=withheld,
     )
 
 
@@ -583,6 +594,11 @@ def _attribute(
     spared = [f.name for f in figures if f.people and not f.refused]
     if spared:
         notes.append(f"The model refuses nobody in {_listed(spared)}.")
+    few = [f.name for f in figures if f.withheld]
+    if few and not crossed:
+        notes.append(
+            f"Fewer than {_TELLS} people were answered in {_listed(few)}: their means would tell of a person."
+        )
     small = [f"{f.name} ({f.answered})" for f in figures if f.answered and not f.compared]
     if small:
         notes.append(f"Told but not compared, with fewer than {smallest} people answered: {_listed(small)}.")
@@ -735,38 +751,48 @@ def _simpson(
         a, b = one & known, two & known
         if not a.any() or not b.any():
             continue
-        whole = float(values[a].mean() - values[b].mean())
+        whole, error = _difference(values[a], values[b])
         for by, stratum in strata:
-            inside, weight = [], []
+            inside, weight, errors = [], [], []
             for s in np.unique(stratum[stratum >= 0]):
                 here = stratum == s
                 if min((a & here).sum(), (b & here).sum()) >= max(5, smallest // 2):
-                    inside.append(float(values[a & here].mean() - values[b & here].mean()))
+                    gap, own = _difference(values[a & here], values[b & here])
+                    inside.append(gap)
+                    errors.append(own)
                     weight.append(int((a & here).sum() + (b & here).sum()))
             if len(inside) > 1:
-                within = float(np.average(inside, weights=weight))
+                share = np.array(weight) / sum(weight)
+                within = float(share @ np.array(inside))
+                own = float(np.sqrt(share**2 @ np.array(errors) ** 2))
                 out.append(
-                    Simpson(groups.name, metric, first, second, by, whole, within, len(inside), sum(weight))
-                )
+                    Simpson(groups.name, metric, first, second, by, whole, within, len(inside), sum(weight),
+                            (error, own))
+                )  # fmt: skip
         if metric == "cost" and beside_cost is not None:
             both = np.isfinite(beside_cost)
             if (a & both).any() and (b & both).any():
-                within = float(values[a & both].mean() - values[b & both].mean())
+                within, own = _difference(values[a & both], values[b & both])
                 n = int((a & both).sum() + (b & both).sum())
                 out.append(
                     Simpson(groups.name, metric, first, second, "only where a second method finds a plan, too",
-                            whole, within, 1, n)
+                            whole, within, 1, n, (error, own))
                 )  # fmt: skip
     return out
+
+
+def _difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Difference of two means and its standard error."""
+    return float(a.mean() - b.mean()), float(np.sqrt(a.var() / a.size + b.var() / b.size))
 
 
 def _beside(
     beside: str | Method | None, chosen: Method, problem: Problem, people: _People, wishes: Preferences | None,
     seed: int, notes: list[str], tell: Say,
-) -> np.ndarray | None:  # fmt: skip
-    """(m,) cost of a second method's plans, NaN where it has none."""
+) -> tuple[str | None, np.ndarray | None]:  # fmt: skip
+    """The name of a second method and (m,) the cost of its plans, NaN where it has none."""
     if beside is None:
-        return None
+        return None, None
     try:
         second = _method(beside)
         if second.name == chosen.name:
@@ -775,8 +801,8 @@ def _beside(
         got = second.fit(problem).recommend(people.x[people.who], 1, preferences=wishes, seed=seed)
     except WayforwardError as error:
         notes.append(f"No second method stands beside the first: {str(error).rstrip('.')}.")
-        return None
-    return np.where(got.found[:, 0], got.plain_cost[:, 0], np.nan)
+        return None, None
+    return second.name, np.where(got.found[:, 0], got.plain_cost[:, 0], np.nan)
 
 
 def _with_twins(
@@ -923,7 +949,7 @@ def _worst(
 
 def _meta(
     problem: Problem, chosen: Method, got: Recourse, judged: Evaluation, smallest: int,
-    beside: str | Method | None, seed: int,
+    second: str | None, seed: int,
 ) -> dict[str, Any]:  # fmt: skip
     return {
         "method": chosen.name,
@@ -934,7 +960,7 @@ def _meta(
         "cost_unit": problem.cost.unit,
         "seed": seed,
         "smallest_group_compared": smallest,
-        "second_method": beside if isinstance(beside, (str, type(None))) else beside.name,
+        "second_method": second,
         "refuted": judged.refuted,
         "seconds_recommend": judged.seconds_recommend,
         "versions": got.meta.get("versions", {}),

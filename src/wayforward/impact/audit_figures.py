@@ -39,7 +39,7 @@ _MOST_FEATURES = 12
 
 def shown(one: AttributeAudit) -> list[GroupFigures]:
     """The groups that figures show: those with anybody answered, the largest where there are many, in their order."""
-    some = [g for g in one.groups if g.answered]
+    some = [g for g in one.groups if g.answered and not g.withheld]
     if len(some) > _MOST_GROUPS:
         kept = sorted(some, key=lambda g: -g.answered)[:_MOST_GROUPS]
         some = [g for g in some if g in kept]
@@ -141,7 +141,7 @@ def figure_asked(audit: Audit, one: AttributeAudit) -> Figure:
 
 def _few(one: AttributeAudit, most: int) -> list[GroupFigures]:
     """The largest groups, in their order; small ones only where there is room."""
-    some = [g for g in one.groups if g.compared] or [g for g in one.groups if g.answered]
+    some = [g for g in one.groups if g.compared] or [g for g in one.groups if g.answered and not g.withheld]
     kept = sorted(some, key=lambda g: -g.answered)[:most]
     return [g for g in some if g in kept]
 

@@ -47,6 +47,7 @@ _SAID = {  # as a sentence about one group
     "cost_all": "counting no plan as the dearest, a plan costs {value} on average for",
     "density_gain": "plans gain {value} in log-density on average for",
 }
+_WORLDS = {"independent": "independent: acting on one thing moves nothing else"}
 _DIMENSIONS = {
     "centralization": (
         "centralization",
@@ -409,7 +410,7 @@ def _everybody(all_: GroupFigures) -> list[dict[str, str]]:
 def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
     from markupsafe import Markup
 
-    answered = [g for g in one.groups if g.answered]
+    answered = audit_figures.shown(one)
     text = list(one.notes)
     text.insert(
         0, "The model sees this attribute." if one.in_model else "The model does not see this attribute."
@@ -484,7 +485,7 @@ def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
 def _measure_rows(one: AttributeAudit, measures: list[str], rate: bool) -> list[dict[str, str]]:
     rows = []
     for g in one.groups:
-        if not g.people:
+        if not g.people or g.withheld:
             continue
         row = {"Group": g.name}
         for m in measures:
@@ -529,8 +530,8 @@ def _gap_text(one: AttributeAudit) -> str:
         low = min(known, key=lambda g: g.figures["cost"].value)
         high = max(known, key=lambda g: g.figures["cost"].value)
         text = (
-            f"Between the dearest group ({words.quoted(high.name)}) and the cheapest ({words.quoted(low.name)}) lie "
-            f"{_number(high.figures['cost'].value - low.figures['cost'].value)} in mean cost. "
+            f"Between the dearest group ({words.quoted(high.name)}) and the cheapest ({words.quoted(low.name)}) lies "
+            f"a difference of {_number(high.figures['cost'].value - low.figures['cost'].value)} in mean cost. "
         )
     return text + (
         "p is the chance of a difference at least so large if the groups were alike; corrected, with care for all "
@@ -545,16 +546,16 @@ def _p(p: float) -> str:
 
 
 def _served(audit: Audit, one: AttributeAudit) -> list[dict[str, str]]:
-    names = ["a quarter", "half", "three quarters", "all"]
+    names = ["a quarter of the", "half of the", "three quarters of the", "all"]
     if len(audit.budgets) != 4:
         names = [""] * len(audit.budgets)
     rows = []
     for g in one.groups:
-        if not g.answered:
+        if not g.answered or g.withheld:
             continue
         row = {"Group": f"{g.name} ({words.number(g.answered)})"}
         for budget, name, e in zip(audit.budgets, names, g.served, strict=True):
-            of = f" (serves {name} of all plans)" if name else ""
+            of = f" (enough for {name} plans)" if name else ""
             row[f"Within {_number(budget)}{of}"] = _cell(e, True)
         rows.append(row)
     return rows
@@ -571,7 +572,7 @@ def _needed(one: AttributeAudit) -> list[dict[str, str]]:
             },
         }
         for g in one.groups
-        if g.answered
+        if g.answered and not g.withheld
     ]
 
 
@@ -596,7 +597,7 @@ def _agreement_text(one: AttributeAudit) -> str:
 
 
 def _asked_table(audit: Audit, one: AttributeAudit) -> list[dict[str, str]]:
-    groups = [g for g in one.groups if g.found]
+    groups = [g for g in one.groups if g.found and not g.withheld]
     if not groups:
         return []
     shares = np.array([g.asked_for for g in groups])
@@ -628,9 +629,9 @@ def _simpson_rows(one: AttributeAudit) -> list[dict[str, str]]:
             {
                 "Measure": words.sentence(_MEASURES[s.metric])[:-1],
                 "Groups": f"{s.first} less {s.second}",
-                "Alike in": s.by,
+                "Among people alike in": s.by,
                 "As it is": size(s.whole),
-                "Among the alike": size(s.within),
+                "Among them": size(s.within),
                 "People": words.number(s.n),
                 "Direction": "turns" if s.turns else "stays",
             }
@@ -715,7 +716,7 @@ def _plain_number(value: float | None) -> str:
 def _crossed(one: AttributeAudit) -> dict[str, Any]:
     rows = []
     for g in one.groups:
-        if not g.answered:
+        if not g.answered or g.withheld:
             continue
         row = {
             "Part": g.name,
@@ -762,9 +763,9 @@ def _facts(audit: Audit) -> list[dict[str, str]]:
     m = audit.meta
     rows = [
         ("Method", m.get("method", "")),
-        ("Model", m.get("model", "")),
+        *([] if m.get("model") == "Wrapped" else [("Model", m.get("model", ""))]),
         ("A yes is", m.get("target", "")),
-        ("World", m.get("world", "")),
+        ("World", _WORLDS.get(m.get("world", ""), m.get("world", ""))),
         ("Cost", m.get("cost_unit", "")),
         ("People looked at", words.number(audit.n)),
         ("Refused", words.number(audit.refused)),
