@@ -541,7 +541,8 @@ class Balanced(Plausibility):
 
     def _score(self, rows: Array) -> Array:
         assert self.fitted is not None
-        return self.fitted.log_product(rows) - self.fitted.threshold(rows, self.beta, self.beta_scale)
+        threshold = self.fitted.threshold(rows, self.beta, self.beta_scale)
+        return np.asarray(self.fitted.log_product(rows) - threshold)
 
 
 def medoids(distance: Array, m: int, rounds: int = 20) -> npt.NDArray[np.int64]:

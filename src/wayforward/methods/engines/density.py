@@ -405,7 +405,7 @@ class Kernel(Densities):
                 total = _log_sum(like)
                 both = like[same[at] - lowest] + self._log_kernels(g, "made", rows[at])
                 out[at, g] = _log_sum(both) - total[same[at] - lowest]
-        return out + shift[:, None]
+        return np.asarray(out + shift[:, None])
 
     def sample(self, x: np.ndarray, s: int, streams: Streams, *, tag: int = 0) -> np.ndarray:
         """(n, s, d): a person of the group by their likeness in x'_I, then the kernel's noise."""

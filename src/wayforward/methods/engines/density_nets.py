@@ -29,6 +29,7 @@ _OFF = -1e9
 _NARROW = math.log(0.1)  # least log deviation of a number, in standard deviations of the data
 _STEPS, _EVERY, _PATIENCE = 1500, 25, 12
 _BATCH, _RATE, _DECAY = 128, 4e-3, 1e-3
+_FAR = 8.0  # standard deviations beyond which an outlier teaches no more
 _MOST, _HELD = 6000, 1000  # people of a group learnt from, and held out
 
 
@@ -188,13 +189,15 @@ class Mixture(Densities):
             held = max(1, min(_HELD, len(own) // 5))
             test, own = own[:held], own[held:][:_MOST]
             # Values on a lattice are spread over their step, or the narrowest component would sit on one of them.
-            noisy = [self._numbers(own + (rng.random(own.shape) - 0.5) * step) for _ in range(4)]
+            noisy = [
+                self._numbers(own + (rng.random(own.shape) - 0.5) * step).clip(-_FAR, _FAR) for _ in range(4)
+            ]
             level = self._discrete(own)
             codes.append(torch.as_tensor(np.stack([self._code(own, level, one) for one in noisy])))
             levels.append(torch.as_tensor(level))
             numbers.append(torch.as_tensor(np.stack(noisy)))
             held_level, noise = self._discrete(test), (rng.random(test.shape) - 0.5) * step
-            held_number = self._numbers(test + noise)
+            held_number = self._numbers(test + noise).clip(-_FAR, _FAR)
             tests.append(
                 tuple(
                     torch.as_tensor(a)
@@ -272,7 +275,7 @@ class Mixture(Densities):
                 tags = torch.as_tensor(level[pad])[None].expand(g, -1, -1)
                 log = self._log(heads, tags, torch.as_tensor(number[pad])[None].expand(g, -1, -1))
                 out[at] = log[:, : len(at)].T.double().numpy()
-        return out + jacobian(self.coding, rows, self.span)[:, None]
+        return np.asarray(out + jacobian(self.coding, rows, self.span)[:, None])
 
     def sample(self, x: np.ndarray, s: int, streams: Streams, *, tag: int = 0) -> np.ndarray:
         """(n, s, d): levels one after another, then a component of the mixture and its numbers."""

@@ -57,7 +57,8 @@ def load_generator(path: str | Path, schema: Schema) -> Generator:
             epochs=int(report.settings["epochs"]),
             seed=int(report.settings["seed"]),
         )
-        make = {"csvae": Split, "ibr": GroupBlind}.get(str(told["kind"]), Generator)
+        kinds: dict[str, type[Generator]] = {"csvae": Split, "ibr": GroupBlind}
+        make = kinds.get(str(told["kind"]), Generator)
         model = make(coding, settings.latent)
         model.kind, model.report = str(told["kind"]), report
         networks(model, settings)
