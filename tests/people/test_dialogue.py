@@ -377,7 +377,7 @@ def test_every_elicitor_keeps_limits_that_come_on_the_way_and_comes_out_again(na
         if question is None:
             break
         reply = "no" if question.kind == "accept" else str(rng.integers(1, len(question.options) + 1))
-        d.answer("cannot debt" if step == 2 else reply, question.id)
+        d.answer("cannot debt" if step == 1 else reply, question.id)
         assert d.ask() is None or d.ask().stage in ("choices", "accept", "reconsider")
     same(d, Dialogue.from_dict(problem, json.loads(json.dumps(d.to_dict()))))
     assert d.preferences.frozen[0, problem.schema.index("debt")]
@@ -822,3 +822,27 @@ def test_a_step_takes_little_time():
 
 def test_the_stages_of_plans_are_known():
     assert set(PLANS) == {"first", "pair", "accept", "final"} and CANNOT_SAY == -1 and Offers().budget == 5
+
+
+@pytest.mark.parametrize(
+    ("typed", "now", "means"),
+    [
+        ("37,5", 20.0, 37.5),
+        ("0,2", 0.3, 0.2),
+        ("2,500", 1770.0, 2500.0),
+        ("20.000", 26447.0, 20000.0),
+        ("1,234,567.5", 5e5, 1234567.5),
+        ("2,5k", 1770.0, 2500.0),
+    ],
+)
+def test_a_decimal_comma_is_no_thousands_mark(typed, now, means):
+    from wayforward.people.dialogue.question import number
+
+    problem, _ = someone()
+    assert number(typed, problem.schema["income"], now) == means
+
+
+def test_a_limit_said_on_the_way_is_noted():
+    d = talk()
+    d.answer("cannot savings")
+    assert d.ask().notes == ("Noted. You cannot change your savings.",)

@@ -406,7 +406,8 @@ class _Search:
         if self.separable and np.isfinite(self.cost[who]).any():
             reach_low, reach_high = self.problem.cost.reach_for(x, self.cost[who], people.weight[who])
             low, high = np.fmax(low, reach_low), np.fmin(high, reach_high)
-        here = np.where(np.isnan(x), (low + high) / 2, x)
+        with np.errstate(invalid="ignore"):  # no value of a missing feature is in reach: from inf to -inf
+            here = np.where(np.isnan(x), (low + high) / 2, x)
         share = (
             np.arange(1, self.method.grid + 1) / self.method.grid
         ) ** 1.5  # finer close to where one stands

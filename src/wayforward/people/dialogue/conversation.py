@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from wayforward.people.dialogue.question import (
     yes_or_no,
 )
 from wayforward.people.dialogue.state import digest
-from wayforward.people.dialogue.wishes import HARD, Wish, given_up, preferences_of
+from wayforward.people.dialogue.wishes import HARD, Wish, given_up, preferences_of, told
 from wayforward.people.talk import CANNOT_SAY, Elicitor, Kind, Talk
 from wayforward.recourse import Outcome, Recourse
 
@@ -261,6 +261,9 @@ class Conversation:
             for place, plan in enumerate(plans):
                 if plan is not None:
                     keep.setdefault(plan.name, place)
+            for less, more in permutations([plans[place] for place in keep.values()], 2):
+                if less is not None and more is not None and set(less.steps) < set(more.steps):
+                    keep.pop(more.name, None)  # "do this, or do this and more" is no choice
             if len(keep) > 1:
                 kept = [plans[place] for place in keep.values()]
                 places = [int(exists[place]) for place in keep.values()]
@@ -361,6 +364,7 @@ class Conversation:
     def _wish(self, p: Pending, wish: Wish) -> None:
         """Something that the person cannot do, said on the way."""
         self.wishes.append(wish)
+        self._notes.append(f"Noted. {' '.join(told(self.schema, [wish], self.x[0]))}")
         if p.what not in PLANS and p.what != "reconsider":
             assert p.item is not None
             self.queue = [

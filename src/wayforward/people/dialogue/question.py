@@ -139,11 +139,11 @@ def yes_or_no(reply: Any) -> bool | None:
     return None
 
 
-_NUMBER = re.compile(r"^([+\u2212-]?)\s*(\d[\d,' \u202f]*(?:\.\d+)?|\.\d+)\s*(k|m)?\s*(%)?\s*(.*)$")
+_NUMBER = re.compile(r"^([+\u2212-]?)\s*(\d[\d,' \u202f]*(?:\.\d+)*|\.\d+)\s*(k|m)?\s*(%)?\s*(.*)$")
 
 
 def number(reply: Any, feature: Feature, now: float) -> float:
-    """A number that somebody typed, in the feature's unit: 6500, "6,500 EUR", "6.5k", "35 %", "+500", "+10 %".
+    """A number that somebody typed, in the feature's unit: 6500, "6,500 EUR", "6.5k", "37,5", "35 %", "+500".
 
     A sign counts from where they stand. Raises: ReplyError that says what would fit.
     """
@@ -161,7 +161,7 @@ def number(reply: Any, feature: Feature, now: float) -> float:
     unit = plain(feature.unit)
     if rest and rest != unit and rest.rstrip("s") not in (unit.rstrip("s"), unit.split("/")[0].rstrip("s")):
         raise ReplyError(f"'{_short(reply)}' has something after the number. {fits}")
-    value = float(re.sub(r"[,' \u202f]", "", digits)) * {"k": 1e3, "m": 1e6}.get(many, 1.0)
+    value = _read(digits, feature, now) * {"k": 1e3, "m": 1e6}.get(many, 1.0)
     relative = bool(sign) and not (sign != "+" and (feature.low is not None and feature.low < 0))
     share = bool(percent) and unit != "%"
     if relative:
@@ -174,6 +174,18 @@ def number(reply: Any, feature: Feature, now: float) -> float:
             raise ReplyError(f"'{_short(reply)}' is a percentage. {fits}")
         value /= 100
     return -value if sign else value
+
+
+def _read(digits: str, feature: Feature, now: float) -> float:
+    """Digits as people write them: "2,500" and "37.5", and "37,5" and "20.000" where decimals have a comma."""
+    bare = re.sub(r"[' \u202f]", "", digits)
+    if re.fullmatch(r"\d+,\d+", bare) and not re.fullmatch(r"[1-9]\d{0,2},\d{3}", bare):
+        return float(bare.replace(",", "."))
+    if re.fullmatch(r"[1-9]\d{0,2}(\.\d{3})+", bare) and (feature.kind == "integer" or abs(now) >= 1000):
+        return float(bare.replace(".", ""))  # nobody says to a thousandth where they stand at 26,447
+    if bare.count(".") > 1:
+        raise ReplyError(f"'{digits}' is no number. Type a number, such as {_example(feature, now)}.")
+    return float(bare.replace(",", ""))
 
 
 def _example(feature: Feature, now: float) -> str:
