@@ -1,0 +1,94 @@
+"""A society over time, drawn: one panel a figure, one line a group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.errors import DataError
+from wayforward.impact.dimensions import DIMENSIONS
+from wayforward.impact.society.history import History
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DRAWN = (
+    "acceptance",
+    "cost",
+    "default",
+    "holds",
+    "improvement",
+    "gaming",
+    "centralization",
+    "atkinson",
+    "proximity",
+)
+_TITLES = {
+    "acceptance": "Accepted by the model",
+    "grants": "Granted",
+    "default": "Defaults",
+    "advice": "There is a plan",
+    "cost": "Mean cost of plans",
+    "agreed": "Set out to act",
+    "holds": "Advice that still holds",
+    "success": "Yes on return",
+    "improvement": "Improved",
+    "gaming": "Gamed",
+    "righted": "Righted",
+    "harm": "Worse than before",
+    "good": "Would do well",
+    "centralization": "Centralization",
+    "atkinson": "Unevenness (Atkinson)",
+    "proximity": "Closeness to the others",
+    "exposure": "Chance to meet the others",
+    "concentration": "Concentration (delta)",
+}
+
+
+def figure_society(
+    history: History | Mapping[str, History], figures: Sequence[str] = DRAWN, *, group: str | None = None
+) -> Figure:
+    """Lines over rounds. One history: a line a group. Several by name (such as two policies): a line each.
+
+    group: the one that is drawn where there are several histories; left out, all people (segregation: the smallest
+    group). Lines differ in dash and marker besides colour.
+    Raises: DataError for an unknown figure; MissingExtra without matplotlib.
+    """
+    from wayforward.answers.figures import _LINES, GREY, LIGHT, _new, _plain_axes, _style
+
+    if isinstance(history, Mapping):
+        if not history:
+            raise DataError("There is no history to draw.")
+        lines = [(name, one, group) for name, one in history.items()]
+    else:
+        lines = [(name, history, name) for name in history.names]
+    wide = 3
+    tall = -(-len(figures) // wide)
+    with _style():
+        sheet = _new(11.0, 0.6 + 2.3 * tall)
+        axes = sheet.subplots(tall, wide, squeeze=False).ravel()
+        for ax, name in zip(axes, figures, strict=False):
+            for i, (label, one, whose) in enumerate(lines):
+                dash, marker, colour = _LINES[i % len(_LINES)]
+                y = one.figure(name, group=whose)
+                at = np.arange(one.rounds + 1)[-len(y) :] if len(y) else np.arange(0)
+                known = ~np.isnan(y)
+                ax.plot(at[known], y[known], dash, marker=marker, color=colour, ms=4, lw=1.6, label=label)
+            ax.set_title(_TITLES.get(name, name), loc="left", weight="bold")
+            if name in DIMENSIONS:
+                ax.set_xlabel(
+                    f"round ({'higher' if DIMENSIONS[name] > 0 else 'lower'}: more segregated)", color=GREY
+                )
+            else:
+                ax.set_xlabel("round", color=GREY)
+            ax.locator_params(axis="x", nbins=6, integer=True)
+            ax.margins(y=0.15)
+            _plain_axes(ax)
+            ax.grid(axis="y", color=LIGHT, lw=0.6)
+        for ax in axes[len(figures) :]:
+            ax.set_visible(False)
+        handles, labels = axes[0].get_legend_handles_labels()
+        sheet.legend(handles, labels, loc="outside lower left", ncols=5, frameon=False)
+    return sheet

@@ -1,0 +1,502 @@
+"""The rounds: people arrive, apply, are told what would help, act on it or not, and come back.
+
+Everything about people is arrays of people. Every random draw belongs to a person and a round (`Streams`), so two
+policies meet the same people with the same luck, and a run that stopped goes on as if it had not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayforward.errors import DataError, FileFormatError
+from wayforward.impact.dimensions import DIMENSIONS, Areas, land, places, segregation
+from wayforward.impact.groups import Groups
+from wayforward.impact.society.history import FLOWS, History
+from wayforward.impact.society.scenario import Scenario
+from wayforward.impact.society.setting import Setting, setting_of
+from wayforward.streams import Streams, keys_of
+
+if TYPE_CHECKING:
+    from wayforward.methods import Method
+    from wayforward.problem import Problem
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+OPEN, ACTING, GRANTED, LEFT = range(4)
+
+# What is drawn for a person in a round; `tag` keeps the draws apart.
+_REAPPLY, _TIE, _LEAVE, _AGREE, _DELAY, _ERROR, _LEVEL = range(7)
+_LUCK = 0xFFFF_FFFF
+
+
+class Society:
+    """The people and the lender between two rounds. `simulate` makes one and lets it go on.
+
+    Arrays of N people, in order of arrival: x (N, d) where they stand; member (N,) group; status (N,): 0 open, 1 acting,
+    2 granted, 3 left; act, goal (N, d) what they were told, and where it should lead; cost (N,) of it; due (N,) round of
+    their return; version (N,) of the model that the plan is for (-1: none); told (N,) ever; since (N,) round in which
+    they were granted (-1: not); applied (N,) ever; fixed (N,) outcome that is a label.
+    """
+
+    _ARRAYS = (
+        "x", "member", "status", "act", "goal", "cost", "due", "version", "told", "since", "applied", "entered",
+        "fixed",
+    )  # fmt: skip
+
+    def __init__(self, scenario: Scenario, setting: Setting, method: str | Method | None = None) -> None:
+        from wayforward.methods import Method
+        from wayforward.methods import method as named
+
+        self.scenario, self.setting = scenario, setting
+        if scenario.arrivals and setting.newcomers is None:
+            setting.draw(1, 0)  # an attribute that is no feature is told before any work
+        if scenario.lender.retrain and (
+            setting.train is None or setting.outcome is None or setting.train_x is None
+        ):
+            raise DataError(
+                "The lender retrains, and the setting has no train, train_x and train_y, or nobody knows true outcomes "
+                "(outcome: none). Give them, or set retrain: 0."
+            )
+        made = named(scenario.advice.method, **dict(scenario.advice.parameters)) if method is None else method
+        self.method: Method = named(made) if isinstance(made, str) else made
+        if not isinstance(self.method, Method):
+            raise DataError(f"method={method!r} is neither a name nor a Method.")
+        self.problem = self._with_balance(setting.problem)
+        self.fitted = False
+        self.model_version = 0
+        self.trained: tuple[Array, NDArray[Any]] | None = None
+        self.round = 0
+        self.d = setting.problem.schema.d
+        self.x = np.empty((0, self.d))
+        self.member, self.due, self.version, self.since, self.entered = (
+            np.empty(0, np.int64) for _ in range(5)
+        )
+        self.status = np.empty(0, np.int8)
+        self.act, self.goal = np.empty((0, self.d)), np.empty((0, self.d))
+        self.cost, self.fixed = np.empty(0), np.empty(0)
+        self.told, self.applied = np.empty(0, bool), np.empty(0, bool)
+        labels = setting.outcome is not None and not callable(setting.outcome)
+        fixed = np.asarray(setting.outcome, np.float64) if labels else np.full(len(setting.x), np.nan)
+        self._enter(setting.x, setting.groups.member, fixed)
+        self.history = History.empty(
+            scenario, setting.groups.name, setting.groups.names, setting.outcome is not None
+        )
+        self._measure_ready()
+        self._look()
+
+    # -- people --------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def _enter(self, x: Array, member: Index, fixed: Array) -> None:
+        n = len(x)
+        new: dict[str, Any] = {
+            "x": x, "member": member, "status": np.zeros(n, np.int8), "act": np.full((n, self.d), np.nan),
+            "goal": np.full((n, self.d), np.nan), "cost": np.full(n, np.nan), "due": np.full(n, -1),
+            "version": np.full(n, -1), "told": np.zeros(n, bool), "since": np.full(n, -1),
+            "applied": np.zeros(n, bool), "entered": np.full(n, self.round), "fixed": fixed,
+        }  # fmt: skip
+        for name in self._ARRAYS:
+            setattr(self, name, np.concatenate([getattr(self, name), new[name]]))
+        # a person's luck hangs on when they came, not on what they are like
+        self._streams = Streams(keys_of(np.arange(len(self.x), dtype=float)[:, None], self.scenario.seed), 0)
+
+    def _draw(self, who: Index, what: int, *shape: int) -> Array:
+        return self._streams.uniform(who, *shape, tag=self.round * 16 + what)
+
+    def good(self, who: Index) -> NDArray[np.bool_]:
+        """(m,) bool: these people would do well if they were granted now. All False where nobody knows."""
+        outcome = self.setting.outcome
+        if outcome is None or not len(who):
+            return np.zeros(len(who), dtype=bool)
+        if callable(outcome):
+            chance = np.asarray(outcome(self.x[who]), dtype=np.float64)
+            if chance.shape != (len(who),) or not ((chance >= 0) & (chance <= 1)).all():
+                raise DataError(
+                    f"outcome must give one chance from 0 to 1 for each of {len(who)} people; got {chance.shape}."
+                )
+        else:
+            chance = self.fixed[who]
+        return np.asarray(self._streams.uniform(who, tag=_LUCK) < chance)
+
+    # -- one round -----------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Play one round and write down what happened."""
+        began = time.perf_counter()
+        s, flow = self.scenario, dict.fromkeys(FLOWS, np.zeros(len(self.history.names) + 1))
+
+        def count(name: str, who: NDArray[Any], weight: Array | None = None) -> None:
+            flow[name] = self._by_group(who, weight)
+
+        if s.arrivals and self.round:
+            first = len(self)
+            self._enter(*self.setting.draw(s.arrivals, s.seed * 1_000_003 + self.round))
+            count("arrived", np.arange(first, len(self)))
+        returning = np.flatnonzero((self.status == ACTING) & (self.due <= self.round))
+        was_good = self.good(returning)
+        self._move(returning)
+
+        asks = (self.status == OPEN) & (self._draw(np.arange(len(self)), _REAPPLY) < s.compliance.reapply)
+        asks |= (self.status == OPEN) & (self.entered == self.round)
+        asks[returning] = True
+        applicants = np.flatnonzero(asks)
+        yes, score = self._decide(applicants)
+        self.applied[applicants] = True
+        count("applied", applicants)
+        count("eligible", applicants[yes])
+        chosen = self._best(applicants[yes], score[yes], len(applicants))
+        self.status[chosen], self.since[chosen] = GRANTED, self.round
+        count("given", chosen)
+        if self.history.truth:
+            count("defaulted", chosen[~self.good(chosen)])
+        count("passed_over", np.setdiff1d(applicants[yes], chosen, assume_unique=True))
+
+        self._judge_returns(returning, was_good, applicants[yes], count)
+        refused = applicants[~yes]
+        count("refused", refused)
+        gone = refused[self._draw(refused, _LEAVE) < s.compliance.leave]
+        self.status[gone] = LEFT
+        count("gone", gone)
+        self._advise(np.setdiff1d(refused, gone, assume_unique=True), count)
+
+        if s.lender.retrain and (self.round + 1) % s.lender.retrain == 0:
+            self._retrain()
+        self.round += 1
+        for name, value in flow.items():
+            self.history.flows[name] = np.concatenate([self.history.flows[name], value[None]])
+        self._look()
+        self.history.seconds.append(round(time.perf_counter() - began, 3))
+
+    def _by_group(self, who: NDArray[Any], weight: Array | None = None) -> Array:
+        """Counts (or sums) over people by group; the last column has those without a label."""
+        g = len(self.history.names)
+        member = self.member[who]
+        return np.bincount(np.where(member < 0, g, member), weight, minlength=g + 1).astype(np.float64)
+
+    def _decide(self, who: Index) -> tuple[NDArray[np.bool_], Array]:
+        if not len(who):
+            return np.empty(0, bool), np.empty(0)
+        return self.problem.reached(self.x[who])
+
+    def _best(self, who: Index, score: Array, applied: int) -> Index:
+        capacity = self.scenario.lender.capacity
+        if capacity is None:
+            return who
+        room = int(capacity) if capacity >= 1 else int(capacity * applied)
+        order = np.lexsort((self._draw(who, _TIE), -score))
+        return np.sort(who[order[:room]])
+
+    def _judge_returns(
+        self, who: Index, before: NDArray[np.bool_], yes: Index, count: Callable[..., None]
+    ) -> None:
+        count("returned", who)
+        if not len(who):
+            return
+        says = np.isin(who, yes, assume_unique=True)
+        count("yes", who[says])
+        count("held", who[self.problem.reached(self.goal[who])[0]])
+        if self.history.truth:
+            now = self.good(who)
+            count("improved", who[now & ~before])
+            count("gamed", who[says & ~now])
+            count("righted", who[says & now & before])
+            count("harmed", who[before & ~now])
+
+    # -- advice and what people make of it -----------------------------------------------------------------
+
+    def _advise(self, refused: Index, count: Callable[..., None]) -> None:
+        s = self.scenario
+        due = refused if s.advice.every else refused[~self.told[refused]]
+        # where neither the person nor the model has changed, the answer has not either
+        self._ask(due[self.version[due] != self.model_version])
+        self.told[due] = True
+        count("advised", due)
+        served = due[np.isfinite(self.cost[due])]
+        count("served", served)
+        count("offered", served, self.cost[served])
+        if s.compliance.by == "cost":
+            size = self.cost[served]
+        else:
+            acted = ~np.isnan(self.act[served])
+            size = (
+                (acted & self.problem.schema.differs(self.act[served], self.x[served])).sum(1).astype(float)
+            )
+        agreed = served[self._draw(served, _AGREE) < s.compliance.willingness(size)]
+        least, most = s.compliance.delay
+        wait = least + np.floor(self._draw(agreed, _DELAY) * (most - least + 1)).astype(np.int64)
+        self.status[agreed], self.due[agreed] = ACTING, self.round + wait
+        count("agreed", agreed)
+        count("paid", agreed, self.cost[agreed])
+
+    def _ask(self, who: Index) -> None:
+        if not len(who):
+            return
+        if not self.fitted:
+            self.method.fit(self.problem)
+            self.fitted = True
+        got = self.method.recommend(
+            self.x[who], 1, seed=self.scenario.seed, budget=self.scenario.advice.budget
+        )
+        self.act[who], self.goal[who] = got.action[:, 0], got.after[:, 0]
+        self.cost[who] = np.where(got.found[:, 0], got.cost[:, 0], np.nan)
+        self.version[who] = self.model_version
+
+    def _move(self, who: Index) -> None:
+        """People carry out what they set out to do, as far and as well as they do."""
+        if not len(who):
+            return
+        s, schema = self.scenario.compliance, self.problem.schema
+        x, act = self.x[who], self.act[who]
+        part = s.part if s.kind == "partial" else 1.0
+        if part < 1.0 or s.error > 0:
+            number = ~schema.is_categorical
+            meant = np.where(number & ~np.isnan(x), x + part * (act - x), act)
+            if part < 1.0:
+                skip = ~number & (self._draw(who, _LEVEL, self.d) >= part)
+                meant = np.where(skip, np.nan, meant)
+            if s.error > 0:
+                off = self._streams.normal(who, self.d, tag=self.round * 16 + _ERROR)
+                span = np.where(np.isfinite(schema.span), schema.span, 1.0)
+                meant = np.where(schema.has_levels, meant, meant + s.error * span * off)
+            act = self.problem.population(x).snap(np.arange(len(who)), meant)
+        world = self.setting.world
+        after = self.problem.consequences(x, act) if world is None else world.consequences(x, act)
+        self.x[who] = np.where(np.isnan(after), x, np.clip(after, schema.low, schema.high))
+        self.status[who], self.version[who] = OPEN, -1
+
+    # -- the lender ----------------------------------------------------------------------------------------
+
+    def _retrain(self) -> None:
+        lender, setting = self.scenario.lender, self.setting
+        seen = np.flatnonzero(self.status == GRANTED if lender.on == "accepted" else self.applied)
+        x, y = self.x[seen], self.good(seen).astype(np.int64)
+        assert setting.train_x is not None and setting.train_y is not None
+        if lender.keep:
+            x = np.concatenate([setting.train_x, x])
+            y = np.concatenate([np.asarray(setting.train_y).astype(np.int64), y])
+        if len(np.unique(y)) < 2:
+            return  # all did well, or all badly: there is nothing to tell apart
+        self.trained = (x, y)
+        self.model_version += 1
+        self._fit_model()
+
+    def _fit_model(self) -> None:
+        from wayforward.model import wrap
+
+        assert self.trained is not None and self.setting.train is not None
+        x, y = self.trained
+        model = self.setting.train(x, y, self.scenario.seed)
+        self.problem = self._again(self.setting.problem, wrap(model, self.setting.problem.schema))
+        self.fitted = False
+
+    def _again(self, problem: Problem, model: Any) -> Problem:
+        from wayforward.problem import Problem
+
+        return self._with_balance(
+            Problem(
+                problem.schema,
+                model,
+                problem.target,
+                data=problem.reference,
+                world=problem.world,
+                cost=problem.cost,
+                plausibility=problem.plausibility,
+                confidence=problem.confidence,
+                robust=problem.robust,
+            )  # fmt: skip
+        )
+
+    def _with_balance(self, problem: Problem) -> Problem:
+        beta = self.scenario.advice.balanced
+        if beta is None or problem.plausibility is not None:
+            return problem
+        from wayforward.problem import Balanced, Problem
+
+        group: Any = self.setting.groups.name
+        if self.setting.groups.feature is None or self.setting.edges:
+            assert problem.reference is not None
+            member = self.setting.member_of(problem.reference)
+            group = Groups(group, self.setting.groups.names, member, self.setting.groups.feature)
+        return Problem(
+            problem.schema, problem.model, problem.target, data=problem.reference, world=problem.world,
+            cost=problem.cost, plausibility=Balanced(group, beta), confidence=problem.confidence,
+            robust=problem.robust,
+        )  # fmt: skip
+
+    # -- what is seen --------------------------------------------------------------------------------------
+
+    def _measure_ready(self) -> None:
+        """Places, areas and neighbourhoods are those of the people at the start."""
+        s, setting = self.scenario, self.setting
+        self._leave = () if s.places or setting.groups.feature is None else (setting.groups.name,)
+        self._areas: Areas | None = None
+        self._radius: dict[int, float] = {}
+        self._like = setting.x
+        if s.measure:
+            point = places(setting.problem, self._like, self._leave, like=self._like, keep=s.places)
+            ground = land(setting.problem, self._like, self._leave, keep=s.places)
+            self._areas = Areas.fit(point, seed=s.seed, land=ground)
+
+    def _look(self) -> None:
+        seen = self.history
+        stand = {
+            name: np.flatnonzero(self.status == state)
+            for name, state in zip(("open", "acting", "granted", "left"), range(4), strict=True)
+        }
+        here = np.flatnonzero(self.status != LEFT)
+        stand["good"] = here[self.good(here)]
+        for name, who in stand.items():
+            seen.stocks[name] = np.concatenate([seen.stocks[name], self._by_group(who)[None]])
+        value = np.full((len(DIMENSIONS), len(seen.names)), np.nan)
+        if self._areas is not None and self.round % self.scenario.measure == 0:
+            value = self._segregation(here)
+        for name, row in zip(DIMENSIONS, value, strict=True):
+            seen.segregation[name] = np.concatenate([seen.segregation[name], row[None]])
+        if self.round:
+            seen.models.append(self._decided_by)
+        self._decided_by = self.model_version
+
+    def _segregation(self, here: Index) -> Array:
+        g = len(self.history.names)
+        value = np.full((len(DIMENSIONS), g), np.nan)
+        groups = Groups(
+            self.history.attribute, self.history.names, self.member[here], self.setting.groups.feature
+        )
+        size = groups.sizes
+        point = places(
+            self.setting.problem, self.x[here], self._leave, like=self._like, keep=self.scenario.places
+        )
+        sample = self.scenario.sample if self.scenario.sample < len(here) else None
+        for i in np.flatnonzero((size >= 2) & (size.sum() - size >= 2)).tolist():
+            got = segregation(
+                point, groups, group=groups.names[i], areas=self._areas, radius=self._radius.get(i),
+                sample=sample, seed=self.scenario.seed,
+            )  # fmt: skip
+            self._radius.setdefault(i, got.radius)
+            value[:, i] = [getattr(got, name) for name in DIMENSIONS]
+        return value
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def identity(self) -> str:
+        """A hash of everything that fixes the run but its length and its name."""
+        h = hashlib.sha256()
+        plain = replace(self.scenario, rounds=0, name="society").to_dict()
+        h.update(json.dumps(plain, sort_keys=True, default=str).encode())
+        h.update(f"{self.method.name} {self.method.parameters()}".encode())
+        some = self.setting.x[:1000]
+        for part in (self.setting.x, self.setting.groups.member, *self.setting.problem.reached(some)):
+            h.update(np.ascontiguousarray(part).tobytes())
+        return h.hexdigest()
+
+    def save(self, path: str | Path) -> Path:
+        """Everything that is needed to go on, in one .npz file (arrays and JSON, no code); whole or not at all."""
+        path = Path(path)
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in self._ARRAYS}
+        if self.trained is not None:
+            arrays["trained_x"], arrays["trained_y"] = self.trained
+        meta = {
+            "format": "wayforward society state 1",
+            "identity": self.identity(),
+            "round": self.round,
+            "model_version": self.model_version,
+            "decided_by": self._decided_by,
+            "radius": {str(i): r for i, r in self._radius.items()},
+            "history": self.history.to_dict(),
+        }
+        arrays["meta"] = np.frombuffer(json.dumps(meta, allow_nan=False).encode(), dtype=np.uint8)
+        held = io.BytesIO()
+        np.savez(held, **arrays)
+        half = path.with_name(path.name + ".half")
+        half.write_bytes(held.getvalue())
+        half.replace(path)
+        return path
+
+    def restore(self, path: str | Path) -> None:
+        """Go back to what `save` wrote. Raises: FileFormatError for a broken file, or the state of another run."""
+        path = Path(path)
+        try:
+            with np.load(path, allow_pickle=False) as held:
+                arrays = {name: held[name] for name in held.files}
+            meta = json.loads(bytes(arrays.pop("meta")).decode())
+            known = meta["format"] == "wayforward society state 1" and set(self._ARRAYS) <= set(arrays)
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            raise FileFormatError(
+                f"'{path.name}' does not hold the state of a society ({type(error).__name__}). Take it away, or name "
+                "another file."
+            ) from None
+        if not known:
+            raise FileFormatError(f"'{path.name}' is the state of another version. Take it away.")
+        if meta["identity"] != self.identity():
+            raise FileFormatError(
+                f"'{path.name}' is the state of another scenario, model or people. Take it away, or name another file."
+            )
+        for name in self._ARRAYS:
+            setattr(self, name, arrays[name])
+        self._streams = Streams(keys_of(np.arange(len(self.x), dtype=float)[:, None], self.scenario.seed), 0)
+        self.round, self.model_version = meta["round"], meta["model_version"]
+        self._decided_by = meta["decided_by"]
+        self._radius = {int(i): r for i, r in meta["radius"].items()}
+        self.history = History.from_dict(meta["history"])
+        self.history.scenario = self.scenario
+        if "trained_x" in arrays:
+            self.trained = (arrays["trained_x"], arrays["trained_y"])
+            self._fit_model()
+
+
+def simulate(
+    scenario: Scenario,
+    setting: Setting | None = None,
+    *,
+    method: str | Method | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> History:
+    """Play a scenario -> what was seen, round by round.
+
+    setting: people, problem and truth; left out, `setting_of(scenario)`. method: instead of the scenario's, a `Method`
+    of your own. checkpoint: a .npz file, kept up to date after every round; where it exists the run goes on from
+    there, and ends as one that was never interrupted; a scenario with more rounds goes on, too. progress: called with
+    (rounds done, rounds in all). `history.society` holds the people at the end.
+
+    In a round: newcomers arrive; those who have acted come back; people apply; the model decides, the best scores
+    within the capacity are granted (once granted, nobody applies again); some of the refused leave; the others get
+    advice and may set out; the lender may retrain. So advice of a round meets the model of a later one.
+
+    Example: ``simulate(Scenario(rounds=3, people=500)).figure("acceptance")``.
+    Raises: DataError for pieces that do not fit; FileFormatError for a checkpoint of another run.
+    """
+    society = Society(scenario, setting_of(scenario) if setting is None else setting, method)
+    if checkpoint is not None:
+        path = Path(checkpoint)
+        if path.suffix != ".npz":
+            raise FileFormatError(f"'{path.name}' should end in .npz. Change the ending.")
+        if path.exists():
+            society.restore(path)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    if society.round > scenario.rounds:
+        raise DataError(
+            f"The checkpoint is in round {society.round}, beyond rounds: {scenario.rounds}. Ask for more."
+        )
+    while society.round < scenario.rounds:
+        society.step()
+        if checkpoint is not None:
+            society.save(checkpoint)
+        if progress is not None:
+            progress(society.round, scenario.rounds)
+    society.history.society = society
+    return society.history

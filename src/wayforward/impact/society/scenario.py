@@ -1,0 +1,286 @@
+"""What happens in a society, as data: a file that a person can write, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from wayforward.errors import DataError, FileFormatError
+from wayforward.rules.grammar import did_you_mean
+
+_OUTCOMES = ("known", "drawn", "label", "fitted", "none")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What refused people are told. method and its parameters: see `wf.methods_table()`.
+
+    every: False, once in a life; True, whenever somebody is refused. world: what the adviser believes to follow from an
+    act, 'same' as what does follow, or 'independent'. balanced: options must be this balanced between the groups
+    (`problem.Balanced`, its beta); None asks for nothing. budget: model rows a person.
+    """
+
+    method: str = "local-search"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    every: bool = False
+    world: str = "same"
+    balanced: float | None = None
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        _text(self, "method", "world")
+        _flag(self, "every")
+        if not isinstance(self.parameters, Mapping):
+            raise DataError(f"parameters of the advice are names and values; got {self.parameters!r}.")
+        _one_of(self, "world", ("same", "independent"))
+        _number(self, "balanced", 0.0, 1.0, none=True)
+        _whole(self, "budget", 1, none=True)
+
+
+@dataclass(frozen=True)
+class Compliance:
+    """Who follows, and how well.
+
+    kind: 'full', a share carries the advice out; 'partial', the share goes `part` of the way (numbers and ordered
+    levels; another category is taken with that chance); 'willing', the share follows advice of one change, and fewer
+    the more there is to do: share * (floor + (1 - floor) * exp(-(s - 1) / fall)), where s counts the changes, or is
+    1 + cost / unit with by='cost'. The numbers of `fall` and `floor` are those of action against sparsity in a study
+    with 362 people, read as the height above 'strongly no' (that reading is ours).
+    error: standard deviation, in shares of a number's range, of what people reach around what they meant to.
+    delay: least and most rounds until they return. reapply: share of the other refused people who apply again in a
+    round. leave: share of people who go away for good when they are refused, and neither act nor come back.
+
+    Source of the curve: T. Tominaga, N. Yamashita, T. Kurashima (2024), Reassessing Evaluation Functions in Algorithmic
+    Recourse, CHI Extended Abstracts.
+    """
+
+    kind: Literal["full", "partial", "willing"] = "full"
+    share: float = 1.0
+    part: float = 0.5
+    by: Literal["changes", "cost"] = "changes"
+    unit: float = 0.1
+    fall: float = 1.2
+    floor: float = 0.52
+    error: float = 0.0
+    delay: tuple[int, int] = (1, 1)
+    reapply: float = 1.0
+    leave: float = 0.0
+
+    def __post_init__(self) -> None:
+        _one_of(self, "kind", ("full", "partial", "willing"))
+        _one_of(self, "by", ("changes", "cost"))
+        for name in ("share", "part", "floor", "reapply", "leave"):
+            _number(self, name, 0.0, 1.0)
+        for name in ("unit", "fall"):
+            _number(self, name, 0.0, np.inf)
+            if getattr(self, name) <= 0:
+                raise DataError(f"{name} must be above 0; got {getattr(self, name)!r}.")
+        _number(self, "error", 0.0, 10.0)
+        pair = (self.delay, self.delay) if _is_whole(self.delay) else self.delay
+        if (
+            not isinstance(pair, (list, tuple))
+            or len(pair) != 2
+            or not all(_is_whole(v) for v in pair)
+            or not 1 <= pair[0] <= pair[1]
+        ):
+            raise DataError(
+                f"delay is the least and most rounds until people return, at least 1: [1, 3]; got {self.delay!r}."
+            )
+        object.__setattr__(self, "delay", (int(pair[0]), int(pair[1])))
+
+    def willingness(self, size: np.ndarray) -> np.ndarray:
+        """Chance to follow (m,), for advice with so many changes, or of that cost where by='cost'."""
+        if self.kind != "willing":
+            return np.full(len(size), self.share)
+        s = np.maximum(size, 1.0) - 1.0 if self.by == "changes" else size / self.unit
+        return np.asarray(self.share * (self.floor + (1 - self.floor) * np.exp(-s / self.fall)))
+
+
+@dataclass(frozen=True)
+class Lender:
+    """How the lender decides. capacity: people who can be granted in a round, best scores first: a whole number, a
+    share of those who apply (below 1), or None for no limit. retrain: every so many rounds, 0 for never; on: 'accepted',
+    true outcomes of those who were granted, or 'everybody' who ever applied. keep: the first training people stay in.
+    threshold: probability that is needed for a yes.
+    """
+
+    capacity: float | None = None
+    retrain: int = 0
+    on: Literal["accepted", "everybody"] = "accepted"
+    keep: bool = True
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        _number(self, "capacity", 0.0, np.inf, none=True)
+        if self.capacity is not None and self.capacity >= 1 and self.capacity != int(self.capacity):
+            raise DataError(
+                f"capacity={self.capacity} is neither people (a whole number) nor a share below 1."
+            )
+        _whole(self, "retrain", 0)
+        _one_of(self, "on", ("accepted", "everybody"))
+        _flag(self, "keep")
+        _number(self, "threshold", 0.0, 1.0, none=True)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A society and what happens in it, round by round; the same scenario gives the same run.
+
+    rounds, people (None: all that the data holds back from training), arrivals: new people a round. data, model: as
+    `wayforward recommend` takes them; both are ignored where `simulate` gets a setting. group: attribute along which
+    the report is split, cut: edges that make groups of a quantity. world: what truly follows from an act, 'independent'
+    or 'known' (data with known equations). outcome, what truly becomes of somebody who is granted: 'known' (the rule of
+    the data), 'drawn' (with the rule's probability and a luck that stays the person's own), 'label' (fixed, whatever
+    they do), 'fitted' (a model of all labels stands for the truth), 'none'. sample: people in each of five samples of
+    the segregation measures; measure: every so many rounds, 0 for never; places: features that make places, none: all
+    but the group.
+
+    Example: ``Scenario(rounds=5, people=1000, seed=1)``, ``Scenario.from_yaml("my.yaml")``.
+    Raises: DataError that names the entry, the value and what is expected.
+    """
+
+    name: str = "society"
+    rounds: int = 10
+    people: int | None = None
+    arrivals: int = 0
+    seed: int = 0
+    data: str = "loan"
+    model: str = "lr"
+    group: str = "gender"
+    cut: tuple[float, ...] = ()
+    world: str = "independent"
+    outcome: str = "known"
+    advice: Advice = field(default_factory=Advice)
+    compliance: Compliance = field(default_factory=Compliance)
+    lender: Lender = field(default_factory=Lender)
+    measure: int = 1
+    sample: int = 1000
+    places: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _text(self, "name", "data", "model", "group")
+        _whole(self, "rounds", 0)
+        _whole(self, "people", 2, none=True)
+        for name in ("arrivals", "measure"):
+            _whole(self, name, 0)
+        _whole(self, "sample", 10)
+        _whole(self, "seed", 0)
+        _one_of(self, "world", ("independent", "known"))
+        _one_of(self, "outcome", _OUTCOMES)
+        for name, kind in (("advice", Advice), ("compliance", Compliance), ("lender", Lender)):
+            value = getattr(self, name)
+            if isinstance(value, Mapping):
+                object.__setattr__(self, name, _made(kind, value, name))
+            elif not isinstance(value, kind):
+                raise DataError(f"{name} is {value!r}. Give its entries, such as those of {kind.__name__}().")
+        for name in ("cut", "places"):
+            if isinstance(getattr(self, name), str):
+                raise DataError(f"{name} is a list; got {getattr(self, name)!r}. Write [a, b].")
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as a file holds them."""
+        out = asdict(self)
+        out["compliance"]["delay"] = list(self.compliance.delay)
+        out["advice"]["parameters"] = dict(self.advice.parameters)
+        return out | {"cut": list(self.cut), "places": list(self.places)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
+        """The reverse of `to_dict`; what is left out has its default. Raises: DataError for an unknown entry."""
+        return _made(cls, data, "the scenario")
+
+    def to_yaml(self, path: str | Path | None = None) -> str:
+        """The scenario as YAML; also written to `path` if given."""
+        import yaml
+
+        text = str(yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True))
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_yaml(cls, source: str | Path) -> Scenario:
+        """Read a file, one of `examples()` by its name, or YAML text (with a line break).
+
+        Raises: FileFormatError for what is no such file, DataError for what it says.
+        """
+        import yaml
+
+        text = str(source)
+        if isinstance(source, Path) or "\n" not in text:
+            path = Path(source)
+            if not path.is_file() and text in examples():
+                path = examples()[text]
+            try:
+                text = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError):
+                raise FileFormatError(
+                    f"There is no scenario '{path.name}'. Give a YAML file, or one of {', '.join(examples())}."
+                ) from None
+        try:
+            data = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise FileFormatError(f"The scenario is no YAML: {str(error).splitlines()[0]}") from None
+        if not isinstance(data, Mapping):
+            raise FileFormatError("The scenario holds no entries. Write 'rounds: 10' and so on.")
+        return cls.from_dict(data)
+
+
+def examples() -> dict[str, Path]:
+    """Scenarios that come with the library: name -> file."""
+    folder = Path(__file__).parent / "examples"
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def _made(kind: Any, data: Mapping[str, Any], where: str) -> Any:
+    if not isinstance(data, Mapping):
+        raise DataError(f"{where} holds names and values; got {data!r}.")
+    known = [f.name for f in fields(kind)]
+    for name in data:
+        if name not in known:
+            raise DataError(
+                f"{where} has no entry '{name}'.{did_you_mean(str(name), known)} Known: {', '.join(known)}."
+            )
+    return kind(**data)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _text(noun: Any, *names: str) -> None:
+    for name in names:
+        if not isinstance(getattr(noun, name), str) or not getattr(noun, name):
+            raise DataError(f"{name} is a name; got {getattr(noun, name)!r}.")
+
+
+def _flag(noun: Any, name: str) -> None:
+    if not isinstance(getattr(noun, name), bool):
+        raise DataError(f"{name} is true or false; got {getattr(noun, name)!r}.")
+
+
+def _one_of(noun: Any, name: str, known: tuple[str, ...]) -> None:
+    if getattr(noun, name) not in known:
+        raise DataError(f"{name} is {getattr(noun, name)!r}. Choose one of {', '.join(known)}.")
+
+
+def _number(noun: Any, name: str, low: float, high: float, *, none: bool = False) -> None:
+    value = getattr(noun, name)
+    if value is None and none:
+        return
+    fine = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not fine or not low <= value <= high:
+        raise DataError(f"{name} is a number from {low:g} to {high:g}; got {value!r}.")
+
+
+def _whole(noun: Any, name: str, low: int, *, none: bool = False) -> None:
+    value = getattr(noun, name)
+    if value is None and none:
+        return
+    if not _is_whole(value) or value < low:
+        raise DataError(f"{name} is a whole number, at least {low}; got {value!r}.")

@@ -1,0 +1,191 @@
+"""What a scenario plays with: people, a model, and what truly becomes of somebody who is granted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayforward.errors import DataError
+from wayforward.impact.groups import Groups
+from wayforward.impact.society.scenario import Scenario
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+    from wayforward.schema import Schema
+    from wayforward.world import World
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """The pieces of a society; `setting_of` makes them from a scenario's data, or put them together yourself.
+
+    problem: the lender's first model, and what advice obeys. x (n, d): the people at the start. groups: of them.
+    world: what truly follows from an act; None: what the problem says. outcome: people (m, d) -> (m,) chance, 0 to 1,
+    that they do well if granted; or labels (n,) of the people at the start, fixed whatever they do; None: nobody knows.
+    train: (rows (m, d), outcomes (m,) 0 or 1, seed) -> a model, for a lender who retrains. train_x (N, d), train_y (N,):
+    what the first model was trained on. pool (q, d): newcomers are drawn from these with replacement, left out from x;
+    pool_y (q,): their labels, where outcomes are labels. newcomers: (m, seed) -> (m, d) draws them anew instead.
+    edges: cuts that make groups of a quantity.
+    """
+
+    problem: Problem
+    x: Array
+    groups: Groups
+    world: World | None = None
+    outcome: Callable[[Array], Any] | NDArray[Any] | None = None
+    train: Callable[[Array, NDArray[Any], int], Any] | None = None
+    train_x: Array | None = None
+    train_y: NDArray[Any] | None = None
+    pool: Array | None = None
+    pool_y: NDArray[Any] | None = None
+    newcomers: Callable[[int, int], Array] | None = None
+    edges: tuple[float, ...] = ()
+    title: str = field(default="people")
+
+    def __post_init__(self) -> None:
+        x = self.problem.schema.encode(self.x, "people of the society")
+        object.__setattr__(self, "x", np.ascontiguousarray(x, dtype=np.float64))
+        if len(self.x) < 2:
+            raise DataError(f"A society needs two people at least; got {len(self.x)}.")
+        if len(self.groups) != len(self.x):
+            raise DataError(
+                f"'{self.groups.name}' is known of {len(self.groups)} people and there are {len(self.x)}."
+            )
+        if not callable(self.outcome) and self.outcome is not None and len(self.outcome) != len(self.x):
+            raise DataError(
+                f"There are {len(self.outcome)} outcomes for {len(self.x)} people. Give one a person."
+            )
+
+    def member_of(self, x: Array) -> NDArray[np.int64]:
+        """(m,) the groups of newcomers. Raises: DataError if the attribute is no feature."""
+        if self.groups.feature is None:
+            raise DataError(
+                f"'{self.groups.name}' is no feature, so nobody knows the groups of newcomers. Set arrivals: 0."
+            )
+        column = x[:, self.groups.feature]
+        if self.problem.schema.has_levels[self.groups.feature] and not self.edges:
+            return np.where(np.isnan(column), -1, np.nan_to_num(column)).astype(np.int64)
+        return np.where(
+            np.isnan(column), -1, np.searchsorted(np.asarray(self.edges), column, side="right")
+        ).astype(np.int64)
+
+    def draw(self, n: int, seed: int) -> tuple[Array, NDArray[np.int64], Array]:
+        """n newcomers: rows (n, d), groups (n,), fixed labels (n,) (NaN where outcomes follow from what people do)."""
+        fixed = np.full(n, np.nan)
+        if self.newcomers is not None:
+            x = np.asarray(self.newcomers(n, seed), dtype=np.float64)
+            return x, self.member_of(x), fixed
+        at = np.random.default_rng([seed, 0xA221]).integers(
+            0, len(self.x if self.pool is None else self.pool), n
+        )
+        if self.pool is not None:
+            if self.pool_y is not None and not callable(self.outcome):
+                fixed = np.asarray(self.pool_y, dtype=np.float64)[at]
+            return self.pool[at], self.member_of(self.pool[at]), fixed
+        if self.outcome is not None and not callable(self.outcome):
+            fixed = np.asarray(self.outcome, dtype=np.float64)[at]
+        return self.x[at], self.groups.member[at], fixed
+
+
+def setting_of(scenario: Scenario) -> Setting:
+    """The pieces that a scenario names: its data set, split; a model trained on one part; people from the other.
+
+    In the loan world people are drawn anew from its equations. Raises: DataError, WorldError for what does not exist.
+    """
+    from wayforward.data import load
+    from wayforward.model import ZOO, train, wrap
+    from wayforward.problem import Problem, Target
+
+    found = load(scenario.data)
+    if scenario.model not in ZOO:
+        raise DataError(f"There is no model '{scenario.model}'. Use one of {', '.join(ZOO)}.")
+    past, rest = found.split(test=0.3, seed=scenario.seed)
+    schema = found.schema
+    past_y = past.is_favourable.astype(np.int64)
+    world = None
+    if scenario.world == "known":
+        world = found.world
+        if world is None:
+            raise DataError(
+                f"Nobody knows the equations behind '{scenario.data}'. Set world: independent, or data: loan."
+            )
+
+    def fit(x: Array, y: NDArray[Any], seed: int) -> Any:
+        return train(scenario.model, schema, x, y, seed=seed)
+
+    model = wrap(fit(past.x, past_y, scenario.seed), schema)
+    target = Target(favourable=1, threshold=scenario.lender.threshold)
+    believed = world if scenario.advice.world == "same" else None
+    problem = Problem(schema, model, target, data=past.x, world=believed)
+    newcomers: Callable[[int, int], Array] | None = None
+    labels = pool = pool_y = None
+    if found.name == "loan" and not set(found.variant) - {"karimi"}:
+        newcomers = partial(_loan_people, schema=schema, karimi="karimi" in found.variant)
+        x = newcomers(scenario.people or rest.n, scenario.seed)
+    else:
+        pool, pool_y = rest.x, rest.is_favourable.astype(np.float64)
+        at = _chosen(rest.n, scenario.people, scenario.seed)
+        x, labels = pool[at], pool_y[at]
+    return Setting(
+        problem, x, _groups(scenario, x, schema), world, _outcome(scenario, found, labels),
+        train=fit, train_x=past.x, train_y=past_y, pool=pool, pool_y=pool_y, newcomers=newcomers,
+        edges=scenario.cut, title=found.title,
+    )  # fmt: skip
+
+
+def _loan_people(n: int, seed: int, schema: Schema, karimi: bool) -> Array:
+    from wayforward.data.loan import sample
+
+    x, _ = sample(n, seed + 0x10A2, karimi=karimi)
+    return np.clip(x, schema.low, schema.high)
+
+
+def _chosen(n: int, people: int | None, seed: int) -> NDArray[np.int64]:
+    if people is None:
+        return np.arange(n)
+    rng = np.random.default_rng([seed, 0x50C1])
+    return rng.permutation(n)[:people] if people <= n else rng.integers(0, n, people)
+
+
+def _groups(scenario: Scenario, x: Array, schema: Schema) -> Groups:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # missing labels are counted in the report
+        return Groups.of(scenario.group, x, schema, cut=scenario.cut or None)
+
+
+def _outcome(scenario: Scenario, found: Any, labels: Any) -> Any:
+    if scenario.outcome == "none":
+        return None
+    if scenario.outcome in ("known", "drawn"):
+        if found.name != "loan":
+            raise DataError(
+                f"Nobody knows what truly becomes of people of '{scenario.data}'. Set outcome: label, fitted or none, "
+                "or data: loan."
+            )
+        from wayforward.world.loan import granted
+
+        variant: Any = "karimi" if "karimi" in found.variant else "carma"
+        if scenario.outcome == "drawn":
+            return lambda x: granted(x, variant)
+        return lambda x: (granted(x, variant) >= 0.5).astype(np.float64)
+    if scenario.outcome == "label":
+        if labels is None:
+            raise DataError(
+                "People of the loan world are drawn anew and have no labels. Set outcome: known or drawn."
+            )
+        return labels
+    from wayforward.model import train, wrap
+    from wayforward.problem import Problem, Target
+
+    y = found.is_favourable.astype(np.int64)
+    model = wrap(train("gb", found.schema, found.x, y, seed=scenario.seed + 1), found.schema)
+    truth = Problem(found.schema, model, Target(favourable=1))
+    return lambda x: truth.reached(x)[1]
