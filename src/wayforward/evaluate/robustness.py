@@ -28,11 +28,11 @@ __all__ = ["Lasting", "near_best", "retrained", "robustness"]
 class Lasting:
     """Rates of an answer's first options (or of `option`), each with a 95 % interval over people.
 
-    noise: probability of a yes when carried out with errors. invalidation: 1 - noise, PROBE's rate. noise_kept: share of
-    people for whom it is `share` or more. models: share of retrained models that still say yes, mean over people;
-    all_models: share of people to whom all do; by_model (m,): share of people for each. multiplicity, all_good: the same
-    for other good models. stability: mean of the model around the option less its mean difference (TreX). delta: how far
-    weights may shift (`WithinDelta.measure`), for linear models and dense networks. Not measured: n = 0.
+    noise: probability of a yes when carried out with errors. invalidation: 1 - noise, PROBE's rate. noise_kept: share
+    of people for whom it is `share` or more. models: share of retrained models that still say yes, mean over people;
+    all_models: share of people to whom all do; by_model (m,): share of people for each. multiplicity, all_good: the
+    same for other good models. stability: mean of the model around the option less its mean difference (TreX). delta:
+    how far weights may shift (`WithinDelta.measure`), for linear models and dense networks. Not measured: n = 0.
     """
 
     noise: Estimate = NOTHING
@@ -81,9 +81,9 @@ def robustness(
     """How long the options of any answer last.
 
     models: retrained ones (see `retrained`); good: other models that do as well (see `near_best`). sigma: errors in
-    shares of a feature's range, on what is acted on, or on='numbers' (PROBE); None leaves them out. draws: always drawn,
-    never in closed form, so that methods are told apart by the same errors, which are others than a search has seen.
-    share: for noise_kept. stable: sigma of the stability. option: which of the k. seed: of intervals.
+    shares of a feature's range, on what is acted on, or on='numbers' (PROBE); None leaves them out. draws: always
+    drawn, never in closed form, so that methods are told apart by the same errors, which are others than a search has
+    seen. share: for noise_kept. stable: sigma of the stability. option: which of the k. seed: of intervals.
     Example: ``robustness(recourse, problem, models=retrained(fit, x, y, 10)).table()``.
     Raises: DataError where the answer has no such option.
     """
@@ -103,11 +103,17 @@ def robustness(
         out["noise_kept"] = stats.rate(chance >= share - 1e-9)
     if len(models):
         votes = AllModels(models).fit(problem).votes(after)
-        out["models"], out["all_models"] = stats.mean(votes.mean(0), seed=seed), stats.rate(votes.all(0))
+        out["models"], out["all_models"] = (
+            stats.mean(votes.mean(0), seed=seed),
+            stats.rate(np.asarray(votes.all(0))),
+        )
         out["by_model"] = tuple(votes.mean(1).tolist())
     if len(good):
         votes = AllModels(good).fit(problem).votes(after)
-        out["multiplicity"], out["all_good"] = stats.mean(votes.mean(0), seed=seed), stats.rate(votes.all(0))
+        out["multiplicity"], out["all_good"] = (
+            stats.mean(votes.mean(0), seed=seed),
+            stats.rate(np.asarray(votes.all(0))),
+        )
     if stable is not None and problem.target.interval is None:
         around = Stable(0.5, stable, draws=draws).fit(problem)
         out["stability"] = stats.mean(around.measure(problem, before, action, after), seed=seed)

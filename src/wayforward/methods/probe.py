@@ -150,7 +150,8 @@ class FirstOrder(Robust):
 
         if not len(who):
             return plain
-        return np.minimum(plain, plain - float(ndtri(self.noise.share)) * self.size(people, who, after))
+        sure = plain - float(ndtri(self.noise.share)) * self.size(people, who, after)
+        return np.asarray(np.minimum(plain, sure))
 
     def holds(
         self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray

@@ -128,7 +128,7 @@ class Rbr(Method):
             new[:, column] = np.where(move[live], value, trial[:, column])
             new = self._within(people, who[live], new, most, move[live])
             seen = people.evaluate(who[live], new)
-            go = seen.allowed & (seen.cost <= most + 1e-12)
+            go = seen.allowed & (seen.cost <= most * (1 + 1e-9))
             trial[go], now = new[go], np.where(go[:, None], seen.after, now)
             score, slope = self._odds(now[:, column] / self.span_, where, yes, no)
             better = go & seen.reached & (score.round(9) > top)
@@ -146,14 +146,17 @@ class Rbr(Method):
             cost = people.cost(who, out)
             fixed = people.cost(who, np.where(_spread(move, column, people.d), np.nan, out))
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.where(cost > most, np.clip((most - fixed) / (cost - fixed), 0.0, 1.0), 1.0)
+                share = np.where(
+                    cost > most * (1 + 1e-9), np.clip((most - fixed) / (cost - fixed), 0.0, 1.0), 1.0
+                )
             if (share >= 1).all():
                 break
             share = np.floor(share * 1e9) / 1e9
             back = out.copy()
             part = x[:, column] + share[:, None] * (out[:, column] - x[:, column])
             back[:, column] = np.where(move, part, out[:, column])
-            out = tidy(people, who, back)
+            over = np.flatnonzero(share < 1)  # the others keep every bit
+            out[over] = tidy(people, who[over], back[over])
         return out
 
     def _samples(

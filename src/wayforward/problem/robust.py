@@ -200,7 +200,7 @@ class WithinDelta(Robust):
         target, link = self._target, self._fast.link
         if target.target.interval is not None:
             ends = [target.score(apply_link(end, link)) for end in (low, high)]
-            return np.minimum(*ends)  # falls away from the middle of the interval
+            return np.asarray(np.minimum(*ends))  # falls away from the middle of the interval
         if low.shape[1] == 1:
             margin = low if target.columns[0] == 1 else high
         else:
@@ -497,8 +497,8 @@ class UnderNoise(_Drawn):
     closed=None: for a linear score of two classes (or one open side of a regression) in the independent world the
     probability is exact, with errors that are neither rounded nor cut off at the schema's bounds; otherwise it is the
     share of `draws` errors, which are evenly spread, keyed to the person, rounded to the feature's steps and kept
-    within bounds, and sent through the world where acts have consequences. A search must reach one draw more than the
-    judge asks for. closed=False draws for linear models, too. `measure`: the probability.
+    within bounds, and sent through the world where acts have consequences. A search must reach a few draws more
+    than the judge asks for. closed=False draws for linear models, too. `measure`: the probability.
 
     Each candidate row costs as many model rows as draws; budgets count the candidate alone, meta['model_rows'] all.
     Example: ``Problem(schema, model, target, robust=UnderNoise(0.05, share=0.9))``.
@@ -551,7 +551,7 @@ class UnderNoise(_Drawn):
         columns = self._columns
         there = ~np.isnan(after[:, columns])
         if self.on == "numbers":
-            return there
+            return np.asarray(there)
         if action is None or problem.independent:
             return np.asarray(problem.schema.differs(after, before)[:, columns] & there)
         return np.asarray(~np.isnan(action[:, columns]))
@@ -597,7 +597,7 @@ class UnderNoise(_Drawn):
             return plain
         if self._slope is not None:
             sure = plain - float(ndtri(self.share)) * self._spread_of(problem, people.x[who], after)
-            return np.minimum(plain, sure)
+            return np.asarray(np.minimum(plain, sure))
 
         def ask(rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
             """(draws, rows) scores."""
@@ -615,7 +615,9 @@ class UnderNoise(_Drawn):
         def rough(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return low(score, self.share, 0), low(score, max(self.share - 0.15, 0.05), 0)
 
-        return self._in_two(people, who, plain, ask, rough, lambda score: low(score, self.share, 1))
+        # A search finds what suits its own draws: half a standard error more keeps the promise on others.
+        spare = max(1, int(np.ceil(0.5 * np.sqrt(self.draws * self.share * (1 - self.share)))))
+        return self._in_two(people, who, plain, ask, rough, lambda score: low(score, self.share, spare))
 
     def measure(
         self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
