@@ -121,6 +121,53 @@ def test_what_it_needs_is_told(society):
         balance_curve(strict, x, groups)
 
 
+def asking(it, **more) -> Problem:
+    old = it.problem
+    return Problem(
+        old.schema,
+        old.model,
+        old.target,
+        data=old.reference,
+        world=old.world,
+        plausibility=Balanced("region", 0.3, "kernel", **more),
+    )
+
+
+@pytest.mark.parametrize("method", ["wachter", "cem", "local-search"])
+def test_who_is_led_elsewhere_gets_a_balanced_row_near_by(method):
+    """People all of whose options miss the region get one inside it; nobody loses an option of their own."""
+    it = case("network", "independent", 0, 24)
+    strict, open_ = asking(it, lead=False), asking(it)
+    alone, got = wf.recommend(strict, it.x, method=method), wf.recommend(open_, it.x, method=method)
+    assert got.found[it.refused, 0].mean() > 0.8
+    assert (got.cost[:, 0] <= alone.cost[:, 0]).all()
+    assert open_.plausibility.score(got.after[got.found]).min() >= 0
+    if method != "local-search":
+        assert alone.found[it.refused, 0].mean() < 0.7
+
+
+@pytest.mark.parametrize("world", ["independent", "causal"])
+def test_a_person_who_is_led_gets_the_same_answer_alone(world):
+    it = case("network", world, 0, 24)
+    problem = asking(it)
+    method = wf.method("growing-spheres").fit(problem)
+    got, no = method.recommend(it.x, 2, seed=3), np.flatnonzero(it.refused)
+    for who in (no[:1], no[1:2], no[2:7], no[::-1]):
+        some = method.recommend(it.x[who], 2, seed=3)
+        np.testing.assert_array_equal(some.action, got.action[who])
+
+
+def test_limits_of_a_person_hold_for_who_is_led():
+    from wayforward.people import Preferences
+
+    it = case("network", "independent", 0, 24)
+    wish = Preferences.none(it.problem.schema, len(it.x)).at_most(3).freeze("phone")
+    got = wf.recommend(asking(it), it.x, method="wachter", preferences=wish)
+    assert (~np.isnan(got.action[got.found])).sum(1).max() <= 3
+    assert np.isnan(got.action[got.found][:, it.problem.schema.index("phone")]).all()
+    assert got.found[it.refused, 0].mean() > 0.4
+
+
 # -- the plausibility ------------------------------------------------------------------------------------------
 
 

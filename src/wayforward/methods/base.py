@@ -168,6 +168,7 @@ class Method(ABC):
                 none = np.zeros(go.size, dtype=bool)
                 if isinstance(found, tuple):
                     found, none = found
+                found = _led(searched, found, seed)
                 if problem.demanding:
                     found = self._surer(searched, found, k, seed, budget)
                 if found.ndim != 3 or found.shape[0] != go.size or found.shape[2] != x.shape[1]:
@@ -246,6 +247,18 @@ class Method(ABC):
 
         Only people whom the model refuses and who may act on something arrive here. NaN: left alone.
         """
+
+
+def _led(people: Population, action: Actions, seed: int) -> Actions:
+    """More options for people whose own are not balanced, where the problem asks for balance and to be led there."""
+    from wayforward.problem.plausibility import Balanced
+
+    asked = people.problem.plausibility
+    if not isinstance(asked, Balanced) or not asked.lead or asked.fitted is None:
+        return action
+    from wayforward.methods.engines.balanced import led
+
+    return led(people, action, asked.fitted, seed)
 
 
 def _name_unused(table: Any, schema: Schema) -> None:

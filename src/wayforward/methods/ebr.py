@@ -11,6 +11,7 @@ import numpy as np
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.asking import distinct_changes, tidy
+from wayforward.methods.engines.balanced import fewer
 from wayforward.methods.engines.density import Densities, Kind, Scale, mixed, problem_density
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.runs import rank_in_run
@@ -166,7 +167,8 @@ class _Draws:
     def _keep(self, owner: np.ndarray, rows: np.ndarray) -> None:
         """Of drawn rows (m, d), those that the person may take, that stay above beta, and that the model accepts."""
         people = self.people
-        action = self._fewer(owner, tidy(people, owner, np.where(self.method.density_.made, rows, np.nan)))
+        density = self.method.density_
+        action = fewer(people, density, owner, tidy(people, owner, np.where(density.made, rows, np.nan)))
         some = ~np.isnan(action).all(1)
         owner, action = owner[some], action[some]
         above = self.method.density_.above(
@@ -181,33 +183,6 @@ class _Draws:
         self.kept += np.bincount(owner[good], minlength=people.n)
         self.owner.append(owner[good])
         self.action.append(action[good])
-
-    def _fewer(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """What the person may do: too many changes, or a broken rule, cost the change without which it is likeliest."""
-        people, density = self.people, self.method.density_
-        many = (~np.isnan(action)).sum(1) > people.max_changes[owner]
-        open_ = np.flatnonzero(many | ~self._allowed(owner, action))
-        while open_.size:
-            who, some = owner[open_], action[open_]
-            place, feature = np.nonzero(~np.isnan(some))
-            trial = some[place]
-            trial[np.arange(len(place)), feature] = np.nan
-            like = density.log_product(people.after(who[place], trial))
-            order = np.lexsort((feature, -like, place))
-            best = order[rank_in_run(place[order]) == 0]
-            open_, action[open_[place[best]]] = open_[place[best]], trial[best]
-            who, some = owner[open_], action[open_]
-            count = (~np.isnan(some)).sum(1)
-            over = (count > people.max_changes[who]) | ~self._allowed(who, some)
-            open_ = open_[over & (count > 0)]
-        return action
-
-    def _allowed(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """(m,) bool: no rule is broken; what else could forbid a snapped row is decided later."""
-        people = self.people
-        if not people.schema.rules:
-            return np.ones(len(owner), dtype=bool)
-        return people.allowed(owner, action, people.after(owner, action))
 
     def options(self, k: int) -> np.ndarray:
         """(n, k, d): the nearest kept rows."""

@@ -452,7 +452,9 @@ class Balanced(Plausibility):
     reference people, or the name of a feature; None: the one sensitive feature. beta, beta_scale: 'mass', above what a
     share beta of the product's own draws have; 'relative', beta times the greatest product among draws; 'absolute',
     beta with numbers in shares of their ranges. density: 'mixture', 'flow' (extra `torch`), 'kernel', or fitted ones.
-    Strict unless told otherwise: with strict=False a profile that is as balanced as where the person stands will do.
+    lead: people all of whose options a method ends elsewhere get draws that are likely in all groups, as near as can be
+    to what it proposed; False leaves them without an option. Strict unless told otherwise: with strict=False a profile
+    that is as balanced as where the person stands will do.
     The score is by how many nats the log product exceeds the threshold.
 
     Example: ``Problem(..., data=train, plausibility=Balanced("sex", beta=0.3))``.
@@ -465,6 +467,7 @@ class Balanced(Plausibility):
     beta: float = 0.3
     density: Literal["mixture", "kernel", "flow"] | Densities = "mixture"
     beta_scale: Literal["mass", "relative", "absolute"] = "mass"
+    lead: bool = True
     strict: bool = field(default=True, kw_only=True)
     fitted: Densities | None = field(default=None, init=False, repr=False)
 
