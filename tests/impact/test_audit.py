@@ -180,7 +180,7 @@ def test_odd_groups_are_told_and_not_compared():
     assert by["alone"].figures["cost"].n == 0
     assert one.unlabelled == made.member.tolist().count(-1)
     notes = " ".join(one.notes)
-    assert "Nobody belongs to empty" in notes and "alone" in notes
+    assert "Nobody belongs to the group empty" in notes and "alone" in notes
     assert all({g.first, g.second} <= {"a", "b"} for g in one.gaps)
     assert sum(g.people for g in one.groups) + one.unlabelled == 200
     page = render(got)

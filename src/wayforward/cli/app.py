@@ -249,6 +249,14 @@ def audit(
             "--twins", min=0, help="Compare at most this many with their twins, in a causal --world."
         ),
     ] = 500,
+    retrained: Annotated[
+        int,
+        typer.Option(
+            "--retrained",
+            min=0,
+            help="Train the model so many times again, on resamples, and ask whether plans hold.",
+        ),
+    ] = 3,
     correction: Annotated[
         str, typer.Option("--correction", help="For many comparisons: holm or benjamini-hochberg.")
     ] = "holm",
@@ -280,11 +288,40 @@ def audit(
     )  # fmt: skip
     got = look(
         question, method=method, device=device, groups=tuple(group or ()), cuts=tuple(cut or ()), most=n,
-        smallest=smallest, second=None if second == "none" else second, twins=twins, correction=correction,
-        budget=budget, html=html, json=json,
+        smallest=smallest, second=None if second == "none" else second, twins=twins, again=retrained,
+        correction=correction, budget=budget, html=html, json=json,
     )  # fmt: skip
     if not got.overall.found:
         raise typer.Exit(NOBODY)
+
+
+@app.command()
+def society(
+    scenario: Annotated[
+        str, typer.Argument(help="A scenario file (YAML), or the name of an example: loan, balanced.")
+    ],
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="In place of the file's.")] = None,
+    people: Annotated[int | None, typer.Option("--people", min=2, help="In place of the file's.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="In place of the file's.")] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint", help="Kept up to date after every round; the same command goes on (.npz)."
+        ),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", help="Draw lines over rounds: .png, .svg or .pdf.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write one row a round and group.")] = None,
+    json: Json = None,
+) -> None:
+    """Play a society over rounds: people act on advice, a lender retrains, groups move."""
+    from wayforward.cli.society import play
+
+    play(
+        scenario, rounds=rounds, people=people, seed=seed, checkpoint=checkpoint, figure=figure, csv=csv,
+        json=json,
+    )  # fmt: skip
 
 
 @app.command()

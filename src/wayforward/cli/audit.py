@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.cli.console import Steps, room_for, say, steps, table, write_json, write_text
-from wayforward.cli.inputs import Made, Question, _preferences, _without, read_table
+from wayforward.cli.inputs import Made, Question, _labels, _preferences, _without, read_table
 from wayforward.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _THIRDS = (1 / 3, 2 / 3)
 
 def look(
     question: Question, *, method: str, device: str | None, groups: Sequence[str], cuts: Sequence[str],
-    most: int, smallest: int, second: str | None, twins: int, correction: Any, budget: int | None,
+    most: int, smallest: int, second: str | None, twins: int, again: int, correction: Any, budget: int | None,
     html: Path | None, json: Path | None,
 ) -> Audit:  # fmt: skip
     """Everything that `wayforward audit` does; returns the audit."""
@@ -46,10 +46,11 @@ def look(
     wishes = None
     if question.preferences is not None:
         wishes = _preferences(question.preferences, problem.schema, x, replace(question, n=None))
+    others = _trained_again(question, made, again)
     with _stages() as tell:
         got = audit(
             problem, x, attributes, chosen, preferences=wishes, most=most, smallest=smallest, beside=second,
-            twins_of=twins, correction=correction, seed=question.seed, budget=budget, say=tell,
+            twins_of=twins, others=others, correction=correction, seed=question.seed, budget=budget, say=tell,
         )  # fmt: skip
     source = {"people": whose, "table": made.title, "model named": question.model}
     got = replace(got, meta={**got.meta, "source": source, "question": question.plain()})
@@ -74,6 +75,30 @@ def _people(question: Question, made: Made) -> tuple[Any, str]:
         return made.test, "the 30 % of the data set that the model was not trained on"
     say("note: these people trained the model. Name others with --people.")
     return made.train, "the people who trained the model"
+
+
+def _trained_again(question: Question, made: Made, m: int) -> list[Any]:
+    """m models of the same kind, each trained on a resample of the past people; none for a model from a file."""
+    from wayforward.model import ZOO, train
+
+    if m < 1 or question.model not in ZOO:
+        return []
+    from wayforward.evaluate.robustness import retrained
+
+    if question.data is not None:
+        from wayforward.data import load
+
+        found = load(question.data).split(test=0.3, seed=question.seed)[0]
+        y = found.is_favourable.astype(np.int64)
+    else:
+        assert question.train is not None and question.label is not None
+        y = _labels(read_table(question.train), question.label, question.favourable, question.train.name)
+    schema = made.problem.schema
+    say(f"training {m} models again ...")
+    return retrained(
+        lambda rows, labels, seed: train(question.model, schema, rows, labels, seed=seed),
+        schema.encode(made.train), y, m, seed=question.seed,
+    )  # fmt: skip
 
 
 def _sensitive(question: Question, problem: Problem) -> Sequence[str]:

@@ -58,6 +58,10 @@ _COMPARED_CROSSED = ("refused", "usable", "cost")  # of parts of two attributes:
 _PAIRWISE = 6  # with more groups each is compared with everybody else, or the pairs drown everything
 _CELLS = 40  # an intersection with more parts than this is left out
 _POPULATION, _RESAMPLES = 6000, 50  # people among whom segregation is measured; draws behind its intervals
+_ERROR, _DRAWS = (
+    0.05,
+    50,
+)  # errors in carrying out a plan, in shares of a feature's range, and how often drawn
 _TELLS = 3  # a mean over fewer people would tell of a person
 _SHARES = (0.25, 0.5, 0.75, 0.9)
 
@@ -317,6 +321,8 @@ def audit(
     beside: str | Method | None = "growing-spheres",
     twins_of: int = 500,
     society: bool = True,
+    others: Sequence[Any] = (),
+    lasting_of: int = 500,
     correction: Correction = "holm",
     seed: int = 0,
     budget: int | None = None,
@@ -335,6 +341,8 @@ def audit(
         beside: a second method; gaps are told again among people for whom both found a plan. None: left out.
         twins_of: at most so many people are compared with their twins, where the world is causal.
         society: also measure segregation before and after everybody acts, where that part is installed.
+        others: other models, such as retrained ones (`evaluate.robustness.retrained`): do plans hold under them, too?
+        lasting_of: at most so many plans are tried with errors and under other models; 0 leaves both out.
         correction: 'holm' or 'benjamini-hochberg', over all comparisons of the audit.
         say: called with (what, done, in all) during the work.
     Returns: Audit.
@@ -405,6 +413,7 @@ def audit(
     audits = _corrected(audits, correction)
     tell("searching for the worst off", 0, 1)
     worst = _worst(schema, people, attributes, seed, correction)
+    lasting = _robustness(problem, got, people, attributes, others, lasting_of, seed, notes, tell)
     return Audit(
         n=len(x),
         refused=int(refused.sum()),
@@ -416,7 +425,7 @@ def audit(
         grid=grid,
         correction=correction,
         schema=schema,
-        robustness=_robustness(problem, got, people, audits, attributes, seed, tell),
+        robustness=lasting,
         meta=_meta(problem, chosen, got, judged, smallest, second, seed),
         notes=(*notes, *(n for n in judged.notes if "oracle" not in n and "MAD" not in n)),
     )
@@ -590,14 +599,14 @@ def _attribute(
     notes = []
     empty = [f.name for f in figures if not f.people]
     if empty and not crossed:
-        notes.append(f"Nobody belongs to {_listed(empty)}.")
+        notes.append(f"Nobody belongs to the group {_listed(empty)}.")
     spared = [f.name for f in figures if f.people and not f.refused]
     if spared:
-        notes.append(f"The model refuses nobody in {_listed(spared)}.")
+        notes.append(f"The model refuses nobody of the group {_listed(spared)}.")
     few = [f.name for f in figures if f.withheld]
     if few and not crossed:
         notes.append(
-            f"Fewer than {_TELLS} people were answered in {_listed(few)}: their means would tell of a person."
+            f"Fewer than {_TELLS} people were answered of the group {_listed(few)}: their means would tell of a person."
         )
     small = [f"{f.name} ({f.answered})" for f in figures if f.answered and not f.compared]
     if small:
@@ -898,10 +907,45 @@ def _population(people: _People, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _robustness(
-    problem: Problem, got: Recourse, people: _People, audits: list[AttributeAudit], attributes: list[Groups],
-    seed: int, tell: Say,
+    problem: Problem, got: Recourse, people: _People, attributes: list[Groups], others: Sequence[Any], most: int,
+    seed: int, notes: list[str], tell: Say,
 ) -> dict[str, Any]:  # fmt: skip
-    return {}
+    """Whether plans still hold when carried out with errors and under retrained models: everybody, then each group."""
+    try:
+        from wayforward.evaluate.robustness import robustness
+    except ImportError:
+        notes.append("Whether advice lasts is not part of this installation.")
+        return {}
+    at = np.flatnonzero(got.found[:, 0])
+    if not at.size or most < 1:
+        return {}
+    if at.size > most:
+        at = np.sort(np.random.default_rng([seed, 29]).choice(at, most, replace=False))
+    tell("whether the advice lasts", 0, 1)
+    sides: list[tuple[str, str, np.ndarray]] = [("", "everybody", at)]
+    for groups in attributes:
+        label = groups.member[people.who[at]]
+        sides += [(groups.name, name, at[label == g]) for g, name in enumerate(groups.names)]
+    rows = []
+    for attribute, name, rows_of in sides:
+        if len(rows_of) < _TELLS:
+            continue
+        try:
+            held = robustness(got[rows_of], problem, models=others, sigma=_ERROR, draws=_DRAWS, seed=seed)
+        except WayforwardError as error:
+            notes.append(f"Whether advice lasts was not measured: {error}")
+            return {}
+        rows.append(
+            {
+                "attribute": attribute,
+                "group": name,
+                "n": len(rows_of),
+                "yes_with_errors": held.noise.to_dict(),
+                "yes_of_retrained_models": held.models.to_dict(),
+                "yes_of_all_retrained_models": held.all_models.to_dict(),
+            }
+        )
+    return {"error": _ERROR, "models": len(others), "groups": rows}
 
 
 def _corrected(audits: list[AttributeAudit], how: Correction) -> list[AttributeAudit]:

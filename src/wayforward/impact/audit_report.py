@@ -96,7 +96,7 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
         worst_text=_worst_text(audit),
         worst=[_worst_row(audit, one) for one in audit.worst],
         robustness=_robust_rows(audit),
-        robustness_text=list(audit.robustness.get("text", ())),
+        robustness_text=_robust_text(audit),
         facts=_facts(audit),
         meaning=[
             {"Measure": _MEASURES[name], "What it is": text}
@@ -175,6 +175,17 @@ def findings(audit: Audit) -> list[str]:
             "would make "
             "one of so many."
         )
+    if audit.robustness.get("groups"):
+        whole = audit.robustness["groups"][0]
+        held = whole["yes_of_retrained_models"] if audit.robustness["models"] else whole["yes_with_errors"]
+        if held["value"] is not None:
+            what = (
+                f"Models trained again on resamples of the same people still say yes to {_held(held)} of the plans, "
+                "on average over models"
+                if audit.robustness["models"]
+                else f"Carried out with small errors, plans lead to a yes in {_held(held)} of cases"
+            )
+            out.append(f"Does the advice last? {what}. Plans were checked for today's model only.")
     seen: set[str] = set()
     for sub in audit.worst:
         if sub.stands and _fares_worse(sub) and sub.metric not in seen:
@@ -282,18 +293,25 @@ def _gap_sentence(gap: Gap) -> str:
 
 
 def _noticeable(audit: Audit, one: AttributeAudit) -> str:
-    """How large a difference in coverage would have to be for a single comparison to notice it four times in five."""
+    """How large a difference would have to be for a single comparison to notice it four times in five."""
     known = sorted((g.answered for g in one.groups if g.compared), reverse=True)
     if len(known) < 2:
         return ""
-    p = audit.overall.figures["usable"].value
-    if not 0 < p < 1:
+    room = float(np.sqrt(1 / known[0] + 1 / known[-1]))
+    p, cost = audit.overall.figures["usable"].value, audit.overall.figures["cost"].std
+    parts = []
+    if 0 < p < 1:
+        parts.append(
+            f"{words.number(100 * 2.8 * float(np.sqrt(p * (1 - p))) * room, 0)} points in who has a plan"
+        )
+    if np.isfinite(cost) and cost > 0:
+        parts.append(f"{_number(2.8 * cost * room)} in cost")
+    if not parts:
         return ""
-    small = 2.8 * float(np.sqrt(p * (1 - p) * (1 / known[0] + 1 / known[-1])))
     return (
         f"between the largest and the smallest group compared ({words.number(known[0])} and "
-        f"{words.number(known[-1])} people), a difference in coverage has to reach about "
-        f"{words.number(100 * small, 0)} points to be noticed most of the time"
+        f"{words.number(known[-1])} people), a difference has to reach about {' and '.join(parts)} to be noticed "
+        "most of the time even by itself"
     )
 
 
@@ -756,7 +774,44 @@ def _worst_row(audit: Audit, sub: Subgroup) -> dict[str, str]:
 
 
 def _robust_rows(audit: Audit) -> list[dict[str, str]]:
-    return list(audit.robustness.get("rows", ()))
+    rows = []
+    for side in audit.robustness.get("groups", ()):
+        name = side["group"] if not side["attribute"] else f"{side['attribute']}: {side['group']}"
+        row = {
+            "Group": name,
+            "Plans": words.number(side["n"]),
+            "A yes when carried out with errors": _held(side["yes_with_errors"]),
+        }
+        if audit.robustness["models"]:
+            row["Retrained models that still say yes"] = _held(side["yes_of_retrained_models"])
+            row["All retrained models say yes"] = _held(side["yes_of_all_retrained_models"])
+        rows.append(row)
+    return rows
+
+
+def _held(e: dict[str, Any]) -> str:
+    if not e["n"] or e["value"] is None:
+        return "not measured"
+    return f"{_share(e['value'])} ({_share(e['low'])} to {_share(e['high'])})"
+
+
+def _robust_text(audit: Audit) -> list[str]:
+    found = audit.robustness
+    if not found:
+        return []
+    text = (
+        "A plan was checked for today's model, carried out to the letter. Here people miss what they aim for "
+        "by chance, "
+        f"by about {words.percent(found['error'])} of a feature's range (a standard deviation), and the model "
+        "is asked again."
+    )
+    if found["models"]:
+        text += (
+            f" Plans were also shown to {words.count(found['models'], 'model')} of the same kind, trained on "
+            "resamples of "
+            "the same past people, as a lender may train the next one."
+        )
+    return [text + " Rates are over a sample of the plans."]
 
 
 def _facts(audit: Audit) -> list[dict[str, str]]:

@@ -1,0 +1,88 @@
+"""`wayforward audit`: a page and numbers for any table, groups of features and of other columns, errors in words."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+ASK = "audit --train train.csv --label y --favourable 1 --schema schema.yaml --model lr --second none --retrained 0"
+
+
+def test_a_page_and_numbers(shell):
+    got = shell(f"{ASK} --group age --cut 40 --cut 65 --group housing --html a.html --json a.json")
+    numbers = json.loads((shell.folder / "a.json").read_text())
+    page = (shell.folder / "a.html").read_text()
+    assert [one["name"] for one in numbers["attributes"]] == ["age", "housing", "age and housing"]
+    assert [g["group"] for g in numbers["attributes"][0]["groups"]] == [
+        "below 40",
+        "40 to 65",
+        "65 and above",
+    ]
+    assert numbers["n"] == 200 and numbers["answered"] == numbers["refused"] > 50
+    assert "By age" in page and "By housing" in page and "<script" not in page
+    assert "these people trained the model" in got.output and "written: a.html" in got.output
+
+
+def test_other_people_and_a_column_that_the_model_does_not_see(shell):
+    rows = shell.rows("people.csv")
+    for i, row in enumerate(rows):
+        row["region"] = ["east", "west"][i % 2] if i else ""
+    shell.write("people.csv", rows)
+    got = shell(f"{ASK} --people people.csv --group region --json -")
+    numbers = json.loads(got.output[got.output.index('{\n  "format"') : got.output.rindex("}") + 1])
+    one = numbers["attributes"][0]
+    assert (one["seen_by_the_model"], one["without_a_label"], numbers["n"]) == (False, 1, 60)
+    assert "does not see" in one["twins"]["why_not"]
+
+
+def test_models_trained_again(shell):
+    shell(f"{ASK.replace('--retrained 0', '--retrained 2')} --group housing --n 30 --json a.json")
+    lasting = json.loads((shell.folder / "a.json").read_text())["robustness"]
+    assert lasting["models"] == 2 and lasting["groups"][0]["group"] == "everybody"
+    held = lasting["groups"][0]["yes_of_retrained_models"]
+    assert 0 <= held["low"] <= held["value"] <= held["high"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("", "no feature as sensitive"),
+        ("--group hosing", "Did you mean 'housing'?"),
+        ("--group housing --cut 3", "--cut 3 cuts a quantity"),
+        ("--group age --group income --cut 3", "age, income"),
+        ("--group age --cut age:old", "is no number"),
+        ("--group age --cut income:3", "not among the groups"),
+        ("--group housing --correction none", "benjamini-hochberg"),
+        ("--group housing --group housing", "twice"),
+        ("--group housing --html page.txt", ".html"),
+    ],
+)
+def test_bad_options_are_one_line(shell, more, told):
+    got = shell(f"{ASK} --method nearest-observable {more}", code=2)
+    assert told in got.output and "Traceback" not in got.output
+
+
+def test_a_quantity_is_cut_near_its_thirds_and_says_so(shell):
+    from wayforward.cli.audit import _thirds
+
+    got = shell(f"{ASK} --group age --method nearest-observable --n 40 --json a.json")
+    assert "'age' is a quantity; cut at" in got.output
+    sizes = [
+        g["people"] for g in json.loads((shell.folder / "a.json").read_text())["attributes"][0]["groups"]
+    ]
+    assert len(sizes) == 3 and min(sizes) > 30
+    for values in (np.arange(100.0), np.random.default_rng(0).normal(0, 1e-3, 500), np.full(20, 7.0)):
+        assert _thirds("x", values) == sorted(_thirds("x", values))
+
+
+def test_nobody_with_a_plan_ends_with_one(shell):
+    schema = (shell.folder / "schema.yaml").read_text()
+    frozen = schema.replace(", unit: EUR/month, direction: increase}", ", actionability: immutable}")
+    frozen = frozen.replace("unit: EUR}", "actionability: immutable}").replace(
+        "levels: [rent, own, free]}", "levels: [rent, own, free], actionability: immutable}"
+    )
+    (shell.folder / "schema.yaml").write_text(frozen.split("rules:")[0])
+    got = shell(f"{ASK} --group housing --html a.html", code=1)
+    assert "proved that nothing" in got.output and (shell.folder / "a.html").is_file()
