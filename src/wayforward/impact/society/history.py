@@ -54,9 +54,10 @@ FIGURES: Mapping[str, tuple[str, str, str]] = {
 class History:
     """T rounds, g groups and one more column for people without a label.
 
-    stocks: name -> (T + 1, g + 1), the first row is the start. flows: name -> (T, g + 1), sums over people. segregation:
-    dimension -> (T + 1, g), each group against all others; NaN where it was not measured. models (T,): which model
-    decided, 0 is the first. truth: whether outcomes are known. society: the people at the end (not in files).
+    stocks: name -> (T + 1, g + 1), the first row is the start. flows: name -> (T, g + 1), sums over people.
+    segregation: dimension -> (T + 1, g), each group against all others; NaN where it was not measured. models (T,):
+    which model decided, 0 is the first. truth: whether outcomes are known. society: the people at the end (not in
+    files).
     """
 
     scenario: Scenario
@@ -103,7 +104,7 @@ class History:
         return self.flows[name]
 
     def figure(self, name: str, *, group: str | None = None, over: bool = False) -> Array:
-        """One of `FIGURES` or a dimension of segregation by round: (T,), or (T + 1,) with the start for those of stocks.
+        """One of `FIGURES` or a dimension of segregation by round: (T,), or (T + 1,) with the start.
 
         group: of one group; None: of all people, and for segregation of the smallest group. over: one number over all
         rounds (1,). NaN where nobody counts, or where outcomes are not known.
@@ -113,21 +114,19 @@ class History:
             raise DataError(f"'{self.attribute}' has no group '{group}'. Known: {', '.join(self.names)}.")
         if name in DIMENSIONS:
             at = self._smallest() if group is None else self.names.index(group)
-            return self.segregation[name][:, at]
+            return np.asarray(self.segregation[name][:, at])
         if name not in FIGURES:
             known = (*FIGURES, *DIMENSIONS)
             raise DataError(
                 f"There is no figure '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}."
             )
-        top, bottom = (
-            (part := self._part(n))[:, self.names.index(group)] if group else self._part(n).sum(1)
-            for n in FIGURES[name][:2]
-        )
+        column = slice(None) if group is None else slice(i := self.names.index(group), i + 1)
+        top, bottom = (self._part(n)[:, column].sum(1) for n in FIGURES[name][:2])
         if over:
             top, bottom = top.sum(keepdims=True), bottom.sum(keepdims=True)
         if not self.truth and name in ("default", "improvement", "gaming", "righted", "harm", "good"):
             return np.full(len(top), np.nan)
-        return np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
+        return np.asarray(np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0))
 
     def _smallest(self) -> int:
         size = self.people[0, :-1]

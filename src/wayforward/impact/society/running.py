@@ -43,10 +43,10 @@ _LUCK = 0xFFFF_FFFF
 class Society:
     """The people and the lender between two rounds. `simulate` makes one and lets it go on.
 
-    Arrays of N people, in order of arrival: x (N, d) where they stand; member (N,) group; status (N,): 0 open, 1 acting,
-    2 granted, 3 left; act, goal (N, d) what they were told, and where it should lead; cost (N,) of it; due (N,) round of
-    their return; version (N,) of the model that the plan is for (-1: none); told (N,) ever; since (N,) round in which
-    they were granted (-1: not); applied (N,) ever; fixed (N,) outcome that is a label.
+    Arrays of N people, in order of arrival: x (N, d) where they stand; member (N,) group; status (N,): 0 open,
+    1 acting, 2 granted, 3 left; act, goal (N, d) what they were told, and where it should lead; cost (N,) of it; due
+    (N,) round of their return; version (N,) of the model that the plan is for (-1: none); told (N,) ever; since (N,)
+    round in which they were granted (-1: not); applied (N,) ever; fixed (N,) outcome that is a label.
     """
 
     _ARRAYS = (
@@ -77,6 +77,7 @@ class Society:
         self.model_version = 0
         self.trained: tuple[Array, NDArray[Any]] | None = None
         self.round = 0
+        self._decided_by = 0
         self.d = setting.problem.schema.d
         self.x = np.empty((0, self.d))
         self.member, self.due, self.version, self.since, self.entered = (
@@ -281,7 +282,7 @@ class Society:
 
     def _retrain(self) -> None:
         lender, setting = self.scenario.lender, self.setting
-        seen = np.flatnonzero(self.status == GRANTED if lender.on == "accepted" else self.applied)
+        seen = np.flatnonzero(self.status == GRANTED if lender.learns_from == "accepted" else self.applied)
         x, y = self.x[seen], self.good(seen).astype(np.int64)
         assert setting.train_x is not None and setting.train_y is not None
         if lender.keep:
@@ -305,19 +306,12 @@ class Society:
     def _again(self, problem: Problem, model: Any) -> Problem:
         from wayforward.problem import Problem
 
-        return self._with_balance(
-            Problem(
-                problem.schema,
-                model,
-                problem.target,
-                data=problem.reference,
-                world=problem.world,
-                cost=problem.cost,
-                plausibility=problem.plausibility,
-                confidence=problem.confidence,
-                robust=problem.robust,
-            )  # fmt: skip
-        )
+        made = Problem(
+            problem.schema, model, problem.target, data=problem.reference, world=problem.world,
+            cost=problem.cost, plausibility=problem.plausibility, confidence=problem.confidence,
+            robust=problem.robust,
+        )  # fmt: skip
+        return self._with_balance(made)
 
     def _with_balance(self, problem: Problem) -> Problem:
         beta = self.scenario.advice.balanced

@@ -80,7 +80,7 @@ class Compliance:
             if getattr(self, name) <= 0:
                 raise DataError(f"{name} must be above 0; got {getattr(self, name)!r}.")
         _number(self, "error", 0.0, 10.0)
-        pair = (self.delay, self.delay) if _is_whole(self.delay) else self.delay
+        pair: Any = (self.delay, self.delay) if _is_whole(self.delay) else self.delay
         if (
             not isinstance(pair, (list, tuple))
             or len(pair) != 2
@@ -103,14 +103,14 @@ class Compliance:
 @dataclass(frozen=True)
 class Lender:
     """How the lender decides. capacity: people who can be granted in a round, best scores first: a whole number, a
-    share of those who apply (below 1), or None for no limit. retrain: every so many rounds, 0 for never; on: 'accepted',
-    true outcomes of those who were granted, or 'everybody' who ever applied. keep: the first training people stay in.
-    threshold: probability that is needed for a yes.
+    share of those who apply (below 1), or None for no limit. retrain: every so many rounds, 0 for never;
+    learns_from: 'accepted', true outcomes of those who were granted, or 'everybody' who ever applied. keep: the first
+    training people stay in. threshold: probability that is needed for a yes.
     """
 
     capacity: float | None = None
     retrain: int = 0
-    on: Literal["accepted", "everybody"] = "accepted"
+    learns_from: Literal["accepted", "everybody"] = "accepted"
     keep: bool = True
     threshold: float | None = None
 
@@ -121,7 +121,7 @@ class Lender:
                 f"capacity={self.capacity} is neither people (a whole number) nor a share below 1."
             )
         _whole(self, "retrain", 0)
-        _one_of(self, "on", ("accepted", "everybody"))
+        _one_of(self, "learns_from", ("accepted", "everybody"))
         _flag(self, "keep")
         _number(self, "threshold", 0.0, 1.0, none=True)
 
@@ -192,7 +192,8 @@ class Scenario:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
         """The reverse of `to_dict`; what is left out has its default. Raises: DataError for an unknown entry."""
-        return _made(cls, data, "the scenario")
+        made: Scenario = _made(cls, data, "the scenario")
+        return made
 
     def to_yaml(self, path: str | Path | None = None) -> str:
         """The scenario as YAML; also written to `path` if given."""

@@ -29,8 +29,8 @@ class Setting:
 
     problem: the lender's first model, and what advice obeys. x (n, d): the people at the start. groups: of them.
     world: what truly follows from an act; None: what the problem says. outcome: people (m, d) -> (m,) chance, 0 to 1,
-    that they do well if granted; or labels (n,) of the people at the start, fixed whatever they do; None: nobody knows.
-    train: (rows (m, d), outcomes (m,) 0 or 1, seed) -> a model, for a lender who retrains. train_x (N, d), train_y (N,):
+    that they do well if granted; or labels (n,) of the people at the start, fixed whatever they do; None: unknown.
+    train: (rows (m, d), outcomes (m,), seed) -> a model, for a lender who retrains. train_x (N, d), train_y (N,):
     what the first model was trained on. pool (q, d): newcomers are drawn from these with replacement, left out from x;
     pool_y (q,): their labels, where outcomes are labels. newcomers: (m, seed) -> (m, d) draws them anew instead.
     edges: cuts that make groups of a quantity.
@@ -145,7 +145,7 @@ def _loan_people(n: int, seed: int, schema: Schema, karimi: bool) -> Array:
     from wayforward.data.loan import sample
 
     x, _ = sample(n, seed + 0x10A2, karimi=karimi)
-    return np.clip(x, schema.low, schema.high)
+    return np.asarray(np.clip(x, schema.low, schema.high))
 
 
 def _chosen(n: int, people: int | None, seed: int) -> NDArray[np.int64]:
