@@ -615,20 +615,23 @@ def bench(
 
 @app.command()
 def replicate(
-    paper: Annotated[str, typer.Argument(help="The paper: icarma, hare or pear.")] = "icarma",
+    paper: Annotated[str, typer.Argument(help="The paper: icarma, hare, pear or balanced.")] = "icarma",
     tables: Annotated[
         list[int] | None,
         typer.Option(
-            "--table", help="icarma: 1, 2, 3, 5, 6; hare: 1 to 6; repeat. Nothing named: everything."
+            "--table",
+            help="icarma: 1, 2, 3, 5, 6; hare, balanced: 1 to 6; repeat. Nothing named: everything.",
         ),
     ] = None,
     figures: Annotated[
-        list[int] | None, typer.Option("--figure", help="icarma only: 3, 4 or 8; repeat.")
+        list[int] | None, typer.Option("--figure", help="icarma: 3, 4 or 8; balanced: 1 or 2; repeat.")
     ] = None,
     datasets: Annotated[
         list[str] | None,
         typer.Option(
-            "--dataset", help="icarma: loan, gmsc; hare: adult, compas, gmsc; pear: adult, gmsc; repeat."
+            "--dataset",
+            help="icarma: loan, gmsc; hare: adult, compas, gmsc; pear: adult, gmsc; balanced: compas-race and "
+            "-sex, law-race and -sex, german-sex, gmc-age; repeat.",
         ),
     ] = None,
     classifiers: Annotated[
@@ -655,7 +658,9 @@ def replicate(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", min=1, help="icarma: 10, of its training; hare 5, pear 3: of everything."),
+        typer.Option(
+            "--seeds", min=1, help="icarma: 10, of its training; hare, balanced 5, pear 3: of everything."
+        ),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option("--epochs", min=1, help="Of iCARMA. Left out: as the paper prints them.")

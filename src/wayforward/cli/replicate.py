@@ -15,6 +15,7 @@ _OPTIONS = {
     "icarma": ("figures", "fresh", "epochs", "seed"),
     "hare": ("classifiers", "bases", "extras"),
     "pear": ("seed",),
+    "balanced": ("figures", "seed"),
 }
 
 
@@ -37,7 +38,7 @@ def replicate(paper: str, *, cache: Path | None, json: Path | None, **asked: Any
     from wayforward.data.files import cache_folder
 
     given["cache"] = cache_folder() / "replicate" if cache is None else cache
-    return {"icarma": _icarma, "hare": _hare, "pear": _pear}[paper](given, json)
+    return {"icarma": _icarma, "hare": _hare, "pear": _pear, "balanced": _balanced}[paper](given, json)
 
 
 def _icarma(given: dict[str, Any], json: Path | None) -> bool:
@@ -92,6 +93,31 @@ def _pear(given: dict[str, Any], json: Path | None) -> bool:
         say(f"written: {', '.join(told['files'])}")
     write_json(told, json)
     return all(c["verdict"] != "not as published" for c in told["findings"])
+
+
+def _balanced(given: dict[str, Any], json: Path | None) -> bool:
+    from wayforward.replicate.balanced.run import Replication, Request, rows
+
+    request = Request(**given)
+    if request.quick:
+        say(f"note: a quick look at {request.n:,} people at most; its files are marked 'quick'.")
+    work = Replication(request, steps)
+    pages = []
+    for make, numbers in ((work.table, request.tables), (work.figure, request.figures)):
+        for number in numbers:
+            page = make(number)
+            pages.append(page)
+            shown = ("setting", "method", "measure", "paper", "ours", "verdict")
+            cells = [
+                [
+                    f"{v:.4f}" if isinstance(v, float) else str("" if v is None else v)
+                    for v in (r[c] for c in shown)
+                ]
+                for r in rows(page.lines)
+            ]
+            _told(page, shown, cells or None, json)
+    write_json({"paper": "balanced", "pages": [page.to_dict() for page in pages]}, json)
+    return all(c.verdict not in ("not as published", "not met") for page in pages for c in page.checks)
 
 
 def _told(page: Any, columns: Any, rows: Any, json: Path | None, more: str = "") -> None:
