@@ -237,7 +237,11 @@ def test_twice_the_same_attribute_is_an_error():
 
 
 def test_the_page_stands_alone_and_is_accessible(tmp_path):
-    path = harsh().report(tmp_path / "a.html")
+    x = people(220, 14)
+    groups = [Groups.of("sex", x, SCHEMA), Groups.of("age", x, SCHEMA, cut=[40])]
+    problem = lender(700.0, True)
+    got = audit(problem, x, groups, others=[problem.model], twins_of=40)
+    path = got.report(tmp_path / "a.html")
     text = path.read_text(encoding="utf-8")
     assert "<script" not in text and not re.search(r'(src|href)="https?:', text)
     assert text.count("<table") == text.count("<caption>") > 8
@@ -247,6 +251,7 @@ def test_the_page_stands_alone_and_is_accessible(tmp_path):
     assert "certifies" in text and not re.search(
         r"\bis fair\b(?<!model or its advice is fair)", text.replace("\n", " ")
     )
+    assert "{" not in re.sub(r"<style>.*?</style>|<svg.*?</svg>", "", text, flags=re.DOTALL)
     assert len(set(re.findall(r'id="([^"]+)"', text))) == len(re.findall(r'id="([^"]+)"', text))
 
 

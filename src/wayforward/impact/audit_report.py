@@ -32,7 +32,7 @@ _MEASURES = {
     "plausible": "have a plan like people who are accepted",
     "likely": "plan leads to somebody at least as likely",
     "cost": "cost of the plan",
-    "burden": "distance to where the plan leads",
+    "burden": "burden: distance to where the plan leads",
     "cost_all": "cost, no plan counting as the dearest (of all answered)",
     "log_density": "log-density where the plan leads",
     "density_gain": "gain in log-density",
@@ -130,10 +130,13 @@ def _lead(audit: Audit) -> str:
     return text + f" ({words.percent(share.value, 1)})."
 
 
+def _titles(audit: Audit) -> dict[str, str]:
+    return {f.name: words.label(f) for f in audit.schema.features}
+
+
 def _titled(audit: Audit) -> Audit:
     """Attributes under the names that people read, where they are features of the model."""
-    names = {f.name: words.label(f) for f in audit.schema.features}
-    out = []
+    names, out = _titles(audit), []
     for one in audit.attributes:
         parts = [names.get(part, part) for part in one.parts]
         out.append(replace(one, name=" and ".join(parts), parts=tuple(parts)))
@@ -662,8 +665,8 @@ def _twins(one: AttributeAudit) -> tuple[list[str], list[dict[str, str]]]:
     if t is None:
         return [], []
     if t.why_not:
-        return [f"Not measured: {t.why_not}."], []
-    does = "; ".join(f"{words.quoted(g)}: {v}" for g, v in t.values)
+        return [f"Not measured: {t.why_not.replace(repr(t.attribute), repr(one.name))}."], []
+    does = "; ".join(words.quoted(g) if g == v else f"{words.quoted(g)}: {v}" for g, v in t.values)
     text = [
         "A twin is the same refused person, had they belonged to another group: the causal world sets the "
         "attribute and "
@@ -716,7 +719,7 @@ def _society(one: AttributeAudit) -> tuple[str, list[dict[str, str]]]:
                     "Before": _plain_number(parts["before"]["value"]),
                     "After": _plain_number(parts["after"]["value"]),
                     "Change": f"{_plain_number(d['value'])} ({_plain_number(d['low'])} to "
-                    "{_plain_number(d['high'])})",
+                    f"{_plain_number(d['high'])})",
                     "Direction": way,
                 }
             )
@@ -774,9 +777,10 @@ def _worst_row(audit: Audit, sub: Subgroup) -> dict[str, str]:
 
 
 def _robust_rows(audit: Audit) -> list[dict[str, str]]:
-    rows = []
+    rows, titles = [], _titles(audit)
     for side in audit.robustness.get("groups", ()):
-        name = side["group"] if not side["attribute"] else f"{side['attribute']}: {side['group']}"
+        attribute = titles.get(side["attribute"], side["attribute"])
+        name = f"{attribute}: {side['group']}" if attribute else side["group"]
         row = {
             "Group": name,
             "Plans": words.number(side["n"]),

@@ -176,9 +176,7 @@ def twins(
     return Twins(
         groups.name,
         values=tuple(
-            (name, words.value_text(feature, v))
-            for name, v in zip(groups.names, wanted, strict=True)
-            if v == v
+            (name, words.now_text(feature, v)) for name, v in zip(groups.names, wanted, strict=True) if v == v
         ),
         pairs=tuple(pairs),
         individual=stats.mean(worst[known], seed=seed),
