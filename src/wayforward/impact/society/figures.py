@@ -63,7 +63,7 @@ def figure_society(
             raise DataError("There is no history to draw.")
         lines = [(name, one, group) for name, one in history.items()]
     else:
-        lines = [(name, history, name) for name in history.names]
+        lines = [(f"{history.attribute}: {name}", history, name) for name in history.names]
     wide = 3
     tall = -(-len(figures) // wide)
     with _style():
@@ -84,6 +84,8 @@ def figure_society(
             else:
                 ax.set_xlabel("round", color=GREY)
             ax.locator_params(axis="x", nbins=6, integer=True)
+            last = max(one.rounds for _, one, _ in lines)
+            ax.set_xlim(-0.04 * last - 0.1, 1.04 * last + 0.1)
             ax.margins(y=0.15)
             _plain_axes(ax)
             ax.grid(axis="y", color=LIGHT, lw=0.6)
