@@ -52,7 +52,7 @@ def test_a_decimal_number_is_shown_exactly(count, decimals):
         (SCHOOL, 0, 1, "change your education from school to bachelor (one step up)"),
         (SCHOOL, 2, 0, "change your education from master to school (2 steps down)"),
         (YEARS, 0, 1, "raise your job years from 0 to 1 year"),
-        (SAVINGS, math.nan, 500, "state your savings: 500 EUR"),
+        (SAVINGS, math.nan, 500, "tell us your savings, if it is 500 EUR"),
         (SAVINGS, 500, math.nan, "leave your savings unstated"),
         (SAVINGS, 500, 500, "keep your savings at 500 EUR"),
         (SHARE, 0.123456, 0.1, "lower your debt share from 0.123 to 0.1"),

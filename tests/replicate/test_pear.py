@@ -25,7 +25,7 @@ def test_a_small_study_writes_its_page_and_goes_on_from_kept_stages(tmp_path, mo
     assert [line["questions"] for line in lines] == [0, 1, 2]
     assert all(line["regret"] >= -1e-9 for line in lines)
     assert {file.name for file in (tmp_path / "out").iterdir()} == set(told["files"])
-    assert json.loads((tmp_path / "out" / "regret.json").read_text())["paper"] == "pear"
+    assert json.loads((tmp_path / "out" / "regret-quick.json").read_text())["paper"] == "pear"
     monkeypatch.setattr(Replication, "_measure", lambda *_: pytest.fail("asked again"))
     assert Replication(request).run()["lines"] == lines
 

@@ -129,7 +129,7 @@ def change_text(feature: Feature, before: float, after: float) -> str:
     """
     name = label(feature)
     if math.isnan(before):
-        return f"state your {name}: {value_text(feature, after)}"
+        return f"tell us your {name}, if it is {value_text(feature, after)}"
     if math.isnan(after):
         return f"leave your {name} unstated"
     was, now = before_after(feature, before, after)

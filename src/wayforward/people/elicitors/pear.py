@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _BANK = 192  # sequences remembered for each person
 _SHOWN = 24  # next acts that a question may be about
+_ELSE = 3  # particles that sequences are searched under besides the estimate
 _TOP = 25  # particles whose mean is the estimate
 
 
@@ -98,7 +99,7 @@ class Pear(Elicitor):
     sweeps: int = 40
     points: int = 9
     depth: int = 4
-    width: int = 8
+    width: int = 5
     pick: Literal["utility", "random"] = "utility"
     accept: bool = False
     base_parameters: dict[str, Any] = field(default_factory=dict)
@@ -344,7 +345,9 @@ class PearTalk(Talk):
             self._wish(wishes)
         if rows.size:
             self._learn(rows)
-            self._search(self.estimate[:, None, :], rows)
+            # Under the estimate, and under some of what else may be true: a plan that is never found is never shown.
+            some = (len(self._parts) * _ELSE + np.arange(_ELSE)) % self.pear.particles
+            self._search(np.concatenate([self.estimate[:, None, :], self.particles[:, some]], axis=1), rows)
         self._ask()
 
     def _advance(self, rows: np.ndarray, reply: np.ndarray) -> None:

@@ -23,8 +23,8 @@ _LINES = {
 }
 
 
-def draw(curves: Sequence[Curve], folder: Path) -> list[str]:
-    """Write regret.svg and regret.png."""
+def draw(curves: Sequence[Curve], folder: Path, file: str) -> list[str]:
+    """Write the figure as SVG and PNG; returns the names."""
     names = list(dict.fromkeys(curve.dataset for curve in curves))
     with _style():
         figure = _new(4.4 * len(names) + 0.4, 3.6)
@@ -45,4 +45,4 @@ def draw(curves: Sequence[Curve], folder: Path) -> list[str]:
             ax.set_ylim(bottom=0)
         axes[0].set_ylabel("mean regret (own cost)")
         axes[-1].legend(fontsize=7, frameon=False)
-    return save(figure, folder, "regret")
+    return save(figure, folder, file)

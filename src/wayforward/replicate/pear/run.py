@@ -87,6 +87,11 @@ class Request:
             if number < 1:
                 raise DataError(f"{what}={number} leaves nothing to measure. Use 1 or more.")
 
+    @property
+    def quick(self) -> bool:
+        """Too few people to conclude from: the files say so."""
+        return self.n * self.seeds < 100
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -247,12 +252,13 @@ class Replication:
         out = self.request.out
         out.mkdir(parents=True, exist_ok=True)
         rows = _rows(curves)
-        put(out / "regret.csv", csv_text(rows))
+        name = "regret-quick" if self.request.quick else "regret"
+        put(out / f"{name}.csv", csv_text(rows))
         from wayforward.replicate.pear.figure import draw
 
-        draw(curves, out)
-        put(out / "regret.md", _page(curves, checks, self.request))
-        files = ["regret.csv", "regret.md", "regret.svg", "regret.png", "regret.json"]
+        drawn = draw(curves, out, name)
+        put(out / f"{name}.md", _page(curves, checks, self.request, name))
+        files = [f"{name}.csv", f"{name}.md", *drawn, f"{name}.json"]
         from wayforward.methods.base import versions
 
         told = {
@@ -266,7 +272,7 @@ class Replication:
                 "seconds_of_stages": sum(curve.seconds for curve in curves),
             },
         }
-        put(out / "regret.json", json.dumps(plain(told), indent=1) + "\n")
+        put(out / f"{name}.json", json.dumps(plain(told), indent=1) + "\n")
         return {**told, "seconds": time.perf_counter() - started}
 
 
@@ -345,10 +351,10 @@ def _sign(gain: np.ndarray) -> bool | None:
     return None if abs(mean) <= 1.96 * error else mean > 0
 
 
-def _page(curves: list[Curve], checks: list[Check], request: Request) -> str:
+def _page(curves: list[Curve], checks: list[Check], request: Request, name: str) -> str:
     shown = [q for q in (0, 1, 2, 3, 5, 7, 10) if q <= request.budget]
     out = [
-        "# PEAR: regret against the number of questions",
+        "# PEAR: regret against the number of questions" + (" (a quick look)" if request.quick else ""),
         "",
         "Simulated people with secret weights over a cost graph choose between sequences of acts. Regret is what "
         "their plan costs them, in their own true cost, beyond the cheapest plan known for them. The paper's figures "
@@ -360,17 +366,17 @@ def _page(curves: list[Curve], checks: list[Check], request: Request) -> str:
         "text). In Adult capital gains and losses are held as they are: with them one small act at the least possible "
         "cost turns nearly every refusal, and nothing is left to choose. In brackets: 95 % bootstrap.",
         "",
-        "![Regret against questions](regret.svg)",
+        f"![Regret against questions]({name}.svg)",
         "",
     ]
-    for name in dict.fromkeys(curve.dataset for curve in curves):
+    for data in dict.fromkeys(curve.dataset for curve in curves):
         out += [
-            f"## {name}",
+            f"## {data}",
             "",
             "| people, replies | least cost | " + " | ".join(f"after {q}" for q in shown) + " |",
             "| --- | --- |" + " --- |" * len(shown),
         ]
-        for curve in (c for c in curves if c.dataset == name):
+        for curve in (c for c in curves if c.dataset == data):
             low, high = curve.interval()
             cells = [f"{curve.mean[q]:.3f} [{low[q]:.3f}, {high[q]:.3f}]" for q in shown]
             out.append(f"| {curve.setting.name} | {curve.least.mean():.2f} | " + " | ".join(cells) + " |")
