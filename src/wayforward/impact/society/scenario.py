@@ -167,7 +167,7 @@ class Scenario:
         _whole(self, "people", 2, none=True)
         for name in ("arrivals", "measure"):
             _whole(self, name, 0)
-        _whole(self, "sample", 10)
+        _whole(self, "sample", 100)
         _whole(self, "seed", 0)
         _one_of(self, "world", ("independent", "known"))
         _one_of(self, "outcome", _OUTCOMES)

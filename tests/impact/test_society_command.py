@@ -1,0 +1,65 @@
+"""Society at the shell: an example, a file of one's own, going on, and mistakes in one line; and the figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from wayforward.cli.app import app
+from wayforward.errors import DataError
+from wayforward.impact.society import FIGURES, History, Scenario, examples, figure_society
+
+FILE = """
+rounds: 1
+people: 80
+data: loan
+model: lr
+measure: 0
+compliance: {share: 0.5}
+"""
+
+
+def ran(line: str, code: int = 0) -> str:
+    got = CliRunner().invoke(app, line.split())
+    assert got.exit_code == code, f"{got.output}\n{got.exception!r}"
+    return got.output
+
+
+def test_a_scenario_is_played_written_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text(FILE)
+    out = ran("society my.yaml --checkpoint my.npz --csv my.csv --json my.json --figure my.svg")
+    assert "over all rounds" in out
+    told = json.loads(Path("my.json").read_text())
+    first = History.from_dict({k: v for k, v in told.items() if k != "rows"})
+    lines = Path("my.csv").read_text().splitlines()
+    assert len(lines) == len(told["rows"]) + 1 == 4 and lines[0].startswith("round,group,")
+    assert Path("my.svg").read_text().count("<svg") == 1
+    ran("society my.yaml --rounds 2 --checkpoint my.npz --json more.json")
+    more = json.loads(Path("more.json").read_text())
+    assert more["flows"]["applied"][:1] == told["flows"]["applied"] and len(more["flows"]["applied"]) == 2
+    assert first.people[-1].sum() == 80
+    assert "another scenario" in ran("society my.yaml --seed 9 --checkpoint my.npz", 2)
+    sheet = figure_society({"one": first, "again": first}, tuple(FIGURES))
+    assert len(sheet.axes) >= len(FIGURES)
+    with pytest.raises(DataError):
+        figure_society({})
+
+
+@pytest.mark.parametrize(
+    ("text", "word"), [("rounds: [", "YAML"), ("roundz: 3\n", "rounds"), ("data: moon\n", "moon")]
+)
+def test_mistakes_end_in_one_line(tmp_path: Path, text: str, word: str):
+    (tmp_path / "bad.yaml").write_text(text)
+    out = ran(f"society {tmp_path}/bad.yaml", 2)
+    assert word in out and "Traceback" not in out
+    assert "loan" in ran(f"society {tmp_path}/none.yaml", 2)
+
+
+def test_the_examples_are_scenarios():
+    assert set(examples()) == {"loan", "balanced"}
+    assert Scenario.from_yaml("balanced").advice.balanced == 0.3
+    assert Scenario.from_yaml("loan").lender.learns_from == "accepted"
