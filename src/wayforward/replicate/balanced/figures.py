@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
 from wayforward.answers.figures import BLUE, GREY, ORANGE, PURPLE, _new, _style
 from wayforward.impact.segregation import rectangle_world, segregation_index
 from wayforward.replicate.balanced.setting import Study
+from wayforward.replicate.balanced.tables import Recourse
 from wayforward.replicate.writing import save
 
 _Ends = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -21,7 +23,7 @@ def rectangles(folder: Path, name: str) -> list[str]:
     with _style():
         figure = _new(11.2, 3.4)
         axes = figure.subplots(1, 4, sharex=True, sharey=True)
-        for ax, kind in zip(axes, ("original", "distance", "realistic", "balanced"), strict=True):
+        for ax, kind in zip(axes, get_args(Recourse), strict=True):
             one, two, three, four = world.people(kind)
             for points, colour, mark in ((one, BLUE, "."), (two, ORANGE, ".")):
                 ax.plot(*points.T, mark, color=colour, ms=3, alpha=0.5)
@@ -29,7 +31,6 @@ def rectangles(folder: Path, name: str) -> list[str]:
                 ax.plot(*points.T, mark, color=colour, ms=4)
             ax.axhline(0, color=GREY, lw=1)
             ax.set_title(f"{kind}: {segregation_index(one, two, three, four):.4f}")
-        figure.tight_layout()
         return save(figure, folder, name)
 
 
@@ -46,5 +47,4 @@ def people(study: Study, ends: _Ends, folder: Path, name: str) -> list[str]:
                 ax.plot(*after[mine & found, :2].T, "x+"[g], color=end, ms=4, label=f"{'MF'[g]} after")
             ax.set_title(method)
         axes[0].legend(fontsize=7, loc="lower left")
-        figure.tight_layout()
         return save(figure, folder, name)

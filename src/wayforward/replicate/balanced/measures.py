@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from wayforward.evaluate.distance import euclidean_columns
 from wayforward.impact.segregation import DIMENSIONS, Areas, places, segregation
-from wayforward.methods import Method
+from wayforward.methods import Method, method
 from wayforward.replicate.balanced.published import INDICES
 from wayforward.replicate.balanced.setting import Study
 
@@ -29,23 +29,21 @@ OURS = ("local-search", "balanced local-search")
 
 def method_of(name: str, study: Study) -> Method:
     """The method behind a name such as 'wachter', 'causal' or 'ebr beta=0.1'."""
-    import wayforward as wf
-
     called, _, beta = name.partition(" beta=")
     if called in ("ebr", "ibr"):
         chosen = {"beta": float(beta)} if beta else {}
-        return wf.method(called, groups=study.groups, train_seed=study.seed, **chosen)
+        return method(called, groups=study.groups, train_seed=study.seed, **chosen)
     if called == "causal":
-        return wf.method("causal-oracle", **_FORMS[called])
+        return method("causal-oracle", **_FORMS[called])
     if called in OURS:
-        return wf.method("local-search")
+        return method("local-search")
     more = {"train_seed": study.seed} if called == "c-chvae" else {}
-    return wf.method(called, **_FORMS[called], **more)
+    return method(called, **_FORMS[called], **more)
 
 
 def answer(name: str, study: Study) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(refused (n,) bool, found (n,) bool, everybody afterwards (n, d)): whoever has no option stays."""
-    import wayforward as wf
+    from wayforward.methods import recommend
     from wayforward.problem import Balanced, Problem
 
     problem = study.problem
@@ -54,7 +52,7 @@ def answer(name: str, study: Study) -> tuple[np.ndarray, np.ndarray, np.ndarray]
             study.schema, problem.model, problem.target, data=study.x, plausibility=Balanced(study.groups)
         )
     refused = ~problem.reached(study.x)[0]
-    got = wf.recommend(problem, study.x[refused], method=method_of(name, study), seed=study.seed)
+    got = recommend(problem, study.x[refused], method=method_of(name, study), seed=study.seed)
     found = np.zeros(len(study.x), dtype=bool)
     found[refused] = got.found[:, 0]
     after = study.x.copy()
@@ -64,6 +62,12 @@ def answer(name: str, study: Study) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def indices(study: Study, rows: np.ndarray) -> dict[str, float]:
     """The three published indices of a population; areas are those of the original people, fitted with the seed."""
+    if rows is study.x:
+        return study.origin
+    return _indices(study, rows)
+
+
+def _indices(study: Study, rows: np.ndarray) -> dict[str, float]:
     start = places(study.schema, study.x, keep=study.keep)
     areas = Areas.fit(start, seed=study.seed)
     got = segregation(places(study.schema, rows, keep=study.keep), study.groups, areas=areas)
