@@ -109,6 +109,11 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
     )
 
 
+def _q(name: str) -> str:
+    """The name of a group or feature inside a sentence, its ends plain to see."""
+    return f"\u201c{name}\u201d"
+
+
 # -- findings in plain words -----------------------------------------------------------------------------------
 
 
@@ -239,9 +244,9 @@ def _attribute_findings(audit: Audit, one: AttributeAudit) -> list[str]:
         a = min(apart, key=lambda a: a.value - a.by_chance)
         feature, p, q = a.most
         out.append(
-            f"{name}: {words.quoted(a.first)} and {words.quoted(a.second)} are asked for different things. "
+            f"{name}: {_q(a.first)} and {_q(a.second)} are asked for different things. "
             "Most apart is "
-            f"{words.quoted(feature)}: in {words.percent(p)} of the plans of the first, {words.percent(q)} of "
+            f"{_q(feature)}: in {words.percent(p)} of the plans of the first, {words.percent(q)} of "
             "the second."
         )
     t = one.twins
@@ -259,7 +264,7 @@ def _attribute_findings(audit: Audit, one: AttributeAudit) -> list[str]:
         if d in told_["worse"] and _clear_of_zero(parts["difference"])
     ]
     if worse:
-        shown = words.join([f"{words.quoted(g)} ({_DIMENSIONS[d][0]})" for g, d in worse[:4]])
+        shown = words.join([f"{_q(g)} ({_DIMENSIONS[d][0]})" for g, d in worse[:4]])
         out.append(
             f"{name}: if everybody acted on their plan, these would stand further apart from everybody else: {shown}."
         )
@@ -286,12 +291,12 @@ def _gap_sentence(gap: Gap) -> str:
         else f"{_number(value)} ({_number(low)} to {_number(high)})"
     )
     said = _SAID[gap.metric].format(value=show(one))
-    return f"{said} {words.quoted(first)} and {show(two)} of {words.quoted(second)}: a difference of {points}.".replace(
-        f" on average for {words.quoted(first)} and {show(two)} of",
-        f" on average for {words.quoted(first)} and {show(two)} for",
+    return f"{said} {_q(first)} and {show(two)} of {_q(second)}: a difference of {points}.".replace(
+        f" on average for {_q(first)} and {show(two)} of",
+        f" on average for {_q(first)} and {show(two)} for",
     ).replace(
-        f"among {words.quoted(first)} and {show(two)} of",
-        f"among {words.quoted(first)} and {show(two)} among",
+        f"among {_q(first)} and {show(two)} of",
+        f"among {_q(first)} and {show(two)} among",
     )
 
 
@@ -551,7 +556,7 @@ def _gap_text(one: AttributeAudit) -> str:
         low = min(known, key=lambda g: g.figures["cost"].value)
         high = max(known, key=lambda g: g.figures["cost"].value)
         text = (
-            f"Between the dearest group ({words.quoted(high.name)}) and the cheapest ({words.quoted(low.name)}) lies "
+            f"Between the dearest group ({_q(high.name)}) and the cheapest ({_q(low.name)}) lies "
             f"a difference of {_number(high.figures['cost'].value - low.figures['cost'].value)} in mean cost. "
         )
     return text + (
@@ -610,9 +615,9 @@ def _agreement_text(one: AttributeAudit) -> str:
     return (
         "Agreement is 1 where two groups are asked to change the same things equally often, and 0 where "
         "nothing is common. "
-        f"Least, beside what chance would give groups of these sizes, is it between {words.quoted(least.first)} and "
-        f"{words.quoted(least.second)}: {words.number(least.value, 2)}, by chance {words.number(least.by_chance, 2)} "
-        f"(p {_p(least.p)}, corrected {_p(least.corrected)}). Most apart is {words.quoted(feature)}: "
+        f"Least, beside what chance would give groups of these sizes, is it between {_q(least.first)} and "
+        f"{_q(least.second)}: {words.number(least.value, 2)}, by chance {words.number(least.by_chance, 2)} "
+        f"(p {_p(least.p)}, corrected {_p(least.corrected)}). Most apart is {_q(feature)}: "
         f"{words.percent(p)} against {words.percent(q)}.{same}"
     )
 
@@ -666,7 +671,7 @@ def _twins(one: AttributeAudit) -> tuple[list[str], list[dict[str, str]]]:
         return [], []
     if t.why_not:
         return [f"Not measured: {t.why_not.replace(repr(t.attribute), repr(one.name))}."], []
-    does = "; ".join(words.quoted(g) if g == v else f"{words.quoted(g)}: {v}" for g, v in t.values)
+    does = "; ".join(_q(g) if g == v else f"{_q(g)}: {v}" for g, v in t.values)
     text = [
         "A twin is the same refused person, had they belonged to another group: the causal world sets the "
         "attribute and "
@@ -700,7 +705,8 @@ def _society(one: AttributeAudit) -> tuple[str, list[dict[str, str]]]:
     first = next(iter(one.society.values()))
     text = (
         f"{words.number(first['followed'])} of {words.number(first['people'])} people (a sample of all) act on their "
-        "plan; the others stay as they are. Each group is set beside everybody else. "
+        "plan; the others stay as they are. Each group is set beside everybody else. These intervals stand "
+        "by themselves and are not among the corrected comparisons. "
         + " ".join(f"{words.sentence(name)[:-1]}: {what}." for name, what in _DIMENSIONS.values())
     )
     rows = []
