@@ -463,7 +463,8 @@ def simulate(
 
     setting: people, problem and truth; left out, `setting_of(scenario)`. method: instead of the scenario's, a `Method`
     of your own. checkpoint: a .npz file, kept up to date after every round; where it exists the run goes on from
-    there, and ends as one that was never interrupted; a scenario with more rounds goes on, too. progress: called with
+    there, and ends as one that was never interrupted; a scenario with more rounds goes on, too (functions of your own
+    setting must be the same as before, which nothing can check). progress: called with
     (rounds done, rounds in all). `history.society` holds the people at the end.
 
     In a round: newcomers arrive; those who have acted come back; people apply; the model decides, the best scores
