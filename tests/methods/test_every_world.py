@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from wayforward.errors import MissingExtra, WorldError
+from wayforward.impact.groups import Groups
 from wayforward.methods import method as make_method
 from wayforward.methods import names
 from wayforward.model import train
@@ -129,6 +130,16 @@ def wishes(x):
     return asked.at_most(1, who=[2])
 
 
+def between(name):
+    """Balance is between groups: younger and older people of the problem's table."""
+    if name not in ("ebr", "ibr"):
+        return {}
+    return {
+        "groups": Groups.of("age group", people(300, 1)[:, 0], cut=[45]),
+        "beta": 0.05 if name == "ebr" else 10.0,
+    }
+
+
 @pytest.mark.parametrize("kind", [kind for kind in WORLDS if kind != "soft linear"])
 @pytest.mark.parametrize("name", names())
 def test_every_method_in_every_world(name, kind):
@@ -137,7 +148,7 @@ def test_every_method_in_every_world(name, kind):
     x = x[~asked.reached(x)[0]][:PEOPLE]
     limits = wishes(x)
     try:
-        fitted = make_method(name, **QUICK.get(name, {})).fit(asked)
+        fitted = make_method(name, **QUICK.get(name, {}), **between(name)).fit(asked)
         got = fitted.recommend(x, 2, preferences=limits, seed=3, budget=BUDGET.get(name))
     except MissingExtra as missing:
         pytest.skip(str(missing))
