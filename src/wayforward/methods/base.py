@@ -33,7 +33,8 @@ Progress = Callable[[int, int], None]  # (people done, people in all)
 class Budget:
     """How much work a search may do for each person. rows: model rows; None for the method's own default.
 
-    Budgets count work, never seconds, so that answers do not depend on the machine.
+    Budgets count work, never seconds, so that answers do not depend on the machine. Methods that search option after
+    option spend it on each option; a search may look once more at what it has when the budget is gone.
     """
 
     rows: int | None = None
