@@ -18,6 +18,9 @@ from wayforward.errors import MethodError
 from wayforward.shapes import Actions, People, Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wayforward.methods import Method
     from wayforward.people.preferences import Preferences
     from wayforward.problem import Population, Problem
     from wayforward.recourse import Recourse
@@ -119,6 +122,14 @@ class Elicitor(ABC):
         """Conversations with n people whom the model refuses. start (n, d): their first plans as actions, where they
         are known already; left out, the base method makes them. Who has no plan to start from is done at once.
         """
+
+
+def fitted_base(base: str | Method, parameters: Mapping[str, Any] | None, problem: Problem) -> Method:
+    """The method that makes first plans, by name or as it is; one fitted to this problem is not fitted again."""
+    from wayforward.methods import method
+
+    chosen = method(base, **(parameters or {})) if isinstance(base, str) else base
+    return chosen if getattr(chosen, "problem_", None) is problem else chosen.fit(problem)
 
 
 class Answers(Protocol):

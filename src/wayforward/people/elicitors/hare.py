@@ -10,7 +10,7 @@ import numpy as np
 from wayforward.errors import MethodError
 from wayforward.people.elicitors._boundary import boundary, holds
 from wayforward.people.elicitors._sampling import Sampler
-from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked
+from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.shapes import People, Rows
 from wayforward.streams import Streams, keys_of
 
@@ -115,11 +115,8 @@ class Hare(Elicitor):
 
     def fit(self, problem: Problem) -> Self:
         """Prepare what all people share, and fit the base method. Raises: UnsupportedModel, ProblemError from it."""
-        from wayforward.methods import method
-
         self.problem_ = problem
-        base = method(self.base, **(self.base_parameters or {})) if isinstance(self.base, str) else self.base
-        self.base_ = base if getattr(base, "problem_", None) is problem else base.fit(problem)
+        self.base_ = fitted_base(self.base, self.base_parameters, problem)
         self.sampler_ = Sampler(
             problem,
             self.name,

@@ -19,7 +19,7 @@ from wayforward.people.elicitors._particles import (
     prior,
     refresh,
 )
-from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked
+from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.shapes import Actions, Mask, People, Rows, Who
 from wayforward.streams import Streams
 
@@ -105,11 +105,8 @@ class Learned(Elicitor):
 
     def fit(self, problem: Problem) -> Self:
         """Fit the base method. Raises: UnsupportedModel, ProblemError from it."""
-        from wayforward.methods import method
-
         self.problem_ = problem
-        base = method(self.base, **(self.base_parameters or {})) if isinstance(self.base, str) else self.base
-        self.base_ = base if getattr(base, "problem_", None) is problem else base.fit(problem)
+        self.base_ = fitted_base(self.base, self.base_parameters, problem)
         return self
 
     def begin(

@@ -11,7 +11,7 @@ from wayforward.errors import MethodError
 from wayforward.people.elicitors._bank import begun, works
 from wayforward.people.elicitors._interventions import Bank, Menu, menu_of, search, steps_of
 from wayforward.people.elicitors.cost_graph import CostGraph
-from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked
+from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.shapes import People, Rows
 from wayforward.streams import Streams, keys_of
 
@@ -121,8 +121,6 @@ class Pear(Elicitor):
 
     def fit(self, problem: Problem) -> Pear:
         """Read the cost graph and fit the base method."""
-        from wayforward.methods import method
-
         self.graph_ = self.graph if isinstance(self.graph, CostGraph) else CostGraph.of(problem, self.graph)
         self.prior_ = WeightPrior.drawn(self.graph_) if self.prior is None else self.prior
         if self.prior_.means.shape[1] != self.graph_.width:
@@ -130,8 +128,7 @@ class Pear(Elicitor):
                 f"The prior is about {self.prior_.means.shape[1]} weights and the cost graph has {self.graph_.width}. "
                 "Draw it from this graph: WeightPrior.drawn(graph)."
             )
-        chosen = method(self.base, **self.base_parameters) if isinstance(self.base, str) else self.base
-        self.base_ = chosen if getattr(chosen, "problem_", None) is problem else chosen.fit(problem)
+        self.base_ = fitted_base(self.base, self.base_parameters, problem)
         self.problem_ = problem
         return self
 
