@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.evaluate.stats import Estimate
+from wayforward.impact.conditions import conditions_of
 from wayforward.impact.gaps import Correction, corrected, mean_gap, rate_gap
 
 if TYPE_CHECKING:
     from wayforward.impact.groups import Groups
     from wayforward.schema import Schema
 
-_LEVELS = 12  # of a category with more levels, the most frequent are tried
-_CUTS = (0.2, 0.4, 0.6, 0.8)
 _ALIKE = 0.6  # two subgroups that share more of their people than this are told once
 
 
@@ -152,8 +152,6 @@ def _conditions(
     schema: Schema, x: np.ndarray, groups: Sequence[Groups], search: np.ndarray, least: int
 ) -> tuple[list[str], np.ndarray, list[int]]:
     """Words of each condition, who meets it (n, c), and what it is about (c,): only what the search half decides."""
-    from wayforward.answers import words
-
     names: list[str] = []
     columns: list[np.ndarray] = []
     about: list[int] = []
@@ -164,40 +162,14 @@ def _conditions(
             columns.append(holds)
             about.append(subject)
 
-    for j, feature in enumerate(schema.features):
-        column, label = x[:, j], words.label(feature)
-        add(f"{label} not stated", np.isnan(column), j)
-        seen = column[search][np.isfinite(column[search])]
-        if not seen.size:
-            continue
-        if feature.has_levels:
-            levels, counts = np.unique(seen, return_counts=True)
-            for level in levels[np.argsort(-counts, kind="stable")][:_LEVELS]:
-                add(f"{label} is {words.quoted(words.level_words(feature, level))}", column == level, j)
-            continue
-        for cut in np.unique(np.quantile(seen, _CUTS)):
-            edge = _readable(float(cut), whole=feature.kind == "integer")
-            shown = words.value_text(feature, edge)
-            with np.errstate(invalid="ignore"):
-                add(f"{label} below {shown}", column < edge, j)
-                add(f"{label} at least {shown}", column >= edge, j)
+    for one in conditions_of(schema, x[search]):
+        add(one.text, one.holds(x), one.feature)
     for place, attribute in enumerate(groups):
         if attribute.feature is not None:
             continue
         for g, name in enumerate(attribute.names):
             add(f"{attribute.name} is {words.quoted(name)}", attribute.mask(g), schema.d + place)
     return names, np.stack(columns, 1) if columns else np.empty((len(x), 0), dtype=bool), about
-
-
-def _readable(value: float, whole: bool) -> float:
-    """A cut that people can say: about three digits, whole where the feature is."""
-    from wayforward.answers import words
-
-    decimals = words.about(value, 3)
-    if abs(value) >= 1000:
-        size = 10.0 ** (np.floor(np.log10(abs(value))) - 2)
-        return float(np.round(value / size) * size)
-    return float(np.round(value, 0 if whole else decimals))
 
 
 def _clear(size: np.ndarray, total: np.ndarray, square: np.ndarray, signed: np.ndarray) -> np.ndarray:

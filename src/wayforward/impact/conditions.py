@@ -1,0 +1,81 @@
+"""Conditions that people can read, such as: savings below 500 EUR. Found in a table, asked of any rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from wayforward.answers import words
+from wayforward.schema import Schema
+
+_LEVELS = 12  # of a category with more levels, the most frequent are tried
+_CUTS = (0.2, 0.4, 0.6, 0.8)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition about one feature. feature: its position; value: a cut or the position of a level."""
+
+    feature: int
+    kind: Literal["is", "below", "at least", "missing"]
+    value: float
+    text: str
+
+    def holds(self, x: np.ndarray) -> np.ndarray:
+        """(n, d) -> (n,) bool; a missing value meets 'missing' only."""
+        column = x[:, self.feature]
+        if self.kind == "missing":
+            return np.asarray(np.isnan(column))
+        with np.errstate(invalid="ignore"):
+            if self.kind == "is":
+                return np.asarray(column == self.value)
+            return np.asarray(column < self.value if self.kind == "below" else column >= self.value)
+
+    def to_dict(self, schema: Schema) -> dict[str, object]:
+        """Plain values for JSON: the feature's name, what is asked of it, and the words."""
+        feature = schema.features[self.feature]
+        value: object = None if self.kind == "missing" else self.value
+        if self.kind == "is":
+            value = feature.levels[int(self.value)]
+        return {"feature": feature.name, "kind": self.kind, "value": value, "text": self.text}
+
+
+def conditions_of(
+    schema: Schema, x: np.ndarray, *, cuts: tuple[float, ...] = _CUTS, features: np.ndarray | None = None
+) -> list[Condition]:
+    """Conditions that split the people x (n, d): frequent levels, round cuts near quantiles, and missing values.
+
+    features (d,) bool: only about these. Conditions that nobody or everybody meets are left out.
+    """
+    out = []
+    for j, feature in enumerate(schema.features):
+        if features is not None and not features[j]:
+            continue
+        column, label = x[:, j], words.label(feature)
+        out.append(Condition(j, "missing", np.nan, f"{label} not stated"))
+        seen = column[np.isfinite(column)]
+        if not seen.size:
+            continue
+        if feature.has_levels:
+            levels, counts = np.unique(seen, return_counts=True)
+            for level in levels[np.argsort(-counts, kind="stable")][:_LEVELS]:
+                shown = words.quoted(words.level_words(feature, level))
+                out.append(Condition(j, "is", float(level), f"{label} is {shown}"))
+            continue
+        for cut in np.unique(np.quantile(seen, cuts)):
+            edge = readable(float(cut), whole=feature.kind == "integer")
+            shown = words.value_text(feature, edge)
+            out.append(Condition(j, "below", edge, f"{label} below {shown}"))
+            out.append(Condition(j, "at least", edge, f"{label} at least {shown}"))
+    return [one for one in out if 0 < int(one.holds(x).sum()) < len(x)]
+
+
+def readable(value: float, whole: bool) -> float:
+    """A cut that people can say: about three digits, whole where the feature is."""
+    decimals = words.about(value, 3)
+    if abs(value) >= 1000:
+        size = 10.0 ** (np.floor(np.log10(abs(value))) - 2)
+        return float(np.round(value / size) * size)
+    return float(np.round(value, 0 if whole else decimals))

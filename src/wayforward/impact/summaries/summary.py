@@ -1,0 +1,295 @@
+"""A few lines instead of a plan for everyone: for whom, what to do, for how many it works, at what cost.
+
+A search over thousands of rules always finds some that fit the people it was made on. So lines are learnt from one
+half of the refused people, and every number is told of the other half, on whom each line is carried out and judged
+like any other advice: a line that is illegal for somebody, breaks a wish of theirs or is no yes does not serve them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from wayforward.errors import DataError
+from wayforward.evaluate import stats
+from wayforward.evaluate.stats import Estimate
+
+if TYPE_CHECKING:
+    from wayforward.impact.groups import Groups
+    from wayforward.methods import Method
+    from wayforward.people import Preferences
+    from wayforward.problem import Population, Problem
+    from wayforward.recourse import Recourse
+
+_LEAST = 20  # refused people; fewer make no halves
+
+
+class Rules(ABC):
+    """What a summariser learnt. words: for each line, for whom (conditions, none: everybody) and what to do."""
+
+    words: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+
+    @abstractmethod
+    def actions(self, people: Population) -> tuple[np.ndarray, np.ndarray]:
+        """What the lines tell each person to do: actions (n, k, d), NaN where left alone, and their lines (n, k) int.
+
+        An empty slot has line -1. An action is what the line says, exact to the lattice; whoever may not do that gets
+        an empty slot or an action that the judge refuses. A person's actions depend on their own row only.
+        """
+
+
+class Summariser(ABC):
+    """A way to find lines. Subclasses are dataclasses whose fields are the parameters."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    citation: ClassVar[str]
+
+    @abstractmethod
+    def learn(self, people: Population, seed: int) -> Rules:
+        """Lines for refused people; candidates are judged by `Population.evaluate`."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line. who: its conditions (none: everybody); change: what to do. told: people it speaks to.
+
+    works: share of them for whom it is legal, within rules and wishes, and turns the decision. cost: mean cost for
+    those. used: share of all people for whom it is the cheapest line that works.
+    """
+
+    who: tuple[str, ...]
+    change: tuple[str, ...]
+    told: int
+    works: Estimate
+    cost: Estimate
+    used: float
+
+    @property
+    def text(self) -> str:
+        """The line as a sentence."""
+        whom = "Everybody" if not self.who else "If " + " and ".join(self.who)
+        return f"{whom}: {' and '.join(self.change)}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "if": list(self.who), "change": list(self.change), "text": self.text, "told": self.told,
+            "works": self.works.to_dict(), "cost": self.cost.to_dict(), "used": self.used,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Served:
+    """A group under a summary: people, share whom some line serves, mean cost for those, and of a plan of their own."""
+
+    attribute: str
+    group: str
+    served: Estimate
+    cost: Estimate
+    own_served: Estimate
+    own_cost: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "attribute": self.attribute, "group": self.group, "served": self.served.to_dict(),
+            "cost": self.cost.to_dict(), "own_plan_served": self.own_served.to_dict(),
+            "own_plan_cost": self.own_cost.to_dict(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Lines, and what became of the people who had no say in them.
+
+    name: of the summariser. learnt: people the lines were made on. everybody, groups: share served and cost, beside
+    those of a plan made for each person. extra: cost of the lines less that of own plans, over people whom both serve.
+    recourse: the judged answer for each person told; line (m,): the line that serves them, -1 for none.
+    """
+
+    name: str
+    lines: tuple[Line, ...]
+    learnt: int
+    told: int
+    everybody: Served
+    groups: tuple[Served, ...]
+    extra: Estimate
+    unit: str
+    rules: Rules = field(repr=False)
+    recourse: Recourse = field(repr=False)
+    line: np.ndarray = field(repr=False)
+    meta: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def apply(self, problem: Problem, x: Any, preferences: Preferences | None = None) -> Recourse:
+        """The lines for other people (n, d) or a table: each gets the cheapest that works for them, judged."""
+        rows = problem.schema.encode(x)
+        return _serve(problem, rows, self.rules, preferences)[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; no person's row is in it."""
+        return {
+            "name": self.name, "learnt_from": self.learnt, "told_of": self.told, "cost_unit": self.unit,
+            "lines": [one.to_dict() for one in self.lines], "everybody": self.everybody.to_dict(),
+            "groups": [one.to_dict() for one in self.groups], "extra_cost": self.extra.to_dict(), "meta": self.meta,
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        served = self.everybody.served
+        rows = [
+            f"{i}. {one.text} Works for {one.works.value:.0%} of {one.told}, mean cost {one.cost.value:.3g}."
+            for i, one in enumerate(self.lines, 1)
+        ]
+        head = f"{self.name}: {len(self.lines)} lines serve {served.value:.0%} of {served.n} people."
+        return "\n".join([head, *rows])
+
+
+def summarize(
+    problem: Problem,
+    x: Any,
+    how: str | Summariser = "tree",
+    *,
+    groups: Sequence[Groups] | Groups = (),
+    preferences: Preferences | None = None,
+    most: int | None = 2000,
+    beside: str | Method | None = "local-search",
+    seed: int = 0,
+) -> Summary:
+    """Few lines for the people in x (a table or (n, d)) whom the model refuses.
+
+    how: 'ares', 'globe-ce', 'tree', or a summariser with its own settings. groups: attributes with a label for
+    everybody in x. most: refused people looked at, drawn by chance. beside: a method that makes a plan for each person,
+    to see what few lines cost; None leaves it out.
+    Raises: DataError where too few people are refused, or for an unknown summariser.
+
+    Example: ``print(summarize(problem, people, "tree", groups=Groups.of("sex", people, schema)))``.
+    """
+    schema = problem.schema
+    rows = schema.encode(x)
+    maker = summariser(how) if isinstance(how, str) else how
+    attributes = _attributes(groups, len(rows))
+    refused = np.flatnonzero(~problem.reached(rows)[0])
+    order = np.random.default_rng([seed, 17]).permutation(refused)[: None if most is None else most]
+    if len(order) < _LEAST:
+        raise DataError(
+            f"The model refuses {len(refused)} of these people, too few to learn lines from one half and "
+            f"to tell of the other. Give a table with at least {_LEAST} refused people."
+        )
+    learn, tell = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
+    wishes = [None if preferences is None else preferences.take(some) for some in (learn, tell)]
+    rules = maker.learn(problem.population(rows[learn], wishes[0]), seed)
+    got, line, spoken, works, cost = _serve(problem, rows[tell], rules, wishes[1])
+    own = _own(problem, beside, rows[tell], wishes[1], seed)
+    served, own_served = line >= 0, None if own is None else own.found[:, 0]
+    paid = np.where(served, got.cost[:, 0], np.nan)
+    own_paid = np.full(len(tell), np.nan) if own is None else np.where(own_served, own.cost[:, 0], np.nan)
+
+    def part(attribute: str, group: str, some: np.ndarray) -> Served:
+        ours = stats.rate(own_served[some]) if own_served is not None else stats.NOTHING
+        return Served(
+            attribute, group, stats.rate(served[some]), stats.mean(paid[some], seed=seed), ours,
+            stats.mean(own_paid[some], seed=seed),
+        )  # fmt: skip
+
+    parts = [
+        part(one.name, name, one.take(tell).mask(g)) for one in attributes for g, name in enumerate(one.names)
+    ]
+    return Summary(
+        name=maker.name,
+        lines=tuple(
+            Line(
+                who, change, int(spoken[:, i].sum()), stats.rate(works[:, i], spoken[:, i]),
+                stats.mean(np.where(works[:, i], cost[:, i], np.nan), seed=seed), float((line == i).mean()),
+            )
+            for i, (who, change) in enumerate(rules.words)
+        ),
+        learnt=len(learn),
+        told=len(tell),
+        everybody=part("", "everybody", np.ones(len(tell), dtype=bool)),
+        groups=tuple(parts),
+        extra=stats.mean(paid - own_paid, seed=seed),
+        unit=problem.cost.unit,
+        rules=rules,
+        recourse=got,
+        line=line,
+        meta={"seed": seed, "citation": maker.citation, **_parameters(maker)},
+    )  # fmt: skip
+
+
+def summariser(name: str) -> Summariser:
+    """A summariser by name. Raises: DataError for an unknown one."""
+    from wayforward.impact.summaries.ares import Ares
+    from wayforward.impact.summaries.globe_ce import GlobeCe
+    from wayforward.impact.summaries.tree import Tree
+    from wayforward.rules.grammar import did_you_mean
+
+    known: dict[str, type[Summariser]] = {one.name: one for one in (Ares, GlobeCe, Tree)}
+    if name not in known:
+        raise DataError(
+            f"There is no summariser '{name}'.{did_you_mean(name, list(known))} Known: {', '.join(known)}."
+        )
+    return known[name]()
+
+
+def _serve(
+    problem: Problem, x: np.ndarray, rules: Rules, preferences: Preferences | None
+) -> tuple[Recourse, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The judged answer, and for n people and L lines: line (n,), spoken to, works, cost (n, L).
+
+    Every line is judged for everyone it speaks to; a person gets the cheapest that works.
+    """
+    people = problem.population(x, preferences)
+    action, line = rules.actions(people)
+    asked = problem.reached(x)
+    n, lines = len(x), len(rules.words)
+    spoken, works = np.zeros((n, lines), dtype=bool), np.zeros((n, lines), dtype=bool)
+    cost = np.full((n, lines), np.inf)
+    best, slot = np.full(n, np.inf), np.full(n, -1)
+    for s in range(action.shape[1]):
+        got = problem.check(x, action[:, s : s + 1], 1, preferences=preferences, asked=asked, people=people)
+        who = np.flatnonzero(line[:, s] >= 0)
+        spoken[who, line[who, s]] = True
+        good = who[got.found[who, 0]]
+        at = (good, line[good, s])
+        works[at] = True
+        cost[at] = np.minimum(cost[at], got.cost[good, 0])
+        better = good[got.cost[good, 0] < best[good]]
+        best[better], slot[better] = got.cost[better, 0], s
+    chosen, whose = np.full((n, 1, x.shape[1]), np.nan), np.full(n, -1)
+    some = np.flatnonzero(slot >= 0)
+    chosen[some, 0], whose[some] = action[some, slot[some]], line[some, slot[some]]
+    final = problem.check(x, chosen, 1, preferences=preferences, asked=asked, people=people)
+    return final, whose, spoken, works, cost
+
+
+def _own(
+    problem: Problem, beside: str | Method | None, x: np.ndarray, wishes: Preferences | None, seed: int
+) -> Recourse | None:
+    if beside is None:
+        return None
+    from wayforward.methods import method
+
+    how = method(beside) if isinstance(beside, str) else beside
+    return how.fit(problem).recommend(x, 1, preferences=wishes, seed=seed)
+
+
+def _attributes(groups: Sequence[Groups] | Groups, n: int) -> list[Groups]:
+    from wayforward.impact.groups import Groups
+
+    found = [groups] if isinstance(groups, Groups) else list(groups)
+    for one in found:
+        if len(one) != n:
+            raise DataError(
+                f"'{one.name}' has labels of {len(one)} people; there are {n} in the table. Give the same people."
+            )
+    return found
+
+
+def _parameters(maker: Summariser) -> dict[str, Any]:
+    from dataclasses import fields
+
+    return {f.name: getattr(maker, f.name) for f in fields(maker)}  # type: ignore[arg-type]
