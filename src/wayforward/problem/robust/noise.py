@@ -1,391 +1,24 @@
-"""Advice that lasts: further conditions that an option must meet, besides turning today's decision.
-
-A condition lowers the score that a search sees and is asked again by the judge, so that every method obeys it. People
-whom the model accepts as they are need nothing, whatever the condition. A proof that no option exists for the plain
-problem is one for the robust problem, too.
-"""
+"""A yes all around where an action leads: carried out with errors, or in a neighbourhood that is stable."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.problem.robust.base import Robust, is_number
 from wayforward.streams import keys_of, spread
 
 if TYPE_CHECKING:
-    from wayforward.model import Model
     from wayforward.problem.population import Population
     from wayforward.problem.problem import Problem
-    from wayforward.problem.target import BoundTarget
 
 _DRAWN = 1 << 18  # drawn rows shown to the model at once
-_BLOCK = 128  # rows of one interval product: fixed, because BLAS rounds differently for other shapes
 _TAG = 0x0B  # of the draws of a person's errors
-
-
-@dataclass(frozen=True, eq=False)
-class Robust(ABC):
-    """A condition on options. `fit` returns a copy that knows a problem; the other methods need one.
-
-    A condition of one's own writes `score` and `holds`. m candidate rows, d features.
-    """
-
-    name: ClassVar[str] = ""
-
-    def fit(self, problem: Problem) -> Self:
-        """A copy for this problem. Raises: ProblemError where the condition does not fit the model."""
-        return replace(self)
-
-    @abstractmethod
-    def score(
-        self,
-        people: Population,
-        who: np.ndarray,
-        after: np.ndarray,
-        action: np.ndarray | None,
-        plain: np.ndarray,
-    ) -> np.ndarray:
-        """(m,) the score that is left: at most plain (m,), above zero where the condition holds.
-
-        who (m,) whose rows they are, after (m, d), action (m, d) where the caller knows it. By the fast model.
-        """
-
-    @abstractmethod
-    def holds(
-        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
-    ) -> np.ndarray:
-        """(m,) bool: the judge's word on rows that are a yes today; all (m, d)."""
-
-    @abstractmethod
-    def measure(
-        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
-    ) -> np.ndarray:
-        """(m,) how robust rows are, in the condition's own unit; more is better."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """The condition in words."""
-
-    @staticmethod
-    def of(given: Robust | Sequence[Robust] | None) -> Robust | None:
-        """None, one condition, or several that must all hold. Raises: ProblemError for anything else."""
-        if given is None or isinstance(given, Robust):
-            return given
-        if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
-            parts = tuple(given)
-            if parts and all(isinstance(part, Robust) for part in parts):
-                return parts[0] if len(parts) == 1 else Together(parts)
-        raise ProblemError(
-            f"robust={given!r} is no condition. Use WithinDelta(0.05), AllModels([...]), UnderNoise(0.05), "
-            "Stable(0.5), or a list of them."
-        )
-
-
-def with_robust(problem: Problem, robust: Robust) -> Problem:
-    """The same problem with one more condition, for a search inside a method; the problem itself stays as it is."""
-    twin = object.__new__(type(problem))
-    twin.__dict__.update(problem.__dict__)
-    twin.__dict__.pop("reference_accepted", None)
-    fitted = robust.fit(twin)
-    twin.robust = fitted if problem.robust is None else Together((problem.robust, fitted))
-    return twin
-
-
-@dataclass(frozen=True, eq=False)
-class Together(Robust):
-    """All of several conditions. See `Robust`."""
-
-    name: ClassVar[str] = "together"
-
-    parts: tuple[Robust, ...]
-
-    def fit(self, problem: Problem) -> Self:
-        """See `Robust`."""
-        return replace(self, parts=tuple(part.fit(problem) for part in self.parts))
-
-    def score(
-        self,
-        people: Population,
-        who: np.ndarray,
-        after: np.ndarray,
-        action: np.ndarray | None,
-        plain: np.ndarray,
-    ) -> np.ndarray:
-        """See `Robust`."""
-        for part in self.parts:
-            plain = part.score(people, who, after, action, plain)
-        return plain
-
-    def holds(
-        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
-    ) -> np.ndarray:
-        """See `Robust`."""
-        good = np.ones(len(after), dtype=bool)
-        for part in self.parts:
-            good[good] = part.holds(problem, before[good], action[good], after[good])
-        return good
-
-    def measure(
-        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
-    ) -> np.ndarray:
-        """(m,) of the first condition; ask the parts for theirs."""
-        return self.parts[0].measure(problem, before, action, after)
-
-    def describe(self) -> str:
-        """The conditions in words."""
-        return "; ".join(part.describe() for part in self.parts)
-
-
-@dataclass(frozen=True, eq=False)
-class WithinDelta(Robust):
-    """Still a yes for every model whose weights lie within `delta` of this one's.
-
-    Weights are those that the model itself holds, on the columns that it reads (after scaling and one-hot coding,
-    where a pipeline has them). norm: 'linf', each weight by itself moves by at most delta; 'l2', each class's weights
-    together (linear models only). bias: the intercepts move, too. Linear scores: exact. Dense networks: bounds by
-    intervals through the layers, sound and not tight, so that an option may be robust and not be known to be. delta=0
-    is the plain problem. `measure`: the largest delta for which the bound still says yes.
-
-    Example: ``Problem(schema, model, target, robust=WithinDelta(0.05))``.
-    Raises: ProblemError for other models (`AllModels` and `Stable` take any), or a delta below 0.
-    Source: J. Jiang, F. Leofante, A. Rago, F. Toni (2023), Formalising the Robustness of Counterfactual Explanations
-    for Neural Networks, AAAI; S. Upadhyay, S. Joshi, H. Lakkaraju (2021), Towards Robust and Reliable Algorithmic
-    Recourse, NeurIPS, arXiv:2102.13620, for the linear case.
-    """
-
-    name: ClassVar[str] = "within-delta"
-
-    delta: float
-    norm: Literal["linf", "l2"] = "linf"
-    bias: bool = True
-    _fast: Any = field(default=None, init=False, repr=False)
-    _target: BoundTarget | None = field(default=None, init=False, repr=False)
-    _slack: float = field(default=1e-9, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if not (_number(self.delta) and self.delta >= 0):
-            raise ProblemError(f"delta={self.delta!r} is no size of a change of weights. Give 0 or more.")
-        if self.norm not in ("linf", "l2"):
-            raise ProblemError(f"norm={self.norm!r} is not known. Use 'linf' or 'l2'.")
-
-    def fit(self, problem: Problem) -> Self:
-        """See `Robust`."""
-        fast: Any = getattr(problem.model, "fast", None)
-        kind = getattr(fast, "kind", "")
-        if kind not in ("linear", "dense"):
-            raise ProblemError(
-                f"WithinDelta bounds linear scores and dense networks whose weights could be read; "
-                f"{problem.model.name} is neither. Use AllModels with retrained models, UnderNoise or Stable, which "
-                "take any model."
-            )
-        if self.norm == "l2" and (kind == "dense" and len(fast.weights) > 1):
-            raise ProblemError("norm='l2' is for linear models; networks are bounded with norm='linf'.")
-        fitted = replace(self)
-        object.__setattr__(fitted, "_fast", fast)
-        object.__setattr__(fitted, "_target", problem.bound_target)
-        object.__setattr__(fitted, "_slack", problem.slack)
-        return fitted
-
-    def worst(self, after: np.ndarray) -> np.ndarray:
-        """(m, d) -> (m,) the least score of any model within delta, or a bound below it."""
-        from wayforward.model.fast import apply_link
-
-        assert self._target is not None
-        low, high = self.margins(after)
-        target, link = self._target, self._fast.link
-        if target.target.interval is not None:
-            ends = [target.score(apply_link(end, link)) for end in (low, high)]
-            return np.asarray(np.minimum(*ends))  # falls away from the middle of the interval
-        if low.shape[1] == 1:
-            margin = low if target.columns[0] == 1 else high
-        else:
-            favourable = np.isin(np.arange(low.shape[1]), target.columns)
-            margin = np.where(favourable, low, high)  # every link is monotone in each margin
-        return target.score(apply_link(margin, link))
-
-    def margins(self, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m, d) -> least and greatest margins (m, q) before the link."""
-        from wayforward.model.fast import padded
-
-        fast = self._fast
-        if fast.kind == "linear" or len(fast.weights) == 1:
-            margin, size = fast.margin(after), np.abs(fast.encoder.encode(after))
-            if self.norm == "l2":
-                reach = np.sqrt((size**2).sum(1) + self.bias)
-            else:
-                reach = size.sum(1) + self.bias
-            return margin - self.delta * reach[:, None], margin + self.delta * reach[:, None]
-        if not len(after):
-            empty = np.empty((0, fast.weights[-1].shape[1]))
-            return empty, empty
-        both = padded(self._through, after, _BLOCK)
-        q = both.shape[1] // 2
-        return both[:, :q], both[:, q:]
-
-    def _through(self, rows: np.ndarray) -> np.ndarray:
-        """(b, d) -> (b, 2 q): intervals through the layers, as a middle and a radius."""
-        from wayforward.model import kernels
-
-        fast, delta = self._fast, self.delta
-        middle = fast.encoder.encode(rows)
-        radius = np.zeros_like(middle)
-        layers = list(zip(fast.weights, fast.biases, fast.activations, strict=True))
-        for place, (weight, bias, name) in enumerate(layers):
-            # (c + r s)(w + delta t) with s, t in [-1, 1]: c w, and at most r |w| + delta (|c| + r) away from it
-            spare = delta * ((np.abs(middle) + radius).sum(1, keepdims=True) + self.bias)
-            if place:
-                spare = spare + radius @ np.abs(weight)
-            middle = middle @ weight + bias
-            spare = spare + 1e-12 * (1.0 + np.abs(middle))
-            low, high = (_ACTIVATED[name](end, kernels) for end in (middle - spare, middle + spare))
-            middle, radius = (low + high) / 2, (high - low) / 2
-        return np.concatenate([low, high], axis=1)
-
-    def score(
-        self,
-        people: Population,
-        who: np.ndarray,
-        after: np.ndarray,
-        action: np.ndarray | None,
-        plain: np.ndarray,
-    ) -> np.ndarray:
-        """See `Robust`."""
-        return plain if self.delta == 0 else np.minimum(plain, self.worst(after))
-
-    def holds(
-        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
-    ) -> np.ndarray:
-        """See `Robust`."""
-        return np.ones(len(after), dtype=bool) if self.delta == 0 else self.worst(after) > self._slack
-
-    def measure(
-        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
-    ) -> np.ndarray:
-        """(m,) the largest delta that the bound bears, to a thousandth; at most 1,024 times what is asked for."""
-        good, bad = np.zeros(len(after)), np.full(len(after), np.inf)
-        trial = np.full(len(after), self.delta or 1e-3)
-        for _ in range(24):
-            yes = np.zeros(len(after), dtype=bool)
-            for delta in np.unique(trial):  # few: all start alike, and halve alike
-                at = np.flatnonzero(trial == delta)
-                yes[at] = self._with(float(delta)).worst(after[at]) > self._slack
-            good, bad = np.where(yes, trial, good), np.where(yes, bad, trial)
-            trial = np.where(
-                np.isfinite(bad), (good + bad) / 2, np.minimum(2 * trial, 1024 * (self.delta or 1e-3))
-            )
-        return good
-
-    def _with(self, delta: float) -> WithinDelta:
-        other = replace(self, delta=delta)
-        for name in ("_fast", "_target", "_slack"):
-            object.__setattr__(other, name, getattr(self, name))
-        return other
-
-    def describe(self) -> str:
-        """The condition in words."""
-        return f"still a yes for every model whose weights lie within {self.delta:g} ({self.norm})"
-
-
-_ACTIVATED: dict[str, Any] = {
-    "identity": lambda z, kernels: z,
-    "relu": lambda z, kernels: np.maximum(z, 0.0),
-    "tanh": lambda z, kernels: np.tanh(z),
-    "logistic": lambda z, kernels: kernels.sigmoid(z),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class AllModels(Robust):
-    """A yes from this model and from each of a list: retrained, competing, or next year's candidates.
-
-    models: whatever `wf.wrap` takes, for the same schema and with the same classes. The target is asked of each.
-    `measure`: the share of the listed models that say yes.
-
-    Example: ``Problem(schema, model, target, robust=AllModels([forest, boosted]))``.
-    Raises: ProblemError for an empty list or a model of another schema, task or classes.
-    Source: F. Leofante, E. Botoeva, V. Rajani (2023), Counterfactual Explanations and Model Multiplicity, KR.
-    """
-
-    name: ClassVar[str] = "all-models"
-
-    models: Sequence[Any]
-    _bound: tuple[tuple[Model, BoundTarget, float], ...] = field(default=(), init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.models, (str, bytes)) or not isinstance(self.models, Iterable):
-            raise ProblemError(f"AllModels takes a list of models; got {type(self.models).__name__}.")
-        object.__setattr__(self, "models", tuple(self.models))
-        if not self.models:
-            raise ProblemError("AllModels was given no model. Give one or more, besides the problem's own.")
-
-    def fit(self, problem: Problem) -> Self:
-        """See `Robust`."""
-        from wayforward.model import wrap
-
-        bound = []
-        for place, given in enumerate(self.models):
-            model = wrap(given, problem.schema)
-            if model.schema.names != problem.schema.names:
-                raise ProblemError(
-                    f"Model {place} of AllModels was wrapped with another schema. Wrap it with the problem's."
-                )
-            if model.task != problem.model.task:
-                raise ProblemError(
-                    f"Model {place} of AllModels does {model.task}; the problem's model does {problem.model.task}."
-                )
-            bound.append(
-                (model, problem.target.bind(model), float(getattr(model, "tolerance", 1e-9)) - problem.slack)
-            )
-        fitted = replace(self)
-        object.__setattr__(fitted, "_bound", tuple(bound))
-        return fitted
-
-    def score(
-        self,
-        people: Population,
-        who: np.ndarray,
-        after: np.ndarray,
-        action: np.ndarray | None,
-        plain: np.ndarray,
-    ) -> np.ndarray:
-        """See `Robust`."""
-        scorers = people.kept.get(self)
-        if scorers is None:
-            scorers = [model.specialise(people.x, people.changeable) for model, _, _ in self._bound]
-            people.kept[self] = scorers
-        for scorer, (_, target, slack) in zip(scorers, self._bound, strict=True):
-            plain = np.minimum(plain, target.score(scorer.outputs(who, after)) - slack)
-        return plain
-
-    def votes(self, after: np.ndarray) -> np.ndarray:
-        """(m, d) -> (models, m) bool: who says yes, by the models themselves."""
-        out = np.zeros((len(self._bound), len(after)), dtype=bool)
-        for i, (model, target, _) in enumerate(self._bound):
-            for start in range(0, len(after), _DRAWN):
-                part = slice(start, start + _DRAWN)
-                out[i, part] = target.reached(*model.native(after[part]))
-        return out
-
-    def holds(
-        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
-    ) -> np.ndarray:
-        """See `Robust`."""
-        return np.asarray(self.votes(after).all(0))
-
-    def measure(
-        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
-    ) -> np.ndarray:
-        """(m,) share of the listed models that say yes."""
-        return np.asarray(self.votes(after).mean(0))
-
-    def describe(self) -> str:
-        """The condition in words."""
-        return f"a yes from {len(self.models)} other model{'s' if len(self.models) > 1 else ''}, too"
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,7 +37,7 @@ class _Drawn(Robust):
     def __post_init__(self) -> None:
         sigma = self._sigma
         sizes = sigma.values() if isinstance(sigma, Mapping) else [sigma]
-        if not all(_number(size) and size >= 0 for size in sizes):
+        if not all(is_number(size) and size >= 0 for size in sizes):
             raise ProblemError(
                 f"sigma={sigma!r} is no share of a range. Give 0 or more, such as 0.05, or one a feature."
             )
@@ -521,7 +154,7 @@ class UnderNoise(_Drawn):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (_number(self.share) and 0 < self.share < 1):
+        if not (is_number(self.share) and 0 < self.share < 1):
             raise ProblemError(f"share={self.share!r} is no probability between 0 and 1, such as 0.9.")
         if self.on not in ("acted", "numbers"):
             raise ProblemError(f"on={self.on!r} is not known. Use 'acted' or 'numbers'.")
@@ -679,7 +312,7 @@ class Stable(_Drawn):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (_number(self.tau) and 0 < self.tau < 1):
+        if not (is_number(self.tau) and 0 < self.tau < 1):
             raise ProblemError(f"tau={self.tau!r} is no stability between 0 and 1, such as 0.5.")
         if self.kind not in ("trex", "robx"):
             raise ProblemError(f"kind={self.kind!r} is not known. Use 'trex' or 'robx'.")
@@ -765,11 +398,3 @@ def linear_slope(problem: Problem) -> np.ndarray | None:
         return None
     slope = weight[:, 0] if weight.shape[1] == 1 else weight[:, 1] - weight[:, 0]
     return np.asarray(slope if bound.columns[0] == 1 else -slope)
-
-
-def _number(value: object) -> bool:
-    return (
-        isinstance(value, (int, float, np.floating, np.integer))
-        and not isinstance(value, bool)
-        and bool(np.isfinite(value))
-    )

@@ -1,0 +1,22 @@
+"""Advice that lasts: further conditions that an option must meet, besides turning today's decision."""
+
+from __future__ import annotations
+
+from wayforward.problem.robust.base import Robust, Together, with_robust
+from wayforward.problem.robust.models import AllModels
+from wayforward.problem.robust.noise import Stable, UnderNoise, linear_slope
+from wayforward.problem.robust.reading import check, read
+from wayforward.problem.robust.weights import WithinDelta
+
+__all__ = [
+    "AllModels",
+    "Robust",
+    "Stable",
+    "Together",
+    "UnderNoise",
+    "WithinDelta",
+    "check",
+    "linear_slope",
+    "read",
+    "with_robust",
+]

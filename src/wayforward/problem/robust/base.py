@@ -1,0 +1,143 @@
+"""What a condition is: asked of a score by searches, and of a row by the judge.
+
+A condition lowers the score that a search sees and is asked again by the judge, so that every method obeys it. People
+whom the model accepts as they are need nothing, whatever the condition. A proof that no option exists for the plain
+problem is one for the robust problem, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from wayforward.errors import ProblemError
+
+if TYPE_CHECKING:
+    from wayforward.problem.population import Population
+    from wayforward.problem.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Robust(ABC):
+    """A condition on options. `fit` returns a copy that knows a problem; the other methods need one.
+
+    A condition of one's own writes `score` and `holds`. m candidate rows, d features.
+    """
+
+    name: ClassVar[str] = ""
+
+    def fit(self, problem: Problem) -> Self:
+        """A copy for this problem. Raises: ProblemError where the condition does not fit the model."""
+        return replace(self)
+
+    @abstractmethod
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """(m,) the score that is left: at most plain (m,), above zero where the condition holds.
+
+        who (m,) whose rows they are, after (m, d), action (m, d) where the caller knows it. By the fast model.
+        """
+
+    @abstractmethod
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) bool: the judge's word on rows that are a yes today; all (m, d)."""
+
+    @abstractmethod
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) how robust rows are, in the condition's own unit; more is better."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The condition in words."""
+
+    @staticmethod
+    def of(given: Robust | Sequence[Robust] | None) -> Robust | None:
+        """None, one condition, or several that must all hold. Raises: ProblemError for anything else."""
+        if given is None or isinstance(given, Robust):
+            return given
+        if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+            parts = tuple(given)
+            if parts and all(isinstance(part, Robust) for part in parts):
+                return parts[0] if len(parts) == 1 else Together(parts)
+        raise ProblemError(
+            f"robust={given!r} is no condition. Use WithinDelta(0.05), AllModels([...]), UnderNoise(0.05), "
+            "Stable(0.5), or a list of them."
+        )
+
+
+def with_robust(problem: Problem, robust: Robust) -> Problem:
+    """The same problem with one more condition, for a search inside a method; the problem itself stays as it is."""
+    twin = object.__new__(type(problem))
+    twin.__dict__.update(problem.__dict__)
+    twin.__dict__.pop("reference_accepted", None)
+    fitted = robust.fit(twin)
+    twin.robust = fitted if problem.robust is None else Together((problem.robust, fitted))
+    return twin
+
+
+@dataclass(frozen=True, eq=False)
+class Together(Robust):
+    """All of several conditions. See `Robust`."""
+
+    name: ClassVar[str] = "together"
+
+    parts: tuple[Robust, ...]
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        return replace(self, parts=tuple(part.fit(problem) for part in self.parts))
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        for part in self.parts:
+            plain = part.score(people, who, after, action, plain)
+        return plain
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        good = np.ones(len(after), dtype=bool)
+        for part in self.parts:
+            good[good] = part.holds(problem, before[good], action[good], after[good])
+        return good
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) of the first condition; ask the parts for theirs."""
+        return self.parts[0].measure(problem, before, action, after)
+
+    def describe(self) -> str:
+        """The conditions in words."""
+        return "; ".join(part.describe() for part in self.parts)
+
+
+def is_number(value: object) -> bool:
+    """A finite number, and no bool?"""
+    return (
+        isinstance(value, (int, float, np.floating, np.integer))
+        and not isinstance(value, bool)
+        and bool(np.isfinite(value))
+    )

@@ -1,0 +1,109 @@
+"""A yes from other models, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from wayforward.errors import ProblemError
+from wayforward.problem.robust.base import Robust
+
+if TYPE_CHECKING:
+    from wayforward.model import Model
+    from wayforward.problem.population import Population
+    from wayforward.problem.problem import Problem
+    from wayforward.problem.target import BoundTarget
+
+_ROWS = 1 << 18  # shown to a model at once
+
+
+@dataclass(frozen=True, eq=False)
+class AllModels(Robust):
+    """A yes from this model and from each of a list: retrained, competing, or next year's candidates.
+
+    models: whatever `wf.wrap` takes, for the same schema and with the same classes. The target is asked of each.
+    `measure`: the share of the listed models that say yes.
+
+    Example: ``Problem(schema, model, target, robust=AllModels([forest, boosted]))``.
+    Raises: ProblemError for an empty list or a model of another schema, task or classes.
+    Source: F. Leofante, E. Botoeva, V. Rajani (2023), Counterfactual Explanations and Model Multiplicity, KR.
+    """
+
+    name: ClassVar[str] = "all-models"
+
+    models: Sequence[Any]
+    _bound: tuple[tuple[Model, BoundTarget, float], ...] = field(default=(), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.models, (str, bytes)) or not isinstance(self.models, Iterable):
+            raise ProblemError(f"AllModels takes a list of models; got {type(self.models).__name__}.")
+        object.__setattr__(self, "models", tuple(self.models))
+        if not self.models:
+            raise ProblemError("AllModels was given no model. Give one or more, besides the problem's own.")
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        from wayforward.model import wrap
+
+        bound = []
+        for place, given in enumerate(self.models):
+            model = wrap(given, problem.schema)
+            if model.schema.names != problem.schema.names:
+                raise ProblemError(
+                    f"Model {place} of AllModels was wrapped with another schema. Wrap it with the problem's."
+                )
+            if model.task != problem.model.task:
+                raise ProblemError(
+                    f"Model {place} of AllModels does {model.task}; the problem's model does {problem.model.task}."
+                )
+            bound.append(
+                (model, problem.target.bind(model), float(getattr(model, "tolerance", 1e-9)) - problem.slack)
+            )
+        fitted = replace(self)
+        object.__setattr__(fitted, "_bound", tuple(bound))
+        return fitted
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        scorers = people.kept.get(self)
+        if scorers is None:
+            scorers = [model.specialise(people.x, people.changeable) for model, _, _ in self._bound]
+            people.kept[self] = scorers
+        for scorer, (_, target, slack) in zip(scorers, self._bound, strict=True):
+            plain = np.minimum(plain, target.score(scorer.outputs(who, after)) - slack)
+        return plain
+
+    def votes(self, after: np.ndarray) -> np.ndarray:
+        """(m, d) -> (models, m) bool: who says yes, by the models themselves."""
+        out = np.zeros((len(self._bound), len(after)), dtype=bool)
+        for i, (model, target, _) in enumerate(self._bound):
+            for start in range(0, len(after), _ROWS):
+                part = slice(start, start + _ROWS)
+                out[i, part] = target.reached(*model.native(after[part]))
+        return out
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return np.asarray(self.votes(after).all(0))
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) share of the listed models that say yes."""
+        return np.asarray(self.votes(after).mean(0))
+
+    def describe(self) -> str:
+        """The condition in words."""
+        return f"a yes from {len(self.models)} other model{'s' if len(self.models) > 1 else ''}, too"

@@ -1,0 +1,176 @@
+"""Still a yes when the weights of the model shift: exact for linear scores, bounds for dense networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from wayforward.errors import ProblemError
+from wayforward.problem.robust.base import Robust, is_number
+
+if TYPE_CHECKING:
+    from wayforward.problem.population import Population
+    from wayforward.problem.problem import Problem
+    from wayforward.problem.target import BoundTarget
+
+_BLOCK = 128  # rows of one interval product: fixed, because BLAS rounds differently for other shapes
+
+
+@dataclass(frozen=True, eq=False)
+class WithinDelta(Robust):
+    """Still a yes for every model whose weights lie within `delta` of this one's.
+
+    Weights are those that the model itself holds, on the columns that it reads (after scaling and one-hot coding,
+    where a pipeline has them). norm: 'linf', each weight by itself moves by at most delta; 'l2', each class's weights
+    together (linear models only). bias: the intercepts move, too. Linear scores: exact. Dense networks: bounds by
+    intervals through the layers, sound and not tight, so that an option may be robust and not be known to be. delta=0
+    is the plain problem. `measure`: the largest delta for which the bound still says yes.
+
+    Example: ``Problem(schema, model, target, robust=WithinDelta(0.05))``.
+    Raises: ProblemError for other models (`AllModels` and `Stable` take any), or a delta below 0.
+    Source: J. Jiang, F. Leofante, A. Rago, F. Toni (2023), Formalising the Robustness of Counterfactual Explanations
+    for Neural Networks, AAAI; S. Upadhyay, S. Joshi, H. Lakkaraju (2021), Towards Robust and Reliable Algorithmic
+    Recourse, NeurIPS, arXiv:2102.13620, for the linear case.
+    """
+
+    name: ClassVar[str] = "within-delta"
+
+    delta: float
+    norm: Literal["linf", "l2"] = "linf"
+    bias: bool = True
+    _fast: Any = field(default=None, init=False, repr=False)
+    _target: BoundTarget | None = field(default=None, init=False, repr=False)
+    _slack: float = field(default=1e-9, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.delta) and self.delta >= 0):
+            raise ProblemError(f"delta={self.delta!r} is no size of a change of weights. Give 0 or more.")
+        if self.norm not in ("linf", "l2"):
+            raise ProblemError(f"norm={self.norm!r} is not known. Use 'linf' or 'l2'.")
+
+    def fit(self, problem: Problem) -> Self:
+        """See `Robust`."""
+        fast: Any = getattr(problem.model, "fast", None)
+        kind = getattr(fast, "kind", "")
+        if kind not in ("linear", "dense"):
+            raise ProblemError(
+                f"WithinDelta bounds linear scores and dense networks whose weights could be read; "
+                f"{problem.model.name} is neither. Use AllModels with retrained models, UnderNoise or Stable, which "
+                "take any model."
+            )
+        if self.norm == "l2" and (kind == "dense" and len(fast.weights) > 1):
+            raise ProblemError("norm='l2' is for linear models; networks are bounded with norm='linf'.")
+        fitted = replace(self)
+        object.__setattr__(fitted, "_fast", fast)
+        object.__setattr__(fitted, "_target", problem.bound_target)
+        object.__setattr__(fitted, "_slack", problem.slack)
+        return fitted
+
+    def worst(self, after: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m,) the least score of any model within delta, or a bound below it."""
+        from wayforward.model.fast import apply_link
+
+        assert self._target is not None
+        low, high = self.margins(after)
+        target, link = self._target, self._fast.link
+        if target.target.interval is not None:
+            ends = [target.score(apply_link(end, link)) for end in (low, high)]
+            return np.asarray(np.minimum(*ends))  # falls away from the middle of the interval
+        if low.shape[1] == 1:
+            margin = low if target.columns[0] == 1 else high
+        else:
+            favourable = np.isin(np.arange(low.shape[1]), target.columns)
+            margin = np.where(favourable, low, high)  # every link is monotone in each margin
+        return target.score(apply_link(margin, link))
+
+    def margins(self, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m, d) -> least and greatest margins (m, q) before the link."""
+        from wayforward.model.fast import padded
+
+        fast = self._fast
+        if fast.kind == "linear" or len(fast.weights) == 1:
+            margin, size = fast.margin(after), np.abs(fast.encoder.encode(after))
+            if self.norm == "l2":
+                reach = np.sqrt((size**2).sum(1) + self.bias)
+            else:
+                reach = size.sum(1) + self.bias
+            return margin - self.delta * reach[:, None], margin + self.delta * reach[:, None]
+        if not len(after):
+            empty = np.empty((0, fast.weights[-1].shape[1]))
+            return empty, empty
+        both = padded(self._through, after, _BLOCK)
+        q = both.shape[1] // 2
+        return both[:, :q], both[:, q:]
+
+    def _through(self, rows: np.ndarray) -> np.ndarray:
+        """(b, d) -> (b, 2 q): intervals through the layers, as a middle and a radius."""
+        from wayforward.model import kernels
+
+        fast, delta = self._fast, self.delta
+        middle = fast.encoder.encode(rows)
+        radius = np.zeros_like(middle)
+        layers = list(zip(fast.weights, fast.biases, fast.activations, strict=True))
+        for place, (weight, bias, name) in enumerate(layers):
+            # (c + r s)(w + delta t) with s, t in [-1, 1]: c w, and at most r |w| + delta (|c| + r) away from it
+            spare = delta * ((np.abs(middle) + radius).sum(1, keepdims=True) + self.bias)
+            if place:
+                spare = spare + radius @ np.abs(weight)
+            middle = middle @ weight + bias
+            spare = spare + 1e-12 * (1.0 + np.abs(middle))
+            low, high = (_ACTIVATED[name](end, kernels) for end in (middle - spare, middle + spare))
+            middle, radius = (low + high) / 2, (high - low) / 2
+        return np.concatenate([low, high], axis=1)
+
+    def score(
+        self,
+        people: Population,
+        who: np.ndarray,
+        after: np.ndarray,
+        action: np.ndarray | None,
+        plain: np.ndarray,
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return plain if self.delta == 0 else np.minimum(plain, self.worst(after))
+
+    def holds(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """See `Robust`."""
+        return np.ones(len(after), dtype=bool) if self.delta == 0 else self.worst(after) > self._slack
+
+    def measure(
+        self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(m,) the largest delta that the bound bears, to a thousandth; at most 1,024 times what is asked for."""
+        good, bad = np.zeros(len(after)), np.full(len(after), np.inf)
+        trial = np.full(len(after), self.delta or 1e-3)
+        for _ in range(24):
+            yes = np.zeros(len(after), dtype=bool)
+            for delta in np.unique(trial):  # few: all start alike, and halve alike
+                at = np.flatnonzero(trial == delta)
+                yes[at] = self._with(float(delta)).worst(after[at]) > self._slack
+            good, bad = np.where(yes, trial, good), np.where(yes, bad, trial)
+            trial = np.where(
+                np.isfinite(bad), (good + bad) / 2, np.minimum(2 * trial, 1024 * (self.delta or 1e-3))
+            )
+        return good
+
+    def _with(self, delta: float) -> WithinDelta:
+        other = replace(self, delta=delta)
+        for name in ("_fast", "_target", "_slack"):
+            object.__setattr__(other, name, getattr(self, name))
+        return other
+
+    def describe(self) -> str:
+        """The condition in words."""
+        return f"still a yes for every model whose weights lie within {self.delta:g} ({self.norm})"
+
+
+_ACTIVATED: dict[str, Any] = {
+    "identity": lambda z, kernels: z,
+    "relu": lambda z, kernels: np.maximum(z, 0.0),
+    "tanh": lambda z, kernels: np.tanh(z),
+    "logistic": lambda z, kernels: kernels.sigmoid(z),
+}
