@@ -41,6 +41,10 @@ class Rules(ABC):
         an empty slot or an action that the judge refuses. A person's actions depend on their own row only.
         """
 
+    def how_much(self, line: int, x: np.ndarray, action: np.ndarray) -> str:
+        """A sentence on how much a line asks of people it works for, x and action (m, d); '' where its words say it."""
+        return ""
+
 
 class Summariser(ABC):
     """A way to find lines. Subclasses are dataclasses whose fields are the parameters."""
@@ -59,7 +63,8 @@ class Line:
     """One line. who: its conditions (none: everybody); change: what to do. told: people it speaks to.
 
     works: share of them for whom it is legal, within rules and wishes, and turns the decision. cost: mean cost for
-    those. used: share of all people for whom it is the cheapest line that works.
+    those. used: share of all people for whom it is the cheapest line that works. how_much: where a line leaves open how
+    far to go, how far those it works for have to.
     """
 
     who: tuple[str, ...]
@@ -68,18 +73,19 @@ class Line:
     works: Estimate
     cost: Estimate
     used: float
+    how_much: str = ""
 
     @property
     def text(self) -> str:
-        """The line as a sentence."""
+        """The line as a sentence, and how much it takes."""
         whom = "Everybody" if not self.who else "If " + " and ".join(self.who)
-        return f"{whom}: {' and '.join(self.change)}."
+        return f"{whom}: {' and '.join(self.change)}. {self.how_much}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "if": list(self.who), "change": list(self.change), "text": self.text, "told": self.told,
-            "works": self.works.to_dict(), "cost": self.cost.to_dict(), "used": self.used,
+            "how_much": self.how_much, "works": self.works.to_dict(), "cost": self.cost.to_dict(), "used": self.used,
         }  # fmt: skip
 
 
@@ -103,13 +109,27 @@ class Served:
         }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Curve:
+    """Share of the people told of whom lines, and plans of their own, serve within a cost; all (c,), rising."""
+
+    cost: tuple[float, ...]
+    served: tuple[float, ...]
+    own: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"cost": list(self.cost), "served": list(self.served), "own_plan_served": list(self.own)}
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
     """Lines, and what became of the people who had no say in them.
 
     name: of the summariser. learnt: people the lines were made on. everybody, groups: share served and cost, beside
     those of a plan made for each person. extra: cost of the lines less that of own plans, over people whom both serve.
-    recourse: the judged answer for each person told; line (m,): the line that serves them, -1 for none.
+    curve: share served against cost. recourse: the judged answer for each person told; line (m,): the line that
+    serves them, -1 for none.
     """
 
     name: str
@@ -119,6 +139,7 @@ class Summary:
     everybody: Served
     groups: tuple[Served, ...]
     extra: Estimate
+    curve: Curve
     unit: str
     rules: Rules = field(repr=False)
     recourse: Recourse = field(repr=False)
@@ -135,13 +156,19 @@ class Summary:
         return {
             "name": self.name, "learnt_from": self.learnt, "told_of": self.told, "cost_unit": self.unit,
             "lines": [one.to_dict() for one in self.lines], "everybody": self.everybody.to_dict(),
-            "groups": [one.to_dict() for one in self.groups], "extra_cost": self.extra.to_dict(), "meta": self.meta,
+            "groups": [one.to_dict() for one in self.groups], "extra_cost": self.extra.to_dict(),
+            "curve": self.curve.to_dict(), "meta": self.meta,
         }  # fmt: skip
 
     def __str__(self) -> str:
         served = self.everybody.served
         rows = [
-            f"{i}. {one.text} Works for {one.works.value:.0%} of {one.told}, mean cost {one.cost.value:.3g}."
+            f"{i}. {one.text} "
+            + (
+                f"Works for {one.works.value:.0%} of {one.told}, mean cost {one.cost.value:.3g}."
+                if one.told
+                else "Speaks to none of them."
+            )
             for i, one in enumerate(self.lines, 1)
         ]
         head = f"{self.name}: {len(self.lines)} lines serve {served.value:.0%} of {served.n} people."
@@ -156,14 +183,14 @@ def summarize(
     groups: Sequence[Groups] | Groups = (),
     preferences: Preferences | None = None,
     most: int | None = 2000,
-    beside: str | Method | None = "local-search",
+    beside: str | Method | Recourse | None = "local-search",
     seed: int = 0,
 ) -> Summary:
     """Few lines for the people in x (a table or (n, d)) whom the model refuses.
 
     how: 'ares', 'globe-ce', 'tree', or a summariser with its own settings. groups: attributes with a label for
     everybody in x. most: refused people looked at, drawn by chance. beside: a method that makes a plan for each person,
-    to see what few lines cost; None leaves it out.
+    to see what few lines cost, or such plans for everybody in x; None leaves it out.
     Raises: DataError where too few people are refused, or for an unknown summariser.
 
     Example: ``print(summarize(problem, people, "tree", groups=Groups.of("sex", people, schema)))``.
@@ -182,8 +209,8 @@ def summarize(
     learn, tell = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
     wishes = [None if preferences is None else preferences.take(some) for some in (learn, tell)]
     rules = maker.learn(problem.population(rows[learn], wishes[0]), seed)
-    got, line, spoken, works, cost = _serve(problem, rows[tell], rules, wishes[1])
-    own = _own(problem, beside, rows[tell], wishes[1], seed)
+    got, line, spoken, works, cost, asks = _serve(problem, rows[tell], rules, wishes[1])
+    own = _own(problem, beside, rows, tell, wishes[1], seed)
     served, own_served = line >= 0, None if own is None else own.found[:, 0]
     paid = np.where(served, got.cost[:, 0], np.nan)
     own_paid = np.full(len(tell), np.nan) if own is None else np.where(own_served, own.cost[:, 0], np.nan)
@@ -204,6 +231,7 @@ def summarize(
             Line(
                 who, change, int(spoken[:, i].sum()), stats.rate(works[:, i], spoken[:, i]),
                 stats.mean(np.where(works[:, i], cost[:, i], np.nan), seed=seed), float((line == i).mean()),
+                rules.how_much(i, rows[tell][works[:, i]], asks[works[:, i], i]) if works[:, i].any() else "",
             )
             for i, (who, change) in enumerate(rules.words)
         ),
@@ -212,33 +240,37 @@ def summarize(
         everybody=part("", "everybody", np.ones(len(tell), dtype=bool)),
         groups=tuple(parts),
         extra=stats.mean(paid - own_paid, seed=seed),
+        curve=_curve(paid, own_paid),
         unit=problem.cost.unit,
         rules=rules,
         recourse=got,
         line=line,
-        meta={"seed": seed, "citation": maker.citation, **_parameters(maker)},
+        meta={"seed": seed, "about": maker.summary, "citation": maker.citation, **_parameters(maker)},
     )  # fmt: skip
+
+
+_KNOWN = {"tree": ("tree", "Tree"), "ares": ("ares", "Ares"), "globe-ce": ("globe_ce", "GlobeCe")}
 
 
 def summariser(name: str) -> Summariser:
     """A summariser by name. Raises: DataError for an unknown one."""
-    from wayforward.impact.summaries.ares import Ares
-    from wayforward.impact.summaries.globe_ce import GlobeCe
-    from wayforward.impact.summaries.tree import Tree
+    from importlib import import_module
+
     from wayforward.rules.grammar import did_you_mean
 
-    known: dict[str, type[Summariser]] = {one.name: one for one in (Ares, GlobeCe, Tree)}
-    if name not in known:
+    if name not in _KNOWN:
         raise DataError(
-            f"There is no summariser '{name}'.{did_you_mean(name, list(known))} Known: {', '.join(known)}."
+            f"There is no summariser '{name}'.{did_you_mean(name, list(_KNOWN))} Known: {', '.join(_KNOWN)}."
         )
-    return known[name]()
+    module, kind = _KNOWN[name]
+    made: Summariser = getattr(import_module(f"wayforward.impact.summaries.{module}"), kind)()
+    return made
 
 
 def _serve(
     problem: Problem, x: np.ndarray, rules: Rules, preferences: Preferences | None
-) -> tuple[Recourse, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The judged answer, and for n people and L lines: line (n,), spoken to, works, cost (n, L).
+) -> tuple[Recourse, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The judged answer, and for n people and L lines: line (n,), spoken to, works, cost (n, L), action (n, L, d).
 
     Every line is judged for everyone it speaks to; a person gets the cheapest that works.
     """
@@ -247,7 +279,7 @@ def _serve(
     asked = problem.reached(x)
     n, lines = len(x), len(rules.words)
     spoken, works = np.zeros((n, lines), dtype=bool), np.zeros((n, lines), dtype=bool)
-    cost = np.full((n, lines), np.inf)
+    cost, asks = np.full((n, lines), np.inf), np.full((n, lines, x.shape[1]), np.nan)
     best, slot = np.full(n, np.inf), np.full(n, -1)
     for s in range(action.shape[1]):
         got = problem.check(x, action[:, s : s + 1], 1, preferences=preferences, asked=asked, people=people)
@@ -255,7 +287,9 @@ def _serve(
         spoken[who, line[who, s]] = True
         good = who[got.found[who, 0]]
         at = (good, line[good, s])
+        cheaper = got.cost[good, 0] < cost[at]
         works[at] = True
+        asks[at] = np.where(cheaper[:, None], got.action[good, 0], asks[at])
         cost[at] = np.minimum(cost[at], got.cost[good, 0])
         better = good[got.cost[good, 0] < best[good]]
         best[better], slot[better] = got.cost[better, 0], s
@@ -263,18 +297,41 @@ def _serve(
     some = np.flatnonzero(slot >= 0)
     chosen[some, 0], whose[some] = action[some, slot[some]], line[some, slot[some]]
     final = problem.check(x, chosen, 1, preferences=preferences, asked=asked, people=people)
-    return final, whose, spoken, works, cost
+    return final, whose, spoken, works, cost, asks
 
 
 def _own(
-    problem: Problem, beside: str | Method | None, x: np.ndarray, wishes: Preferences | None, seed: int
-) -> Recourse | None:
+    problem: Problem, beside: str | Method | Recourse | None, rows: np.ndarray, tell: np.ndarray,
+    wishes: Preferences | None, seed: int,
+) -> Recourse | None:  # fmt: skip
+    """Plans of their own for the people told of: looked for, or taken from those given for all rows."""
+    from wayforward.recourse import Recourse
+
     if beside is None:
         return None
+    if isinstance(beside, Recourse):
+        if beside.n != len(rows):
+            raise DataError(
+                f"beside holds plans of {beside.n} people; there are {len(rows)} in the table. Give the same people."
+            )
+        return beside[tell]
     from wayforward.methods import method
 
     how = method(beside) if isinstance(beside, str) else beside
-    return how.fit(problem).recommend(x, 1, preferences=wishes, seed=seed)
+    return how.fit(problem).recommend(rows[tell], 1, preferences=wishes, seed=seed)
+
+
+def _curve(paid: np.ndarray, own: np.ndarray) -> Curve:
+    """Shares of all people told of; costs up to what nearly all plans stay below."""
+    known = np.concatenate([paid[np.isfinite(paid)], own[np.isfinite(own)]])
+    if not known.size:
+        return Curve((), (), ())
+    grid = np.linspace(0, float(np.quantile(known, 0.99)), 60)
+
+    def share(cost: np.ndarray) -> tuple[float, ...]:
+        return tuple(float((cost <= c).mean()) for c in grid)
+
+    return Curve(tuple(float(c) for c in grid), share(paid), share(own) if np.isfinite(own).any() else ())
 
 
 def _attributes(groups: Sequence[Groups] | Groups, n: int) -> list[Groups]:
