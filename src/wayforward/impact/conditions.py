@@ -19,7 +19,7 @@ class Condition:
     """One condition about one feature. feature: its position; value: a cut or the position of a level."""
 
     feature: int
-    kind: Literal["is", "below", "at least", "missing"]
+    kind: Literal["is", "is not", "below", "at least", "missing"]
     value: float
     text: str
 
@@ -31,13 +31,15 @@ class Condition:
         with np.errstate(invalid="ignore"):
             if self.kind == "is":
                 return np.asarray(column == self.value)
+            if self.kind == "is not":
+                return np.asarray((column != self.value) & ~np.isnan(column))
             return np.asarray(column < self.value if self.kind == "below" else column >= self.value)
 
     def to_dict(self, schema: Schema) -> dict[str, object]:
         """Plain values for JSON: the feature's name, what is asked of it, and the words."""
         feature = schema.features[self.feature]
         value: object = None if self.kind == "missing" else self.value
-        if self.kind == "is":
+        if self.kind in ("is", "is not"):
             value = feature.levels[int(self.value)]
         return {"feature": feature.name, "kind": self.kind, "value": value, "text": self.text}
 
