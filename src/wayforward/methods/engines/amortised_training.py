@@ -85,8 +85,8 @@ def train(
         while engine.epoch < plan.epochs:
             engine.run_epoch()
             done = engine.epoch
-            if engine.score.stand_in is not None and done in refresh:
-                engine.score.stand_in.refresh(_sent(engine))
+            if engine.score.learns and done in refresh:
+                engine.score.refresh(_sent(engine))
             if done == plan.epochs or (done > first and (plan.epochs - done) % step == 0):
                 kept.append(engine.state())
                 checks += [

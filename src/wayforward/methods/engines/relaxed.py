@@ -10,12 +10,16 @@ import numpy as np
 from wayforward.errors import require
 from wayforward.methods.engines.amortised_nets import Adam
 from wayforward.methods.engines.descent import score_of
+from wayforward.scaling import thinned
+from wayforward.streams import Streams
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 _SOFT = 0.5  # variance of the soft nearest level, in steps; only its slope is used
 _MOST_ROWS = 20_000  # rows that a stand-in is taught on at once
+_MOST_ASKED = 1500  # refused people around whom balance is learnt
+_DRAWN = 4  # draws of the groups' densities for each of them
 
 
 class Coder:
@@ -66,7 +70,8 @@ class Relaxed:
     """score: (m, d) rows -> (m,) how far the decision is turned, differentiable; above zero it is.
 
     Log-odds beyond the target's threshold; for a regression, the distance into the interval in units of the spread
-    of the predictions. For a model without gradients the score is that of a `StandIn`.
+    of the predictions. For a model without gradients the score is that of a `StandIn`. Where the problem asks for
+    balance between groups, the lesser of this and of what a `BalanceStandIn` says counts.
     """
 
     def __init__(self, problem: Problem, dtype: Any, *, seed: int = 0) -> None:
@@ -79,6 +84,7 @@ class Relaxed:
         if problem.target.interval is not None and problem.reference is not None:
             self.unit = max(float(np.std(problem.model.outputs(problem.reference))), 1e-9)
         self.stand_in: StandIn | None = None
+        self.balance = _balance(problem, dtype, seed)
         network = _network(problem, dtype)
         if network is None:
             self.stand_in = StandIn(problem, dtype, unit=self.unit, seed=seed)
@@ -90,6 +96,21 @@ class Relaxed:
 
     def __call__(self, x: Any) -> Any:
         """(m, d) -> (m,)."""
+        score = self._decision(x)
+        return score if self.balance is None else self.torch.minimum(score, self.balance(x))
+
+    @property
+    def learns(self) -> bool:
+        """Is there a stand-in that should learn about where people are sent?"""
+        return self.stand_in is not None or self.balance is not None
+
+    def refresh(self, proposed: np.ndarray) -> None:
+        """Let stand-ins learn more about rows (m, d) where people are sent."""
+        for one in (self.stand_in, self.balance):
+            if one is not None:
+                one.refresh(proposed)
+
+    def _decision(self, x: Any) -> Any:
         if self.stand_in is not None:
             return self.stand_in(x)
         code = self.code(x)
@@ -139,7 +160,7 @@ class StandIn:
         self.optimiser = Adam(self.parameters, 3e-3)
         self.rows = np.empty((0, reference.shape[1]))
         self.answers = np.empty(0)
-        self._add(np.concatenate([reference, self._mixed(reference, 2)]))
+        self._add(self._first(reference))
         self._teach(epochs)
 
     def __call__(self, x: Any) -> Any:
@@ -150,6 +171,9 @@ class StandIn:
             if i + 2 < len(self.parameters):
                 out = torch.nn.functional.silu(out)
         return out[:, 0]
+
+    def _first(self, reference: np.ndarray) -> np.ndarray:
+        return np.concatenate([reference, self._mixed(reference, 2)])
 
     def refresh(self, proposed: np.ndarray) -> None:
         """Learn the model's answers at rows (m, d) where the networks send people, and around them."""
@@ -171,20 +195,67 @@ class StandIn:
         return np.asarray(problem.schema.snap(np.where(take, between, out)))
 
     def _add(self, rows: np.ndarray) -> None:
-        score = self.problem.bound_target.score(self.problem.model.outputs(rows)) / self.unit
-        yes = 1 / (1 + np.exp(-np.clip(score, -6, 6)))
         self.rows = np.concatenate([self.rows, rows])[-3 * _MOST_ROWS :]
-        self.answers = np.concatenate([self.answers, yes])[-3 * _MOST_ROWS :]
+        self.answers = np.concatenate([self.answers, self._answer(rows)])[-3 * _MOST_ROWS :]
+
+    def _answer(self, rows: np.ndarray) -> np.ndarray:
+        score = self.problem.bound_target.score(self.problem.model.outputs(rows)) / self.unit
+        return np.asarray(1 / (1 + np.exp(-np.clip(score, -6, 6))))
+
+    def _loss(self, score: Any, answer: Any) -> Any:
+        return self.torch.nn.functional.binary_cross_entropy_with_logits(score, answer)
 
     def _teach(self, epochs: int) -> None:
         torch = self.torch
         x, y = torch.as_tensor(self.rows, dtype=self.dtype), torch.as_tensor(self.answers, dtype=self.dtype)
-        loss = torch.nn.functional.binary_cross_entropy_with_logits
         size = 256
         for _ in range(epochs):
             order = torch.as_tensor(self.rng.permutation(len(x)))
             for part in order.split(size):
-                self.optimiser.step(loss(self(x[part]), y[part]))
+                self.optimiser.step(self._loss(self(x[part]), y[part]))
+
+
+class BalanceStandIn(StandIn):
+    """A small network taught how balanced a row is: the nats above what `Balanced` asks, as sign * log(1 + nats).
+
+    The logarithm keeps a slope where people are far from any balanced place. It learns around refused people, and at
+    draws of the groups' densities, which is where balanced places are. It guides training only.
+    """
+
+    def _first(self, reference: np.ndarray) -> np.ndarray:
+        problem, seed = self.problem, int(self.rng.integers(2**31))
+        refused = reference[~problem.reference_reached]
+        some = refused[thinned(len(refused), _MOST_ASKED, seed)]
+        drawn = self._fitted.sample(some, _DRAWN, Streams.of(some, seed), tag=0xBA1A)
+        drawn = problem.schema.snap(drawn.reshape(-1, reference.shape[1]))
+        return np.concatenate([some, self._mixed(some, 4), drawn, self._mixed(drawn, 1)])
+
+    def refresh(self, proposed: np.ndarray) -> None:
+        """As for the model, at some of the rows."""
+        super().refresh(proposed[thinned(len(proposed), 3 * _MOST_ASKED, int(self.rng.integers(2**31)))])
+
+    @property
+    def _asked(self) -> Any:
+        return self.problem.plausibility
+
+    @property
+    def _fitted(self) -> Any:
+        return self._asked.fitted
+
+    def _answer(self, rows: np.ndarray) -> np.ndarray:
+        above = np.nan_to_num(self._asked.score(rows), nan=-1e3, neginf=-1e3, posinf=1e3)
+        return np.asarray(np.sign(above) * np.log1p(np.abs(above)))
+
+    def _loss(self, score: Any, answer: Any) -> Any:
+        return self.torch.nn.functional.smooth_l1_loss(score, answer)
+
+
+def _balance(problem: Problem, dtype: Any, seed: int) -> BalanceStandIn | None:
+    from wayforward.problem.plausibility import Balanced
+
+    if not isinstance(problem.plausibility, Balanced) or problem.plausibility.fitted is None:
+        return None
+    return BalanceStandIn(problem, dtype, unit=1.0, seed=seed)
 
 
 def _plain_blocks(problem: Problem) -> list[Any]:
