@@ -60,7 +60,7 @@ class Carma(_Trained):
     Features with an order can be acted on: numbers, integers, ordinal and binary levels. Categorical ones are left as
     they are. Wishes are kept (masks and limits), though these networks do not see them: `icarma` does. Rules of the
     schema are judged and not learned. Where the problem asks for balance between groups (`Balanced`), a small
-    stand-in learns how balanced a place is, and the hinge counts the lesser of both; other plausibilities are judged only.
+    stand-in learns how balanced a place is, and the hinge counts the lesser of both; others are judged only.
 
     seeds: one network each. epochs, batch, rate, decay: of Adam. mask_layers x mask_width, action_layers x
     action_width: sizes. margin: how far beyond the decision to aim, in probability (p - (1 - p)). tau: temperature of
