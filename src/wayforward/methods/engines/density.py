@@ -173,7 +173,8 @@ def resolve_groups(groups: Groups | str | None, schema: Schema, rows: np.ndarray
 
 
 def telling(groups: Groups, schema: Schema, rows: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """(d,) bool: the groups' attribute, and what never moves and tells it by itself, such as sex told by a title.
+    """(d,) bool: the groups' attribute, and what never moves and is tied to it: sex told by a title, or sex where the
+    groups are sex and race crossed.
 
     Given in another coding, a group would be asked about people whom it does not have.
     """
@@ -186,7 +187,9 @@ def telling(groups: Groups, schema: Schema, rows: np.ndarray, given: np.ndarray)
         table = np.zeros((int(schema.n_levels[j]), groups.n_groups), dtype=np.int64)
         np.add.at(table, (rows[seen, j].astype(np.int64), groups.member[seen]), 1)
         lived = table[table.sum(1) > 0] > 0
-        out[j] = len(lived) > 1 and bool((lived.sum(1) == 1).all() and lived.any(0).sum() > 1)
+        if len(lived) > 1 and lived.any(0).sum() > 1:
+            told = bool((lived.sum(1) == 1).all())  # each level has people of one group
+            out[j] = told or bool((lived.sum(0) <= 1).all())  # or each group people of one level
     return out
 
 
