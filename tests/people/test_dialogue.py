@@ -24,8 +24,10 @@ from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.conversation import PLANS
 from wayforward.people.dialogue.learned import Compared, circle, lessons, reluctance
 from wayforward.people.dialogue.offers import Offers
+from wayforward.people.dialogue.state import sealed
 from wayforward.people.elicitors import names
 from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk
+from wayforward.problem import AllModels, UnderNoise, WithinDelta
 from wayforward.schema import Feature, Schema
 from wayforward.testing.problems import case
 
@@ -557,6 +559,36 @@ def test_a_state_of_another_problem_says_what_differs(tmp_path):
             Dialogue.from_dict(
                 wf.Problem(schema, _other(p, schema), wf.Target(favourable=1)), stored, changed=changed
             )
+
+
+def test_a_state_under_another_demand_to_withstand_says_what_differs():
+    """Conditions of the same words are told apart by settings and by what their models say."""
+    p, row = someone()
+
+    def under(*robust):
+        return wf.Problem(p.schema, p.model, p.target, data=p.reference, robust=list(robust) or None)
+
+    d = Dialogue(under(UnderNoise({"income": 0.02})), row, elicitor=None)
+    d.answer("no")
+    stored = d.to_dict()
+    assert Dialogue.from_dict(under(UnderNoise({"income": 0.02})), stored).answered == 1
+    for other, words in (
+        ((), "a yes with probability 0.9 .*; now nothing"),
+        ((UnderNoise({"savings": 0.02}),), ".*with other settings or models now"),
+        ((UnderNoise({"income": 0.02}), WithinDelta(0.1)), ".*; now a yes with .*, and still a yes"),
+    ):
+        with pytest.raises(DialogueError, match=rf"what a plan must withstand \({words}"):
+            Dialogue.from_dict(under(*other), stored)
+    models = Dialogue(under(AllModels([p.model])), row, elicitor=None).to_dict()
+    assert Dialogue.from_dict(under(AllModels([p.model])), models).answered == 0
+    with pytest.raises(DialogueError, match="other settings or models"):
+        Dialogue.from_dict(under(AllModels([_other(p)])), models)
+    older = talk(elicitor=None).to_dict()
+    del older["fingerprints"]["robust"]
+    older = sealed({key: value for key, value in older.items() if key != "checksum"})
+    assert Dialogue.from_dict(p, older).answered == 0
+    with pytest.raises(DialogueError, match="nothing; now still a yes"):
+        Dialogue.from_dict(under(WithinDelta(0.1)), older)
 
 
 def _other(p: wf.Problem, schema: Schema | None = None) -> Any:

@@ -95,6 +95,14 @@ ConfidenceLevel = Annotated[
         help="In a --world that is uncertain: options must succeed with this probability, such as 0.95.",
     ),
 ]
+Robustness = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--robust",
+        help="What options must withstand: within-delta:0.05, noise:0.02,alpha=0.1, models:5 (trained again) or "
+        "stable:0.5; repeat it for several.",
+    ),
+]
 SubPopulationFlag = Annotated[
     bool,
     typer.Option(
@@ -131,6 +139,7 @@ def recommend(
     preferences: Wishes = None,
     profile: ProfileName = "linear",
     confidence: ConfidenceLevel = None,
+    robust: Robustness = None,
     sub_population: SubPopulationFlag = False,
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
     device: Device = None,
@@ -155,6 +164,7 @@ def recommend(
         data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
         model=model, seed=seed, n=n, target_threshold=target_threshold, world=world, cost=cost,
         plausibility=plausibility, preferences=preferences, profile=profile, confidence=confidence,
+        robust=tuple(robust or ()),
         sub_population=sub_population,
     )  # fmt: skip
     got = answer(
@@ -180,6 +190,12 @@ def evaluate(
     target_threshold: Threshold = None,
     world: Annotated[str | None, typer.Option("--world")] = None,
     cost: Annotated[str | None, typer.Option("--cost")] = None,
+    robust: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--robust", help="As in recommend, in place of what was asked for then; 'none' for nothing."
+        ),
+    ] = None,
     groups: Annotated[
         str | None, typer.Option("--groups", help="A feature with levels; compare its groups.")
     ] = None,
@@ -196,6 +212,7 @@ def evaluate(
             "favourable": tuple(favourable) if favourable else None,
             "schema": schema, "model": model, "seed": seed, "target_threshold": target_threshold,
             "world": world, "cost": cost,
+            "robust": tuple(robust) if robust else None,
         },
     )  # fmt: skip
 
@@ -268,6 +285,7 @@ def audit(
     preferences: Wishes = None,
     profile: ProfileName = "linear",
     confidence: ConfidenceLevel = None,
+    robust: Robustness = None,
     sub_population: SubPopulationFlag = False,
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
     device: Device = None,
@@ -284,6 +302,7 @@ def audit(
         data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
         model=model, seed=seed, target_threshold=target_threshold, world=world, cost=cost,
         plausibility=plausibility, preferences=preferences, profile=profile, confidence=confidence,
+        robust=tuple(robust or ()),
         sub_population=sub_population,
     )  # fmt: skip
     got = look(
@@ -390,6 +409,7 @@ def dialogue(
     preferences: Wishes = None,
     profile: ProfileName = "linear",
     confidence: ConfidenceLevel = None,
+    robust: Robustness = None,
     json: Json = None,
 ) -> None:
     """Talk with one person: what they cannot change, which plans they prefer, until one suits them."""
@@ -400,6 +420,7 @@ def dialogue(
         data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
         model=model, seed=seed, n=person + 1, target_threshold=target_threshold, world=world, cost=cost,
         plausibility=plausibility, preferences=preferences, profile=profile, confidence=confidence,
+        robust=tuple(robust or ()),
     )  # fmt: skip
     found = hold(
         question, person, elicitor=elicitor, base=base, questionnaire=questionnaire, questions=questions,

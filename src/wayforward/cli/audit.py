@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.cli.console import Steps, room_for, say, steps, table, write_json, write_text
-from wayforward.cli.inputs import Made, Question, _labels, _preferences, _without, read_table
+from wayforward.cli.inputs import Made, Question, _preferences, _without, read_table, trained_again
 from wayforward.errors import DataError
 
 if TYPE_CHECKING:
@@ -79,26 +79,11 @@ def _people(question: Question, made: Made) -> tuple[Any, str]:
 
 def _trained_again(question: Question, made: Made, m: int) -> list[Any]:
     """m models of the same kind, each trained on a resample of the past people; none for a model from a file."""
-    from wayforward.model import ZOO, train
+    from wayforward.model import ZOO
 
     if m < 1 or question.model not in ZOO:
         return []
-    from wayforward.evaluate.robustness import retrained
-
-    if question.data is not None:
-        from wayforward.data import load
-
-        found = load(question.data).split(test=0.3, seed=question.seed)[0]
-        y = found.is_favourable.astype(np.int64)
-    else:
-        assert question.train is not None and question.label is not None
-        y = _labels(read_table(question.train), question.label, question.favourable, question.train.name)
-    schema = made.problem.schema
-    say(f"training {m} models again ...")
-    return retrained(
-        lambda rows, labels, seed: train(question.model, schema, rows, labels, seed=seed),
-        schema.encode(made.train), y, m, seed=question.seed,
-    )  # fmt: skip
+    return trained_again(question, made.problem.schema, made.train, made.labels, m, seed=question.seed)
 
 
 def _sensitive(question: Question, problem: Problem) -> Sequence[str]:

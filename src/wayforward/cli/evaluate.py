@@ -18,6 +18,7 @@ def judge(
 ) -> None:
     """Read answers, put their problem together again (with the changes given), and measure."""
     from wayforward.evaluate import evaluate
+    from wayforward.evaluate.robustness import keeps
     from wayforward.recourse import Recourse
 
     room_for(json)
@@ -34,12 +35,18 @@ def judge(
         }
     if "train" in given:
         stored = {name: v for name, v in stored.items() if name != "data"}
+    if given.get("robust") == ("none",):
+        given["robust"] = ()
     question = replace(Question.from_plain(stored), **given)
     problem = question.made(got.schema).problem
     with steps("judging", 1) as progress:
         found = evaluate(got, problem, groups=groups, metrics=metrics, density=density_of(problem, got.x))
         progress(1)
-    write_json(found.to_dict(), json)
+    lasting = None if problem.robust is None else keeps(got, problem)
+    told: dict[str, Any] = {}
+    if lasting is not None and problem.robust is not None:
+        told = {"robust": {"condition": problem.robust.describe(), "kept": lasting.to_dict()}}
+    write_json({**found.to_dict(), **told}, json)
     if str(json) == "-":
         return
     rows = [
@@ -52,6 +59,8 @@ def judge(
     table(
         f"{found.method}: {found.n:,} people, {ends}", ("metric", "value", "95 % interval", "n", "over"), rows
     )
+    if lasting is not None and problem.robust is not None:
+        say(f"of {lasting.n:,} first options {lasting.value:.1%} are {problem.robust.describe()}")
     if groups is not None:
         wide = [
             (r["group"], r["metric"], r["value"], f"{_short(r['low'])} to {_short(r['high'])}", r["n"])

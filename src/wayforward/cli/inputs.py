@@ -11,13 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, MissingExtra, PreferencesError, WorldError, require
+from wayforward.errors import (
+    DataError,
+    FileFormatError,
+    MissingExtra,
+    PreferencesError,
+    ProblemError,
+    WorldError,
+    require,
+)
 
 if TYPE_CHECKING:
     from wayforward.people import Preferences
     from wayforward.problem import Problem
     from wayforward.schema import Schema
     from wayforward.world import World
+
+_ASKED = 1_000_003  # of the resamples of --robust models:5, so that an audit judges by others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +51,7 @@ class Question:
     profile: str = "linear"
     confidence: float | None = None
     sub_population: bool = False
+    robust: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """The question as JSON holds it; options left out are left out."""
@@ -58,7 +69,8 @@ class Question:
         for name in ("train", "people", "schema", "preferences"):
             if name in known:
                 known[name] = Path(known[name])
-        known["favourable"] = tuple(known.get("favourable", ()))
+        for name in ("favourable", "robust"):
+            known[name] = tuple(known.get(name, ()))
         return cls(**known)
 
     def ready(self) -> Ready:
@@ -93,6 +105,7 @@ class Made:
     problem: Problem
     title: str
     train: Any
+    labels: np.ndarray  # of train, as the model learnt them
     test: Any  # people the model was not trained on, or None
     seconds_train: float
     files: dict[str, str]  # sha256 of what was read
@@ -158,7 +171,10 @@ def _put_together(
     from wayforward.model import wrap
     from wayforward.problem import Problem, Target
     from wayforward.problem.cost import cost_named
+    from wayforward.problem.robust import check, read
 
+    if question.robust:
+        check(question.robust)  # before a model is trained
     started = time.perf_counter()
     estimator, files = _model(question, schema, frame, y)
     seconds = time.perf_counter() - started
@@ -175,6 +191,12 @@ def _put_together(
                 "--sub-population needs a world in which something follows. Name one with --world."
             )
         found = SubPopulation(found)
+    robust = None
+    if question.robust:
+        robust = read(
+            question.robust,
+            lambda m: trained_again(question, schema, frame, y, m, seed=question.seed + _ASKED),
+        )
     problem = Problem(
         schema,
         wrap(estimator, schema),
@@ -187,8 +209,32 @@ def _put_together(
         cost=cost_named(question.cost),
         plausibility=_plausibility(question.plausibility, found),
         confidence=question.confidence,
+        robust=robust,
     )
-    return Made(problem, title, frame, test, seconds, files)
+    return Made(problem, title, frame, y, test, seconds, files)
+
+
+def trained_again(
+    question: Question, schema: Schema, frame: Any, y: np.ndarray, m: int, *, seed: int
+) -> list[Any]:
+    """m models of the same kind, each trained on a resample of the past people.
+
+    Raises: ProblemError for a model from a file, which nobody here can train again.
+    """
+    from wayforward.cli.console import say
+    from wayforward.evaluate.robustness import retrained
+    from wayforward.model import ZOO, train
+
+    if question.model not in ZOO:
+        raise ProblemError(
+            f"--model {question.model} is a file, and cannot be trained again. Leave models: out of --robust, or "
+            f"name one of {', '.join(ZOO)}."
+        )
+    say(f"training {m} model{'s' if m > 1 else ''} again ...")
+    return retrained(
+        lambda rows, labels, at: train(question.model, schema, rows, labels, seed=at),
+        schema.encode(frame), y, m, seed=seed,
+    )  # fmt: skip
 
 
 def _refused(made: Made, question: Question) -> tuple[np.ndarray, int]:
@@ -412,4 +458,4 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-__all__ = ["Question", "Ready", "density_of", "features_of", "read_table"]
+__all__ = ["Question", "Ready", "density_of", "features_of", "read_table", "trained_again"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 
-__all__ = ["Lasting", "near_best", "retrained", "robustness"]
+__all__ = ["Lasting", "keeps", "near_best", "retrained", "robustness"]
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,27 @@ def robustness(
         delta = WithinDelta(0.01).fit(problem).measure(problem, before, action, after)
         out["delta"] = stats.mean(delta, seed=seed)
     return Lasting(**out)
+
+
+def keeps(recourse: Recourse, problem: Problem, *, option: int = 0) -> Estimate:
+    """Share of options that keep the problem's own condition, with a 95 % interval over people who got one.
+
+    1 for what this problem's judge let through; a second opinion where the model or the condition is another.
+    Raises: DataError for a problem that asks for nothing.
+    """
+    if problem.robust is None:
+        raise DataError(
+            "The problem asks for nothing more than a yes. Give it one: Problem(..., robust=...)."
+        )
+    at = np.flatnonzero(recourse.found[:, option])
+    if not len(at):
+        return NOTHING
+    yes = problem.reached(recourse.after[at, option])[0]
+    some = at[yes]
+    yes[yes] = problem.robust.holds(
+        problem, recourse.x[some], recourse.action[some, option], recourse.after[some, option]
+    )
+    return stats.rate(yes)
 
 
 class _Fresh(UnderNoise):

@@ -93,6 +93,7 @@ def fingerprints(problem: Problem, x: np.ndarray) -> dict[str, Any]:
         "world": [type(problem.world).__name__, digest(problem.consequences(x, act[None]))],
         "plausibility": None if problem.plausibility is None else problem.plausibility.name,
         "confidence": None if problem.confidence is None else problem.confidence.describe(),
+        "robust": None if problem.robust is None else problem.robust.fingerprint(probe(problem, x)),
         "model": answers_of(problem, x)[0],
         "versions": versions(),
     }
@@ -138,7 +139,22 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
                 f" ({before[key]}; now {now[key]})" if key in ("target", "plausibility", "confidence") else ""
             )
             out[key] = text + shown
+    old, new = before.get("robust"), now.get("robust")  # not there in files of older releases
+    if old != new:
+        out["robust"] = f"what a plan must withstand ({_withstood(old, new)})"
     return out
+
+
+def _withstood(before: Any, now: Any) -> str:
+    """Two conditions in words; their settings where the words are the same."""
+    a, b = (_words(one) for one in (before, now))
+    return f"{a}; now {b}" if a != b else f"{a}; with other settings or models now"
+
+
+def _words(one: Any) -> str:
+    if not one:
+        return "nothing"
+    return str(one[1]) if isinstance(one[0], str) else ", and ".join(_words(part) for part in one)
 
 
 def versions_apart(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

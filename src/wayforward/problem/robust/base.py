@@ -8,9 +8,9 @@ problem is one for the robust problem, too.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -63,6 +63,21 @@ class Robust(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The condition in words."""
+
+    def fingerprint(self, rows: np.ndarray) -> list[Any]:
+        """What tells this condition from another, as JSON holds it: name, words, settings. Of a fitted one.
+
+        rows (m, d): some people, where only answers tell one from another.
+        """
+        settings: dict[str, Any] = {}
+        if is_dataclass(self):
+            for one in fields(self):
+                value = getattr(self, one.name)
+                if one.init and isinstance(value, Mapping):
+                    settings[one.name] = [[str(key), float(size)] for key, size in sorted(value.items())]
+                elif one.init and (value is None or isinstance(value, (str, bool, int, float, np.number))):
+                    settings[one.name] = value.item() if isinstance(value, np.number) else value
+        return [self.name, self.describe(), settings]
 
     @staticmethod
     def of(given: Robust | Sequence[Robust] | None) -> Robust | None:
@@ -132,6 +147,10 @@ class Together(Robust):
     def describe(self) -> str:
         """The conditions in words."""
         return "; ".join(part.describe() for part in self.parts)
+
+    def fingerprint(self, rows: np.ndarray) -> list[Any]:
+        """See `Robust`."""
+        return [part.fingerprint(rows) for part in self.parts]
 
 
 def is_number(value: object) -> bool:

@@ -104,6 +104,11 @@ class AllModels(Robust):
         """(m,) share of the listed models that say yes."""
         return np.asarray(self.votes(after).mean(0))
 
+    def fingerprint(self, rows: np.ndarray) -> list[Any]:
+        """See `Robust`: models are told apart by what they say of these people, to four digits."""
+        said = [np.round(target.value(model.native(rows)[0]), 4) + 0.0 for model, target, _ in self._bound]
+        return [*super().fingerprint(rows), [one.tolist() for one in said]]
+
     def describe(self) -> str:
         """The condition in words."""
         return f"a yes from {len(self.models)} other model{'s' if len(self.models) > 1 else ''}, too"
