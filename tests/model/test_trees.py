@@ -124,11 +124,52 @@ def test_the_hand_made_forest():
 
 @pytest.fixture
 def eager(monkeypatch):
-    """Prune at once and always."""
+    """Prune at once and always, small trees too."""
     from wayforward.model import trees
 
+    monkeypatch.setattr(trees.Plan, "masks", property(lambda plan: None))
     monkeypatch.setattr(trees, "_WORTH_ROWS", 0)
     monkeypatch.setattr(trees, "_WORTH", 2.0)
+
+
+def assert_masks_say_what_a_walk_says(fast, x, monkeypatch):
+    """Mixed rows, and numbers that lie on thresholds."""
+    from wayforward.model import trees
+
+    rng = np.random.default_rng(3)
+    rows = np.stack([rng.permutation(column) for column in x.T], axis=1)
+    split = fast.plan.row < 0
+    for j in np.flatnonzero(~fast.schema.has_levels):
+        edge = fast.plan.threshold[split & (fast.plan.owner[fast.plan.feature] == j)]
+        if len(edge):
+            rows[::7, j] = rng.choice(edge, len(rows[::7]))
+    masked = kernels.forest(rows, fast.plan)
+    with monkeypatch.context() as patch:
+        patch.setattr(trees.Plan, "masks", property(lambda plan: None))
+        assert np.array_equal(masked, kernels.forest(rows, fast.plan))
+
+
+@pytest.mark.parametrize("name", ["gb", "xgb", "lgbm"])
+def test_masks_of_leaves_give_the_bits_of_a_walk(name, trained, frame, y, schema, monkeypatch):
+    """Levels, missing values that go left or right, two classes and three."""
+    labels = np.where((y == 0) & (frame.age > 60), 2, y)
+    assert wrap(trained(name), schema).fast.plan.masks is not None
+    for model in (trained(name), train(name, schema, frame, labels)):  # the larger one may be walked
+        fast = wrap(model, schema).fast
+        assert_masks_say_what_a_walk_says(fast, schema.encode(frame), monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "bits"), [(2, 16), (16, 16), (17, 32), (32, 32), (33, 64), (64, 64), (65, 0)]
+)
+def test_masks_are_as_wide_as_the_largest_tree(leaves, bits, full, y, full_schema, monkeypatch):
+    """65 leaves fit no mask, and the trees are walked."""
+    x = full_schema.encode(full)
+    head = RandomForestClassifier(7, max_leaf_nodes=leaves, random_state=0).fit(x, y)
+    fast = wrap(head, full_schema).fast
+    masks = fast.plan.masks
+    assert bits == (0 if masks is None else masks[7].dtype.itemsize * 8)
+    assert_masks_say_what_a_walk_says(fast, x, monkeypatch)
 
 
 def test_pruning_waits_until_it_pays(frame, trained, schema):

@@ -28,6 +28,18 @@ CHUNK = (
 )
 
 
+def _bit_table() -> Ints:
+    """Position of a lone bit from the top six bits of its product with a de Bruijn number."""
+    magic, mask = 0x03F79D71B4CB0A89, 2**64 - 1
+    table = np.zeros(64, np.int64)
+    for position in range(64):
+        table[(((1 << position) * magic) & mask) >> 58] = position
+    return table
+
+
+BITS = _bit_table()
+
+
 @functools.cache
 def _present() -> bool:
     return importlib.util.find_spec("numba") is not None
@@ -193,6 +205,9 @@ def forest(x: Floats, plan: Any) -> Ints:
     """Fixed-point sums of the leaf values that each row reaches: (m, d) -> (m, q) int64."""
     fast = jit()
     out = np.zeros((len(x), plan.leaf.shape[1]), np.int64)
+    if fast is not None and plan.masks is not None:
+        fast.masked(x, *plan.masks, BITS, out)
+        return out
     if fast is not None:
         fast.forest(x, *plan.space, plan.roots, plan.depth, *plan.nodes, plan.leaf, out)
         return out

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from wayforward.model.fast import Fast, Link, apply_link, link_bounds
 _BLOCK = 512  # people pruned together
 _PRUNED_BYTES = 384 * 2**20  # room for pruned forests
 _FEW = 16  # leaves of a tree that is scored by masks; larger ones are walked
+_MASK_BYTES = 4 * 2**20  # room for the tables of `_jit.masked`
 _WORTH_ROWS = 48  # rows asked for each person before pruning pays
 _WORTH = 0.8  # of the whole forest's cost for a row, else the whole forest will do
 
@@ -402,6 +404,11 @@ class Plan:
     leaf: Ints  # (leaves, q) fixed point
     rank: Ints  # order of the splits by column and threshold
 
+    @cached_property
+    def masks(self) -> tuple[Any, ...] | None:
+        """Arrays of `_jit.masked`; None for trees of more than 64 leaves, or tables that leave the cache."""
+        return _masks(self)
+
     @property
     def nodes(self) -> tuple[Any, ...]:
         """The node arrays, in the kernels' order."""
@@ -507,8 +514,8 @@ class ForestFast(Fast):
         return self.finish(kernels.forest(x, self.plan))
 
     def specialise(self, x: Floats, free: Bools, default: Scorer) -> Scorer:
-        """Resolve the splits on frozen features for each person; needs numba, else the default."""
-        if kernels.jit() is None or bool(free.all()):
+        """Resolve the splits on frozen features for each person; needs numba and large trees, else the default."""
+        if kernels.jit() is None or bool(free.all()) or self.plan.masks is not None:
             return default
         return PrunedScorer(default, self, x, free)
 
@@ -766,7 +773,13 @@ class PrunedScorer(Scorer):
                 sums[part] = kernels.forest(rows[part], plan)
             else:
                 jit.pruned(
-                    who[part] - block * _BLOCK, rows[part], *plan.space, *data, plan.leaf, _BITS, sums[part]
+                    who[part] - block * _BLOCK,
+                    rows[part],
+                    *plan.space,
+                    *data,
+                    plan.leaf,
+                    kernels.BITS,
+                    sums[part],
                 )
         return sums
 
@@ -795,6 +808,58 @@ def _reachable_leaves(plan: Plan, x: Floats, free: Bools) -> npt.NDArray[np.int3
     leaves = np.empty((len(x), len(plan.roots)), np.int32)
     kernels._compiled().prune_count(x, free, plan.owner, *plan.space, plan.roots, *plan.nodes, leaves)
     return leaves
+
+
+def _masks(plan: Plan) -> tuple[Any, ...] | None:
+    """What `_jit.masked` reads: thresholds and where each number's start, where each level feature's rows start, the
+    leaves that stay (values, trees), the first leaf of each tree, and the leaves from left to right."""
+    inner, trees = plan.row < 0, len(plan.roots)
+    leaves = np.add.reduceat((~inner).astype(np.int64), plan.roots) if trees else np.zeros(0, np.int64)
+    most = int(leaves.max(initial=0))
+    kind = np.uint16 if most <= 16 else np.uint32 if most <= 32 else np.uint64
+    levels = plan.level_count + 1
+    if (
+        most > 64
+        or (inner.sum() + len(plan.owner) + levels.sum()) * trees * np.dtype(kind).itemsize > _MASK_BYTES
+    ):
+        return None
+    gone_left = np.zeros(len(plan.row), np.uint64)  # the leaves left of an inner node
+    order: list[int] = []
+    left, row = plan.left.tolist(), plan.row.tolist()
+    for root in plan.roots.tolist():
+        count, stack = 0, [(root, -1, 0)]
+        while stack:
+            node, parent, before = stack.pop()
+            if parent >= 0:  # a right child: the leaves since its parent are the parent's left ones
+                gone_left[parent] = (1 << count) - (1 << before)
+            if row[node] >= 0:
+                order.append(row[node])
+                count += 1
+                continue
+            stack += [(left[node] + 1, node, count), (left[node], -1, 0)]
+    tree = np.repeat(np.arange(trees), np.diff(np.append(plan.roots, len(plan.row))))
+    edges, gone = [np.empty(0)], []
+    for c in range(len(plan.owner)):
+        at = np.flatnonzero(inner & (plan.feature == c))
+        edge = np.unique(plan.threshold[at])
+        out = np.zeros((len(edge) + 1, trees), np.uint64)
+        np.bitwise_or.at(out, (np.searchsorted(edge, plan.threshold[at]) + 1, tree[at]), gone_left[at])
+        edges.append(edge)
+        gone.append(np.bitwise_or.accumulate(out, axis=0))
+    numbers = len(plan.numeric_feature)
+    tables = [np.zeros((1, trees), np.uint64), *gone[:numbers]]
+    for i, count in enumerate(levels):  # a level is on one side of each of its feature's sets
+        first, wide = int(plan.level_start[i]), int(plan.level_columns[i])
+        side = plan.level_table[plan.level_offset[i] :][: count * wide].reshape(count, wide) > 0.5
+        rows = [np.where(side[:, [c]], gone[first + c][1], gone[first + c][0]) for c in range(wide)]
+        tables.append(np.bitwise_or.reduce(rows, axis=0))
+    start = np.cumsum([len(edge) for edge in edges[: numbers + 1]])
+    ends = np.cumsum([len(table) for table in tables])[numbers:]
+    return (
+        plan.numeric_feature, plan.numeric_missing, np.concatenate(edges[: numbers + 1]), start, plan.level_feature,
+        plan.level_count, ends[: len(levels)], (~np.concatenate(tables)).astype(kind), np.cumsum(leaves) - leaves,
+        plan.leaf[np.array(order, np.int64)],
+    )  # fmt: skip
 
 
 def _relative_cost(plan: Plan, leaves: npt.NDArray[np.int32]) -> float:
@@ -845,15 +910,3 @@ def _prune(plan: Plan, x: Floats, free: Bools) -> tuple[Any, ...]:
     forest = (plan.roots, *plan.nodes, plan.rank, plan.leaf)
     jit.prune(x, free, plan.owner, *plan.space, *forest, _FEW, leaves, base, *places, *made)
     return base, small_start, entry_start, group_start, big_start, *made
-
-
-def _bit_table() -> Ints:
-    """Position of a lone bit from the top six bits of its product with a de Bruijn number."""
-    magic, mask = 0x03F79D71B4CB0A89, 2**64 - 1
-    table = np.zeros(64, np.int64)
-    for position in range(64):
-        table[(((1 << position) * magic) & mask) >> 58] = position
-    return table
-
-
-_BITS = _bit_table()
