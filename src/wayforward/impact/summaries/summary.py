@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wayforward.recourse import Recourse
 
 _LEAST = 20  # refused people; fewer make no halves
+_TELLS = 3  # a mean over fewer people would tell of a person
 
 
 class Rules(ABC):
@@ -91,7 +92,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Served:
-    """A group under a summary: people, share whom some line serves, mean cost for those, and of a plan of their own."""
+    """A group under a summary: share whom some line serves, mean cost for those, and the same of plans of their own.
+
+    extra: cost of the lines less that of own plans, over people whom both serve.
+    """
 
     attribute: str
     group: str
@@ -99,6 +103,7 @@ class Served:
     cost: Estimate
     own_served: Estimate
     own_cost: Estimate
+    extra: Estimate
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -106,6 +111,7 @@ class Served:
             "attribute": self.attribute, "group": self.group, "served": self.served.to_dict(),
             "cost": self.cost.to_dict(), "own_plan_served": self.own_served.to_dict(),
             "own_plan_cost": self.own_cost.to_dict(),
+            "extra_cost": self.extra.to_dict(),
         }  # fmt: skip
 
 
@@ -211,15 +217,21 @@ def summarize(
     rules = maker.learn(problem.population(rows[learn], wishes[0]), seed)
     got, line, spoken, works, cost, asks = _serve(problem, rows[tell], rules, wishes[1])
     own = _own(problem, beside, rows, tell, wishes[1], seed)
-    served, own_served = line >= 0, None if own is None else own.found[:, 0]
+    served, own_served = line >= 0, None if own is None else np.asarray(own.found[:, 0])
     paid = np.where(served, got.cost[:, 0], np.nan)
-    own_paid = np.full(len(tell), np.nan) if own is None else np.where(own_served, own.cost[:, 0], np.nan)
+    own_paid = np.full(len(tell), np.nan)
+    if own is not None and own_served is not None:
+        own_paid[own_served] = own.cost[own_served, 0]
+
+    def mean(values: np.ndarray) -> Estimate:
+        found = stats.mean(values, seed=seed)
+        return found if found.n >= _TELLS else stats.NOTHING
 
     def part(attribute: str, group: str, some: np.ndarray) -> Served:
         ours = stats.rate(own_served[some]) if own_served is not None else stats.NOTHING
         return Served(
-            attribute, group, stats.rate(served[some]), stats.mean(paid[some], seed=seed), ours,
-            stats.mean(own_paid[some], seed=seed),
+            attribute, group, stats.rate(served[some]), mean(paid[some]), ours, mean(own_paid[some]),
+            mean((paid - own_paid)[some]),
         )  # fmt: skip
 
     parts = [
@@ -230,7 +242,7 @@ def summarize(
         lines=tuple(
             Line(
                 who, change, int(spoken[:, i].sum()), stats.rate(works[:, i], spoken[:, i]),
-                stats.mean(np.where(works[:, i], cost[:, i], np.nan), seed=seed), float((line == i).mean()),
+                mean(np.where(works[:, i], cost[:, i], np.nan)), float((line == i).mean()),
                 rules.how_much(i, rows[tell][works[:, i]], asks[works[:, i], i]) if works[:, i].any() else "",
             )
             for i, (who, change) in enumerate(rules.words)
@@ -239,7 +251,7 @@ def summarize(
         told=len(tell),
         everybody=part("", "everybody", np.ones(len(tell), dtype=bool)),
         groups=tuple(parts),
-        extra=stats.mean(paid - own_paid, seed=seed),
+        extra=mean(paid - own_paid),
         curve=_curve(paid, own_paid),
         unit=problem.cost.unit,
         rules=rules,
