@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _SOFT = 0.5  # variance of the soft nearest level, in steps; only its slope is used
 _MOST_ROWS = 20_000  # rows that a stand-in is taught on at once
-_MOST_ASKED = 1500  # refused people around whom balance is learnt
-_DRAWN = 4  # draws of the groups' densities for each of them
+_MOST_ASKED = 1000  # refused people around whom balance is learnt
+_DRAWN = 4  # draws of each group's density for each of them
 
 
 class Coder:
@@ -226,7 +226,7 @@ class BalanceStandIn(StandIn):
         problem, seed = self.problem, int(self.rng.integers(2**31))
         refused = reference[~problem.reference_reached]
         some = refused[thinned(len(refused), _MOST_ASKED, seed)]
-        drawn = self._fitted.sample(some, _DRAWN, Streams.of(some, seed), tag=0xBA1A)
+        drawn = self._fitted.sample(some, _DRAWN * self._fitted.n_groups, Streams.of(some, seed), tag=0xBA1A)
         drawn = problem.schema.snap(drawn.reshape(-1, reference.shape[1]))
         return np.concatenate([some, self._mixed(some, 4), drawn, self._mixed(drawn, 1)])
 
