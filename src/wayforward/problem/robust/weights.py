@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.errors import ProblemError
 from wayforward.problem.robust.base import Robust, is_number
+from wayforward.problem.robust.networks import boxes, least
 
 if TYPE_CHECKING:
     from wayforward.problem.population import Population
@@ -24,15 +25,17 @@ class WithinDelta(Robust):
 
     Weights are those that the model itself holds, on the columns that it reads (after scaling and one-hot coding,
     where a pipeline has them). norm: 'linf', each weight by itself moves by at most delta; 'l2', each class's weights
-    together (linear models only). bias: the intercepts move, too. Linear scores: exact. Dense networks: bounds by
-    intervals through the layers, sound and not tight, so that an option may be robust and not be known to be. delta=0
-    is the plain problem. `measure`: the largest delta for which the bound still says yes.
+    together (linear models only). bias: the intercepts move, too. Exact for linear scores and networks with one hidden
+    layer; for deeper dense networks a sound bound (lines through all layers at once), so that an option may be robust
+    and not be known to be. delta=0 is the plain problem. `measure`: the largest delta that the bound bears.
 
     Example: ``Problem(schema, model, target, robust=WithinDelta(0.05))``.
     Raises: ProblemError for other models (`AllModels` and `Stable` take any), or a delta below 0.
     Source: J. Jiang, F. Leofante, A. Rago, F. Toni (2023), Formalising the Robustness of Counterfactual Explanations
     for Neural Networks, AAAI; S. Upadhyay, S. Joshi, H. Lakkaraju (2021), Towards Robust and Reliable Algorithmic
-    Recourse, NeurIPS, arXiv:2102.13620, for the linear case.
+    Recourse, NeurIPS, arXiv:2102.13620, for the linear case; H. Zhang, T.-W. Weng, P.-Y. Chen, C.-J. Hsieh, L. Daniel
+    (2018), Efficient Neural Network Robustness Certification with General Activation Functions, NeurIPS,
+    arXiv:1811.00866, for lines through layers, there for shifted inputs.
     """
 
     name: ClassVar[str] = "within-delta"
@@ -73,55 +76,47 @@ class WithinDelta(Robust):
         from wayforward.model.fast import apply_link
 
         assert self._target is not None
-        low, high = self.margins(after)
         target, link = self._target, self._fast.link
+        q = self._fast.weights[-1].shape[1] if self._fast.kind == "dense" else len(self._fast.intercept)
+        each = np.eye(q)
         if target.target.interval is not None:
-            ends = [target.score(apply_link(end, link)) for end in (low, high)]
+            low = self.least(after, np.concatenate([each, -each]))
+            ends = [target.score(apply_link(end, link)) for end in (low[:, :q], -low[:, q:])]
             return np.asarray(np.minimum(*ends))  # falls away from the middle of the interval
-        if low.shape[1] == 1:
-            margin = low if target.columns[0] == 1 else high
-        else:
-            favourable = np.isin(np.arange(low.shape[1]), target.columns)
-            margin = np.where(favourable, low, high)  # every link is monotone in each margin
-        return target.score(apply_link(margin, link))
+        if q == 1:
+            sign = 1.0 if target.columns[0] == 1 else -1.0
+            return target.score(apply_link(sign * self.least(after, sign * each), link))
+        if link == "softmax" and len(target.columns) == 1:  # differences from the one that is wanted
+            wanted = int(target.columns[0])
+            margin = -self.least(after, each[wanted] - each)
+            margin[:, wanted] = 0.0
+            return target.score(apply_link(margin, link))
+        # every link is monotone in each margin
+        side = np.where(np.isin(np.arange(q), target.columns), 1.0, -1.0)
+        return target.score(apply_link(side * self.least(after, side[:, None] * each), link))
 
-    def margins(self, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m, d) -> least and greatest margins (m, q) before the link."""
+    def least(self, after: np.ndarray, directions: np.ndarray) -> np.ndarray:
+        """(m, d) rows, (g, q) directions -> (m, g) least of margins @ direction before the link, or a bound below."""
         from wayforward.model.fast import padded
 
         fast = self._fast
         if fast.kind == "linear" or len(fast.weights) == 1:
-            margin, size = fast.margin(after), np.abs(fast.encoder.encode(after))
+            margin, code = fast.margin(after), fast.encoder.encode(after)
             if self.norm == "l2":
-                reach = np.sqrt((size**2).sum(1) + self.bias)
+                reach = np.sqrt((code**2).sum(1) + self.bias)
             else:
-                reach = size.sum(1) + self.bias
-            return margin - self.delta * reach[:, None], margin + self.delta * reach[:, None]
+                reach = np.abs(code).sum(1) + self.bias
+            return np.asarray(margin @ directions.T - self.delta * reach[:, None] * np.abs(directions).sum(1))
         if not len(after):
-            empty = np.empty((0, fast.weights[-1].shape[1]))
-            return empty, empty
-        both = padded(self._through, after, _BLOCK)
-        q = both.shape[1] // 2
-        return both[:, :q], both[:, q:]
+            return np.empty((0, len(directions)))
+        return padded(lambda rows: self._through(rows, directions), after, _BLOCK)
 
-    def _through(self, rows: np.ndarray) -> np.ndarray:
-        """(b, d) -> (b, 2 q): intervals through the layers, as a middle and a radius."""
-        from wayforward.model import kernels
-
-        fast, delta = self._fast, self.delta
-        middle = fast.encoder.encode(rows)
-        radius = np.zeros_like(middle)
+    def _through(self, rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
+        """(b, d) -> (b, g): see `networks`."""
+        fast = self._fast
         layers = list(zip(fast.weights, fast.biases, fast.activations, strict=True))
-        for place, (weight, bias, name) in enumerate(layers):
-            # (c + r s)(w + delta t) with s, t in [-1, 1]: c w, and at most r |w| + delta (|c| + r) away from it
-            spare = delta * ((np.abs(middle) + radius).sum(1, keepdims=True) + self.bias)
-            if place:
-                spare = spare + radius @ np.abs(weight)
-            middle = middle @ weight + bias
-            spare = spare + 1e-12 * (1.0 + np.abs(middle))
-            low, high = (_ACTIVATED[name](end, kernels) for end in (middle - spare, middle + spare))
-            middle, radius = (low + high) / 2, (high - low) / 2
-        return np.concatenate([low, high], axis=1)
+        at = boxes(layers, fast.encoder.encode(rows), self.delta, self.bias)
+        return np.stack([least(layers, at, self.delta, self.bias, one) for one in directions], axis=1)
 
     def score(
         self,
@@ -166,11 +161,3 @@ class WithinDelta(Robust):
     def describe(self) -> str:
         """The condition in words."""
         return f"still a yes for every model whose weights lie within {self.delta:g} ({self.norm})"
-
-
-_ACTIVATED: dict[str, Any] = {
-    "identity": lambda z, kernels: z,
-    "relu": lambda z, kernels: np.maximum(z, 0.0),
-    "tanh": lambda z, kernels: np.tanh(z),
-    "logistic": lambda z, kernels: kernels.sigmoid(z),
-}
