@@ -274,6 +274,13 @@ def audit(
             help="Train the model so many times again, on resamples, and ask whether plans hold.",
         ),
     ] = 3,
+    summary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--summary",
+            help="Few rules for many people: tree, ares, globe-ce or none; repeat. Left out: tree.",
+        ),
+    ] = None,
     correction: Annotated[
         str, typer.Option("--correction", help="For many comparisons: holm or benjamini-hochberg.")
     ] = "holm",
@@ -308,7 +315,7 @@ def audit(
     got = look(
         question, method=method, device=device, groups=tuple(group or ()), cuts=tuple(cut or ()), most=n,
         smallest=smallest, second=None if second == "none" else second, twins=twins, again=retrained,
-        correction=correction, budget=budget, html=html, json=json,
+        summaries=tuple(summary or ("tree",)), correction=correction, budget=budget, html=html, json=json,
     )  # fmt: skip
     if not got.overall.found:
         raise typer.Exit(NOBODY)

@@ -25,17 +25,23 @@ _THIRDS = (1 / 3, 2 / 3)
 
 def look(
     question: Question, *, method: str, device: str | None, groups: Sequence[str], cuts: Sequence[str],
-    most: int, smallest: int, second: str | None, twins: int, again: int, correction: Any, budget: int | None,
-    html: Path | None, json: Path | None,
+    most: int, smallest: int, second: str | None, twins: int, again: int, summaries: Sequence[str], correction: Any,
+    budget: int | None, html: Path | None, json: Path | None,
 ) -> Audit:  # fmt: skip
     """Everything that `wayforward audit` does; returns the audit."""
     from wayforward.cli.recommend import choose
     from wayforward.impact.audit import audit
     from wayforward.impact.audit_report import findings, render
+    from wayforward.impact.summaries.summary import summariser
 
     started = time.perf_counter()
     room_for(html, (".html",))
     room_for(json)
+    makers = [summariser(name) for name in summaries if name != "none"]
+    if "none" in summaries and makers:
+        raise DataError(
+            f"--summary none leaves rules out, and {makers[0].name} asks for some. Give one or the other."
+        )
     chosen = choose(method, device)
     made = replace(question, n=None).made()
     problem = made.problem
@@ -50,7 +56,8 @@ def look(
     with _stages() as tell:
         got = audit(
             problem, x, attributes, chosen, preferences=wishes, most=most, smallest=smallest, beside=second,
-            twins_of=twins, others=others, correction=correction, seed=question.seed, budget=budget, say=tell,
+            twins_of=twins, others=others, summaries=makers, correction=correction, seed=question.seed,
+            budget=budget, say=tell,
         )  # fmt: skip
     source = {"people": whose, "table": made.title, "model named": question.model}
     got = replace(got, meta={**got.meta, "source": source, "question": question.plain()})

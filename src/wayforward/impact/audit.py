@@ -30,6 +30,7 @@ from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
     from wayforward.evaluate import Evaluation
+    from wayforward.impact.summaries import Summariser, Summary
     from wayforward.methods import Method
     from wayforward.people import Preferences
     from wayforward.problem import Problem
@@ -206,9 +207,10 @@ class Audit:
     """What `audit` found out. It holds no person's row; `report` writes the page, `to_json` the numbers.
 
     n: people looked at; refused: of them by the model; answered: of these, looked for a plan. overall: figures of
-    everybody. attributes: each attribute, then each intersection. worst: subgroups that fare worst. budgets: common
-    costs at which `served` is told, their curve at `grid`. comparisons: how many gaps were looked at; stands: how many
-    are larger than chance makes them. meta: method, model, target, cost, seed, versions. notes: what could not be said.
+    everybody. attributes: each attribute, then each intersection. worst: subgroups that fare worst. summaries: few
+    lines for many people. budgets: common costs at which `served` is told, their curve at `grid`. comparisons: how many
+    gaps were looked at; stands: how many are larger than chance makes them. meta: method, model, target, cost, seed,
+    versions. notes: what could not be said.
     """
 
     n: int
@@ -222,6 +224,7 @@ class Audit:
     correction: Correction
     schema: Schema
     robustness: dict[str, Any] = field(default_factory=dict)
+    summaries: tuple[Summary, ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -283,6 +286,7 @@ class Audit:
                 for one in self.attributes
             ],
             "worst_off": [one.to_dict() for one in self.worst],
+            "summaries": [one.to_dict() for one in self.summaries],
             "robustness": self.robustness,
             "meta": self.meta,
             "notes": list(self.notes),
@@ -323,6 +327,8 @@ def audit(
     society: bool = True,
     others: Sequence[Any] = (),
     lasting_of: int = 500,
+    summaries: Sequence[str | Summariser] = ("tree",),
+    summaries_of: int = 2000,
     correction: Correction = "holm",
     seed: int = 0,
     budget: int | None = None,
@@ -343,6 +349,8 @@ def audit(
         society: also measure segregation before and after everybody acts, where that part is installed.
         others: other models, such as retrained ones (`evaluate.robustness.retrained`): do plans hold under them, too?
         lasting_of: at most so many plans are tried with errors and under other models; 0 leaves both out.
+        summaries: ways to find few lines for many people: 'tree', 'ares', 'globe-ce', or such with other settings.
+        summaries_of: lines are learnt from half of at most so many of those answered, and told of the other half.
         correction: 'holm' or 'benjamini-hochberg', over all comparisons of the audit.
         say: called with (what, done, in all) during the work.
     Returns: Audit.
@@ -354,6 +362,7 @@ def audit(
     x = schema.encode(x)
     attributes = [_in_words(one, schema, x) for one in _checked(groups, len(x), smallest)]
     tell = say or (lambda what, done, total: None)
+    makers = _makers(summaries)
     refused = ~problem.reached(x)[0]
     if not refused.any():
         raise DataError(
@@ -410,6 +419,10 @@ def audit(
     audits = _with_twins(audits, attributes, problem, chosen, people, wishes, twins_of, seed, budget, tell)
     if society:
         audits = _with_segregation(audits, attributes, problem, people, got, seed, notes, tell)
+    lines = _summaries(
+        makers, problem, people, attributes, wishes, got, (*grid, *budgets), summaries_of, seed, notes, tell
+    )
+    audits = _with_lines(audits, attributes, people, lines, smallest)
     audits = _corrected(audits, correction)
     tell("searching for the worst off", 0, 1)
     worst = _worst(schema, people, attributes, seed, correction)
@@ -426,6 +439,7 @@ def audit(
         correction=correction,
         schema=schema,
         robustness=lasting,
+        summaries=tuple(_without_people(one) for one in lines),
         meta=_meta(problem, chosen, got, judged, smallest, second, seed),
         notes=(*notes, *(n for n in judged.notes if "oracle" not in n and "MAD" not in n)),
     )
@@ -946,6 +960,86 @@ def _robustness(
             }
         )
     return {"error": _ERROR, "models": len(others), "groups": rows}
+
+
+def _makers(summaries: Sequence[str | Summariser]) -> list[Summariser]:
+    """Summarisers by name, before any work. Raises: DataError for an unknown or a repeated one."""
+    from wayforward.impact.summaries.summary import summariser
+
+    if isinstance(summaries, str):
+        summaries = (summaries,)
+    found = [summariser(one) if isinstance(one, str) else one for one in summaries]
+    names = [one.name for one in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"The summary '{twice[0]}' was asked for twice. Name each once.")
+    return found
+
+
+def _summaries(
+    makers: list[Summariser], problem: Problem, people: _People, attributes: list[Groups], wishes: Preferences | None,
+    got: Recourse, grid: tuple[float, ...], most: int, seed: int, notes: list[str], tell: Say,
+) -> list[Summary]:  # fmt: skip
+    """Few lines for those answered, beside the plans of the audit. All are learnt from and told of the same people."""
+    from wayforward.impact.summaries import summarize
+
+    out = []
+    for maker in makers if most > 0 else ():
+        tell(f"rules for many: {maker.name}", 0, 1)
+        try:
+            out.append(
+                summarize(
+                    problem, people.x[people.who], maker, groups=[one.take(people.who) for one in attributes],
+                    preferences=wishes, most=most, beside=got, grid=sorted(set(grid)), seed=seed,
+                )
+            )  # fmt: skip
+        except WayforwardError as error:
+            notes.append(f"No rules for many were made by {maker.name}: {str(error).rstrip('.')}.")
+    return out
+
+
+def _without_people(one: Summary) -> Summary:
+    """The lines and their numbers, without the rows of the people they are told of."""
+    from dataclasses import replace
+
+    nobody = np.arange(0)
+    return replace(one, recourse=one.recourse[nobody], line=one.line[nobody], who=nobody)
+
+
+def _with_lines(
+    audits: list[AttributeAudit],
+    attributes: list[Groups],
+    people: _People,
+    lines: list[Summary],
+    smallest: int,
+) -> list[AttributeAudit]:
+    """How lines serve groups joins the comparisons of each attribute."""
+    from dataclasses import replace
+
+    known = {a.name: a for a in attributes}
+    out = []
+    for audited in audits:
+        groups = known.get(audited.name)
+        gaps = list(audited.gaps)
+        for one in lines if groups is not None and not audited.crossed else ():
+            assert groups is not None
+            label, served = groups.member[people.who][one.who], one.line >= 0
+            for a, b in _pairs(audited.groups, False):
+                first = label == a
+                second = (label != a) & (label >= 0) if b is None else label == b
+                if min(first.sum(), second.sum()) < smallest or served.all() or not served.any():
+                    continue
+                estimate, p = rate_gap(served, first, second)
+                gaps.append(
+                    Gap(
+                        groups.name, f"lines {one.name}", groups.names[a],
+                        "everybody else" if b is None else groups.names[b], estimate,
+                        (float(served[first].mean()), float(served[second].mean())),
+                        (int(first.sum()), int(second.sum())), p,
+                    )
+                )  # fmt: skip
+        out.append(replace(audited, gaps=tuple(gaps)))
+    return out
 
 
 def _corrected(audits: list[AttributeAudit], how: Correction) -> list[AttributeAudit]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from wayforward.evaluate.stats import Estimate
     from wayforward.impact.audit import AttributeAudit, Audit, GroupFigures
+    from wayforward.impact.summaries import Summary
 
 _ENDS = (
     ("found", "have a usable plan", BLUE, ""),
@@ -139,6 +140,31 @@ def figure_asked(audit: Audit, one: AttributeAudit) -> Figure:
     return figure
 
 
+def figure_summaries(summaries: Sequence[Summary], names: Sequence[str]) -> Figure:
+    """Share served against cost: one line for each way of making rules, and a grey one for plans of their own."""
+    with _style():
+        figure = _new(7.5, 3.8)
+        ax = figure.add_subplot()
+        own = next((s.curve for s in summaries if s.curve.own), None)
+        if own is not None:
+            ax.plot(own.cost, own.own, color=GREY, lw=3, alpha=0.6, label="plans of their own")
+        for place, (one, name) in enumerate(zip(summaries, names, strict=True)):
+            line, marker, colour = _LINES[place % len(_LINES)]
+            ax.plot(
+                one.curve.cost, one.curve.served, ls=line, marker=marker, markevery=(place * 2, 10), color=colour,
+                lw=2, label=_wrap(name, 40, 1),
+            )  # fmt: skip
+        ax.set_xlim(0, max((s.curve.cost[-1] for s in summaries if s.curve.cost), default=1.0))
+        ax.set_ylim(0, 1.04)
+        ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
+        ax.set_xlabel("cost at most")
+        ax.set_ylabel("of those told of, served")
+        ax.legend(frameon=False, loc="lower right")
+        _plain_axes(ax)
+        ax.grid(axis="y", color=LIGHT, lw=0.6)
+    return figure
+
+
 def _few(one: AttributeAudit, most: int) -> list[GroupFigures]:
     """The largest groups, in their order; small ones only where there is room."""
     some = [g for g in one.groups if g.compared] or [g for g in one.groups if g.answered and not g.withheld]
@@ -165,4 +191,4 @@ def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str,
     _plain_axes(ax)
 
 
-__all__ = ["figure_asked", "figure_budget", "figure_outcomes", "shown"]
+__all__ = ["figure_asked", "figure_budget", "figure_outcomes", "figure_summaries", "shown"]

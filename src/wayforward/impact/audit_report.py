@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wayforward.evaluate.stats import Estimate
     from wayforward.impact.audit import AttributeAudit, Audit, GroupFigures
     from wayforward.impact.gaps import Gap
+    from wayforward.impact.summaries import Summary
     from wayforward.impact.worst_off import Subgroup
 
 _RATES = ("refused", "usable", "proved", "not_found", "valid", "plausible", "likely")
@@ -46,6 +47,11 @@ _SAID = {  # as a sentence about one group
     "burden": "plans lead {value} away on average for",
     "cost_all": "counting no plan as the dearest, a plan costs {value} on average for",
     "density_gain": "plans gain {value} in log-density on average for",
+}
+_LINES = {  # what the summaries are called, and what a reader may expect of each
+    "tree": "A tree of groups, one thing to do for each",
+    "ares": "If-then rules (AReS)",
+    "globe-ce": "Directions to go along (GLOBE-CE)",
 }
 _WORLDS = {"independent": "independent: acting on one thing moves nothing else"}
 _DIMENSIONS = {
@@ -95,6 +101,10 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
         ],
         worst_text=_worst_text(audit),
         worst=[_worst_row(audit, one) for one in audit.worst],
+        summaries_text=_summaries_text(audit),
+        summaries=[_summary(audit, one) for one in audit.summaries],
+        summaries_figure=_summaries_figure(audit),
+        summaries_served=_summaries_served(audit),
         robustness=_robust_rows(audit),
         robustness_text=_robust_text(audit),
         facts=_facts(audit),
@@ -194,6 +204,7 @@ def findings(audit: Audit) -> list[str]:
                 else f"Carried out with small errors, plans lead to a yes in {_held(held)} of cases"
             )
             out.append(f"Does the advice last? {what}. Plans were checked for today's model only.")
+    out += [_summary_finding(audit, one) for one in audit.summaries]
     seen: set[str] = set()
     for sub in audit.worst:
         if sub.stands and _fares_worse(sub) and sub.metric not in seen:
@@ -208,7 +219,7 @@ def _attribute_findings(audit: Audit, one: AttributeAudit) -> list[str]:
     tested = [g for g in one.gaps if np.isfinite(g.p)]
     if not tested:
         return [f"{name}: nothing was compared. {' '.join(one.notes)}".strip()]
-    standing = [g for metric in _MEASURES if (g := _largest_standing(one, metric)) is not None]
+    standing = [g for metric in _measures_of(one) if (g := _largest_standing(one, metric)) is not None]
     # Cost, burden and cost with failures say nearly the same; the first that stands is told here, all in the tables.
     told: list[Gap] = []
     for gap in standing:
@@ -271,6 +282,26 @@ def _attribute_findings(audit: Audit, one: AttributeAudit) -> list[str]:
     return out
 
 
+def _measures_of(one: AttributeAudit) -> list[str]:
+    """The measures that groups are compared in, in the order of tables, lines for many last."""
+    return list(dict.fromkeys([*_MEASURES, *(g.metric for g in one.gaps)]))
+
+
+def _measure(metric: str) -> str:
+    return (
+        _MEASURES[metric] if metric in _MEASURES else f"served by few rules ({metric.removeprefix('lines ')})"
+    )
+
+
+def _is_rate(metric: str) -> bool:
+    return metric in _RATES or metric not in _MEASURES
+
+
+def _said(metric: str) -> str:
+    named = metric.removeprefix("lines ")
+    return _SAID.get(metric, f"a few rules for many people ({named}) serve {{value}} of those told of among")
+
+
 def _largest_standing(one: AttributeAudit, metric: str) -> Gap | None:
     known = [g for g in one.gaps if g.metric == metric and g.stands]
     return max(known, key=lambda g: abs(g.estimate.value), default=None)
@@ -284,13 +315,13 @@ def _gap_sentence(gap: Gap) -> str:
     value, low, high = e.value, e.low, e.high
     if value < 0:
         first, second, one, two, value, low, high = second, first, two, one, -value, -high, -low
-    show = _share if gap.metric in _RATES else _number
+    show = _share if _is_rate(gap.metric) else _number
     points = (
         f"{words.number(100 * value, 1)} points ({words.number(100 * low, 1)} to {words.number(100 * high, 1)})"
-        if gap.metric in _RATES
+        if _is_rate(gap.metric)
         else f"{_number(value)} ({_number(low)} to {_number(high)})"
     )
-    said = _SAID[gap.metric].format(value=show(one))
+    said = _said(gap.metric).format(value=show(one))
     return f"{said} {_q(first)} and {show(two)} of {_q(second)}: a difference of {points}.".replace(
         f" on average for {_q(first)} and {show(two)} of",
         f" on average for {_q(first)} and {show(two)} for",
@@ -521,11 +552,11 @@ def _measure_rows(one: AttributeAudit, measures: list[str], rate: bool) -> list[
 
 
 def _largest_each(one: AttributeAudit) -> list[Gap]:
-    return [g for m in _MEASURES if (g := one.largest(m)) is not None]
+    return [g for m in _measures_of(one) if (g := one.largest(m)) is not None]
 
 
 def _gap_row(gap: Gap) -> dict[str, str]:
-    rate = gap.metric in _RATES
+    rate = _is_rate(gap.metric)
     show = _share if rate else _number
     e, scale = gap.estimate, 100 if rate else 1
     unit = " points" if rate else ""
@@ -536,7 +567,7 @@ def _gap_row(gap: Gap) -> dict[str, str]:
         return words.number(scale * v, 1) if rate else _number(v)
 
     return {
-        "Measure": words.sentence(_MEASURES[gap.metric])[:-1],
+        "Measure": words.sentence(_measure(gap.metric))[:-1],
         "Group": f"{gap.first}: {show(gap.values[0])} of {words.number(gap.counts[0])}",
         "Beside": f"{gap.second}: {show(gap.values[1])} of {words.number(gap.counts[1])}",
         "Difference": f"{size(e.value)}{unit} ({size(e.low)} to {size(e.high)})",
@@ -780,6 +811,118 @@ def _worst_row(audit: Audit, sub: Subgroup) -> dict[str, str]:
         "p, corrected": _p(sub.corrected),
         "Stands": "yes" if sub.stands and _fares_worse(sub) else "no",
     }
+
+
+def _summary_finding(audit: Audit, one: Summary) -> str:
+    all_ = one.everybody
+    text = (
+        f"Few rules instead of a plan for each ({_summary_name(one.name)}): "
+        f"{words.count(len(one.lines), 'rule serves', 'rules serve')} "
+        f"{_cell(all_.served, True)} of {words.number(all_.served.n)} people who had no say in them"
+    )
+    if all_.own_served.n:
+        text += f", plans of their own {_share(all_.own_served.value)}"
+    if one.extra.n:
+        more, value = ("more", one.extra.value) if one.extra.value >= 0 else ("less", -one.extra.value)
+        text += f". Whom both serve, the rules cost {_number(value)} {more} on average"
+    return text + "."
+
+
+def _summary_name(name: str) -> str:
+    text = _LINES.get(name, name)
+    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
+
+
+def _summaries_text(audit: Audit) -> list[str]:
+    if not audit.summaries:
+        return []
+    one = audit.summaries[0]
+    return [
+        "Nobody can read a plan for each of thousands of people. Here a few rules stand for all of them: for whom, and "
+        f"what to do. They were learnt from {words.number(one.learnt)} refused people; every number here is told of "
+        f"{words.number(one.told)} others, drawn by chance, who had no say in them.",
+        "Every rule was carried out for everybody it speaks to and checked like any other plan. It works for a person "
+        "if they may do it, no rule of the schema and no wish of theirs is broken, and the model then says yes. Whom "
+        "several rules serve takes the cheapest. A rule that works says what turns this model, not what is good for "
+        "people.",
+    ]
+
+
+def _summary(audit: Audit, one: Summary) -> dict[str, Any]:
+    all_, text = one.everybody, [str(one.meta.get("about", ""))]
+    text.append(
+        f"Together they serve {_cell(all_.served, True)} of the {words.number(one.told)}, at a mean cost of "
+        f"{_cell(all_.cost, False)}."
+        + (
+            f" Plans made for each of them serve {_share(all_.own_served.value)}, at {_number(all_.own_cost.value)}."
+            if all_.own_served.n
+            else ""
+        )
+    )
+    if not one.lines:
+        text = ["No rule was found that serves anybody."]
+    lines = [
+        {
+            "Rule": str(place),
+            "For whom": words.sentence(" and ".join(line.who) or "everybody")[:-1],
+            "What to do": f"{words.sentence(' and '.join(line.change))} {line.how_much}".rstrip(),
+            "Speaks to": words.number(line.told),
+            "Works for, of these": _cell(line.works, True),
+            "Mean cost, where it works": _cell(line.cost, False),
+            "Cheapest that works, of all": _share(line.used),
+        }
+        for place, line in enumerate(one.lines, 1)
+    ]
+    titles = _titles(audit)
+    groups = [
+        {
+            "Group": "Everybody"
+            if not part.attribute
+            else f"{titles.get(part.attribute, part.attribute)}: {part.group}",
+            "People told of": words.number(part.served.n),
+            "Served by a rule": _cell(part.served, True),
+            "Served by a plan of their own": _cell(part.own_served, True),
+            "Mean cost of the rules": _cell(part.cost, False),
+            "Rules cost more than own plans by": _cell(part.extra, False),
+        }
+        for part in (all_, *one.groups)
+        if part.served.n >= 3
+    ]
+    return {
+        "name": _LINES.get(one.name, one.name),
+        "text": [t for t in text if t],
+        "lines": lines,
+        "groups": groups,
+    }
+
+
+def _summaries_figure(audit: Audit) -> Any:
+    from markupsafe import Markup
+
+    if not any(one.curve.cost for one in audit.summaries):
+        return ""
+    drawn = figures.svg(
+        audit_figures.figure_summaries(audit.summaries, [_LINES.get(s.name, s.name) for s in audit.summaries]),
+        "summaries", "Share served against cost: few rules, and plans of their own",
+        "Rising lines: for each way of making rules, and for plans made for each person, the share of people served "
+        "within a cost. The table below holds the shares at four costs.",
+    )  # fmt: skip
+    return Markup(drawn)
+
+
+def _summaries_served(audit: Audit) -> list[dict[str, str]]:
+    """Shares served at the common budgets of the audit."""
+    rows = []
+    for one in audit.summaries:
+        sides = [(_LINES.get(one.name, one.name), one.curve.served)]
+        if one is audit.summaries[-1] and one.curve.own:
+            sides.append(("Plans of their own", one.curve.own))
+        for name, curve in sides:
+            at = dict(zip(one.curve.cost, curve, strict=True))
+            rows.append(
+                {"Way": name} | {f"Within {_number(b)}": _share(at[b]) for b in audit.budgets if b in at}
+            )
+    return rows
 
 
 def _robust_rows(audit: Audit) -> list[dict[str, str]]:

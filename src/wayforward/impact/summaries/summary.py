@@ -134,8 +134,8 @@ class Summary:
 
     name: of the summariser. learnt: people the lines were made on. everybody, groups: share served and cost, beside
     those of a plan made for each person. extra: cost of the lines less that of own plans, over people whom both serve.
-    curve: share served against cost. recourse: the judged answer for each person told; line (m,): the line that
-    serves them, -1 for none.
+    curve: share served against cost. who (m,): positions in the table of the people told of; recourse: their judged
+    answers; line (m,): the line that serves each, -1 for none.
     """
 
     name: str
@@ -150,6 +150,7 @@ class Summary:
     rules: Rules = field(repr=False)
     recourse: Recourse = field(repr=False)
     line: np.ndarray = field(repr=False)
+    who: np.ndarray = field(repr=False)
     meta: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def apply(self, problem: Problem, x: Any, preferences: Preferences | None = None) -> Recourse:
@@ -190,13 +191,15 @@ def summarize(
     preferences: Preferences | None = None,
     most: int | None = 2000,
     beside: str | Method | Recourse | None = "local-search",
+    grid: Sequence[float] | None = None,
     seed: int = 0,
 ) -> Summary:
     """Few lines for the people in x (a table or (n, d)) whom the model refuses.
 
     how: 'ares', 'globe-ce', 'tree', or a summariser with its own settings. groups: attributes with a label for
     everybody in x. most: refused people looked at, drawn by chance. beside: a method that makes a plan for each person,
-    to see what few lines cost, or such plans for everybody in x; None leaves it out.
+    to see what few lines cost, or such plans for everybody in x; None leaves it out. grid: costs at which the share
+    served is told; left out, sixty up to what nearly all plans stay below.
     Raises: DataError where too few people are refused, or for an unknown summariser.
 
     Example: ``print(summarize(problem, people, "tree", groups=Groups.of("sex", people, schema)))``.
@@ -252,11 +255,12 @@ def summarize(
         everybody=part("", "everybody", np.ones(len(tell), dtype=bool)),
         groups=tuple(parts),
         extra=mean(paid - own_paid),
-        curve=_curve(paid, own_paid),
+        curve=_curve(paid, own_paid, grid),
         unit=problem.cost.unit,
         rules=rules,
         recourse=got,
         line=line,
+        who=tell,
         meta={"seed": seed, "about": maker.summary, "citation": maker.citation, **_parameters(maker)},
     )  # fmt: skip
 
@@ -333,15 +337,14 @@ def _own(
     return how.fit(problem).recommend(rows[tell], 1, preferences=wishes, seed=seed)
 
 
-def _curve(paid: np.ndarray, own: np.ndarray) -> Curve:
-    """Shares of all people told of; costs up to what nearly all plans stay below."""
+def _curve(paid: np.ndarray, own: np.ndarray, grid: Sequence[float] | None) -> Curve:
+    """Shares of all people told of."""
     known = np.concatenate([paid[np.isfinite(paid)], own[np.isfinite(own)]])
-    if not known.size:
-        return Curve((), (), ())
-    grid = np.linspace(0, float(np.quantile(known, 0.99)), 60)
+    if grid is None:
+        grid = np.linspace(0, float(np.quantile(known, 0.99)), 60).tolist() if known.size else []
 
     def share(cost: np.ndarray) -> tuple[float, ...]:
-        return tuple(float((cost <= c).mean()) for c in grid)
+        return tuple(float((cost <= c * (1 + 1e-12)).mean()) for c in grid)
 
     return Curve(tuple(float(c) for c in grid), share(paid), share(own) if np.isfinite(own).any() else ())
 
