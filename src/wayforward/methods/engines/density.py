@@ -21,6 +21,7 @@ import numpy as np
 
 from wayforward.errors import DataError, MethodError, ProblemError
 from wayforward.methods.engines.generative.coding import Coding
+from wayforward.model.kernels import jit
 from wayforward.scaling import ranges, thinned
 from wayforward.schema import SchemaWarning
 from wayforward.streams import Streams, keys_of
@@ -37,6 +38,7 @@ _FEW = 10  # accepted people that a learned density of a group needs
 _DRAWS = 512  # proposals that say how large the product gets, for each x'_I
 _GRID = np.linspace(0.0, 1.0, 101)
 _ROWS = 1 << 16  # proposals held at once where thresholds are made
+_PAIRS = 1 << 21  # proposals times people that the NumPy twin of the kernels holds at once
 
 
 class Densities(ABC):
@@ -343,9 +345,9 @@ class Kernel(Densities):
             ("given", self._given_number, self._given_level),
         ):
             shrink = self.bandwidth * n ** (-1 / (max(len(numbers), 1) + 4))
-            width = np.maximum(np.nanstd(number[:, numbers], axis=0), 0.1) if n > 1 else np.ones(len(numbers))
+            width = np.maximum(_spread(number[:, numbers]), 0.1) if n > 1 else np.ones(len(numbers))
             if n > 1 and name == "given":  # how alike people must be is a question about all of them
-                width = np.maximum(np.nanstd(wide[:, numbers], axis=0), 0.1)
+                width = np.maximum(_spread(wide[:, numbers]), 0.1)
             width = np.nan_to_num(width, nan=1.0) * shrink
             miss = [
                 min(0.5 * self.bandwidth * n ** (-1 / 5), (c - 1) / c) if c > 1 else 0.0
@@ -359,10 +361,83 @@ class Kernel(Densities):
                 "miss": np.array(miss),
                 "level": coding.own(own)[:, levels],
             }
+        # People alike in x'_I are alike to whoever asks.
+        same = out["given"]
+        first, out["kin"] = _alike([*same["value"].T, *same["gone"].T, *same["level"].T], n)
+        for part in ("value", "gone", "level"):
+            same[part] = same[part][first]
+        out["tree"] = self._tree(out["made"], n)
         return out
 
+    def _tree(self, made: dict[str, Any], n: int) -> dict[str, Any]:
+        """The different x_f of a group as `_density_jit.sums` reads them: features of few values first."""
+        coding, schema = self.coding, self.coding.schema
+        columns: list[tuple[int, np.ndarray, np.ndarray, bool, tuple[float, float, float]]] = []
+        for j, f in enumerate(self._made_number):
+            peak = -math.log(made["width"][j] * math.sqrt(2 * math.pi))
+            lost, log = made["gone"][:, j], (peak, peak, peak)
+            if schema.missing[coding.numeric[f]]:
+                log = (peak + math.log(0.95), math.log(0.95), math.log(0.05))
+            else:
+                lost = np.zeros(n, dtype=bool)
+            columns.append((j, made["value"][:, j], lost, False, log))
+        for j, f in enumerate(self._made_level):
+            h, c = made["miss"][j], int(coding.size[f])
+            if c > 1:
+                same, other = math.log(1 - h), math.log(max(h, 1e-12) / (c - 1))
+                columns.append(
+                    (j, made["level"][:, j].astype(float), np.zeros(n, bool), True, (same, same, other))
+                )
+        codes = [_alike([value, lost], n) for _, value, lost, *_ in columns]
+        # Few values first: rows that begin alike share the product so far. Numbers that hardly anybody shares go last.
+        one, _ = _alike([code for _, code in codes], n)
+        few = [
+            level or len(some) <= len(one) // 2
+            for (*_, level, _), (some, _) in zip(columns, codes, strict=True)
+        ]
+        order = sorted(range(len(columns)), key=lambda i: (not few[i], len(codes[i][0])))
+        columns, codes = [columns[i] for i in order], [codes[i] for i in order]
+        q, h = len(columns), sum(few)
+        one, leaf = _alike([code for _, code in codes], n)
+        start = np.r_[0, np.cumsum([len(some) for some, _ in codes[:h]])].astype(np.int64)
+        index = np.stack([code[one] for _, code in codes], axis=1)[:, :h] + start[:-1]
+        last = index[:, -1] if h == q else np.zeros(0, dtype=np.int64)
+        index = index[:, : min(h, q - 1)]
+        unlike = np.zeros(index.shape, dtype=bool)
+        unlike[1:] = np.logical_or.accumulate(index[1:] != index[:-1], axis=1)
+        branch = np.r_[True, unlike[1:].any(1)]
+        unlike, index = unlike[branch], index[branch]
+        unlike[0] = True
+        skip = np.empty(index.shape, dtype=np.int64)
+        for j in range(index.shape[1]):  # the next branch, if any, where this column or one before differs
+            place = np.r_[np.flatnonzero(unlike[:, j]), len(index)]
+            skip[:, j] = place[np.searchsorted(place, np.arange(len(index)), side="right")]
+        log = np.array([log for *_, log in columns])
+        some = [(c[1], c[2], code[0]) for c, code in zip(columns[:h], codes[:h], strict=True)]
+        parts = {
+            "leaf": leaf.astype(np.uint32),
+            "level": np.array([level for *_, level, _ in columns]),
+            "cost": log.max(1, keepdims=True) - log,
+            "table": np.concatenate([np.zeros(0), *[value[of] for value, _, of in some]]),
+            "lost": np.concatenate([np.zeros(0, dtype=bool), *[lost[of] for _, lost, of in some]]),
+            "start": start,
+            "index": index.astype(np.uint32),
+            "first": unlike.argmax(1) if index.shape[1] else np.zeros(len(index), dtype=np.int64),
+            "skip": skip,
+            "begin": np.r_[np.flatnonzero(branch), len(one)].astype(np.int64),
+            "last": last.astype(np.uint32),
+            "own": np.array([c[1][one] for c in columns[h:]]).reshape(q - h, len(one)),
+            "absent": np.array([c[2][one] for c in columns[h:]], dtype=bool).reshape(q - h, len(one)),
+        }
+        return {
+            "of": [(j, level) for j, _, _, level, _ in columns],
+            "top": float(log.max(1).sum()),
+            "parts": parts,
+        }
+
     def _log_kernels(self, g: int, part: str, rows: np.ndarray) -> np.ndarray:
-        """(m, R) log kernels between rows and the people of a group, over x_f ('made') or x'_I ('given')."""
+        """(m, R) log kernels between rows and the people of a group over x_f ('made'), or over x'_I ('given') its
+        R different x'_I."""
         coding, own = self.coding, self.kept[g][part]
         numbers, levels = (
             (self._made_number, self._made_level)
@@ -372,7 +447,7 @@ class Kernel(Densities):
         scaled = coding.scaled(rows)[:, numbers]
         gone = np.isnan(scaled)
         here = np.nan_to_num(scaled) / own["width"]
-        out = np.zeros((len(rows), self.kept[g]["n"]))
+        out = np.zeros((len(rows), len(own["value"])))
         for j in range(len(numbers)):  # feature by feature: the same rounding whatever else is asked
             far = here[:, j, None] - own["value"][None, :, j]
             term = -0.5 * far * far - math.log(own["width"][j] * math.sqrt(2 * math.pi))
@@ -399,16 +474,49 @@ class Kernel(Densities):
             keys_of(np.where(self.given, rows, 0.0), 0), return_index=True, return_inverse=True
         )
         order = np.argsort(same, kind="stable")
-        for g in range(self.n_groups):
-            step = max(1, (1 << 21) // self.kept[g]["n"])
-            for begin in range(0, len(rows), step):
-                at = order[begin : begin + step]
-                lowest = same[at[0]]
-                like = self._log_kernels(g, "given", rows[first[lowest : same[at[-1]] + 1]])
+        fast = jit()
+        step = _PAIRS // max(kept["n"] for kept in self.kept)
+        for begin in range(0, len(rows), max(1, step)):
+            at = order[begin : begin + max(1, step)]
+            lowest = same[at[0]]
+            askers, key = rows[first[lowest : same[at[-1]] + 1]], same[at] - lowest
+            some = rows[at]
+            scaled, level = (
+                self.coding.scaled(some)[:, self._made_number],
+                self.coding.own(some)[:, self._made_level],
+            )
+            for g in range(self.n_groups):
+                like = self._log_kernels(g, "given", askers)
+                if fast is not None:
+                    out[at, g] = self._sums(g, scaled, level, key, like)
+                    continue
+                like = like[:, self.kept[g]["kin"]]
                 total = _log_sum(like)
-                both = like[same[at] - lowest] + self._log_kernels(g, "made", rows[at])
-                out[at, g] = _log_sum(both) - total[same[at] - lowest]
+                out[at, g] = _log_sum(like[key] + self._log_kernels(g, "made", some)) - total[key]
         return np.asarray(out + shift[:, None])
+
+    def _sums(
+        self, g: int, scaled: np.ndarray, level: np.ndarray, key: np.ndarray, like: np.ndarray
+    ) -> np.ndarray:
+        """Scaled numbers (m, p) and levels (m, k) of rows, which x'_I (m,) of like (K, G) is theirs -> (m,)."""
+        from wayforward.methods.engines import _density_jit as fast
+
+        kept, out = self.kept[g], np.empty(len(key))
+        tree, width = kept["tree"], kept["made"]["width"]
+        value = np.empty((len(key), len(tree["of"])))
+        gone = np.zeros(value.shape, dtype=bool)
+        for c, (j, is_level) in enumerate(tree["of"]):
+            if is_level:
+                value[:, c] = level[:, j]
+            else:
+                value[:, c] = np.nan_to_num(scaled[:, j]) / width[j]
+                if self.schema.missing[self.coding.numeric[self._made_number[j]]]:
+                    gone[:, c] = np.isnan(scaled[:, j])
+        parts = (value, gone, key, like, kept["kin"].astype(np.uint32), *tree["parts"].values(), out)
+        fast.sums(*parts)
+        if np.isnan(out).any():
+            fast.far_sums(*parts)
+        return out + tree["top"]
 
     def sample(self, x: np.ndarray, s: int, streams: Streams, *, tag: int = 0) -> np.ndarray:
         """(n, s, d): a person of the group by their likeness in x'_I, then the kernel's noise."""
@@ -423,10 +531,10 @@ class Kernel(Densities):
         for g in range(self.n_groups):
             slot = np.arange(g, s, self.n_groups)
             own = self.kept[g]
-            like = self._log_kernels(g, "given", x)
+            like = self._log_kernels(g, "given", x)[:, own["kin"]]
             total = np.exp(like - like.max(1, keepdims=True)).cumsum(1)
             total /= total[:, -1:]
-            chosen = (total[:, None, :] < pick[:, slot, None]).sum(2).clip(max=own["n"] - 1)  # (n, slots)
+            chosen = _below(total, pick[:, slot]).clip(max=own["n"] - 1)  # (n, slots)
             base = own["made"]["value"][chosen] * own["made"]["width"]
             value = base + noise[:, slot, : len(numbers)] * own["made"]["width"]
             value = np.where(own["made"]["gone"][chosen], np.nan, unscale(coding, self._made_number, value))
@@ -440,6 +548,34 @@ class Kernel(Densities):
             known = self.schema.n_levels[levels]
             out[:, slot[:, None], levels[None, :]] = np.where(level < known, level, np.nan)
         return out
+
+
+def _alike(columns: list[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that agree in all columns (n,): one row of each kind, in the order of the values, and each row's kind."""
+    kind = np.zeros(n, dtype=np.int64)
+    for column in columns:
+        _, code = np.unique(column, return_inverse=True)
+        _, kind = np.unique(kind * (int(code.max(initial=0)) + 1) + code, return_inverse=True)
+    return np.unique(kind, return_index=True)[1], kind.astype(np.int64)
+
+
+def _below(total: np.ndarray, luck: np.ndarray) -> np.ndarray:
+    """How many of each row's ascending numbers (n, R) are below luck (n, s) -> (n, s)."""
+    if jit() is None:
+        return np.asarray((total[:, None, :] < luck[:, :, None]).sum(2))
+    from wayforward.methods.engines import _density_jit as fast
+
+    out = np.empty(luck.shape, dtype=np.int64)
+    fast.below(total, np.ascontiguousarray(luck), out)
+    return out
+
+
+def _spread(number: np.ndarray) -> np.ndarray:
+    """(n, p) -> (p,) standard deviations of what is there; 0 where nothing is."""
+    there = ~np.isnan(number)
+    count = np.maximum(there.sum(0), 1)
+    mean = np.where(there, number, 0.0).sum(0) / count
+    return np.asarray(np.sqrt(np.where(there, (number - mean) ** 2, 0.0).sum(0) / count))
 
 
 def _log_sum(log: np.ndarray) -> np.ndarray:
