@@ -1018,7 +1018,9 @@ class _Search:
                 chosen = np.isfinite(worth) & (
                     worth <= last
                 )  # ties by position, so that other columns do not matter
-                at, flat = np.nonzero(chosen & (chosen.cumsum(1) <= size))
+                over = np.flatnonzero(np.count_nonzero(chosen, axis=1) > size)
+                chosen[over] &= chosen[over].cumsum(1) <= size
+                at, flat = np.nonzero(chosen)
                 if at.size:
                     yield rows[at], lead[at, flat // width], flat % width
 
