@@ -15,7 +15,7 @@ _OPTIONS = {
     "icarma": ("figures", "fresh", "epochs", "seed"),
     "hare": ("classifiers", "bases", "extras"),
     "pear": ("seed",),
-    "balanced": ("figures", "seed"),
+    "balanced": ("figures", "extras", "seed"),
 }
 
 
@@ -96,13 +96,18 @@ def _pear(given: dict[str, Any], json: Path | None) -> bool:
 
 
 def _balanced(given: dict[str, Any], json: Path | None) -> bool:
+    extras = given.pop("extras", ())
+    further = _beyond_balanced(given, extras, json) if extras else []
+    if extras and not given.get("tables") and not given.get("figures"):
+        write_json({"paper": "balanced", "pages": [page.to_dict() for page in further]}, json)
+        return all(c.verdict != "not met" for page in further for c in page.checks)
     from wayforward.replicate.balanced.run import Replication, Request, rows
 
     request = Request(**given)
     if request.quick:
         say(f"note: a quick look at {request.n:,} people at most; its files are marked 'quick'.")
     work = Replication(request, steps)
-    pages = []
+    pages: list[Any] = []
     for make, numbers in ((work.table, request.tables), (work.figure, request.figures)):
         for number in numbers:
             page = make(number)
@@ -116,8 +121,25 @@ def _balanced(given: dict[str, Any], json: Path | None) -> bool:
                 for r in rows(page.lines)
             ]
             _told(page, shown, cells or None, json)
+    pages += further
     write_json({"paper": "balanced", "pages": [page.to_dict() for page in pages]}, json)
     return all(c.verdict not in ("not as published", "not met") for page in pages for c in page.checks)
+
+
+def _beyond_balanced(given: dict[str, Any], extras: tuple[str, ...], json: Path | None) -> list[Any]:
+    from wayforward.replicate.balanced.beyond import Beyond, Request
+
+    named = {name: value for name, value in given.items() if name not in ("tables", "figures")}
+    request = Request(pages=extras, **named)
+    if request.quick:
+        say(
+            f"note: a quick look (people: {request.n:,}, seeds: {request.seeds}); its files are marked 'quick'."
+        )
+    work, pages = Beyond(request, steps), []
+    for name in request.pages:
+        pages.append(work.page(name))
+        _told(pages[-1], (), None, json)  # its tables are wide: they stand in its files
+    return pages
 
 
 def _told(page: Any, columns: Any, rows: Any, json: Path | None, more: str = "") -> None:

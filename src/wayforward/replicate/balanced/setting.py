@@ -119,11 +119,16 @@ def study(name: str, seed: int = 0, most: int = MOST) -> Study:
     data, attribute = name.split("-")
     schema, x, y, labels = _table(data)
     label, names = labels[attribute]
-    rng = np.random.default_rng([2023, seed])
-    some = np.sort(rng.choice(len(x), most, replace=False)) if len(x) > most else np.arange(len(x))
+    some = drawn(len(x), seed, most)
     feature = schema.index(attribute) if attribute in schema.names else None
     groups = Groups(attribute, names, label[some].astype(np.int64), feature if attribute != "age" else None)
     return Study(name, schema, x[some], y[some], groups, KEPT[data], "mlp", seed, plain=data in PLAIN)
+
+
+def drawn(n: int, seed: int, most: int) -> np.ndarray:
+    """Which rows of a table of n people a seed looks at."""
+    rng = np.random.default_rng([2023, seed])
+    return np.sort(rng.choice(n, most, replace=False)) if n > most else np.arange(n)
 
 
 def _synthetic(seed: int, each: int) -> Study:
