@@ -672,8 +672,8 @@ def replicate(
         list[str] | None,
         typer.Option(
             "--extra",
-            help="hare only, beyond the paper: printed, percentiles, strict-face, learned, noise, ensembles, "
-            "causal or all; repeat.",
+            help="Beyond the paper; hare: printed, percentiles, strict-face, learned, noise, ensembles, causal; "
+            "balanced: options, compliance, groups, limits; or all; repeat.",
         ),
     ] = None,
     fresh: Annotated[
@@ -687,7 +687,9 @@ def replicate(
     seeds: Annotated[
         int | None,
         typer.Option(
-            "--seeds", min=1, help="icarma: 10, of its training; hare, balanced 5, pear 3: of everything."
+            "--seeds",
+            min=1,
+            help="icarma: 10, of its training; hare, balanced 5 (3 with --extra), pear 3: of everything.",
         ),
     ] = None,
     epochs: Annotated[
