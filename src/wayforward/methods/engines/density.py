@@ -22,7 +22,7 @@ import numpy as np
 from wayforward.errors import DataError, MethodError, ProblemError
 from wayforward.methods.engines.generative.coding import Coding
 from wayforward.model.kernels import jit
-from wayforward.scaling import ranges, thinned
+from wayforward.scaling import checked_rows, ranges, thinned
 from wayforward.schema import SchemaWarning
 from wayforward.streams import Streams, keys_of
 
@@ -213,13 +213,22 @@ def fit_density(
     rows (N, d): accepted people, `groups` theirs. given (d,) bool: x'_I; left out, what the schema calls immutable.
     components, hidden: of the mixture. bandwidth, most: of the kernel, and how many people of a group it keeps.
     Example: ``fit_density("kernel", schema, accepted, groups).log_product(accepted)``.
-    Raises: MethodError for an unknown kind; ProblemError for a group without accepted people, or too few for networks.
+    Raises: MethodError for an unknown kind; ProblemError for a group without accepted people, or too few for networks,
+    and for infinite values; DataError for a missing value that the schema rules out.
     """
     if kind not in get_args(Kind):
         raise MethodError(f"There is no density of kind {kind!r}. Choose one of {', '.join(get_args(Kind))}.")
     import time
 
     started = time.perf_counter()
+    rows = checked_rows(schema, rows, "accepted people")
+    lost = np.isnan(rows).any(0) & ~np.asarray(schema.missing)
+    if lost.any():
+        name = schema.names[int(np.flatnonzero(lost)[0])]
+        raise DataError(
+            f"'{name}' is missing for some accepted people, and the schema says that it never is. "
+            f"Give Feature(name='{name}', missing=True), fill the values in, or leave these people out."
+        )
     known = np.asarray(schema.immutable) if given is None else np.asarray(given, dtype=bool)
     hide = telling(groups, schema, rows, known)
     known = known & ~hide

@@ -17,7 +17,7 @@ import numpy as np
 
 from wayforward.errors import require
 from wayforward.methods.engines.amortised_nets import Adam
-from wayforward.methods.engines.density import Densities, jacobian, unscale
+from wayforward.methods.engines.density import Densities, jacobian, mixed, unscale
 from wayforward.methods.engines.generative.coding import Coding
 from wayforward.methods.engines.generative.generator import whole
 from wayforward.streams import Streams
@@ -31,6 +31,7 @@ _STEPS, _EVERY, _PATIENCE = 1500, 25, 12
 _BATCH, _RATE, _DECAY = 128, 4e-3, 1e-3
 _FAR = 8.0  # standard deviations beyond which an outlier teaches no more
 _MOST, _HELD = 6000, 1000  # people of a group learnt from, and held out
+_COPIES, _PLENTY = 4, 1500  # networks of a group with fewer people than that
 
 
 class Mixture(Densities):
@@ -59,6 +60,9 @@ class Mixture(Densities):
         self.size = np.r_[coding.size[made], np.full(len(self._flag), 2)].astype(
             np.int64
         )  # (k,) of each discrete
+        # Few people: several networks, each stopped by another part of them; all teach, and none is trusted alone.
+        copies = np.where(groups.sizes < _PLENTY, _COPIES, 1)
+        self._of = np.repeat(np.arange(len(copies)), copies)  # (v,) group of each set of networks
         self.k, self.p = len(self.size), len(coding.mean_of)
         self.tail = self._tail()
         self._at = np.cumsum(np.r_[0, self.size])  # where each discrete's coordinates begin
@@ -100,7 +104,7 @@ class Mixture(Densities):
     def _start(self, rows: np.ndarray, groups: Groups, seed: int) -> None:
         """Networks that say each group's own frequencies, and a mixture around some of its people."""
         torch, rng = self.torch, np.random.default_rng([seed, 0xDE5])
-        g, k, h = self.n_groups, self.k + self.tail, self.wide
+        g, k, h = len(self._of), self.k + self.tail, self.wide
         mask = np.zeros((k, self._in), dtype=np.float32)
         mask[:, : self._n_given] = 1.0
         mask[:, -1] = 1.0
@@ -111,8 +115,8 @@ class Mixture(Densities):
         first = rng.uniform(-1, 1, (g, k, self._in, h)) * math.sqrt(6.0 / (self._n_given + self.k + h))
         last = rng.uniform(-1, 1, (g, k, h, self._out)) * 0.1 / math.sqrt(h)
         bias = np.full((g, k, 1, self._out), 0.0)
-        for i, name in enumerate(groups.names):
-            own = rows[groups.mask(name)]
+        for i, group in enumerate(self._of):
+            own = rows[groups.mask(groups.names[group])]
             level = self._discrete(own)
             for j, size in enumerate(self.size.tolist()):
                 share = np.bincount(level[:, j], minlength=size) + 0.5
@@ -180,14 +184,10 @@ class Mixture(Densities):
 
     def _train(self, rows: np.ndarray, groups: Groups, seed: int) -> None:
         torch, rng = self.torch, np.random.default_rng([seed, 0xDE6])
-        g, k = self.n_groups, self.k + self.tail
+        g, k = len(self._of), self.k + self.tail
         step = np.nan_to_num(self.schema.step)
         codes, levels, numbers, tests, counts = [], [], [], [], []
-        for name in groups.names:
-            own = rows[groups.mask(name)]
-            own = own[rng.permutation(len(own))]
-            held = max(1, min(_HELD, len(own) // 5))
-            test, own = own[:held], own[held:][:_MOST]
+        for test, own in self._split(rows, groups, rng):
             # Values on a lattice are spread over their step, or the narrowest component would sit on one of them.
             noisy = [
                 self._numbers(own + (rng.random(own.shape) - 0.5) * step).clip(-_FAR, _FAR) for _ in range(4)
@@ -239,10 +239,27 @@ class Mixture(Densities):
             optimiser.step(-self._log(out, level, number).mean(1).sum())
         self.first, self.last, self.bias = (s.requires_grad_(False) for s in state)
         self.first = self.first * self._mask
-        self.held_out = -best  # (g,) mean log-density of held-out people, numbers in standard deviations
+        # (g,) mean log-density of held-out people, numbers in standard deviations
+        self.held_out = -np.bincount(self._of, best) / np.bincount(self._of)
+
+    def _split(
+        self, rows: np.ndarray, groups: Groups, rng: np.random.Generator
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each set of networks the people who tell when to stop, and those who are learnt from."""
+        out = []
+        for group, copies in enumerate(np.bincount(self._of).tolist()):
+            own = rows[groups.mask(groups.names[group])]
+            own = own[rng.permutation(len(own))]
+            if copies == 1:
+                held = max(1, min(_HELD, len(own) // 5))
+                out.append((own[:held], own[held:][:_MOST]))
+                continue
+            part = np.arange(len(own)) % copies
+            out += [(own[part == c], own[part != c]) for c in range(copies)]
+        return out
 
     def _held(self, tests: list[Any]) -> np.ndarray:
-        """(g,) mean negative log-density of each group's held-out people."""
+        """(v,) mean negative log-density of the people held out from each set of networks."""
         torch, k = self.torch, self.k + self.tail
         out = []
         with torch.no_grad():
@@ -260,7 +277,7 @@ class Mixture(Densities):
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         """(m, d) -> (m, g), see the class."""
-        torch, m, g, k = self.torch, len(rows), self.n_groups, self.k + self.tail
+        torch, m, g, k = self.torch, len(rows), len(self._of), self.k + self.tail
         out = np.empty((m, g))
         if not m:
             return out
@@ -275,6 +292,8 @@ class Mixture(Densities):
                 tags = torch.as_tensor(level[pad])[None].expand(g, -1, -1)
                 log = self._log(heads, tags, torch.as_tensor(number[pad])[None].expand(g, -1, -1))
                 out[at] = log[:, : len(at)].T.double().numpy()
+        if g > self.n_groups:
+            out = np.stack([mixed(out[:, self._of == i]) for i in range(self.n_groups)], axis=1)
         return np.asarray(out + jacobian(self.coding, rows, self.span)[:, None])
 
     def sample(self, x: np.ndarray, s: int, streams: Streams, *, tag: int = 0) -> np.ndarray:
@@ -287,8 +306,9 @@ class Mixture(Densities):
         luck = streams.uniform(who, s, self.k + 1, tag=tag * 2 + 1)
         noise = streams.normal(who, s, max(self.p, 1), tag=tag * 2 + 2)
         base = self._code(x, np.zeros((n, 0), dtype=np.int64)) if not self.k else self._bare(x)
-        for i in range(self.n_groups):
-            slot = np.arange(i, s, self.n_groups)
+        for i, group in enumerate(self._of):
+            copies = np.flatnonzero(self._of == group)
+            slot = np.arange(group, s, self.n_groups)[i - copies[0] :: len(copies)]
             m = n * len(slot)
             code = torch.as_tensor(np.repeat(base, len(slot), axis=0))
             chance = luck[:, slot].reshape(m, self.k + 1)
