@@ -14,8 +14,9 @@ from wayforward.impact.audit import Audit, audit
 from wayforward.impact.audit_report import findings, render
 from wayforward.impact.gaps import Gap, correct, corrected, mean_gap, rate_gap
 from wayforward.impact.groups import Groups
+from wayforward.impact.summaries.globe_ce import GlobeCe
 from wayforward.impact.worst_off import worst_off
-from wayforward.model import train
+from wayforward.model import train, wrap
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
 from wayforward.world import SCM
@@ -57,7 +58,9 @@ def lender(penalty: float = 0.0, world: bool = False) -> Problem:
 def harsh() -> Audit:
     x = people(500, 3)
     groups = [Groups.of("sex", x, SCHEMA), Groups.of("age", x, SCHEMA, cut=[40])]
-    return audit(lender(700.0), x, groups, beside=None, society=False)
+    return audit(
+        lender(700.0), x, groups, beside=None, society=False, summaries=[GlobeCe(lines=2, budget=100_000)]
+    )
 
 
 def one_gap(got: Audit, name: str, metric: str) -> Gap:
@@ -107,7 +110,8 @@ def test_without_a_planted_gap_corrected_p_values_are_seldom_small():
         rng = np.random.default_rng(seed)
         groups = [Groups.of("made up", rng.choice(["a", "b", "c"], 250)), Groups.of("sex", x, SCHEMA)]
         got = audit(
-            lender(), x, groups, "nearest-observable", beside=None, society=False, seed=seed, intersections=False
+            lender(), x, groups, "nearest-observable", beside=None, society=False, summaries=(), seed=seed,
+            intersections=False,
         )  # fmt: skip
         alarms += got.stands > 0
     assert alarms <= 2
@@ -115,7 +119,9 @@ def test_without_a_planted_gap_corrected_p_values_are_seldom_small():
 
 def test_a_sample_answers_for_all_and_says_so():
     x = people(500, 3)
-    got = audit(lender(700.0), x, Groups.of("sex", x, SCHEMA), most=60, beside=None, society=False)
+    got = audit(
+        lender(700.0), x, Groups.of("sex", x, SCHEMA), most=60, beside=None, society=False, summaries=()
+    )
     assert got.answered == got.overall.answered == 60 < got.refused == harsh().refused
     assert sum(g.answered for g in got["sex"].groups) == 60
     assert got["sex"].groups[0].figures["refused"].value == harsh()["sex"].groups[0].figures["refused"].value
@@ -124,7 +130,9 @@ def test_a_sample_answers_for_all_and_says_so():
 
 def test_the_same_seed_gives_the_same_audit_and_json_holds_no_row():
     x = people(200, 4)
-    make = lambda: audit(lender(300.0), x, Groups.of("sex", x, SCHEMA), beside=None).to_dict()  # noqa: E731
+    make = lambda: audit(
+        lender(300.0), x, Groups.of("sex", x, SCHEMA), beside=None, summaries="globe-ce"
+    ).to_dict()  # noqa: E731
     one, two = make(), make()
     for got in (one, two):
         got["meta"].pop("seconds_recommend")
@@ -138,7 +146,7 @@ def test_twins_price_the_attribute_alone():
     """do(sex) moves income by 800, which the lender then takes 700 off: what is left is told, as J. von Kuegelgen et
     al. (2022) define it."""
     x = people(250, 5)
-    got = audit(lender(700.0, True), x, Groups.of("sex", x, SCHEMA), beside=None, society=False)
+    got = audit(lender(700.0, True), x, Groups.of("sex", x, SCHEMA), beside=None, society=False, summaries=())
     t = got["sex"].twins
     assert t is not None and not t.why_not
     assert dict(t.values) == {"female": "female", "male": "male"}
@@ -156,7 +164,7 @@ def test_twins_price_the_attribute_alone():
 def test_where_there_are_no_twins_it_says_why(feature):
     x = people(150, 6)
     groups = Groups.of("sex", x, SCHEMA) if feature else Groups.of("region", ["a", "b"] * 75)
-    got = audit(lender(), x, groups, "nearest-observable", beside=None, society=False)
+    got = audit(lender(), x, groups, "nearest-observable", beside=None, society=False, summaries=())
     told = got.attributes[0].twins
     assert told is not None
     assert ("no causal world" if feature else "does not see") in told.why_not
@@ -173,7 +181,7 @@ def test_odd_groups_are_told_and_not_compared():
     with pytest.warns(match="3 of 200|2 of 200"):
         made = Groups.of("club", labels)
     groups = Groups("club", (*made.names, "empty"), made.member)
-    got = audit(lender(), x, groups, "nearest-observable", beside=None, society=False)
+    got = audit(lender(), x, groups, "nearest-observable", beside=None, society=False, summaries=())
     one = got["club"]
     by = {g.name: g for g in one.groups}
     assert not by["alone"].compared and by["alone"].withheld and by["empty"].people == 0
@@ -190,7 +198,7 @@ def test_odd_groups_are_told_and_not_compared():
 def test_only_small_groups_means_nothing_is_compared():
     x = people(60, 8)
     groups = Groups.of("club", [f"c{i % 15}" for i in range(60)])
-    got = audit(lender(), x, groups, "nearest-observable", beside=None, society=False)
+    got = audit(lender(), x, groups, "nearest-observable", beside=None, society=False, summaries=())
     assert not got.gaps and "nothing is compared" in " ".join(got["club"].notes)
     assert "nothing was compared" in " ".join(findings(got))
     render(got)
@@ -205,13 +213,63 @@ def test_only_small_groups_means_nothing_is_compared():
         ({"smallest": 1}, "smallest=1"),
         ({"most": 0}, "answers nobody"),
         ({"correction": "bonferroni"}, "benjamini-hochberg"),
+        ({"summaries": ["trees"]}, "Did you mean 'tree'?"),
+        ({"summaries": ["tree", "tree"]}, "twice"),
     ],
 )
 def test_bad_input_is_named(change, told):
     x = people(80, 9)
     given = {"groups": Groups.of("sex", x, SCHEMA)} | change
     with pytest.raises(DataError, match=re.escape(told)):
-        audit(lender(), x, method="nearest-observable", beside=None, society=False, **given)
+        audit(
+            lender(), x, method="nearest-observable", beside=None, society=False, **{"summaries": (), **given}
+        )
+
+
+def test_few_rules_are_told_of_people_who_had_no_say():
+    got = harsh()
+    one = got.summaries[0]
+    assert one.learnt + one.told == got.answered and abs(one.learnt - one.told) <= 1
+    assert sum(g.served.n for g in one.groups if g.attribute == "sex") == one.told == one.everybody.served.n
+    assert one.recourse.n == 0 and one.line.size == 0 and one.who.size == 0  # an audit holds no person's row
+    page, told = render(got), " ".join(findings(got))
+    assert "who had no say in them" in page and "rules serve" in told
+    for line in one.lines:
+        assert line.change[0][1:] in page and f"{line.told:,}" in page
+    plain = json.loads(got.to_json())["summaries"][0]
+    assert plain["lines"][0]["works"]["n"] == one.lines[0].told
+    assert plain["curve"]["cost"] == list(one.curve.cost) == sorted({*got.grid, *got.budgets})
+    assert plain["curve"]["served"][-1] <= one.everybody.served.value + 1e-12
+
+
+def test_groups_whom_rules_serve_unlike_are_compared_with_everything_else():
+    """Income helps the old only, savings the young: one rule serves one of them, and the gap joins the family."""
+    x = people(400, 15)
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        return np.where(rows[:, 1] < 40, rows[:, 3] >= 20_000, rows[:, 2] >= 5000).astype(float)
+
+    problem = Problem(
+        SCHEMA, wrap(score, SCHEMA, takes="array", classes=(0, 1)), Target(favourable=1), data=x
+    )
+    got = audit(
+        problem, x, Groups.of("age", x, SCHEMA, cut=[40]), beside=None, society=False, intersections=False,
+        summaries=[GlobeCe(lines=1, budget=60_000)],
+    )  # fmt: skip
+    gap = one_gap(got, "age", "lines globe-ce")
+    assert gap.stands and abs(gap.estimate.value) > 0.9 and gap.corrected >= gap.p
+    assert sum(gap.counts) == got.summaries[0].told
+    told = " ".join(findings(got))
+    assert "a few rules for many people (globe-ce) serve" in told, told
+    assert "Served by few rules (globe-ce)" in render(got)
+
+
+def test_too_few_for_rules_is_said():
+    x = people(200, 16)
+    some = np.flatnonzero(~lender().reached(x)[0])[:18]
+    got = audit(lender(), x[some], Groups.of("club", ["a", "b"] * 9), smallest=2, beside=None, society=False)
+    assert got.summaries == () and "too few to learn lines" in " ".join(got.notes)
+    assert "Rules for many" not in render(got)
 
 
 def test_a_continuous_group_is_told_how_to_become_one():
@@ -240,7 +298,7 @@ def test_the_page_stands_alone_and_is_accessible(tmp_path):
     x = people(220, 14)
     groups = [Groups.of("sex", x, SCHEMA), Groups.of("age", x, SCHEMA, cut=[40])]
     problem = lender(700.0, True)
-    got = audit(problem, x, groups, others=[problem.model], twins_of=40)
+    got = audit(problem, x, groups, others=[problem.model], twins_of=40, summaries=["globe-ce"])
     path = got.report(tmp_path / "a.html")
     text = path.read_text(encoding="utf-8")
     assert "<script" not in text and not re.search(r'(src|href)="https?:', text)

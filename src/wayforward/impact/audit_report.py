@@ -823,8 +823,10 @@ def _summary_finding(audit: Audit, one: Summary) -> str:
     if all_.own_served.n:
         text += f", plans of their own {_share(all_.own_served.value)}"
     if one.extra.n:
-        more, value = ("more", one.extra.value) if one.extra.value >= 0 else ("less", -one.extra.value)
-        text += f". Whom both serve, the rules cost {_number(value)} {more} on average"
+        more = "more" if one.extra.value >= 0 else "less"
+        text += (
+            f". Those whom both serve pay {_number(abs(one.extra.value))} {more} under the rules on average"
+        )
     return text + "."
 
 
@@ -859,6 +861,14 @@ def _summary(audit: Audit, one: Summary) -> dict[str, Any]:
             else ""
         )
     )
+    if one.extra.n:
+        e, way = one.extra, "more"
+        if e.value < 0:
+            e, way = replace(e, value=-e.value, low=-e.high, high=-e.low), "less"
+        text[-1] += (
+            f" These two costs are of different people. Over the {words.number(e.n)} whom both serve, the rules cost "
+            f"{_cell(e, False)} {way} than plans of their own."
+        )
     if not one.lines:
         text = ["No rule was found that serves anybody."]
     lines = [

@@ -129,7 +129,7 @@ class GlobeCe(Summariser):
     """Few directions, chosen by how many refused people they turn, then by cost.
 
     lines: directions at most. width: features that one may move. steps: how often a person goes along one at most;
-    all of them lead across the range that holds nine in ten people. unserved: what serving nobody counts as when
+    about all of them lead across the range that holds nine in ten people. unserved: what serving nobody counts as when
     directions are chosen, in units of the cost; left out, the dearest plan. budget: model rows of the whole search.
     Raises: DataError for a setting that makes no lines.
     """
@@ -201,9 +201,9 @@ class GlobeCe(Summariser):
                 for level in levels[np.isfinite(levels)][np.argsort(-often[np.isfinite(levels)])][:8]:
                     out[Translation((0.0,) * people.d, ((j, float(level), 1),))] = None
                 continue
-            for sign in (1.0, -1.0):
-                if schema.direction[j] * sign >= 0:
-                    out[_translation(schema, size, {j: sign}, {})] = None
+            for share in (1.0, -1.0, 2.0, -2.0):
+                if schema.direction[j] * share >= 0:
+                    out[_translation(schema, size, {j: share}, {})] = None
         for share, level in near:
             wide = int(rng.integers(1, self.width + 1))
             rank = np.abs(np.nan_to_num(share)) + (~np.isnan(level))
