@@ -210,10 +210,14 @@ def summarize(
     attributes = _attributes(groups, len(rows))
     refused = np.flatnonzero(~problem.reached(rows)[0])
     order = np.random.default_rng([seed, 17]).permutation(refused)[: None if most is None else most]
-    if len(order) < _LEAST:
+    if len(refused) < _LEAST:
         raise DataError(
             f"The model refuses {len(refused)} of these people, too few to learn lines from one half and "
             f"to tell of the other. Give a table with at least {_LEAST} refused people."
+        )
+    if len(order) < _LEAST:
+        raise DataError(
+            f"most={most} is too few to make two halves of. Use {_LEAST} or more, or leave it out."
         )
     learn, tell = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
     wishes = [None if preferences is None else preferences.take(some) for some in (learn, tell)]
