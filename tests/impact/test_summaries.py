@@ -202,7 +202,7 @@ def test_json_and_text():
     plain = json.loads(json.dumps(got.to_dict(), allow_nan=False, default=str))
     assert [one["change"] for one in plain["lines"]] == [list(one.change) for one in got.lines]
     assert plain["learnt_from"] == got.learnt and plain["told_of"] == got.told and "recourse" not in plain
-    assert plain["meta"]["extra"] == 3  # a setting of the summariser
+    assert plain["meta"]["parameters"]["extra"] == 3  # a setting of the summariser
     assert "3 lines serve" in str(got) and "If sex is f: become a man." in str(got)
 
 

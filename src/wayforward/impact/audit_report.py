@@ -851,7 +851,7 @@ def _summaries_text(audit: Audit) -> list[str]:
 
 
 def _summary(audit: Audit, one: Summary) -> dict[str, Any]:
-    all_, text = one.everybody, [str(one.meta.get("about", ""))]
+    all_, text = one.everybody, [words.sentence(str(one.meta.get("in_words", "")))]
     text.append(
         f"Together they serve {_cell(all_.served, True)} of the {words.number(one.told)}, at a mean cost of "
         f"{_cell(all_.cost, False)}."

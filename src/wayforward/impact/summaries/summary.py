@@ -265,7 +265,9 @@ def summarize(
         recourse=got,
         line=line,
         who=tell,
-        meta={"seed": seed, "about": maker.summary, "citation": maker.citation, **_parameters(maker)},
+        meta={
+            "seed": seed, "in_words": maker.summary, "citation": maker.citation, "parameters": _parameters(maker),
+        },
     )  # fmt: skip
 
 
