@@ -38,6 +38,16 @@ def test_balance_is_found_paid_for_and_judged_apart_from_the_method(plane):
     assert bare["worse"] == len(beyond_ways.worse({n: bare[f"origin {n}"] for n in INDICES}, bare))
 
 
+def test_a_search_for_the_least_cost_is_shown_balanced_places_that_it_missed(plane):
+    """Draws of the densities only ever make an option cheaper, and for some people they do."""
+    way, refused = Way("local-search", 0.3), plane.x[~plane.problem.reached(plane.x)[0]]
+    cost = []
+    for lead in (False, True):
+        got = way.made(plane).fit(way.problem(plane, lead=lead)).recommend(refused, seed=0)
+        cost.append(np.where(got.found[:, 0], got.cost[:, 0], np.inf))
+    assert (cost[1] <= cost[0] + 1e-9).all() and (cost[1] < cost[0] - 1e-4).sum() >= 5
+
+
 def test_networks_learn_balance_and_the_rest_is_led(plane):
     """Without being asked, next to nobody is sent to a balanced place; asked, the networks send many there."""
     bare = beyond_ways.option(plane, Way("carma"))

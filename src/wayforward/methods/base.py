@@ -49,7 +49,8 @@ class Method(ABC):
 
     name, summary, citation: words for tables. needs: the least access to the model. needs_data: the problem must
     hold observed people. exact: its answers are optimal on the action set that its documentation states, and it
-    may return proofs. chunk: people searched at once, which bounds memory and changes no answer.
+    may return proofs. least_cost: it looks for the cheapest options there are, so that cheaper ones from elsewhere may
+    replace its own. chunk: people searched at once, which bounds memory and changes no answer.
     """
 
     name: ClassVar[str]
@@ -58,6 +59,7 @@ class Method(ABC):
     needs: ClassVar[int] = 1  # Access.LABEL
     needs_data: ClassVar[bool] = False
     exact: ClassVar[bool] = False
+    least_cost: ClassVar[bool] = False
     chunk: ClassVar[int] = 2048
 
     problem_: Problem
@@ -169,7 +171,7 @@ class Method(ABC):
                 none = np.zeros(go.size, dtype=bool)
                 if isinstance(found, tuple):
                     found, none = found
-                found = _led(searched, found, seed)
+                found = _led(searched, found, seed, everybody=self.least_cost and k == 1)
                 if problem.demanding:
                     found = self._surer(searched, found, k, seed, budget)
                 if found.ndim != 3 or found.shape[0] != go.size or found.shape[2] != x.shape[1]:
@@ -250,7 +252,7 @@ class Method(ABC):
         """
 
 
-def _led(people: Population, action: Actions, seed: int) -> Actions:
+def _led(people: Population, action: Actions, seed: int, *, everybody: bool) -> Actions:
     """More options for people whose own are not balanced, where the problem asks for balance and to be led there."""
     from wayforward.problem.plausibility import Balanced
 
@@ -259,7 +261,7 @@ def _led(people: Population, action: Actions, seed: int) -> Actions:
         return action
     from wayforward.methods.engines.balanced import led
 
-    return led(people, action, asked.fitted, seed)
+    return led(people, action, asked.fitted, seed, everybody=everybody)
 
 
 def _name_unused(table: Any, schema: Schema) -> None:

@@ -55,6 +55,7 @@ class LocalSearch(Method):
         "any model, any rule, any world; cheapest change by starts, sparse moves and a polish"
     )
     citation: ClassVar[str] = "wayforward"
+    least_cost: ClassVar[bool] = True
 
     grid: int = 8
     starts: int = 8

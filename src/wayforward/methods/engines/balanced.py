@@ -47,22 +47,27 @@ def _allowed(people: Population, owner: np.ndarray, action: np.ndarray) -> np.nd
     return people.allowed(owner, action, people.after(owner, action))
 
 
-def led(people: Population, action: np.ndarray, density: Densities, seed: int) -> np.ndarray:
+def led(
+    people: Population, action: np.ndarray, density: Densities, seed: int, *, everybody: bool = False
+) -> np.ndarray:
     """Options (n, k, d) of any method -> (n, k', d) with more for people all of whose options miss what is asked.
 
     They get draws that are likely in all groups, the nearest to what the method proposed first (to where they stand, if
     it proposed nothing), and every feature of these goes back to the proposal's value where the row still does.
+    everybody: those who have an option get more, too, as near as can be to where they stand: balanced places can be
+    narrow, and a search for the least cost passes them by.
     """
     who, slot = np.nonzero(~np.isnan(action).all(2))
     fine = np.zeros(people.n, dtype=bool)
     if len(who):
         fine[who[ask(people, who, action[who, slot])[1]]] = True
-    lost = np.flatnonzero(~fine)
+    lost = np.arange(people.n) if everybody else np.flatnonzero(~fine)
     if not lost.size:
         return action
     base = np.full((people.n, people.d), np.nan)
     first = np.flatnonzero(np.r_[True, who[1:] != who[:-1]]) if len(who) else np.zeros(0, dtype=np.int64)
     base[who[first]] = action[who[first], slot[first]]
+    base[fine] = np.nan
     streams = Streams.of(people.x, seed)
     owners, rows = [], []
     size = max(1, _ROWS // _DRAWN)
