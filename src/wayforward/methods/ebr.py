@@ -32,13 +32,14 @@ class Ebr(Method):
 
     Conditional densities of what people can change, given what they cannot, are learnt for each group of accepted
     people. For everyone, `proposals` a round come from the groups' mixture and are thinned to the product of all
-    groups' densities by rejection, until `enough` are left or `rounds` are over. What the person may not change is put
-    back, values are snapped and held inside their limits; of the rows that are still likely enough in all groups
+    groups' densities by rejection, until `enough` or more are left or `rounds` are over. What the person may not change
+    is put back, values are snapped and held inside their limits; of the rows that are still likely enough in all groups
     (`beta`) and that the model accepts, the nearest is the answer. So people of all groups are led to the same region.
     More than two groups: the product is over all.
 
-    How many draws the nearest is taken of is not published. With 5 the published costs and indices of the synthetic set
-    come out nearly; with more, options are cheaper and lie where the region is nearest to the person's own group.
+    Of how many draws the nearest is taken is not published. Everybody gets the same number of proposals here, so there
+    are many draws where groups are alike and few where they hardly overlap, and published costs are near in both. With
+    more, options are cheaper and lie where the region is nearest to the person's own group.
 
     groups: `Groups` of the people in the problem's table, or the name of a feature; None: the one sensitive feature.
     beta, beta_scale: how high the product must be. 'mass': above what a share beta of the product's own draws have;
@@ -65,7 +66,7 @@ class Ebr(Method):
     beta: float = 0.3
     beta_scale: Scale = "mass"
     density: Kind = "mixture"
-    proposals: int = 512
+    proposals: int = 256
     rounds: int = 40
     enough: int = 5
     nearest: Literal["cost", "l2"] = "cost"
@@ -150,8 +151,6 @@ class _Draws:
         luck = self.streams.uniform(who, s, tag=0xEB0000 + turn)
         take = np.log(luck) < ratio - self.top[who, None]
         needy = (self.kept[who] == 0) & (turn > 0)
-        # The nearest of exactly so many: more would draw people to the edge of the region that is nearest to them.
-        take &= (take.cumsum(1) + self.accepted[who, None] <= self.enough) | needy[:, None]
         self.accepted[who] += take.sum(1)
         # Who has nothing yet looks at the likeliest of the other proposals as well: they need only be above beta.
         if not self.method.thin:

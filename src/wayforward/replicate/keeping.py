@@ -8,12 +8,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
+
+_PACKAGE = Path(__file__).parents[1]
+_DOORS = ("answers", "cli", "testing", "replicate")  # what is written there changes no number that is kept
 
 
 class Tick(Protocol):
@@ -44,19 +48,38 @@ def fingerprint(*things: Any) -> str:
     return digest.hexdigest()[:16]
 
 
+@cache
+def code_version(own: tuple[str, ...] = (), package: Path = _PACKAGE) -> str:
+    """Sixteen digits of the package's source, read once a process: results of other code are not taken for this one's.
+
+    own: the modules in `replicate` that decide as well, such as 'hare/study.py'; those that write pages do not.
+    Raises: FileNotFoundError for a module that is not there.
+    """
+    files = [f for f in package.rglob("*.py") if f.relative_to(package).parts[0] not in _DOORS]
+    files += [package / "replicate" / name for name in own]
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
 @dataclass
 class Kept:
-    """The folder of finished stages; None keeps nothing. `seconds` tells the work of each stage that was used."""
+    """The folder of finished stages; None keeps nothing. `seconds` tells the work of each stage that was used.
+
+    own: modules in `replicate` that decide, see `code_version`. A stage is made again once code that decides changed.
+    """
 
     folder: Path | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    own: tuple[str, ...] = ()
 
     def arrays(self, name: str, decides: Any, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
         """What `make` gives, from the folder where it is there; `decides`: all that the result depends on.
 
         A file that cannot be read is made again. A file appears only when it is whole.
         """
-        file = self.folder / f"{name}-{fingerprint(decides)}.npz" if self.folder else None
+        file = self.folder / f"{name}-{self._key(decides)}.npz" if self.folder else None
         if file is not None and file.exists():
             try:
                 with np.load(file, allow_pickle=False) as stored:
@@ -80,4 +103,7 @@ class Kept:
         if self.folder is None:
             return None
         self.folder.mkdir(parents=True, exist_ok=True)
-        return self.folder / f"{name}-{fingerprint(decides)}{ending}"
+        return self.folder / f"{name}-{self._key(decides)}{ending}"
+
+    def _key(self, decides: Any) -> str:
+        return fingerprint(code_version(self.own), decides)

@@ -21,6 +21,9 @@ from wayforward.replicate.balanced.setting import Study, study
 from wayforward.replicate.findings import Check
 from wayforward.replicate.keeping import Kept, Show, quiet
 
+#: Modules that decide a kept stage, beside the package's.
+DECIDES = tuple(f"balanced/{name}.py" for name in ("beyond_people", "beyond_ways", "measures", "setting"))
+
 PAGES = ("options", "compliance", "groups", "limits")
 SETTINGS = ("synthetic", "law-race", "compas-race", "german-sex", "gmc-age")
 PEOPLE, SEEDS = 2000, 3
@@ -155,7 +158,8 @@ class Beyond:
     _studies: dict[tuple[str, int], Study] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        self.kept = Kept(None if self.request.cache is None else self.request.cache / "balanced-beyond")
+        folder = None if self.request.cache is None else self.request.cache / "balanced-beyond"
+        self.kept = Kept(folder, own=DECIDES)
 
     def study(self, name: str, seed: int) -> Study:
         """A setting, made once; the last few are held. 'name, rules' is one under its rules."""

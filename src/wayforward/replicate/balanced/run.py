@@ -8,19 +8,24 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from wayforward.errors import DataError
+from wayforward.replicate.balanced.deviations import DEVIATIONS
 from wayforward.replicate.balanced.measures import METHODS, OURS, answer, measured, method_of
 from wayforward.replicate.balanced.published import BY_BETA, BY_METHOD, INDICES, MEASURES
 from wayforward.replicate.balanced.setting import MOST, REAL, SETTINGS, Study, study
 from wayforward.replicate.findings import Check, findings
 from wayforward.replicate.keeping import Kept, Show, quiet
 from wayforward.replicate.writing import csv_text, plain, put
+
+#: Modules that decide a kept stage, beside the package's.
+DECIDES = ("balanced/measures.py", "balanced/setting.py")
 
 TABLES = {
     1: "Synthetic set",
@@ -94,7 +99,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Line:
-    """A method in a setting: means over the seeds, their spread, and what the paper prints."""
+    """A method in a setting: means over the seeds, their spread, and what the paper prints.
+
+    half: half of the 95 % interval (Student's t) of each index's difference from the origin, paired by seed.
+    """
 
     setting: str
     method: str
@@ -103,6 +111,13 @@ class Line:
     origin: Mapping[str, float]
     paper: Mapping[str, float]
     seeds: int
+    half: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def chance(self) -> tuple[str, ...]:
+        """Worse indices whose difference from the origin may be chance: its interval contains 0, or there is none."""
+        off = {name: abs(self.mean[name] - self.origin[name]) for name in self.worse}
+        return tuple(name for name in off if not off[name] > self.half.get(name, np.inf))
 
     @property
     def worse(self) -> tuple[str, ...]:
@@ -154,7 +169,7 @@ class Replication:
     _studies: dict[tuple[str, int], Study] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        self.kept = Kept(None if self.request.cache is None else self.request.cache / "balanced")
+        self.kept = Kept(None if self.request.cache is None else self.request.cache / "balanced", own=DECIDES)
 
     def pages(self) -> list[Page]:
         """Everything that was asked for, written."""
@@ -182,7 +197,7 @@ class Replication:
             "method": method,
             "seed": seed,
             "n": self.request.n,
-            "form": _form(method),
+            "form": _form(name, method),
         }
         stage = f"{name}-{method}-{seed}".replace(" ", "_").replace("=", "_")
         return {key: float(value) for key, value in self.kept.arrays(stage, decides, make).items()}
@@ -194,7 +209,9 @@ class Replication:
         mean = {key: float(np.mean([g[key] for g in got])) for key in got[0]}
         spread = {key: float(np.std([g[key] for g in got])) for key in got[0]}
         origin = {key: mean[f"origin {key}"] for key in INDICES}
-        return Line(name, method, mean, spread, origin, paper, request.seeds)
+        apart = {key: np.array([g[key] - g[f"origin {key}"] for g in got]) for key in INDICES}
+        half = {key: paired_half(apart[key]) for key in INDICES}
+        return Line(name, method, mean, spread, origin, paper, request.seeds, half)
 
     def lines(self, name: str, methods: Sequence[str]) -> list[Line]:
         """The origin row and all methods of a setting."""
@@ -281,6 +298,8 @@ class Replication:
         text += [markdown(lines)] if lines else [""]
         if checks:
             text += ["## Findings", findings(checks)]
+        if name in DEVIATIONS:
+            text += ["## Deviations", "", DEVIATIONS[name]]
         put(out / f"{called}.md", "\n".join(text))
         if lines:
             put(out / f"{called}.csv", csv_text(rows(lines)))
@@ -301,11 +320,17 @@ class Replication:
         return page
 
 
-def _form(method: str) -> str:
-    """The settings of a method in words, so that other settings are measured anew."""
-    from wayforward.replicate.balanced.setting import study as make
+def paired_half(differences: np.ndarray) -> float:
+    """(s,) differences -> half of the 95 % interval of their mean; inf for a single one."""
+    n = len(differences)
+    if n < 2:
+        return float("inf")
+    return float(student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
 
-    return repr(method_of(method, make("synthetic", 0, 40)))
+
+def _form(name: str, method: str) -> str:
+    """The settings of a method in words, so that other settings are measured anew."""
+    return repr(method_of(method, replace(study("synthetic", 0, 40), name=name)))
 
 
 def _about(request: Request, table: bool) -> str:
@@ -313,8 +338,10 @@ def _about(request: Request, table: bool) -> str:
         return "Made with the command `wayforward replicate balanced`."
     return (
         f"Means over {request.seeds} seeds (draw of people, classifier, method), paper first, ours second, ± the "
-        "spread over seeds. **Bold**: worse than the origin. Centralization and Atkinson: higher is more segregated; "
-        f"proximity: lower is. At most {request.n:,} people a run."
+        "spread over seeds. **Bold**: worse than the origin; with a °, within chance (the 95 % interval of the "
+        "difference, paired by seed, contains 0). Centralization and Atkinson: higher is more segregated; proximity: "
+        "lower is. "
+        f"At most {request.n:,} people a run."
     )
 
 
@@ -336,6 +363,7 @@ def rows(lines: Sequence[Line]) -> list[dict[str, Any]]:
                     "paper": line.paper.get(name),
                     "ours": value,
                     "spread": line.spread.get(name, np.nan),
+                    "half_of_paired_interval": line.half.get(name, np.nan),
                     "seeds": line.seeds,
                     "verdict": "" if name == "increases" else line.verdict(name),
                 }

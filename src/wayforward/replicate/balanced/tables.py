@@ -45,7 +45,8 @@ def markdown(lines: Sequence[Line]) -> str:
                 worse = "–"
             else:
                 paper = line.paper.get("increases", _worse_in_paper(name, line))
-                worse = f"{'–' if paper is None else int(paper)}; **{len(line.worse)}**"
+                sure = f", {len(line.chance)} of them within chance" if line.chance else ""
+                worse = f"{'–' if paper is None else int(paper)}; **{len(line.worse)}**{sure}"
             called = f"{line.method} (ours)" if line.method in OURS else line.method
             out.append(f"| {called} | " + " | ".join(cells) + f" | {worse} |")
     return "\n".join(out) + "\n"
@@ -68,7 +69,7 @@ def _cell(line: Line, measure: str) -> str:
     value = line.mean.get(measure, math.nan)
     ours = f"{value:.4f} ± {line.spread[measure]:.4f}" if math.isfinite(value) else "–"
     if measure in line.worse and line.method != "origin":
-        ours = f"**{ours}**"
+        ours = f"**{ours}**" + ("°" if measure in line.chance else "")
     return f"{paper}; {ours}"
 
 
@@ -119,7 +120,7 @@ def checks_of(number: int, lines: Sequence[Line]) -> list[Check]:
                     listed(cost),
                 )
             )
-        if number in (1, 6):
+        if number in (1, 2, 6):
             realistic = {m: by[m].mean["ynn"] for m in ("ebr", "ibr", "growing-spheres", "wachter")}
             least = min(realistic["ebr"], realistic["ibr"])
             out.append(
@@ -135,8 +136,13 @@ def checks_of(number: int, lines: Sequence[Line]) -> list[Check]:
 
 
 def _moves(line: Line) -> str:
-    moved = ", ".join(f"{m} {line.origin[m]:.4f} → {line.mean[m]:.4f}" for m in INDICES)
+    moved = ", ".join(f"{m} {line.origin[m]:.4f} → {line.mean[m]:.4f}{_half(line, m)}" for m in INDICES)
     return f"{moved}; a single seed: {line.mean['increases']:.1f} worse"
+
+
+def _half(line: Line, index: str) -> str:
+    half = line.half.get(index, math.inf)
+    return f" ± {half:.4f}" if math.isfinite(half) else ""
 
 
 def _invalid(line: Line) -> Check:

@@ -33,6 +33,9 @@ from wayforward.replicate.hare.tables import Line, Table, Value, checks, markdow
 from wayforward.replicate.keeping import Kept, Show, quiet
 from wayforward.replicate.writing import csv_text, plain, put, save
 
+#: Modules that decide a kept stage, beside the package's.
+DECIDES = ("hare/published.py", "hare/setting.py", "hare/study.py")
+
 PEOPLE, SEEDS = 150, 5
 EXTRAS = ("printed", "percentiles", "strict-face", "learned", "noise", "ensembles", "causal")
 
@@ -145,7 +148,7 @@ class Replication:
 
     def page(self, name: str) -> Page:
         """Measure one page and write its files."""
-        self.kept = Kept(self.request.cache)
+        self.kept = Kept(self.request.cache, own=DECIDES)
         self._cpu.clear()
         self._chosen.clear()
         if name.startswith("table-"):

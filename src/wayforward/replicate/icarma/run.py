@@ -21,6 +21,15 @@ from wayforward.replicate.icarma.tables import METHODS, Line, Table, aims, check
 from wayforward.replicate.keeping import Kept, Show, quiet
 from wayforward.replicate.writing import csv_text, plain, put, save
 
+#: Modules that decide a kept stage, beside the package's.
+DECIDES = (
+    "icarma/fairness.py",
+    "icarma/measures.py",
+    "icarma/preferences.py",
+    "icarma/setting.py",
+    "icarma/solvers.py",
+)
+
 TABLES, FIGURES, DATASETS = (1, 2, 3, 5, 6), (3, 4, 8), ("loan", "gmsc")
 _ON = {
     ("table", 1): DATASETS,
@@ -128,7 +137,7 @@ class Replication:
             setting = (self.make or make_setting)(dataset, request, self.show)
             self.studies[dataset] = Study(
                 setting,
-                Kept(request.cache),
+                Kept(request.cache, own=DECIDES),
                 request.n,
                 request.seeds,
                 request.epochs,

@@ -20,6 +20,9 @@ from wayforward.replicate.findings import Check, findings, listed
 from wayforward.replicate.keeping import Kept, Show, quiet
 from wayforward.replicate.writing import csv_text, plain, put
 
+#: Modules that decide a kept stage, beside the package's.
+DECIDES = ("pear/run.py",)
+
 DATASETS = ("gmsc", "adult")
 _EDGES = {
     # The graph of GMSC as published with the method; adult's is our own reading of what makes what dearer.
@@ -150,7 +153,7 @@ class Replication:
     _problems: dict[str, tuple[Any, np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        self.kept = Kept(None if self.request.cache is None else self.request.cache / "pear")
+        self.kept = Kept(None if self.request.cache is None else self.request.cache / "pear", own=DECIDES)
 
     def curves(self) -> Iterator[Curve]:
         """Measure every setting of every data set."""
