@@ -303,6 +303,55 @@ def test_stable_options_are_stable(models):
     assert (told(plain) < 0.55).mean() > 0.5
 
 
+@pytest.mark.parametrize(
+    "robust",
+    [
+        UnderNoise(0.08, share=0.8, on="numbers", closed=False),
+        UnderNoise(0.08, share=0.3, on="numbers", draws=30, closed=False),
+        Stable(0.5, 0.08),
+        Stable(0.4, 0.08, "robx", draws=40),
+    ],
+    ids=lambda r: f"{r.name} {r.draws}",
+)
+@pytest.mark.parametrize("kind", ["network", "forest"])
+def test_draws_that_cannot_help_are_left_out(models, kind, robust):
+    """A search stops drawing early, never turns a row that all draws keep into a no, and asks for fewer rows."""
+    it = problem(models[kind], robust)
+    rows = X[it.reached(X)[0]]
+    people, who = it.population(rows), np.arange(len(rows))
+    shown = []
+    outputs, native = type(people).drawn_outputs, it.model.outputs
+    people.drawn_outputs = lambda who, rows: (shown.append(len(who)), outputs(people, who, rows))[1]
+    it.model.outputs = lambda rows: (shown.append(len(rows)), native(rows))[1]
+    score = it.robust.score(people, who, rows, rows, it.bound_target.score(people.outputs(who, rows)))
+    told = it.robust.measure(it, rows, rows, rows)
+    spare = (
+        np.ceil(0.5 * np.sqrt(robust.draws * 0.25)) / robust.draws if robust.name == "under-noise" else 0.0
+    )
+    asked = robust.share if robust.name == "under-noise" else robust.tau
+    del it.model.outputs
+    assert (told[score > 0] >= asked).all()
+    few = max(robust.draws // 10, 10)
+    hopeful = told > asked + spare + 1e-6
+    lost = hopeful & (score <= 0)
+    assert lost.mean() < 0.02  # by the first tenth of the draws, far below what is asked for
+    assert hopeful.sum() > 20
+    assert sum(shown) < (few + 1 + 0.9 * robust.draws) * len(rows) or hopeful.mean() > 0.8
+
+
+def test_a_row_that_no_draw_can_save_is_no_longer_drawn(models):
+    """All draws but the first stage are left out for people far from a yes."""
+    it = problem(models["forest"], UnderNoise(0.05, on="numbers"))
+    rows = X[~it.reached(X)[0]]
+    people, who = it.population(rows), np.arange(len(rows))
+    shown = []
+    outputs = type(people).drawn_outputs
+    people.drawn_outputs = lambda who, rows: (shown.append(len(who)), outputs(people, who, rows))[1]
+    score = people.score(who, rows)
+    assert (score <= 0).all()
+    assert sum(shown) == 10 * len(rows)
+
+
 # -- together, errors, meta ----------------------------------------------------------------------------------
 
 

@@ -110,8 +110,8 @@ class Problem:
         """(R, d) reference people that the model accepts; those whose yes is robust, if it asks and some are."""
         rows = np.asarray(self._needs_reference()[self.reference_reached])
         if self.robust is not None and len(rows):
-            people = self.population(rows)
-            lasting = people.score(np.arange(len(rows)), rows) > self.slack
+            people, who = self.population(rows), np.arange(len(rows))
+            lasting = self.robust.screen(people, who, rows, self.bound_target.score(people.outputs(who, rows)))
             rows = rows[lasting] if lasting.any() else rows
         return rows
 

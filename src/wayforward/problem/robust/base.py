@@ -64,6 +64,10 @@ class Robust(ABC):
     def describe(self) -> str:
         """The condition in words."""
 
+    def screen(self, people: Population, who: np.ndarray, after: np.ndarray, plain: np.ndarray) -> np.ndarray:
+        """(m,) bool: rows likely to hold, where a search may start. As `score`, where that is cheap; no promise."""
+        return np.asarray(self.score(people, who, after, None, plain) > people.problem.slack)
+
     def fingerprint(self, rows: np.ndarray) -> list[Any]:
         """What tells this condition from another, as JSON holds it: name, words, settings. Of a fitted one.
 
@@ -128,6 +132,13 @@ class Together(Robust):
         for part in self.parts:
             plain = part.score(people, who, after, action, plain)
         return plain
+
+    def screen(self, people: Population, who: np.ndarray, after: np.ndarray, plain: np.ndarray) -> np.ndarray:
+        """See `Robust`."""
+        good = np.ones(len(after), dtype=bool)
+        for part in self.parts:
+            good[good] = part.screen(people, who[good], after[good], plain[good])
+        return good
 
     def holds(
         self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray

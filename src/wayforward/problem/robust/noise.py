@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from wayforward.problem.problem import Problem
 
 _DRAWN = 1 << 18  # drawn rows shown to the model at once
+_KEPT = 5_000_000  # errors kept for a search: more are drawn again when they are asked for
+_SCREEN = 10  # draws by which observed people are told to last: where a search starts, no promise
 _TAG = 0x0B  # of the draws of a person's errors
 
 
@@ -79,39 +82,53 @@ class _Drawn(Robust):
         return np.asarray(ndtri(number) * self._width)
 
     def _noise_of(self, people: Population, who: np.ndarray) -> np.ndarray:
+        if people.n * self.draws * len(self._columns) > _KEPT:
+            return self._noise(people.x[who])
         known = people.kept.get(self)
         if known is None:
             known = people.kept[self] = self._noise(people.x)
         return np.asarray(known[:, who])
 
-    def _in_two(
+    def screen(self, people: Population, who: np.ndarray, after: np.ndarray, plain: np.ndarray) -> np.ndarray:
+        """See `Robust`; by a few draws."""
+        fewer = copy(self)
+        object.__setattr__(fewer, "draws", min(self.draws, _SCREEN))
+        return super(_Drawn, fewer).screen(people, who, after, plain)
+
+    def _in_stages(
         self,
         people: Population,
         who: np.ndarray,
         plain: np.ndarray,
         ask: Callable[[np.ndarray, np.ndarray], np.ndarray],
-        rough: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-        whole: Callable[[np.ndarray], np.ndarray],
+        worth: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        lost: Callable[[np.ndarray, np.ndarray], np.ndarray],
     ) -> np.ndarray:
-        """(m,) scores, by a tenth of the draws first, and by all of them where the row may hold.
+        """(m,) scores, by a tenth of the draws first, and by more as long as a row may hold.
 
-        ask: rows and errors -> scores. rough: scores -> the score by few draws, and one so generous that a row which
-        misses even that is not worth more. A score by few draws counts as a no.
+        ask: rows and errors -> (draws, rows) what the model says. worth: that, and rows -> scores by the draws so far.
+        lost: the same -> bool, no further draw can help (or it is too far off to hope). A row that is no yes today or
+        lost counts as a no, whatever it is worth.
         """
         out = np.array(plain)
         few = max(self.draws // 10, 10)
-        step = max(1, _DRAWN // few)
-        hopeful = np.zeros(len(who), dtype=bool)
+        ends = sorted({min(part, self.draws) for part in (few, 5 * few // 2, 5 * few, self.draws)})
+        step = max(1, _DRAWN // self.draws)
         for start in range(0, len(who), step):
             rows = np.arange(start, min(start + step, len(who)))
-            score, generous = rough(ask(rows, self._noise_of(people, who[rows])[:few]))
-            hopeful[rows] = (generous > 0) & (plain[rows] > 0)
-            out[rows] = np.minimum(plain[rows], np.where(hopeful[rows], score, np.minimum(score, -1e-6)))
-        left, step = np.flatnonzero(hopeful), max(1, _DRAWN // self.draws)
-        for start in range(0, len(left), step):
-            rows = left[start : start + step]
-            score = ask(rows, self._noise_of(people, who[rows]))
-            out[rows] = np.minimum(plain[rows], whole(score))
+            noise = self._noise_of(people, who[rows])
+            said = np.empty((0, len(rows)))
+            for end in ends:
+                said = np.concatenate([said, ask(rows, noise[len(said) : end])])
+                score = worth(said, rows)
+                if end == self.draws:
+                    out[rows] = np.minimum(plain[rows], score)
+                    break
+                over = lost(said, rows) | (plain[rows] <= 0)
+                out[rows[over]] = np.minimum(plain[rows], np.minimum(score, -1e-6))[over]
+                rows, said, noise = rows[~over], said[:, ~over], noise[:, ~over]
+                if not len(rows):
+                    break
         return out
 
     def _put(self, problem: Problem, value: np.ndarray) -> np.ndarray:
@@ -245,12 +262,19 @@ class UnderNoise(_Drawn):
             needed = min(int(np.ceil(share * len(score) - 1e-9)) + spare, len(score))
             return np.asarray(np.partition(score, len(score) - needed, axis=0)[len(score) - needed])
 
-        def rough(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return low(score, self.share, 0), low(score, max(self.share - 0.15, 0.05), 0)
-
         # A search finds what suits its own draws: half a standard error more keeps the promise on others.
         spare = max(1, int(np.ceil(0.5 * np.sqrt(self.draws * self.share * (1 - self.share)))))
-        return self._in_two(people, who, plain, ask, rough, lambda score: low(score, self.share, spare))
+        misses = self.draws - min(int(np.ceil(self.share * self.draws - 1e-9)) + spare, self.draws)
+
+        def worth(score: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            return low(score, self.share, spare if len(score) == self.draws else 0)
+
+        def lost(score: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            """(rows,) bool: more misses than all draws together may have, or far fewer yes than would do."""
+            far = low(score, max(self.share - 0.15, 0.05), 0) <= 0
+            return np.asarray(far | ((score <= 0).sum(0) > misses))
+
+        return self._in_stages(people, who, plain, ask, worth, lost)
 
     def measure(
         self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
@@ -323,17 +347,19 @@ class Stable(_Drawn):
             raise ProblemError("Stable measures a probability; a regression has none. Use UnderNoise.")
         return super().fit(problem)
 
-    def stability(self, problem: Problem, after: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """(m, d) rows and errors (draws, m, p) -> (m,)."""
+    def _said(self, problem: Problem, after: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """(m, d) rows and errors (draws, m, p) -> (draws, m) probabilities of a yes."""
         columns = self._columns
         rows = np.repeat(after[None], len(noise), axis=0)
         value = self._put(problem, after[:, columns] + noise)
         rows[:, :, columns] = np.where(np.isnan(after[:, columns]), np.nan, value)
-        target, model = problem.bound_target, problem.model
-        drawn = target.value(model.outputs(rows.reshape(-1, after.shape[1]))).reshape(len(noise), -1)
+        said = problem.bound_target.value(problem.model.outputs(rows.reshape(-1, after.shape[1])))
+        return np.asarray(said.reshape(len(noise), -1))
+
+    def _stability(self, drawn: np.ndarray, here: np.ndarray) -> np.ndarray:
+        """(draws, m) and (m,) probabilities -> (m,)."""
         if self.kind == "robx":
             return np.asarray(drawn.mean(0) - drawn.std(0))
-        here = target.value(model.outputs(after))
         return np.asarray(drawn.mean(0) - np.abs(here - drawn).mean(0))
 
     def score(
@@ -348,24 +374,37 @@ class Stable(_Drawn):
         problem = people.problem
         if not len(who):
             return plain
+        here = problem.bound_target.value(problem.model.outputs(after))
 
         def ask(rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
-            """(1, rows) four times what stability is above tau: log-odds rise four times as fast, at most."""
-            return 4 * (self.stability(problem, after[rows], noise)[None] - self.tau)
+            return self._said(problem, after[rows], noise)
 
-        def rough(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return score[0], score[0] + 0.8
+        def worth(said: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            """(rows,) four times what stability is above tau: log-odds rise four times as fast, at most."""
+            return 4 * (self._stability(said, here[rows]) - self.tau)
 
-        return self._in_two(people, who, plain, ask, rough, lambda score: score[0])
+        def lost(said: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            """(rows,) bool: below tau even if all draws to come say the most they can, or 0.2 below it so far."""
+            left = self.draws - len(said)
+            if self.kind == "robx":
+                most = said.sum(0) + left
+            else:  # no draw adds more than the row itself has
+                most = np.minimum(2 * said - here[rows], here[rows]).sum(0) + left * here[rows]
+            return np.asarray((most < self.draws * self.tau - 1e-9) | (worth(said, rows) + 0.8 <= 0))
+
+        return self._in_stages(people, who, plain, ask, worth, lost)
 
     def measure(
         self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
     ) -> np.ndarray:
         """(m,) the stability."""
         out, step = np.empty(len(after)), max(1, _DRAWN // self.draws)
+        here = problem.bound_target.value(problem.model.outputs(after))
         for start in range(0, len(after), step):
             part = slice(start, start + step)
-            out[part] = self.stability(problem, after[part], self._noise(before[part]))
+            out[part] = self._stability(
+                self._said(problem, after[part], self._noise(before[part])), here[part]
+            )
         return out
 
     def holds(
