@@ -421,12 +421,12 @@ class Kernel(Densities):
         for j in range(index.shape[1]):  # the next branch, if any, where this column or one before differs
             place = np.r_[np.flatnonzero(unlike[:, j]), len(index)]
             skip[:, j] = place[np.searchsorted(place, np.arange(len(index)), side="right")]
-        log = np.array([log for *_, log in columns])
+        costs = np.array([log for *_, log in columns])
         some = [(c[1], c[2], code[0]) for c, code in zip(columns[:h], codes[:h], strict=True)]
         parts = {
             "leaf": leaf.astype(np.uint32),
             "level": np.array([level for *_, level, _ in columns]),
-            "cost": log.max(1, keepdims=True) - log,
+            "cost": costs.max(1, keepdims=True) - costs,
             "table": np.concatenate([np.zeros(0), *[value[of] for value, _, of in some]]),
             "lost": np.concatenate([np.zeros(0, dtype=bool), *[lost[of] for _, lost, of in some]]),
             "start": start,
@@ -440,7 +440,7 @@ class Kernel(Densities):
         }
         return {
             "of": [(j, level) for j, _, _, level, _ in columns],
-            "top": float(log.max(1).sum()),
+            "top": float(costs.max(1).sum()),
             "parts": parts,
         }
 
@@ -525,7 +525,7 @@ class Kernel(Densities):
         fast.sums(*parts)
         if np.isnan(out).any():
             fast.far_sums(*parts)
-        return out + tree["top"]
+        return np.asarray(out + tree["top"])
 
     def sample(self, x: np.ndarray, s: int, streams: Streams, *, tag: int = 0) -> np.ndarray:
         """(n, s, d): a person of the group by their likeness in x'_I, then the kernel's noise."""

