@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 ASK = "audit --train train.csv --label y --favourable 1 --schema schema.yaml --model lr --second none --retrained 0"
+ASK += " --summary none"
 
 
 def test_a_page_and_numbers(shell):
@@ -37,6 +38,22 @@ def test_other_people_and_a_column_that_the_model_does_not_see(shell):
     assert "does not see" in one["twins"]["why_not"]
 
 
+def test_rules_for_many_side_by_side(shell):
+    ask = ASK.removesuffix(" --summary none")
+    got = shell(f"{ask} --group housing --summary globe-ce --summary tree --html a.html --json a.json")
+    numbers = json.loads((shell.folder / "a.json").read_text())
+    page = (shell.folder / "a.html").read_text()
+    assert [one["name"] for one in numbers["summaries"]] == ["globe-ce", "tree"]
+    assert all(one["told_of"] + one["learnt_from"] == numbers["answered"] for one in numbers["summaries"])
+    assert (
+        "Rules for many" in page
+        and "rules for many: tree" in got.output
+        and "had no say in them" in got.output
+    )
+    shell(f"{ASK} --group housing --json b.json")
+    assert json.loads((shell.folder / "b.json").read_text())["summaries"] == []
+
+
 def test_models_trained_again(shell):
     shell(f"{ASK.replace('--retrained 0', '--retrained 2')} --group housing --n 30 --json a.json")
     lasting = json.loads((shell.folder / "a.json").read_text())["robustness"]
@@ -57,11 +74,17 @@ def test_models_trained_again(shell):
         ("--group housing --correction none", "benjamini-hochberg"),
         ("--group housing --group housing", "twice"),
         ("--group housing --html page.txt", ".html"),
+        ("--group housing --summary tree", "--summary none leaves rules out"),
     ],
 )
 def test_bad_options_are_one_line(shell, more, told):
     got = shell(f"{ASK} --method nearest-observable {more}", code=2)
     assert told in got.output and "Traceback" not in got.output
+
+
+def test_an_unknown_way_to_make_rules(shell):
+    got = shell(f"{ASK.removesuffix('none')}globe --group housing", code=2)
+    assert "Did you mean 'globe-ce'?" in got.output
 
 
 def test_a_quantity_is_cut_near_its_thirds_and_says_so(shell):
