@@ -14,6 +14,7 @@ import numpy as np
 from wayforward.answers import figures, words
 from wayforward.impact import audit_figures
 from wayforward.impact.audit import MEANING
+from wayforward.impact.summaries.summary import listed
 from wayforward.impact.twins import SAME
 
 if TYPE_CHECKING:
@@ -874,8 +875,8 @@ def _summary(audit: Audit, one: Summary) -> dict[str, Any]:
     lines = [
         {
             "Rule": str(place),
-            "For whom": words.sentence(" and ".join(line.who) or "everybody")[:-1],
-            "What to do": f"{words.sentence(' and '.join(line.change))} {line.how_much}".rstrip(),
+            "For whom": words.sentence(listed(line.who) or "everybody")[:-1],
+            "What to do": f"{words.sentence(listed(line.change))} {line.how_much}".rstrip(),
             "Speaks to": words.number(line.told),
             "Works for, of these": _cell(line.works, True),
             "Mean cost, where it works": _cell(line.cost, False),

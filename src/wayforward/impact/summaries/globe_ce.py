@@ -19,7 +19,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.errors import DataError
-from wayforward.impact.summaries.summary import Rules, Summariser
+from wayforward.impact.summaries.summary import Rules, Summariser, listed
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -74,7 +74,7 @@ class Translation:
         }
         out = [said for since, said in text.items() if since <= 1]
         if moved:
-            out.append(f"{_and(moved)} at a time, as often as it takes (at most {steps} times)")
+            out.append(f"{listed(moved)} at a time, as often as it takes (at most {steps} times)")
         out += [f"{said} if {since - 1} times are not enough" for since, said in text.items() if since > 1]
         return tuple(out)
 
@@ -119,7 +119,7 @@ class GlobeRules(Rules):
         for share in (0.5, 0.9):
             k = int(np.quantile(times, share, method="inverted_cdf"))
             most = np.minimum(k * np.abs(amount), width)
-            total = _and([_size(self.schema, int(j), most[j]) for j in moved])
+            total = listed([_size(self.schema, int(j), most[j]) for j in moved])
             told.append(f"{words.count(k, 'time')} ({total} in all)")
         return f"Of those it works for, half need it at most {told[0]}, nine in ten at most {told[1]}."
 
@@ -448,10 +448,6 @@ def _greedy(cost: np.ndarray, pool: Sequence[Translation], many: int, ceiling: f
         now = new
         left &= np.array([other != kind[best] for other in kind])
     return out
-
-
-def _and(parts: list[str]) -> str:
-    return " and ".join(parts) if len(parts) < 3 else words.join(parts)
 
 
 def _size(schema: Schema, j: int, amount: float) -> str:

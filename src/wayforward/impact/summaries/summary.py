@@ -79,8 +79,8 @@ class Line:
     @property
     def text(self) -> str:
         """The line as a sentence, and how much it takes."""
-        whom = "Everybody" if not self.who else "If " + " and ".join(self.who)
-        return f"{whom}: {' and '.join(self.change)}. {self.how_much}".rstrip()
+        whom = "If " + listed(self.who) if self.who else "Everybody"
+        return f"{whom}: {listed(self.change)}. {self.how_much}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -88,6 +88,13 @@ class Line:
             "if": list(self.who), "change": list(self.change), "text": self.text, "told": self.told,
             "how_much": self.how_much, "works": self.works.to_dict(), "cost": self.cost.to_dict(), "used": self.used,
         }  # fmt: skip
+
+
+def listed(parts: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b, and c"."""
+    from wayforward.answers import words
+
+    return " and ".join(parts) if len(parts) < 3 else words.join(list(parts))
 
 
 @dataclass(frozen=True)
