@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Feature, Schema
 
 _LEVELS = 12  # of a feature with more levels, the most frequent are tried
+_LISTED = 3  # levels that a phrase names one by one
 _ROWS = 1 << 16  # candidate rows judged at once
 _ENTRIES = 40_000_000  # of subgroups times people kept at once
 _SETS = 20_000  # frequent sets at most
@@ -132,7 +133,7 @@ class Ares(Summariser):
     cover, incorrect, cost, change: weights of the objective. 'open', in people: cover for one who is served, less up
     to cost (a share) for dear plans; incorrect for one told in vain; change for each condition and each change in a
     rule, in shares of all people. 'published': the four lambdas of the paper, which tunes them; features cost 1.
-    rows: model rows at most.
+    rows: model rows at most, but for the single changes, each of which is judged for 200 people whatever it takes.
     Raises: DataError for settings that make no sense.
     """
 
@@ -519,15 +520,21 @@ def _promise(
 
 
 def _aim(feature: Feature, j: int, kind: Literal["is", "at least", "at most"], value: float) -> Aim:
-    name, shown = words.label(feature), words.value_text(feature, float(value))
-    shown = words.quoted(shown) if feature.has_levels else shown
-    if kind == "is":
-        return Aim(j, kind, float(value), f"set {name} to {shown}")
+    name = words.label(feature)
+    if feature.has_levels:
+        first, last = {"is": (value, value), "at least": (value, np.inf), "at most": (0.0, value)}[kind]
+        levels = _level_list(feature, first, last)
+        if levels:
+            return Aim(j, kind, float(value), f"set {name} to {levels}")
     verb = "raise" if kind == "at least" else "lower"
-    last = feature.n_levels - 1 if feature.has_levels else feature.high
-    first = 0 if feature.has_levels else feature.low
-    near = "" if value == (last if kind == "at least" else first) else f"{kind} "
-    return Aim(j, kind, float(value), f"{verb} {name} to {near}{shown}")
+    near = "" if value == (feature.high if kind == "at least" else feature.low) else f"{kind} "
+    return Aim(j, kind, float(value), f"{verb} {name} to {near}{_shown(feature, value)}")
+
+
+def _level_list(feature: Feature, first: float, last: float) -> str:
+    """Levels from first to last one by one, for "lower" and "below" say little of levels; '' for many of them."""
+    some = range(int(max(first, 0)), int(min(last, feature.n_levels - 1)) + 1)
+    return " or ".join(_shown(feature, float(i)) for i in some) if len(some) <= _LISTED else ""
 
 
 def _shown(feature: Feature, value: float) -> str:
@@ -543,17 +550,17 @@ def _level_item(feature: Feature, j: int, value: float) -> Item:
 
 def _below(feature: Feature, j: int, edge: float) -> Item:
     text = f"{words.label(feature)} below {_shown(feature, edge)}"
-    if (feature.has_levels and edge == 1) or (
-        feature.low is not None and edge - feature.low == feature.step == 1
-    ):
-        text = f"{words.label(feature)} is {_shown(feature, edge - 1)}"
+    if feature.low is not None and feature.kind == "integer" and edge - feature.low == feature.step == 1:
+        text = f"{words.label(feature)} is {_shown(feature, edge - 1)}"  # nobody says "late payments below 1"
+    if feature.has_levels and (levels := _level_list(feature, 0, edge - 1)):
+        text = f"{words.label(feature)} is {levels}"
     return Item(j, (Condition(j, "below", float(edge), text),), text, -np.inf, float(edge))
 
 
 def _from(feature: Feature, j: int, edge: float) -> Item:
     text = f"{words.label(feature)} at least {_shown(feature, edge)}"
-    if feature.has_levels and edge == feature.n_levels - 1:
-        text = f"{words.label(feature)} is {_shown(feature, edge)}"
+    if feature.has_levels and (levels := _level_list(feature, edge, np.inf)):
+        text = f"{words.label(feature)} is {levels}"
     return Item(j, (Condition(j, "at least", float(edge), text),), text, float(edge), np.inf)
 
 
