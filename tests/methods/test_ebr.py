@@ -51,6 +51,22 @@ def test_draws_follow_the_product_of_two_normals(density):
     assert kept.var() == pytest.approx(0.5, abs=0.1)
 
 
+def test_more_draws_are_left_where_groups_are_alike():
+    """Everybody gets the same proposals: of q = (P0 + P1) / 2 the share that rejection keeps is integral P0 P1 / max.
+
+    For N(-m, 1) and N(m, 1) that is exp(-m m) / (2 sqrt(pi)) over the density at the middle, exp(-m m / 2) / sqrt(2 pi).
+    """
+    share = {}
+    for far in (0.1, 2.0):
+        problem, groups = line(far=far)
+        method = Ebr(groups=groups, beta=0.0, beta_scale="absolute", proposals=2048, rounds=1).fit(problem)
+        got = method.recommend(np.linspace(-19, -13, 8)[:, None], 2000)
+        share[far] = got.found.sum(1).mean() / 2048
+        expected = np.exp(-(far**2) / 2) / np.sqrt(2)
+        assert share[far] == pytest.approx(expected, rel=0.35)
+    assert share[0.1] > 4 * share[2.0]
+
+
 def test_three_groups_meet_in_the_middle():
     """N(-1, 1) N(0, 1) N(1, 1) is N(0, 1/3)."""
     problem, groups = line(g=3)
