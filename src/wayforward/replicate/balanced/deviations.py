@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_SYNTHETIC = """- **Origin row.** The paper does not print where its four normals stand. Ours were fitted to its origin row, which
+_SYNTHETIC = """\
+- **Origin row.** The paper does not print where its four normals stand. Ours were fitted to its origin row, which
   other centres give as well; each seed draws anew.
 - **Costs** are lower than printed throughout, because our refused people stand nearer to the boundary (Wachter: .19
   instead of .24). With centres further apart (.318 and .47, deviation .092) the origin row is the same to .004, and
@@ -25,7 +26,8 @@ _SYNTHETIC = """- **Origin row.** The paper does not print where its four normal
   the whole class.
 """
 
-_REAL = """- **Who is valid.** An option counts only if the judge finds it legal (ranges, levels, nothing immutable) and the
+_REAL = """\
+- **Who is valid.** An option counts only if the judge finds it legal (ranges, levels, nothing immutable) and the
   model accepts it. Nobody is shown another one, so invalidation is 0 where a method searches on, also where the
   paper's are invalid: EBR .34, Wachter .99 and CRUDS .82 on German, Wachter .84 on COMPAS.
 - **Legal values.** Levels stay whole levels and numbers stay in the range of the data; a decoder's or a density's
@@ -57,14 +59,16 @@ DEVIATIONS: Mapping[str, str] = {
     "table-1": _SYNTHETIC,
     "table-2": _REAL,
     "table-3": _REAL,
-    "table-4": """- The paper says that seven features are used and names six, of which German has no income and no education. Ours
+    "table-4": """\
+- The paper says that seven features are used and names six, of which German has no income and no education. Ours
   are sex, age, amount, duration and savings, with linear equations fitted to the table. Read the table for its
   direction only.
 - Its proximity of .003 says that its places are six times as far apart as features of [0, 1] can be: it measures in
   other units.
 - The classifier is another network, and refuses other people.
 """,
-    "table-5": """- **EBR's beta** counts mass: .3 keeps what is likelier than 30 % of the product's own draws. In densities as
+    "table-5": """\
+- **EBR's beta** counts mass: .3 keeps what is likelier than 30 % of the product's own draws. In densities as
   printed, .1 to .7 would hardly bite: the product of our normals reaches 10 where they meet. Costs are lower than
   printed, as in Table 1.
 - **IBR's beta.** In nats, .1 and 1 are too little for the adversary to matter (cost .23, Atkinson .95), while the
