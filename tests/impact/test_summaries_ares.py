@@ -266,6 +266,33 @@ def test_a_naive_loop_over_people_counts_the_same(how: str):
     np.testing.assert_array_equal(got.line >= 0, served)
 
 
+@pytest.mark.parametrize("how", ["open", "published"])
+def test_the_objective_is_that_of_its_definition(how: str):
+    """Plain loops over the people learnt from; the paper's U1 = n e1 and U3 = e1 e2 with features that cost 1."""
+    x = people(SCHEMA, 500, 11)
+    x = x[planted(x) == 0]
+    maker = Ares(cost=0.0) if how == "open" else Ares.published()
+    maker.change = 0.003 if how == "open" else 0.0
+    rules = maker.learn(lender().population(x), 0)
+    cover, served, incorrect = set(), set(), 0
+    for who, aims in zip(rules.who, rules.change, strict=True):
+        for i, row in enumerate(x):
+            if all(meets(item, row) for item in who):
+                cover.add(i)
+                if planted(carried_out(aims, row)[None])[0]:
+                    served.add(i)
+                else:
+                    incorrect += 1
+    changed = sum(len(aims) for aims in rules.change)
+    n, asked = len(x), sum(len(who) for who in rules.who)
+    if how == "published":
+        expected = (20 * n - incorrect) + len(cover) + (20 * 7 - changed)
+    else:
+        most = 8 * (0.05 * n + 0.003 * n * (4 + 2))
+        expected = len(served) - 0.05 * incorrect - 0.003 * n * (asked + changed) + most
+    assert rules.objective == pytest.approx(expected, rel=1e-6)
+
+
 # -- what people may and want ------------------------------------------------------------------------------
 
 
