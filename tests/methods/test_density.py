@@ -256,6 +256,18 @@ def test_tables_that_are_not_nice(kind, what):
     sane(density, np.r_[x, others])
 
 
+def test_one_profile_has_probability_one():
+    schema = Schema(
+        (
+            Feature(name="age", kind="real", low=0, high=1, actionability="immutable"),
+            Feature(name="only", kind="categorical", levels=("one",)),
+        )
+    )
+    x = np.column_stack([np.linspace(0, 1, 30), np.zeros(30)])
+    density = fit_density("kernel", schema, x, Groups("side", ("a", "b"), np.arange(30) % 2))
+    np.testing.assert_allclose(density.log_density(x), 0.0, atol=1e-12)
+
+
 def test_what_cannot_be_is_told_with_the_column():
     x, groups = people(60)
     x[3, 3] = np.nan

@@ -397,6 +397,8 @@ class Kernel(Densities):
                 columns.append(
                     (j, made["level"][:, j].astype(float), np.zeros(n, bool), True, (same, same, other))
                 )
+        if not columns:  # only features of one level: there is one profile, of probability 1
+            return {"of": []}
         codes = [_alike([value, lost], n) for _, value, lost, *_ in columns]
         # Few values first: rows that begin alike share the product so far. Numbers that hardly anybody shares go last.
         one, _ = _alike([code for _, code in codes], n)
@@ -512,6 +514,8 @@ class Kernel(Densities):
 
         kept, out = self.kept[g], np.empty(len(key))
         tree, width = kept["tree"], kept["made"]["width"]
+        if not tree["of"]:
+            return np.zeros(len(key))
         value = np.empty((len(key), len(tree["of"])))
         gone = np.zeros(value.shape, dtype=bool)
         for c, (j, is_level) in enumerate(tree["of"]):
