@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _DRAWN = 96  # draws from the product's proposals for everyone who was led elsewhere
 _KEPT = 3  # of those that will do, the nearest to what the method proposed
+_CHEAPER = 0.9  # of what a balanced option costs, for another one to be worth it
 _ROWS = 1 << 16
 
 
@@ -54,13 +55,16 @@ def led(
 
     They get draws that are likely in all groups, the nearest to what the method proposed first (to where they stand, if
     it proposed nothing), and every feature of these goes back to the proposal's value where the row still does.
-    everybody: those who have an option get more, too, as near as can be to where they stand: balanced places can be
-    narrow, and a search for the least cost passes them by.
+    everybody: those who have an option get others, too, as near as can be to where they stand, if these cost a tenth
+    less: balanced places can be narrow, and a search for the least cost passes them by.
     """
     who, slot = np.nonzero(~np.isnan(action).all(2))
-    fine = np.zeros(people.n, dtype=bool)
+    paid = np.full(people.n, np.inf)
     if len(who):
-        fine[who[ask(people, who, action[who, slot])[1]]] = True
+        own = who, action[who, slot]
+        good = ask(people, *own)[1]
+        np.minimum.at(paid, who[good], people.cost(*own)[good])
+    fine = np.isfinite(paid)
     lost = np.arange(people.n) if everybody else np.flatnonzero(~fine)
     if not lost.size:
         return action
@@ -85,6 +89,9 @@ def led(
         owners.append(owner[order])
         rows.append(_back(people, density, owner[order], trial[order], base))
     owner, trial = np.concatenate(owners), np.concatenate(rows)
+    if everybody:
+        worth = people.cost(owner, trial) < _CHEAPER * paid[owner]
+        owner, trial = owner[worth], trial[worth]
     more = np.full((people.n, _KEPT, people.d), np.nan)
     more[owner, rank_in_run(owner)] = trial
     return np.concatenate([action, more], axis=1)
