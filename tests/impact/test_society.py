@@ -12,12 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wayforward as wf
-from wayforward.errors import DataError, FileFormatError
+from wayforward.errors import DataError, FileFormatError, MethodError, WayforwardError
 from wayforward.impact.groups import Groups
 from wayforward.impact.segregation import rectangle_world, rectangles, segregation_index
-from wayforward.impact.society import Compliance, History, Scenario, Setting, Society, simulate
+from wayforward.impact.society import (
+    Compliance,
+    History,
+    Scenario,
+    Setting,
+    Society,
+    figure_society,
+    setting_of,
+    simulate,
+)
 from wayforward.impact.society.running import ACTING, GRANTED
 from wayforward.methods.base import Method
+from wayforward.schema import SchemaWarning
 
 KINDS = ("original", "distance", "realistic", "balanced")
 WORLD = rectangle_world(1, 1, 0.5, 0.5, side=7)
@@ -76,6 +86,8 @@ def test_full_compliance_in_the_rectangle_world_gives_the_theorem_values(kind: s
     if kind == "original":
         got = simulate(replace(RECTANGLES, compliance=Compliance(share=0.0)), setting, method=Follow())
     assert index(got) == pytest.approx(rectangles(1, 1, 0.5, 0.5)[kind], abs=1e-9)
+    published = {"original": 0.5616, "distance": 0.5811, "realistic": 0.6180, "balanced": 0.5000}
+    assert round(index(got), 4) == published[kind]
     if kind != "original":
         assert got.total("eligible").tolist() == [98, 98] and got.total("returned").tolist() == [0, 98]
         assert (got.society.status == GRANTED).all()
@@ -107,13 +119,17 @@ BASE = Scenario(
 )  # fmt: skip
 
 
-def test_without_compliance_nothing_moves():
-    scenario = replace(BASE, rounds=2, arrivals=0, measure=1, compliance=Compliance(share=0.0))
+@pytest.mark.parametrize("sample", [100, 1000])
+def test_without_compliance_nothing_moves(sample: int):
+    """All dimensions of segregation stay, to the last bit, also where they are measured on a sample."""
+    scenario = replace(
+        BASE, rounds=4, arrivals=0, measure=1, sample=sample, compliance=Compliance(share=0.0, delay=(1, 2))
+    )
     got = simulate(scenario)
     np.testing.assert_array_equal(got.society.x, got.society.setting.x)
     assert got.total("agreed").sum() == 0 and got.total("returned").sum() == 0
     for values in got.segregation.values():
-        assert (values == values[0]).all()
+        assert values.shape == (5, 2) and (values == values[0]).all()
     assert np.ptp(got.total("good")) == 0
 
 
@@ -269,6 +285,168 @@ def test_what_the_adviser_believes_may_be_wrong():
         assert len(came) > 20 and off.any() == wrong
 
 
+# -- what is asked of advice --
+
+LASTING = replace(
+    BASE, rounds=4, people=200, model="gb", arrivals=0, seed=0, lender={"retrain": 2},
+    compliance=Compliance(delay=(1, 2)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "robust", ["noise:0.02,draws=20", pytest.param(["models:3"], marks=pytest.mark.slow)]
+)
+def test_robust_advice_holds_longer_and_costs_more(robust: Any):
+    """A lender who retrains: more of the advice is still a yes when people return; a new model gets new conditions."""
+    plain = simulate(LASTING)
+    lasts = simulate(replace(LASTING, advice={"robust": robust}))
+    assert lasts.figure("holds", over=True)[0] > plain.figure("holds", over=True)[0] + 0.1
+    assert lasts.figure("cost")[0] > plain.figure("cost")[0]
+    end, start = lasts.society.problem.robust, Society(lasts.scenario, lasts.society.setting).problem.robust
+    assert lasts.models[-1] == 1 and end is not start and end.name == start.name
+    if robust == ["models:3"]:
+        rows = lasts.society.setting.x
+        assert (end.votes(rows) != start.votes(rows)).any()  # trained on what the lender has learnt since
+    else:
+        kept = end.holds(lasts.society.problem, *(rows for rows in advice_of(lasts.society)))
+        assert kept.all()
+
+
+def advice_of(society: Society) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """People who still hold a plan of the model of today: before, action, after."""
+    who = np.flatnonzero(np.isfinite(society.cost) & (society.version == society.model_version))
+    return society.x[who], society.act[who], society.goal[who]
+
+
+def test_robust_advice_goes_through_files_and_is_checked(tmp_path: Path):
+    asked = replace(BASE, rounds=2, people=60, advice={"robust": ("models:2", "noise:0.01,draws=20")})
+    assert Scenario.from_yaml(asked.to_yaml()) == asked
+    assert simulate(asked, checkpoint=tmp_path / "a.npz").same(simulate(asked, checkpoint=tmp_path / "a.npz"))
+    for wrong, word in (("nose:0.02", "noise"), (["noise:x"], "number"), (3, "robust")):
+        with pytest.raises(WayforwardError, match=word):
+            Scenario(advice={"robust": wrong})
+    with pytest.raises(WayforwardError, match="train"):
+        simulate(replace(RECTANGLES, advice={"robust": "models:2"}), rectangle_setting())
+
+
+def test_balanced_methods_are_given_the_scenarios_groups():
+    """Left out: the group that is counted, cut where it is cut; named: what is named."""
+    parameters = {"density": "kernel", "proposals": 64, "rounds": 4}
+    asked = replace(
+        BASE, rounds=2, people=150, arrivals=0, lender={}, advice={"method": "ebr", "parameters": parameters}
+    )
+    got = simulate(asked).society
+    assert got.method.groups == "gender" and got.method.density_.names == ("0", "1")
+    assert np.isfinite(got.cost).any()
+    aged = Society(
+        replace(asked, group="age", cut=(0.0,)), setting_of(replace(asked, group="age", cut=(0.0,)))
+    )
+    assert aged.method.groups.names == ("below 0", "0 and above")
+    assert len(aged.method.groups) == len(aged.problem.reference)
+    named = replace(asked, advice={"method": "ebr", "parameters": parameters | {"groups": "age"}})
+    assert Society(named, setting_of(named)).method.groups == "age"
+    setting = rectangle_setting()
+    town = replace(setting, groups=Groups.of("town", np.arange(196) % 2))
+    for advice in ({"method": "ebr"}, {"balanced": 0.3}):
+        with pytest.raises(DataError, match="'town' is no feature"):
+            simulate(replace(RECTANGLES, advice=advice), town)
+
+
+@dataclass
+class Counted(Follow):
+    """Counts the people it is asked about."""
+
+    asked: int = 0
+
+    def _recommend(self, people, k, streams, budget):
+        self.asked += people.n
+        return super()._recommend(people, k, streams, budget)
+
+
+def test_people_who_are_alike_are_asked_about_once():
+    """Newcomers are drawn from those at the start: nobody new is worked out, and everybody has their own answer."""
+    scenario = replace(RECTANGLES, rounds=4, arrivals=60, compliance=Compliance(share=0.0))
+    stays, some = Counted(), Counted()
+    got = simulate(scenario, rectangle_setting(), method=stays)
+    assert stays.asked == 98 < got.total("served").sum()
+    scenario = replace(scenario, compliance=Compliance(share=0.5))  # whoever acts takes the answer along
+    got = simulate(scenario, rectangle_setting(), method=some)
+    assert 98 < some.asked < got.total("served").sum()
+    held = np.flatnonzero(np.isfinite(got.society.cost) & (got.society.version == 0))
+    goal = WORLD.follow(got.society.x[held, :2], "distance")
+    np.testing.assert_allclose(got.society.goal[held, :2], goal)
+
+
+def test_a_new_model_under_which_nobody_can_be_advised():
+    """Said once in words, counted as no plan, and no crash; a method that never fits is a mistake."""
+
+    @dataclass
+    class Once(Follow):
+        def _fit(self, problem):
+            if problem is not setting.problem:
+                raise MethodError("there is nothing to go by")
+
+    def train(x, y, seed):
+        return wf.wrap(above, setting.problem.schema, output="label", classes=(0, 1))
+
+    x = rectangle_setting().x
+    setting = rectangle_setting(
+        outcome=lambda rows: rows[:, 1] >= 0, train=train, train_x=x, train_y=above(x)
+    )
+    scenario = replace(
+        RECTANGLES, rounds=4, outcome="known", advice={"every": True}, lender={"retrain": 2},
+        compliance=Compliance(share=0.0),
+    )  # fmt: skip
+    with pytest.warns(SchemaWarning, match="nothing to go by") as told:
+        got = simulate(scenario, setting, method=Once())
+    assert len(told) == 1 and got.total("served").tolist() == [98, 98, 0, 0]
+    assert got.total("advised").tolist() == [98] * 4
+    with pytest.raises(MethodError):
+        simulate(RECTANGLES, rectangle_setting(), method=Once())
+
+
+def test_a_broken_checkpoint_is_told_and_never_taken(tmp_path: Path):
+    """Cut off anywhere, or with a bit turned anywhere: a plain message, or the very same run."""
+    file, broken = tmp_path / "state.npz", tmp_path / "broken.npz"
+    scenario = replace(RECTANGLES, rounds=2)
+    whole = simulate(scenario, rectangle_setting(), method=Follow(), checkpoint=file)
+    good, rng = file.read_bytes(), np.random.default_rng(0)
+    for turn in range(60):
+        data = bytearray(good)
+        if turn % 3:
+            data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
+        else:
+            del data[rng.integers(len(data)) :]
+        broken.write_bytes(bytes(data))
+        try:
+            got = simulate(scenario, rectangle_setting(), method=Follow(), checkpoint=broken)
+        except FileFormatError as error:
+            assert "broken.npz" in str(error)
+        else:
+            assert got.same(whole)
+    with np.load(file) as held:
+        parts = {name: held[name] for name in held.files}
+    for name, wrong in (
+        ("x", parts["x"][:5]),
+        ("due", parts["due"].astype(float)),
+        ("act", parts["act"][:, :1]),
+    ):
+        np.savez(broken, **(parts | {name: wrong}))
+        with pytest.raises(FileFormatError, match="do not fit"):
+            simulate(scenario, rectangle_setting(), method=Follow(), checkpoint=broken)
+
+
+@pytest.mark.parametrize("threshold", [1e-9, 1 - 1e-9])
+def test_everybody_or_nobody_is_accepted(threshold: float, recwarn: pytest.WarningsRecorder):
+    scenario = replace(
+        BASE, measure=1, arrivals=0, lender={"threshold": threshold, "retrain": 1, "keep": False}
+    )
+    got = simulate(scenario)
+    assert got.total("given")[0] == (150 if threshold < 0.5 else 0)
+    assert str(got) and len(figure_society(got).axes) > 3
+    assert not recwarn.list
+
+
 # -- scenarios and histories as files --
 
 
@@ -300,6 +478,19 @@ def test_scenarios_and_histories_go_through_files(tmp_path: Path):
         ({"advice": {"every": "yes"}}, "every"),
         ({"advice": 3}, "advice"),
         ({"cut": "30"}, "cut"),
+        ({"cut": 3}, "cut"),
+        ({"cut": ["a"]}, "cut"),
+        ({"cut": [float("nan")]}, "cut"),
+        ({"cut": None}, "cut"),
+        ({"places": None}, "places"),
+        ({"seed": 2**70}, "seed"),
+        ({"people": 10**12}, "people"),
+        ({"compliance": {"delay": [1, 10**30]}}, "delay"),
+        ({"compliance": {"unit": float("inf")}}, "unit"),
+        ({"lender": {"capacity": float("inf")}}, "capacity"),
+        ({"lender": {"capacity": 10**400}}, "capacity"),
+        ({"advice": {"balanced": 1.0}}, "balanced"),
+        ({"advice": {"parameters": {1: 2}}}, "names"),
     ],
 )
 def test_a_scenario_checks_itself(entry: dict[str, Any], word: str):
@@ -307,7 +498,18 @@ def test_a_scenario_checks_itself(entry: dict[str, Any], word: str):
         Scenario.from_dict(entry)
 
 
-@pytest.mark.parametrize("text", ["no such file", "a: [\n", "- 1\n- 2\n"])
+@pytest.mark.parametrize(
+    ("parameters", "word"),
+    [({"grid": "8"}, "whole number"), ({"grid": [8]}, "grid"), ({"grits": 8}, "grits")],
+)
+def test_parameters_of_the_method_are_checked(parameters: dict[str, Any], word: str):
+    with pytest.raises(WayforwardError, match=word):
+        simulate(replace(BASE, people=20, advice={"parameters": parameters}))
+
+
+@pytest.mark.parametrize(
+    "text", ["no such file", "a: [\n", "- 1\n- 2\n", "name: 2020-99-99\n", "a: !!python/name:os\n"]
+)
 def test_what_is_no_scenario_file(text: str):
     with pytest.raises(FileFormatError):
         Scenario.from_yaml(text)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -59,7 +62,48 @@ def test_mistakes_end_in_one_line(tmp_path: Path, text: str, word: str):
     assert "loan" in ran(f"society {tmp_path}/none.yaml", 2)
 
 
+@pytest.mark.slow
+def test_a_killed_run_goes_on_as_if_nothing_had_been(tmp_path: Path):
+    """The process is killed (no chance to tidy up) each time a round is saved; the end is that of a whole run."""
+    (tmp_path / "my.yaml").write_text(
+        "rounds: 4\npeople: 300\narrivals: 30\nworld: known\nlender: {capacity: 0.5, retrain: 2}\n"
+        "compliance: {kind: willing, error: 0.01, delay: [1, 2], leave: 0.05}\nsample: 100\n"
+    )
+    state = tmp_path / "my.npz"
+
+    def start(*more: str) -> subprocess.Popen[bytes]:
+        line = ["-c", "from wayforward.cli.app import app; app()", "society", "my.yaml", *more]
+        return subprocess.Popen(
+            [sys.executable, *line], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    killed = 0
+    for _ in range(8):
+        before = state.stat().st_mtime_ns if state.exists() else 0
+        run = start("--checkpoint", "my.npz", "--json", "parts.json")
+        while run.poll() is None and (state.stat().st_mtime_ns if state.exists() else 0) == before:
+            time.sleep(0.005)
+        if run.poll() is not None:
+            break
+        run.kill()
+        run.wait()
+        killed += 1
+    assert run.wait() == 0 and killed >= 2
+    assert start("--json", "whole.json").wait() == 0
+    parts, whole = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("parts", "whole"))
+    assert [parts.pop("seconds"), whole.pop("seconds")] and parts == whole
+
+
+def test_a_run_without_rounds_and_without_measures(tmp_path: Path):
+    (tmp_path / "none.yaml").write_text("rounds: 0\npeople: 50\nmeasure: 0\n")
+    out = ran(
+        f"society {tmp_path}/none.yaml --csv {tmp_path}/a.csv --json {tmp_path}/a.json --figure {tmp_path}/a.svg"
+    )
+    assert " nan" not in out.lower() and (tmp_path / "a.csv").read_text().startswith("round,group,")
+
+
 def test_the_examples_are_scenarios():
-    assert set(examples()) == {"loan", "balanced"}
+    assert set(examples()) == {"loan", "balanced", "lasting"}
+    assert Scenario.from_yaml("lasting").advice.robust == "noise:0.02"
     assert Scenario.from_yaml("balanced").advice.balanced == 0.3
     assert Scenario.from_yaml("loan").lender.learns_from == "accepted"

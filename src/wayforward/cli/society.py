@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
 from wayforward.impact.dimensions import DIMENSIONS
+from wayforward.impact.society.history import FLOWS
 
 if TYPE_CHECKING:
     from wayforward.impact.society import History
@@ -43,7 +44,7 @@ def play(
 
 def _csv(got: History) -> str:
     rows = got.rows()
-    lines = [",".join(rows[0])] if rows else []
+    lines = [",".join(rows[0] if rows else ("round", "group", *FLOWS))]
     for row in rows:
         cells = ("" if v != v else f'"{v}"' if isinstance(v, str) else f"{v:.10g}" for v in row.values())
         lines.append(",".join(cells))

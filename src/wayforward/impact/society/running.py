@@ -10,21 +10,23 @@ import hashlib
 import io
 import json
 import time
-import zipfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wayforward.errors import DataError, FileFormatError
+from wayforward.errors import DataError, FileFormatError, WayforwardError
 from wayforward.impact.dimensions import DIMENSIONS, Areas, land, places, segregation
 from wayforward.impact.groups import Groups
 from wayforward.impact.society.history import FLOWS, History
 from wayforward.impact.society.scenario import Scenario
 from wayforward.impact.society.setting import Setting, setting_of
+from wayforward.schema import SchemaWarning
 from wayforward.streams import Streams, keys_of
 
 if TYPE_CHECKING:
@@ -68,14 +70,20 @@ class Society:
                 "The lender retrains, and the setting has no train, train_x and train_y, or nobody knows true outcomes "
                 "(outcome: none). Give them, or set retrain: 0."
             )
-        made = named(scenario.advice.method, **dict(scenario.advice.parameters)) if method is None else method
+        made: Any = method
+        if method is None:
+            made = named(scenario.advice.method, **dict(scenario.advice.parameters))
+            _check_parameters(made, scenario.advice.parameters)
+            if getattr(made, "groups", ...) is None:  # balanced methods: between the groups that are counted
+                made.groups = self._groups_of_reference()
         self.method: Method = named(made) if isinstance(made, str) else made
         if not isinstance(self.method, Method):
             raise DataError(f"method={method!r} is neither a name nor a Method.")
-        self.problem = self._with_balance(setting.problem)
         self.fitted = False
+        self._mute = -1  # the model under which the method cannot advise
         self.model_version = 0
         self.trained: tuple[Array, NDArray[Any]] | None = None
+        self.problem = self._asked_of(setting.problem.model)
         self.round = 0
         self._decided_by = 0
         self.d = setting.problem.schema.d
@@ -245,15 +253,44 @@ class Society:
     def _ask(self, who: Index) -> None:
         if not len(who):
             return
-        if not self.fitted:
-            self.method.fit(self.problem)
-            self.fitted = True
-        got = self.method.recommend(
-            self.x[who], 1, seed=self.scenario.seed, budget=self.scenario.advice.budget
-        )
-        self.act[who], self.goal[who] = got.action[:, 0], got.after[:, 0]
-        self.cost[who] = np.where(got.found[:, 0], got.cost[:, 0], np.nan)
+        known = np.flatnonzero(self.version == self.model_version)
         self.version[who] = self.model_version
+        self.act[who], self.goal[who], self.cost[who] = np.nan, np.nan, np.nan
+        if not self.fitted and not self._fit_method():
+            return
+        # people who are alike get the same answer: it is worked out once while the model stays
+        everyone = np.concatenate([known, who])
+        x = np.ascontiguousarray(self.x[everyone])
+        row = x.view(np.dtype((np.void, x.itemsize * self.d))).ravel()
+        _, first, kind = np.unique(row, return_index=True, return_inverse=True)
+        like = everyone[first[kind[len(known) :]]]
+        ask = who[like == who]
+        if len(ask):
+            got = self.method.recommend(
+                self.x[ask], 1, seed=self.scenario.seed, budget=self.scenario.advice.budget
+            )
+            self.act[ask], self.goal[ask] = got.action[:, 0], got.after[:, 0]
+            self.cost[ask] = np.where(got.found[:, 0], got.cost[:, 0], np.nan)
+        self.act[who], self.goal[who], self.cost[who] = self.act[like], self.goal[like], self.cost[like]
+
+    def _fit_method(self) -> bool:
+        """Whether the method can advise under this model; that it never could is the scenario's mistake."""
+        if self._mute == self.model_version:
+            return False
+        try:
+            self.method.fit(self.problem)
+        except WayforwardError as error:
+            if not self.model_version:
+                raise
+            warnings.warn(
+                f"In round {self.round + 1} nobody gets advice, until the model changes: {error}",
+                SchemaWarning,
+                stacklevel=2,
+            )
+            self._mute = self.model_version
+            return False
+        self.fitted = True
+        return True
 
     def _move(self, who: Index) -> None:
         """People carry out what they set out to do, as far and as well as they do."""
@@ -297,38 +334,75 @@ class Society:
     def _fit_model(self) -> None:
         from wayforward.model import wrap
 
-        assert self.trained is not None and self.setting.train is not None
-        x, y = self.trained
-        model = self.setting.train(x, y, self.scenario.seed)
-        self.problem = self._again(self.setting.problem, wrap(model, self.setting.problem.schema))
+        assert self.trained is not None
+        model = self._train(*self.trained, self.scenario.seed)
+        self.problem = self._asked_of(wrap(model, self.setting.problem.schema))
         self.fitted = False
 
-    def _again(self, problem: Problem, model: Any) -> Problem:
-        from wayforward.problem import Problem
+    def _train(self, x: Array, y: NDArray[Any], seed: int) -> Any:
+        assert self.setting.train is not None
+        try:
+            return self.setting.train(x, y, seed)
+        except ValueError as error:
+            raise DataError(
+                f"In round {self.round + 1} no model could be trained on {len(y):,} people, of whom "
+                f"{int(np.sum(y)):,} did well. Let the lender retrain later, or say keep: true; for robust: "
+                "models, give more people."
+            ) from error
 
-        made = Problem(
-            problem.schema, model, problem.target, data=problem.reference, world=problem.world,
-            cost=problem.cost, plausibility=problem.plausibility, confidence=problem.confidence,
-            robust=problem.robust,
-        )  # fmt: skip
-        return self._with_balance(made)
-
-    def _with_balance(self, problem: Problem) -> Problem:
-        beta = self.scenario.advice.balanced
-        if beta is None or problem.plausibility is not None:
-            return problem
+    def _asked_of(self, model: Any) -> Problem:
+        """The problem with this model, and with what the scenario asks of advice: balance, and that it lasts."""
         from wayforward.problem import Balanced, Problem
+        from wayforward.problem.robust import Robust, read
 
-        group: Any = self.setting.groups.name
-        if self.setting.groups.feature is None or self.setting.edges:
-            assert problem.reference is not None
-            member = self.setting.member_of(problem.reference)
-            group = Groups(group, self.setting.groups.names, member, self.setting.groups.feature)
+        problem, advice = self.setting.problem, self.scenario.advice
+        plausibility, robust = problem.plausibility, problem.robust
+        if advice.balanced is not None:
+            if plausibility is not None:
+                raise DataError(
+                    "The problem already has a plausibility, and the scenario asks for balanced advice. Leave one out."
+                )
+            plausibility = Balanced(self._groups_of_reference(), advice.balanced)
+        if advice.robust:
+            more = read(advice.robust, None if self.setting.train is None else self._trained_again)
+            robust = more if robust is None else Robust.of([robust, more])
+        if model is problem.model and plausibility is problem.plausibility and robust is problem.robust:
+            return problem
         return Problem(
-            problem.schema, problem.model, problem.target, data=problem.reference, world=problem.world,
-            cost=problem.cost, plausibility=Balanced(group, beta), confidence=problem.confidence,
-            robust=problem.robust,
+            problem.schema, model, problem.target, data=problem.reference, world=problem.world,
+            cost=problem.cost, plausibility=plausibility, confidence=problem.confidence, robust=robust,
         )  # fmt: skip
+
+    def _trained_again(self, m: int) -> list[Any]:
+        """m models on resamples of what the lender's model was trained on."""
+        from wayforward.evaluate.robustness import retrained
+
+        setting = self.setting
+        if self.trained is not None:
+            x, y = self.trained
+        elif setting.train_x is not None and setting.train_y is not None:
+            x, y = setting.train_x, np.asarray(setting.train_y)
+        else:
+            raise DataError(
+                f"robust: {self.scenario.advice.robust} trains models again, and the setting has no train_x "
+                "and train_y. Give them."
+            )
+        # by other seeds than the lender's own models have
+        return retrained(self._train, x, y, m, seed=self.scenario.seed + 1009 * (self.model_version + 1))
+
+    def _groups_of_reference(self) -> Groups | str:
+        """Groups of the people in the problem's table, for methods and rules that compare them."""
+        setting = self.setting
+        if setting.groups.feature is None:
+            raise DataError(
+                f"'{setting.groups.name}' is no feature, so nobody knows the groups of the people in the problem's "
+                "table, between which advice would be balanced. Choose another method, and leave balanced out."
+            )
+        if not setting.edges:
+            return setting.groups.name
+        assert setting.problem.reference is not None
+        member = setting.member_of(setting.problem.reference)
+        return Groups(setting.groups.name, setting.groups.names, member, setting.groups.feature)
 
     # -- what is seen --------------------------------------------------------------------------------------
 
@@ -375,11 +449,15 @@ class Society:
         )
         sample = self.scenario.sample if self.scenario.sample < len(here) else None
         for i in np.flatnonzero((size >= 2) & (size.sum() - size >= 2)).tolist():
-            got = segregation(
-                point, groups, group=groups.names[i], areas=self._areas, radius=self._radius.get(i),
-                sample=sample, seed=self.scenario.seed,
+            look = partial(
+                segregation, point, groups, group=groups.names[i], areas=self._areas, sample=sample,
+                seed=self.scenario.seed,
             )  # fmt: skip
-            self._radius.setdefault(i, got.radius)
+            if (
+                i not in self._radius
+            ):  # samples have a radius each: the start is seen with the one of all rounds, too
+                self._radius[i] = look().radius
+            got = look(radius=self._radius[i])
             value[:, i] = [getattr(got, name) for name in DIMENSIONS]
         return value
 
@@ -423,32 +501,61 @@ class Society:
         """Go back to what `save` wrote. Raises: FileFormatError for a broken file, or the state of another run."""
         path = Path(path)
         try:
-            with np.load(path, allow_pickle=False) as held:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as held:
                 arrays = {name: held[name] for name in held.files}
             meta = json.loads(bytes(arrays.pop("meta")).decode())
             known = meta["format"] == "wayforward society state 1" and set(self._ARRAYS) <= set(arrays)
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            identity, now, version = meta["identity"], int(meta["round"]), int(meta["model_version"])
+            decided_by = int(meta["decided_by"])
+            radius = {int(i): float(r) for i, r in meta["radius"].items()}
+            history = History.from_dict(meta["history"])
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever a broken archive makes its readers say
             raise FileFormatError(
                 f"'{path.name}' does not hold the state of a society ({type(error).__name__}). Take it away, or name "
                 "another file."
             ) from None
         if not known:
             raise FileFormatError(f"'{path.name}' is the state of another version. Take it away.")
-        if meta["identity"] != self.identity():
+        if identity != self.identity():
             raise FileFormatError(
                 f"'{path.name}' is the state of another scenario, model or people. Take it away, or name another file."
             )
+        n, own = len(arrays["x"]), {name: getattr(self, name) for name in self._ARRAYS}
+        fits = all(
+            arrays[name].shape == (n, *old.shape[1:]) and arrays[name].dtype == old.dtype
+            for name, old in own.items()
+        )
+        if not fits or history.rounds != now or history.people[-1].sum() != n:
+            raise FileFormatError(f"'{path.name}' holds arrays that do not fit each other. Take it away.")
         for name in self._ARRAYS:
             setattr(self, name, arrays[name])
-        self._streams = Streams(keys_of(np.arange(len(self.x), dtype=float)[:, None], self.scenario.seed), 0)
-        self.round, self.model_version = meta["round"], meta["model_version"]
-        self._decided_by = meta["decided_by"]
-        self._radius = {int(i): r for i, r in meta["radius"].items()}
-        self.history = History.from_dict(meta["history"])
+        self._streams = Streams(keys_of(np.arange(n, dtype=float)[:, None], self.scenario.seed), 0)
+        self.round, self.model_version, self._decided_by, self._radius = now, version, decided_by, radius
+        self.history = history
         self.history.scenario = self.scenario
         if "trained_x" in arrays:
             self.trained = (arrays["trained_x"], arrays["trained_y"])
             self._fit_model()
+
+
+def _check_parameters(method: Method, given: Mapping[str, Any]) -> None:
+    """Raises: DataError for a value of another kind than the method's own default."""
+    for name, value in given.items():
+        default = getattr(type(method), name, None)
+        for kind, takes, word in (
+            (bool, (bool,), "true or false"),
+            (int, (int,), "a whole number"),
+            (float, (int, float), "a number"),
+            (str, (str,), "a text"),
+        ):
+            if isinstance(default, kind):
+                if not isinstance(value, takes) or (isinstance(value, bool) and kind is not bool):
+                    raise DataError(
+                        f"parameters of '{method.name}': {name} is {word}, such as {default!r}; got {value!r}."
+                    )
+                break
 
 
 def simulate(

@@ -12,16 +12,21 @@ import numpy as np
 from wayforward.errors import DataError, FileFormatError
 from wayforward.rules.grammar import did_you_mean
 
+_MOST = 100_000_000  # of anything that is counted: more is a slip of the finger
+_HUGE = 1e300
 _OUTCOMES = ("known", "drawn", "label", "fitted", "none")
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What refused people are told. method and its parameters: see `wf.methods_table()`.
+    """What refused people are told. method and its parameters: see `wf.methods_table()`. Balanced methods (ebr, ibr)
+    are given the scenario's group, unless parameters name another.
 
     every: False, once in a life; True, whenever somebody is refused. world: what the adviser believes to follow from an
     act, 'same' as what does follow, or 'independent'. balanced: options must be this balanced between the groups
-    (`problem.Balanced`, its beta); None asks for nothing. budget: model rows a person.
+    (`problem.Balanced`, its beta); None asks for nothing. robust: what options must withstand, one text or several, as
+    `problem.robust.read` takes them: 'noise:0.02', 'models:5' (trained again on resamples of what the lender's model
+    was trained on). budget: model rows a person.
     """
 
     method: str = "local-search"
@@ -29,6 +34,7 @@ class Advice:
     every: bool = False
     world: str = "same"
     balanced: float | None = None
+    robust: str | tuple[str, ...] | None = None
     budget: int | None = None
 
     def __post_init__(self) -> None:
@@ -36,8 +42,23 @@ class Advice:
         _flag(self, "every")
         if not isinstance(self.parameters, Mapping):
             raise DataError(f"parameters of the advice are names and values; got {self.parameters!r}.")
+        for name in self.parameters:
+            if not isinstance(name, str):
+                raise DataError(f"parameters of the advice have names; got {name!r}.")
         _one_of(self, "world", ("same", "independent"))
         _number(self, "balanced", 0.0, 1.0, none=True)
+        if self.balanced == 1.0:
+            raise DataError("balanced is below 1: nothing is above all of the mass. Try 0.3.")
+        if self.robust is not None:
+            from wayforward.problem.robust import check
+
+            if not isinstance(self.robust, (str, list, tuple)):
+                raise DataError(
+                    f"robust is a text such as 'noise:0.02', or a list of them; got {self.robust!r}."
+                )
+            check(self.robust)
+            if not isinstance(self.robust, str):
+                object.__setattr__(self, "robust", tuple(self.robust))
         _whole(self, "budget", 1, none=True)
 
 
@@ -85,7 +106,7 @@ class Compliance:
             not isinstance(pair, (list, tuple))
             or len(pair) != 2
             or not all(_is_whole(v) for v in pair)
-            or not 1 <= pair[0] <= pair[1]
+            or not 1 <= pair[0] <= pair[1] <= _MOST
         ):
             raise DataError(
                 f"delay is the least and most rounds until people return, at least 1: [1, 3]; got {self.delay!r}."
@@ -165,10 +186,9 @@ class Scenario:
         _text(self, "name", "data", "model", "group")
         _whole(self, "rounds", 0)
         _whole(self, "people", 2, none=True)
-        for name in ("arrivals", "measure"):
+        for name in ("arrivals", "measure", "seed"):
             _whole(self, name, 0)
         _whole(self, "sample", 100)
-        _whole(self, "seed", 0)
         _one_of(self, "world", ("independent", "known"))
         _one_of(self, "outcome", _OUTCOMES)
         for name, kind in (("advice", Advice), ("compliance", Compliance), ("lender", Lender)):
@@ -177,16 +197,21 @@ class Scenario:
                 object.__setattr__(self, name, _made(kind, value, name))
             elif not isinstance(value, kind):
                 raise DataError(f"{name} is {value!r}. Give its entries, such as those of {kind.__name__}().")
-        for name in ("cut", "places"):
-            if isinstance(getattr(self, name), str):
-                raise DataError(f"{name} is a list; got {getattr(self, name)!r}. Write [a, b].")
+        for name, example in (("cut", "[30, 60]"), ("places", "[income, savings]")):
+            if not isinstance(getattr(self, name), (list, tuple)):
+                raise DataError(f"{name} is a list; got {getattr(self, name)!r}. Write {name}: {example}.")
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        for edge in self.cut:
+            if not _is_number(edge) or not -_HUGE < edge < _HUGE:
+                raise DataError(f"cut is a list of numbers, such as [30, 60]; got {edge!r} in it.")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as a file holds them."""
         out = asdict(self)
         out["compliance"]["delay"] = list(self.compliance.delay)
         out["advice"]["parameters"] = dict(self.advice.parameters)
+        if isinstance(self.advice.robust, tuple):
+            out["advice"]["robust"] = list(self.advice.robust)
         return out | {"cut": list(self.cut), "places": list(self.places)}
 
     @classmethod
@@ -225,8 +250,10 @@ class Scenario:
                 ) from None
         try:
             data = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise FileFormatError(f"The scenario is no YAML: {str(error).splitlines()[0]}") from None
+        except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that there is not
+            raise FileFormatError(
+                f"The scenario is no YAML: {(str(error) or 'nested').splitlines()[0]}"
+            ) from None
         if not isinstance(data, Mapping):
             raise FileFormatError("The scenario holds no entries. Write 'rounds: 10' and so on.")
         return cls.from_dict(data)
@@ -254,6 +281,10 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
 def _text(noun: Any, *names: str) -> None:
     for name in names:
         if not isinstance(getattr(noun, name), str) or not getattr(noun, name):
@@ -274,9 +305,9 @@ def _number(noun: Any, name: str, low: float, high: float, *, none: bool = False
     value = getattr(noun, name)
     if value is None and none:
         return
-    fine = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not fine or not low <= value <= high:
-        raise DataError(f"{name} is a number from {low:g} to {high:g}; got {value!r}.")
+    if not _is_number(value) or not low <= value <= min(high, _HUGE):
+        ends = f"from {low:g} to {high:g}" if high < np.inf else f"of at least {low:g}"
+        raise DataError(f"{name} is a number {ends}; got {value!r}.")
 
 
 def _whole(noun: Any, name: str, low: int, *, none: bool = False) -> None:
@@ -285,3 +316,5 @@ def _whole(noun: Any, name: str, low: int, *, none: bool = False) -> None:
         return
     if not _is_whole(value) or value < low:
         raise DataError(f"{name} is a whole number, at least {low}; got {value!r}.")
+    if value > _MOST:
+        raise DataError(f"{name} is a whole number, at most {_MOST:,}; got {value!r}.")
