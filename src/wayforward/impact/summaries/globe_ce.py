@@ -201,9 +201,9 @@ class GlobeCe(Summariser):
                 for level in levels[np.isfinite(levels)][np.argsort(-often[np.isfinite(levels)])][:8]:
                     out[Translation((0.0,) * people.d, ((j, float(level), 1),))] = None
                 continue
-            for share in (1.0, -1.0, 2.0, -2.0):
-                if schema.direction[j] * share >= 0:
-                    out[_translation(schema, size, {j: share}, {})] = None
+            for far in (1.0, -1.0, 2.0, -2.0):
+                if schema.direction[j] * far >= 0:
+                    out[_translation(schema, size, {j: far}, {})] = None
         for share, level in near:
             wide = int(rng.integers(1, self.width + 1))
             rank = np.abs(np.nan_to_num(share)) + (~np.isnan(level))
