@@ -89,8 +89,9 @@ def write(request: Request, name: str, lines: Sequence[Line], kept: Kept) -> Pag
 
 def _seeds(request: Request) -> str:
     look = "**A quick look.** " if request.quick else ""
+    told = "One seed" if request.seeds == 1 else f"Means over {request.seeds} seeds"
     return (
-        f"{look}Means over {request.seeds} seeds (people, classifier, densities, method); spreads stand in the CSV. At "
+        f"{look}{told} (people, classifier, densities, method); spreads stand in the CSV. At "
         f"most {request.n:,} people a setting. Made with `wayforward replicate balanced --extra all`."
     )
 

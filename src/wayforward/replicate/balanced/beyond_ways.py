@@ -42,7 +42,8 @@ class Way:
     def made(self, study: Study) -> Method:
         """The method, not yet fitted."""
         if self.method == "ebr":  # which asks by itself
-            return method_of(f"ebr beta={STRICT if self.beta is None else self.beta:g}", study)
+            beta = STRICT if self.beta is None else self.beta  # of mass, as `Balanced` counts it
+            return method("ebr", groups=study.groups, train_seed=study.seed, beta=beta)
         if self.method in ("carma", "icarma"):
             return method(self.method, seeds=_NETWORKS, split_seed=study.seed)
         if self.method in ("ibr", "c-chvae"):
