@@ -130,7 +130,7 @@ def test_what_trials_promise_is_what_the_judge_says() -> None:
             rng = np.random.default_rng(0)
             tried = [
                 action_of({moves[i].feature: moves[i] for i in rng.integers(0, len(moves), 3)}.values())
-                for _ in range(40)
+                for _ in range(10)
             ]
             trials = Trials(people, 10**6)
             trials.add(tried)
@@ -260,7 +260,7 @@ def test_the_best_tree_has_no_more_leaves_than_the_bound() -> None:
 def learnt(kind: str, world: str, seed: int = 0) -> tuple[Problem, np.ndarray, TreeRules]:
     got = case(kind, world, n=160)
     x = got.x[got.refused]
-    return got.problem, x, Tree(steps=300, mixed=0).learn(got.problem.population(x), seed)
+    return got.problem, x, Tree(steps=200, rows=150, mixed=0).learn(got.problem.population(x), seed)
 
 
 @pytest.mark.parametrize(
@@ -297,11 +297,11 @@ def test_everybody_in_a_leaf_gets_the_same_order_and_a_persons_action_hangs_on_t
 
 def test_the_same_seed_gives_the_same_tree() -> None:
     problem, x, rules = learnt("forest", "causal")
-    again = Tree(steps=300, mixed=0).learn(problem.population(x), 0)
+    again = Tree(steps=200, rows=150, mixed=0).learn(problem.population(x), 0)
     assert again.words == rules.words and again.value == rules.value and again.spent == rules.spent
 
 
-@pytest.mark.parametrize("rows", [3, 40, 300])
+@pytest.mark.parametrize("rows", [3, 40, 120])
 def test_budgets_bind_and_more_work_is_not_worse(rows: int) -> None:
     problem, x, _ = learnt("linear", "independent")
     rules = Tree(rows=rows, steps=100, mixed=0).learn(problem.population(x), 0)
@@ -333,7 +333,7 @@ def test_wishes_are_kept_by_the_lines_learnt() -> None:
     frozen = sorted(problem.schema.names[j] for j in wanted)[0]
     wishes = Preferences.none(problem.schema, len(x)).freeze(frozen)
     people = problem.population(x, wishes)
-    other = Tree(steps=300, mixed=0).learn(people, 0)
+    other = Tree(steps=200, rows=150, mixed=0).learn(people, 0)
     assert at(frozen) in wanted and at(frozen) not in {m.feature for order in other.orders for m in order}
     assert problem.check(x, other.actions(people)[0], preferences=wishes).found.mean() > 0.1
 
