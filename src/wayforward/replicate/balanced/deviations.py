@@ -35,7 +35,8 @@ _REAL = """\
   paper's, whose growing spheres alone cost 1.26: a move there goes far beyond what the nearest accepted person
   needs.
 - **Features.** Of German's eight free ones the paper names five; the other three are a fit to its origin row, and
-  centralization (.089 instead of .049) comes out with none of the choices tried.
+  its centralization (.089 instead of .049) is not found: of all 165 choices of three, as levels or as ranks, none
+  gives centralization and proximity to .01.
 - **GMC.** With outliers, features of [0, 1] crowd near 0 and proximity is .83. People with a utilisation up to 1.1,
   a debt ratio up to 2 and an income up to 30,000 are nearly as many as the paper's (114,762 of 115,527), and with
   groups cut at the mean age all three origin indices are near. Which people the paper left out, and where it cuts,
