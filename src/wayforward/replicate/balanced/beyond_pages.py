@@ -341,7 +341,7 @@ def _compliance_found(lines: Sequence[Line]) -> list[Check]:
         _check(
             "a share divides more than nobody and than everybody",
             "at no share (by more than .001 and two standard errors)",
-            not beyond,
+            None if len(lines[0].each) < 2 else not beyond,
             f"{len(places)} of {3 * len(lines)} ways and indices; most {worst[0]:.4f} ({worst[1]})",
         )
     )
