@@ -62,7 +62,7 @@ def look(
     source = {"people": whose, "table": made.title, "model named": question.model}
     got = replace(got, meta={**got.meta, "source": source, "question": question.plain()})
     got.meta["seconds"] = round(time.perf_counter() - started, 1)
-    title = f"Audit of recourse: {made.title}, {question.model}, {chosen.name}"
+    title = f"Audit of recourse: {made.title}, model {question.model}, plans by {chosen.name}"
     if html is not None:
         write_text(html, render(got, title))
     write_json(got.to_dict(), json)

@@ -422,7 +422,7 @@ def audit(
     lines = _summaries(
         makers, problem, people, attributes, wishes, got, (*grid, *budgets), summaries_of, seed, notes, tell
     )
-    audits = _with_lines(audits, attributes, people, lines, smallest)
+    audits = _with_lines(audits, attributes, people, lines, got, smallest, seed)
     audits = _corrected(audits, correction)
     tell("searching for the worst off", 0, 1)
     worst = _worst(schema, people, attributes, seed, correction)
@@ -1007,13 +1007,10 @@ def _without_people(one: Summary) -> Summary:
 
 
 def _with_lines(
-    audits: list[AttributeAudit],
-    attributes: list[Groups],
-    people: _People,
-    lines: list[Summary],
-    smallest: int,
-) -> list[AttributeAudit]:
-    """How lines serve groups joins the comparisons of each attribute."""
+    audits: list[AttributeAudit], attributes: list[Groups], people: _People, lines: list[Summary], got: Recourse,
+    smallest: int, seed: int,
+) -> list[AttributeAudit]:  # fmt: skip
+    """How lines serve groups, and what they cost beside own plans, joins the comparisons of each attribute."""
     from dataclasses import replace
 
     known = {a.name: a for a in attributes}
@@ -1024,20 +1021,24 @@ def _with_lines(
         for one in lines if groups is not None and not audited.crossed else ():
             assert groups is not None
             label, served = groups.member[people.who][one.who], one.line >= 0
+            both = served & got.found[one.who, 0]
+            extra = np.full(len(both), np.nan)
+            extra[both] = one.recourse.cost[both, 0] - got.cost[one.who][both, 0]
             for a, b in _pairs(audited.groups, False):
                 first = label == a
                 second = (label != a) & (label >= 0) if b is None else label == b
-                if min(first.sum(), second.sum()) < smallest or served.all() or not served.any():
-                    continue
-                estimate, p = rate_gap(served, first, second)
-                gaps.append(
-                    Gap(
-                        groups.name, f"lines {one.name}", groups.names[a],
-                        "everybody else" if b is None else groups.names[b], estimate,
-                        (float(served[first].mean()), float(served[second].mean())),
-                        (int(first.sum()), int(second.sum())), p,
-                    )
-                )  # fmt: skip
+                names = groups.names[a], "everybody else" if b is None else groups.names[b]
+                if min(first.sum(), second.sum()) >= smallest and served.any() and not served.all():
+                    estimate, p = rate_gap(served, first, second)
+                    values = float(served[first].mean()), float(served[second].mean())
+                    counts = int(first.sum()), int(second.sum())
+                    gaps.append(Gap(groups.name, f"lines {one.name}", *names, estimate, values, counts, p))
+                first, second = first & both, second & both
+                if min(first.sum(), second.sum()) >= smallest and np.ptp(extra[both]) > 0:
+                    estimate, p = mean_gap(extra, first, second, seed)
+                    values = float(extra[first].mean()), float(extra[second].mean())
+                    counts = int(first.sum()), int(second.sum())
+                    gaps.append(Gap(groups.name, f"extra {one.name}", *names, estimate, values, counts, p))
         out.append(replace(audited, gaps=tuple(gaps)))
     return out
 

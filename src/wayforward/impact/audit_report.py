@@ -5,6 +5,7 @@ No script, no request to anywhere, no person's row. The page measures; it never 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,11 @@ from wayforward.impact.twins import SAME
 
 if TYPE_CHECKING:
     from wayforward.evaluate.stats import Estimate
-    from wayforward.impact.audit import AttributeAudit, Audit, GroupFigures
+    from wayforward.impact.audit import AttributeAudit, Audit, GroupFigures, Simpson
     from wayforward.impact.gaps import Gap
     from wayforward.impact.summaries import Summary
     from wayforward.impact.worst_off import Subgroup
+    from wayforward.schema import Schema
 
 _RATES = ("refused", "usable", "proved", "not_found", "valid", "plausible", "likely")
 _MEASURES = {
@@ -53,6 +55,14 @@ _LINES = {  # what the summaries are called, and what a reader may expect of eac
     "tree": "A tree of groups, one thing to do for each",
     "ares": "If-then rules (AReS)",
     "globe-ce": "Directions to go along (GLOBE-CE)",
+}
+_ABOUT = {
+    "tree": "A few questions sort people into groups; everybody in a group is told the same thing to do. Each person "
+    "belongs to one group.",
+    "ares": "Rules of the form: if somebody belongs to a group and stands so, change this to that. Several rules may "
+    "speak to one person.",
+    "globe-ce": "Everybody is shown the same few directions and goes along one of them, step by step, as far as they "
+    "need. Whoever is at the end of what is possible in one thing goes on in the others.",
 }
 _WORLDS = {"independent": "independent: acting on one thing moves nothing else"}
 _DIMENSIONS = {
@@ -115,7 +125,7 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
             if name in audit.overall.figures
         ],
         features=_features(audit),
-        rules=list(audit.schema.rules),
+        rules=[_rule_words(audit.schema, rule) for rule in audit.schema.rules],
         notes=list(audit.notes),
     )
 
@@ -123,6 +133,15 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
 def _q(name: str) -> str:
     """The name of a group or feature inside a sentence, its ends plain to see."""
     return f"\u201c{name}\u201d"
+
+
+def _rule_words(schema: Schema, rule: str) -> str:
+    """A rule with the names that people read."""
+    for feature in schema.features:
+        for when, said in (("after", "after acting"), ("before", "before")):
+            shown = f"{_q(words.label(feature))} {said}".replace("\\", r"\\")
+            rule = re.sub(rf"\b{when}\.{re.escape(feature.name)}(?!\w)", shown, rule)
+    return rule
 
 
 # -- findings in plain words -----------------------------------------------------------------------------------
@@ -276,9 +295,11 @@ def _attribute_findings(audit: Audit, one: AttributeAudit) -> list[str]:
         if d in told_["worse"] and _clear_of_zero(parts["difference"])
     ]
     if worse:
-        shown = words.join([f"{_q(g)} ({_DIMENSIONS[d][0]})" for g, d in worse[:4]])
+        shown = listed([f"{_q(g)} ({_DIMENSIONS[d][0]})" for g, d in worse[:4]])
+        what = dict.fromkeys(d for _, d in worse[:4])
         out.append(
-            f"{name}: if everybody acted on their plan, these would stand further apart from everybody else: {shown}."
+            f"{name}: if everybody acted on their plan, these would stand further apart from everybody else: {shown}. "
+            + " ".join(f"{words.sentence(_DIMENSIONS[d][0])[:-1]} is {_DIMENSIONS[d][1]}." for d in what)
         )
     return out
 
@@ -289,18 +310,26 @@ def _measures_of(one: AttributeAudit) -> list[str]:
 
 
 def _measure(metric: str) -> str:
+    """What a measure is called; those about rules for many carry the name of the way they were made."""
+    if metric in _MEASURES:
+        return _MEASURES[metric]
+    kind, _, name = metric.partition(" ")
     return (
-        _MEASURES[metric] if metric in _MEASURES else f"served by few rules ({metric.removeprefix('lines ')})"
+        f"served by few rules ({name})" if kind == "lines" else f"cost of few rules less own plans ({name})"
     )
 
 
 def _is_rate(metric: str) -> bool:
-    return metric in _RATES or metric not in _MEASURES
+    return metric in _RATES or metric.startswith("lines ")
 
 
 def _said(metric: str) -> str:
-    named = metric.removeprefix("lines ")
-    return _SAID.get(metric, f"a few rules for many people ({named}) serve {{value}} of those told of among")
+    if metric in _SAID:
+        return _SAID[metric]
+    kind, _, name = metric.partition(" ")
+    if kind == "lines":
+        return f"a few rules for many people ({name}) serve {{value}} of those told of among"
+    return f"following few rules ({name}) costs {{value}} more than a plan of their own on average for"
 
 
 def _largest_standing(one: AttributeAudit, metric: str) -> Gap | None:
@@ -365,11 +394,12 @@ def _fares_worse(sub: Subgroup) -> bool:
 
 
 def _worst_sentence(sub: Subgroup) -> str:
-    people = f"of the {words.number(sub.n)} people looked at with {sub.text}"
+    with_ = listed(sub.conditions)
+    people = f"of the {words.number(sub.n)} people looked at with {with_}"
     if sub.metric == "usable":
         return f"Worst served: {people}, {_share(sub.value)} have a usable plan; {_share(sub.rest)} of everybody else."
     return (
-        f"Dearest: for the {words.number(sub.n)} people looked at with {sub.text}, a plan costs "
+        f"Dearest: for the {words.number(sub.n)} people looked at with {with_}, a plan costs "
         f"{_number(sub.value)} on "
         f"average; {_number(sub.rest)} for everybody else."
     )
@@ -691,10 +721,18 @@ def _simpson_rows(one: AttributeAudit) -> list[dict[str, str]]:
                 "As it is": size(s.whole),
                 "Among them": size(s.within),
                 "People": words.number(s.n),
-                "Direction": "turns" if s.turns else "stays",
+                "Direction": _turn(s),
             }
         )
     return rows
+
+
+def _turn(s: Simpson) -> str:
+    """Which of the two differences is clear of chance, where they point opposite ways."""
+    if not s.turns:
+        return "stays"
+    whole, within = abs(s.whole) > 1.96 * s.errors[0], abs(s.within) > 1.96 * s.errors[1]
+    return "turns" if whole and within else "gone among them" if whole else "seen only among them"
 
 
 def _twins(one: AttributeAudit) -> tuple[list[str], list[dict[str, str]]]:
@@ -804,7 +842,7 @@ def _worst_row(audit: Audit, sub: Subgroup) -> dict[str, str]:
         words.number(scale * v, 1) if rate else _number(v) for v in (sub.gap.value, sub.gap.low, sub.gap.high)
     ]
     return {
-        "People": words.sentence(sub.text)[:-1],
+        "People": words.sentence(listed(sub.conditions))[:-1],
         "Measure": _MEASURES[sub.metric],
         "In it": f"{show(sub.value)} of {words.number(sub.n)}",
         "Everybody else": show(sub.rest),
@@ -852,7 +890,8 @@ def _summaries_text(audit: Audit) -> list[str]:
 
 
 def _summary(audit: Audit, one: Summary) -> dict[str, Any]:
-    all_, text = one.everybody, [words.sentence(str(one.meta.get("in_words", "")))]
+    all_ = one.everybody
+    text = [_ABOUT.get(one.name, words.sentence(str(one.meta.get("in_words", ""))))]
     text.append(
         f"Together they serve {_cell(all_.served, True)} of the {words.number(one.told)}, at a mean cost of "
         f"{_cell(all_.cost, False)}."
@@ -925,13 +964,15 @@ def _summaries_served(audit: Audit) -> list[dict[str, str]]:
     """Shares served at the common budgets of the audit."""
     rows = []
     for one in audit.summaries:
-        sides = [(_LINES.get(one.name, one.name), one.curve.served)]
+        sides = [(_LINES.get(one.name, one.name), one.curve.served, one.everybody.served)]
         if one is audit.summaries[-1] and one.curve.own:
-            sides.append(("Plans of their own", one.curve.own))
-        for name, curve in sides:
+            sides.append(("Plans of their own", one.curve.own, one.everybody.own_served))
+        for name, curve, whole in sides:
             at = dict(zip(one.curve.cost, curve, strict=True))
             rows.append(
-                {"Way": name} | {f"Within {_number(b)}": _share(at[b]) for b in audit.budgets if b in at}
+                {"Way": name}
+                | {f"Within {_number(b)}": _share(at[b]) for b in audit.budgets if b in at}
+                | {"At any cost": _share(whole.value)}
             )
     return rows
 
@@ -985,7 +1026,7 @@ def _facts(audit: Audit) -> list[dict[str, str]]:
         *([] if m.get("model") == "Wrapped" else [("Model", m.get("model", ""))]),
         ("A yes is", m.get("target", "")),
         ("World", _WORLDS.get(m.get("world", ""), m.get("world", ""))),
-        ("Cost", m.get("cost_unit", "")),
+        ("Cost", _unit(audit)),
         ("People looked at", words.number(audit.n)),
         ("Refused", words.number(audit.refused)),
         ("Answered", words.number(audit.answered)),
@@ -993,7 +1034,7 @@ def _facts(audit: Audit) -> list[dict[str, str]]:
         ("Second method", m.get("second_method") or "none"),
         ("Correction", audit.correction),
         ("Seed", m.get("seed", "")),
-        ("Answers of the method that turned out otherwise", m.get("refuted", 0)),
+        ("Plans that the method called good and this audit did not", m.get("refuted", 0)),
     ]
     rows += [(f"Data: {name}", value) for name, value in m.get("source", {}).items()]
     rows += [(f"Version of {name}", v) for name, v in m.get("versions", {}).items()]
