@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 
@@ -431,6 +432,19 @@ def test_subgroups_are_told_by_the_features_asked_for():
     assert got.lines
     with pytest.raises(DataError, match="no feature 'agee'.*age"):
         summarize(lender(), people(SCHEMA, 200, 2), Ares(about=("agee",)), beside=None)
+
+
+@pytest.mark.parametrize("form", ["open", "published"])
+def test_conditions_leave_out_sensitive_features_unless_they_are_asked_for(form: str):
+    private = Schema((replace(REGION, sensitive=True), *SCHEMA.features[1:]))
+    problem, x = lender(private), people(private, 600, 2)
+
+    def about(**asked: object) -> set[int]:
+        maker = Ares(form=form, incorrect=0.5, rows=100_000, **asked)  # type: ignore[arg-type]
+        rules = maker.learn(problem.population(x[~problem.reached(x)[0]]), 0)
+        return {item.feature for who in rules.who for item in who}
+
+    assert 0 not in about() and 0 in about(about=("region",))
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,16 @@ def test_a_category_changes_at_once_or_after_some_steps():
     assert late.words(LOAN, 20)[1] == "change housing to own if 2 times are not enough"
 
 
+def test_every_level_that_a_line_sets_is_told():
+    """Two levels that are set from the same step on are two things to do."""
+    phone = Feature(name="phone", kind="binary", levels=("no", "yes"))
+    schema = Schema((*LOAN.features, phone))
+    at_once = Translation((0.0,) * 5, ((2, 1.0, 1), (4, 1.0, 1)))
+    assert at_once.words(schema, 20) == ("change housing to own", "change phone to yes")
+    late = Translation((1.0, 0, 0, 0, 0), ((2, 1.0, 3), (4, 1.0, 3)))
+    assert len(late.words(schema, 20)) == 3 and "phone to yes if 2 times" in late.words(schema, 20)[2]
+
+
 def test_who_is_at_the_end_of_one_thing_goes_on_in_the_others():
     people = lender(LOAN, simple).population(np.array([[8.0, 1, 0, 30], [8.0, 0, 0, 30], [0.0, 20, 0, 30]]))
     got = asked(people, Translation((2.0, -1.0, 0, 0)))[:, 0]

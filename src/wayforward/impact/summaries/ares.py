@@ -129,7 +129,8 @@ class Ares(Summariser):
     rule speaks to, less the wrong ones, conditions are bins, and every changed feature has one.
     rules, width, subgroups: at most so many rules, conditions in one, and different subgroups (20, 7 and 10 in the
     paper). changes: features that a rule changes at most. bins: parts of a quantity. support: least share of the
-    people a rule speaks to. about: features that describe subgroups; none: all.
+    people a rule speaks to. about: features that describe subgroups; none: all that the schema does not mark as
+    sensitive. Conditions name a sensitive feature only where it is asked for here.
     cover, incorrect, cost, change: weights of the objective. 'open', in people: cover for one who is served, less up
     to cost (a share) for dear plans; incorrect for one told in vain; change for each condition and each change in a
     rule, in shares of all people. 'published': the four lambdas of the paper, which tunes them; features cost 1.
@@ -313,15 +314,17 @@ class Ares(Summariser):
         least = max(_LEAST, int(np.ceil(self.support * n)))
         about = np.array([one.feature for one in items], dtype=np.int64)
 
-        chosen = self.about or people.schema.names
-        says = np.flatnonzero([people.schema.names[j] in chosen for j in about])
+        features = people.schema.features
+        chosen = self.about or tuple(f.name for f in features if not f.sensitive)
+        says = np.flatnonzero([features[j].name in chosen for j in about])
         most = min(_SETS, max(1, _ENTRIES // n))
         deep = max(1, self.width - 1) if published else min(2, self.width)
         sets, groups = frequent(holds[:, says], about[says], least=least, width=deep, most=most)
         sets = [tuple(int(says[c]) for c in one) for one in sets]
 
         acted = {aims[a].feature for one in combos for a in one}
-        moves = np.flatnonzero(np.isin(about, list(acted)))
+        open_ = {j for j in acted if not features[j].sensitive or features[j].name in chosen}
+        moves = np.flatnonzero(np.isin(about, list(open_)))
         states, met = frequent(
             holds[:, moves],
             about[moves],

@@ -67,15 +67,18 @@ class Translation:
             for j, a in enumerate(self.amount)
             if a
         ]
-        text = {
-            since: f"change {words.label(schema.features[j])} to "
-            f"{words.quoted(words.level_words(schema.features[j], level))}"
+        said = [
+            (
+                since,
+                f"change {words.label(schema.features[j])} to "
+                f"{words.quoted(words.level_words(schema.features[j], level))}",
+            )
             for j, level, since in self.sets
-        }
-        out = [said for since, said in text.items() if since <= 1]
+        ]
+        out = [text for since, text in said if since <= 1]
         if moved:
             out.append(f"{listed(moved)} at a time, as often as it takes (at most {steps} times)")
-        out += [f"{said} if {since - 1} times are not enough" for since, said in text.items() if since > 1]
+        out += [f"{text} if {since - 1} times are not enough" for since, text in said if since > 1]
         return tuple(out)
 
 
