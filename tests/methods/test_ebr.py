@@ -54,7 +54,7 @@ def test_draws_follow_the_product_of_two_normals(density):
 def test_more_draws_are_left_where_groups_are_alike():
     """Everybody gets the same proposals: of q = (P0 + P1) / 2 the share that rejection keeps is integral P0 P1 / max.
 
-    For N(-m, 1) and N(m, 1) that is exp(-m m) / (2 sqrt(pi)) over the density at the middle, exp(-m m / 2) / sqrt(2 pi).
+    For N(-m, 1) and N(m, 1) that is exp(-m m) / (2 sqrt(pi)) over the middle density exp(-m m / 2) / sqrt(2 pi).
     """
     share = {}
     for far in (0.1, 2.0):
