@@ -140,8 +140,8 @@ def figure_asked(audit: Audit, one: AttributeAudit) -> Figure:
     return figure
 
 
-def figure_summaries(summaries: Sequence[Summary], names: Sequence[str]) -> Figure:
-    """Share served against cost: one line for each way of making rules, and a grey one for plans of their own."""
+def figure_summaries(summaries: Sequence[Summary], names: Sequence[str], most: float) -> Figure:
+    """Share served against cost up to `most`: a line for each way of making rules, a grey one for own plans."""
     with _style():
         figure = _new(7.5, 3.8)
         ax = figure.add_subplot()
@@ -154,7 +154,7 @@ def figure_summaries(summaries: Sequence[Summary], names: Sequence[str]) -> Figu
                 one.curve.cost, one.curve.served, ls=line, marker=marker, markevery=(place * 2, 10), color=colour,
                 lw=2, label=_wrap(name, 40, 1),
             )  # fmt: skip
-        ax.set_xlim(0, max((s.curve.cost[-1] for s in summaries if s.curve.cost), default=1.0))
+        ax.set_xlim(0, most)
         ax.set_ylim(0, 1.04)
         ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
         ax.set_xlabel("cost at most")

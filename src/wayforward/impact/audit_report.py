@@ -949,10 +949,11 @@ def _summary(audit: Audit, one: Summary) -> dict[str, Any]:
 def _summaries_figure(audit: Audit) -> Any:
     from markupsafe import Markup
 
-    if not any(one.curve.cost for one in audit.summaries):
+    if not audit.grid or not audit.summaries:
         return ""
+    names = [_LINES.get(one.name, one.name) for one in audit.summaries]
     drawn = figures.svg(
-        audit_figures.figure_summaries(audit.summaries, [_LINES.get(s.name, s.name) for s in audit.summaries]),
+        audit_figures.figure_summaries(audit.summaries, names, audit.grid[-1] or 1.0),
         "summaries", "Share served against cost: few rules, and plans of their own",
         "Rising lines: for each way of making rules, and for plans made for each person, the share of people served "
         "within a cost. The table below holds the shares at four costs.",
