@@ -42,3 +42,11 @@ def test_the_version_is_the_one_of_the_package() -> None:
     from importlib.metadata import version
 
     assert run("import wayforward; print(wayforward.__version__)") == version("wayforward")
+
+
+def test_the_package_runs_as_a_module() -> None:
+    """`python -m wayforward` is the command."""
+    got = subprocess.run(
+        [sys.executable, "-m", "wayforward", "--version"], capture_output=True, text=True, check=True
+    )
+    assert got.stdout.startswith("wayforward ")
