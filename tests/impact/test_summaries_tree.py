@@ -426,3 +426,29 @@ def test_an_action_is_the_same_in_any_order() -> None:
     one, two = Move(1, "by", 2.0), Move(0, "at least", 5.0)
     want: Action = (two, one)
     assert action_of([one, two]) == action_of([two, one]) == want
+
+
+def test_amounts_that_are_missing_do_not_break_the_tree() -> None:
+    """Own plans state what was missing; by how much they change it nobody can say."""
+    rng = np.random.default_rng(3)
+    schema = Schema(
+        (
+            Feature(name="savings", kind="integer", low=0, high=900, missing=True),
+            Feature(name="debts", kind="integer", low=0, high=40),
+        )
+    )
+    x = np.column_stack([rng.integers(0, 300, 120), rng.integers(0, 40, 120)]).astype(float)
+    x[rng.random(120) < 0.4, 0] = np.nan
+    problem = decided(schema, lambda rows: np.nan_to_num(rows[:, 0]) - 3 * rows[:, 1] >= 200, x)
+    got = summarize(problem, x, Tree(rows=100, steps=50), beside=None)
+    assert got.everybody.served.value > 0.9
+
+
+def test_a_value_on_the_cut_is_not_below_it() -> None:
+    """Six steps of 0.3 make a little less than 1.8, and 0.1 + 0.2 a little more than 0.3."""
+    below, least = (Condition(0, kind, 1.8, "") for kind in ("below", "at least"))
+    x = np.array([[6 * 0.3], [1.8], [1.7], [np.nan]])
+    assert x[0, 0] < 1.8
+    assert below.holds(x).tolist() == [False, False, True, False]
+    assert least.holds(x).tolist() == [True, True, False, False]
+    assert Condition(0, "at least", 0.1 + 0.2, "").holds(np.array([[0.3]])).all()

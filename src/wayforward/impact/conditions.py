@@ -12,6 +12,7 @@ from wayforward.schema import Schema
 
 _LEVELS = 12  # of a category with more levels, the most frequent are tried
 _CUTS = (0.2, 0.4, 0.6, 0.8)
+_ROUNDING = 1e-12  # six steps of 0.3 are a little less than 1.8, and nobody calls that "below 1.8"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Condition:
                 return np.asarray(column == self.value)
             if self.kind == "is not":
                 return np.asarray((column != self.value) & ~np.isnan(column))
-            return np.asarray(column < self.value if self.kind == "below" else column >= self.value)
+            below = column < self.value - _ROUNDING * abs(self.value)
+            return np.asarray(below if self.kind == "below" else ~below & ~np.isnan(column))
 
     def to_dict(self, schema: Schema) -> dict[str, object]:
         """Plain values for JSON: the feature's name, what is asked of it, and the words."""

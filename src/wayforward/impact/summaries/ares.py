@@ -587,7 +587,8 @@ def _short_of(feature: Feature, aim: Aim) -> Item | None:
     if feature.has_levels:
         return _from(feature, j, aim.value + 1)
     step = feature.step
-    edge = float(np.nextafter(aim.value, np.inf)) if step is None else aim.value + step
+    hair = aim.value + 1e-9 * max(abs(aim.value), 1e-9)  # more than a condition calls rounding
+    edge = hair if step is None else aim.value + step
     text = f"{name} above {_shown(feature, aim.value)}"
     return Item(j, (Condition(j, "at least", edge, text),), text, edge, np.inf)
 

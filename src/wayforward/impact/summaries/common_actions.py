@@ -247,11 +247,12 @@ def from_plans(people: Population, plans: np.ndarray, origin: np.ndarray, change
                 target = float(np.quantile(plans[mine, j], share if side > 0 else 1 - share))
                 target = float(schema.snap(np.array([plain(target, unit[j])]), columns=j)[0])
                 reach.append(Move(j, "at least" if side > 0 else "at most", target))
-                size = np.abs(plans[mine, j] - origin[mine, j])
-                size = plain(float(np.quantile(size, share)), unit[j])
+                far = np.abs(plans[mine, j] - origin[mine, j])
+                far = far[np.isfinite(far)]  # nobody adds to what is not stated
+                size = plain(float(np.quantile(far, share)), unit[j]) if far.size else 0.0
                 step = schema.step[j]
-                size = size if np.isnan(step) else max(round(size / step), 1) * step
-                change.append(Move(j, "by", side * size) if np.isfinite(size) and size > 0 else reach[-1])
+                size = size if np.isnan(step) or not far.size else max(round(size / step), 1) * step
+                change.append(Move(j, "by", side * size) if size > 0 else reach[-1])
             out[action_of(reach)] = out[action_of(change)] = None
     return list(out)
 
