@@ -1,7 +1,5 @@
 """``python -m wayforward``: the same as the command."""
 
-import sys
-
 from wayforward.cli import main
 
-sys.exit(main())
+main()
