@@ -313,6 +313,43 @@ def test_the_page_stands_alone_and_is_accessible(tmp_path):
     assert len(set(re.findall(r'id="([^"]+)"', text))) == len(re.findall(r'id="([^"]+)"', text))
 
 
+def test_two_plans_of_a_group_are_not_told_apart_from_their_people():
+    """Thirty are answered and two have a plan: what these two pay, and are asked for, is in no figure and no gap."""
+    x = people(400, 17)
+    refused = np.flatnonzero(~lender().reached(x)[0])
+    few = refused[:30]
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        return ((rows[:, 1] != 79) & (rows[:, 2] >= 4000)).astype(float)
+
+    model = wrap(score, SCHEMA, takes="array", classes=(0, 1))
+    x[:, 1] = np.minimum(x[:, 1], 78)
+    x[few[2:], 1] = 79
+    problem = Problem(SCHEMA, model, Target(favourable=1), data=x)
+    x[few, 2] = 1000.0
+    club = Groups.of("club", np.where(np.isin(np.arange(len(x)), few), "few", "many"))
+    got = audit(
+        problem, x, club, "nearest-observable", summaries=["globe-ce"], beside="local-search", society=False
+    )
+    group = got["club"].groups[0]
+    assert (group.name, group.answered, group.found, group.withheld) == ("few", 30, 2, False)
+    assert group.figures["cost"].n == 0 and np.isnan(group.asked_for).all() and not group.curve
+    assert all(np.isnan(e.value) for e in group.needed) and group.figures["usable"].n == 30
+    compared = {g.metric for g in got["club"].gaps}
+    assert "usable" in compared and not {"cost", "burden"} & compared and not got["club"].agreement
+    assert not any(one.metric == "cost" for one in got["club"].simpson)
+    assert "too few plans to tell" in render(got)
+
+
+@pytest.mark.parametrize("name", ["$\\frac{x", "a" * 300, "{{ 7 * 7 }}", "\u00e9 <b>"])
+def test_strange_names_are_told_as_they_are(name: str):
+    x = people(120, 10)
+    club = Groups.of(name, [name, "b"] * 60)
+    page = render(audit(lender(), x, club, "nearest-observable", beside=None, society=False, summaries=()))
+    assert "49" not in re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
+    assert name.replace("<", "&lt;").replace(">", "&gt;") in page
+
+
 def test_names_are_escaped():
     x = people(120, 10)
     hostile = "<script>alert(1)</script>"

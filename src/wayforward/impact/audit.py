@@ -75,7 +75,8 @@ class GroupFigures:
     `MEANING`; the n of each is its denominator. asked_for: (d,) share of the group's plans that act on each feature.
     served: share of the answered whom each common budget serves. needed: cost within which a quarter, half, three
     quarters and nine in ten of the answered are served, inf where so many never are. compared: enough people to.
-    withheld: so few that a mean would tell of a person; only counts are told.
+    withheld: so few that a mean would tell of a person; only counts are told. Where one or two have a plan, asked_for,
+    needed and curve are withheld, too.
     """
 
     name: str
@@ -559,7 +560,9 @@ def _figures(
         figures = {key: e if key == "refused" else NOTHING for key, e in figures.items()}
     cost = np.where(np.isfinite(people.measures["cost"]), people.measures["cost"], np.inf)[mine]
     cost = cost[:0] if withheld else cost
-    acted = people.acted[mine & np.isfinite(people.measures["cost"])][: 0 if withheld else None]
+    acted = people.acted[mine & np.isfinite(people.measures["cost"])]
+    few = 0 < len(acted) < _TELLS  # so few plans that what they cost and ask for is that of a person
+    acted = acted[: 0 if withheld or few else None]
     d = people.x.shape[1]
     return GroupFigures(
         name=name,
@@ -573,8 +576,8 @@ def _figures(
         figures={key: figures[key] for key in MEANING if key in figures},
         asked_for=tuple(float(v) for v in acted.mean(0)) if len(acted) else (float("nan"),) * d,
         served=tuple(stats.rate(cost <= b * (1 + 1e-12)) for b in budgets),
-        needed=tuple(_needed(cost, share) for share in _SHARES),
-        curve=tuple(float((cost <= b).mean()) for b in grid) if len(cost) else (),
+        needed=tuple(NOTHING if few else _needed(cost, share) for share in _SHARES),
+        curve=tuple(float((cost <= b).mean()) for b in grid) if len(cost) and not few else (),
         withheld=withheld,
     )
 
@@ -684,6 +687,8 @@ def _gaps(
             else:
                 estimate, p = mean_gap(values, one, two, seed)
             sides = [values[side][np.isfinite(values[side])] for side in (one, two)]
+            if metric not in _RATES and min(side.size for side in sides) < _TELLS:
+                continue  # a mean of so few would tell of a person
         shown = tuple(float(side.mean()) if side.size else float("nan") for side in sides)
         out.append(
             Gap(
@@ -718,7 +723,7 @@ def _agreement(
     names: Sequence[str], seed: int,
 ) -> list[Agreement]:  # fmt: skip
     """Overlap of the shares in which two groups' plans act on each feature, beside random splits of the same people."""
-    if one.sum() < 2 or two.sum() < 2:
+    if min(one.sum(), two.sum()) < _TELLS:
         return []
     pool = np.concatenate([acted[one], acted[two]]).astype(np.float32)
     n, m = len(pool), int(one.sum())
@@ -772,7 +777,7 @@ def _simpson(
         values = people.measures[metric]
         known = np.isfinite(values)
         a, b = one & known, two & known
-        if not a.any() or not b.any():
+        if min(a.sum(), b.sum()) < _TELLS:
             continue
         whole, error = _difference(values[a], values[b])
         for by, stratum in strata:
@@ -794,7 +799,7 @@ def _simpson(
                 )  # fmt: skip
         if metric == "cost" and beside_cost is not None:
             both = np.isfinite(beside_cost)
-            if (a & both).any() and (b & both).any():
+            if min((a & both).sum(), (b & both).sum()) >= _TELLS:
                 within, own = _difference(values[a & both], values[b & both])
                 n = int((a & both).sum() + (b & both).sum())
                 out.append(
@@ -1034,7 +1039,7 @@ def _with_lines(
                     counts = int(first.sum()), int(second.sum())
                     gaps.append(Gap(groups.name, f"lines {one.name}", *names, estimate, values, counts, p))
                 first, second = first & both, second & both
-                if min(first.sum(), second.sum()) >= smallest and np.ptp(extra[both]) > 0:
+                if min(first.sum(), second.sum()) >= max(smallest, _TELLS) and np.ptp(extra[both]) > 0:
                     estimate, p = mean_gap(extra, first, second, seed)
                     values = float(extra[first].mean()), float(extra[second].mean())
                     counts = int(first.sum()), int(second.sum())

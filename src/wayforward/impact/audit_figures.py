@@ -94,6 +94,8 @@ def figure_budget(audit: Audit, one: AttributeAudit) -> Figure:
         ax = figure.add_subplot()
         for place, group in enumerate(groups):
             line, marker, colour = _LINES[place]
+            if not group.curve:
+                continue  # so few plans that their costs are not told
             ax.plot(
                 audit.grid, group.curve, ls=line, marker=marker, markevery=(place * 2, 10), color=colour, lw=2,
                 label=f"{_wrap(group.name, 30, 1)} ({words.number(group.answered)})",
@@ -113,7 +115,7 @@ def figure_budget(audit: Audit, one: AttributeAudit) -> Figure:
 
 def figure_asked(audit: Audit, one: AttributeAudit) -> Figure:
     """For each feature, the share of each group's plans that act on it."""
-    groups = [g for g in _few(one, len(_LINES)) if g.found]
+    groups = [g for g in _few(one, len(_LINES)) if np.isfinite(g.asked_for).all()]
     shares = np.array([g.asked_for for g in groups])
     ranked = np.argsort(-shares.max(0), kind="stable")
     order = [int(j) for j in ranked if shares[:, j].max() > 0][:_MOST_FEATURES]

@@ -514,12 +514,12 @@ def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
             "For each group: the share refused, how those answered fared, and the mean cost of a plan. "
             "The tables below hold the same numbers.",
         )  # fmt: skip
-    if answered and audit.grid:
+    if any(g.curve for g in answered):
         drawn["budget"] = figures.svg(
             audit_figures.figure_budget(audit, one), f"budget-{place}", f"Share served within a budget, by {one.name}",
             "One rising line a group. The table below holds the shares at four budgets.",
         )  # fmt: skip
-    if any(g.found for g in answered):
+    if any(np.isfinite(g.asked_for).all() for g in answered):
         drawn["asked"] = figures.svg(
             audit_figures.figure_asked(audit, one), f"asked-{place}", f"What plans ask for, by {one.name}",
             "For each feature, the share of each group's plans that ask to change it. The table holds the same "
@@ -655,7 +655,11 @@ def _needed(one: AttributeAudit) -> list[dict[str, str]]:
         {
             "Group": f"{g.name} ({words.number(g.answered)})",
             **{
-                f"To serve {name}": _cell(e, False) if np.isfinite(e.value) else "no budget does"
+                f"To serve {name}": _cell(e, False)
+                if np.isfinite(e.value)
+                else "too few plans to tell"
+                if np.isnan(e.value)
+                else "no budget does"
                 for name, e in zip(names, g.needed, strict=True)
             },
         }
@@ -685,7 +689,7 @@ def _agreement_text(one: AttributeAudit) -> str:
 
 
 def _asked_table(audit: Audit, one: AttributeAudit) -> list[dict[str, str]]:
-    groups = [g for g in one.groups if g.found and not g.withheld]
+    groups = [g for g in one.groups if np.isfinite(g.asked_for).all()]
     if not groups:
         return []
     shares = np.array([g.asked_for for g in groups])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wayforward.people import Preferences
     from wayforward.problem import Problem
 
+_TELLS = 3  # people: a mean over fewer would tell of a person
 SAME = 0.01  # costs that differ by less are told as the same
 
 
@@ -168,7 +169,7 @@ def twins(
                 pairs.append(
                     TwinPair(
                         name, groups.names[g], int(mine.sum()), stats.rate(yes[mine]),
-                        stats.mean(apart[mine], seed=seed), stats.rate(one_sided[mine]),
+                        _mean(apart[mine], seed), stats.rate(one_sided[mine]),
                     )
                 )  # fmt: skip
     if not pairs:
@@ -179,11 +180,17 @@ def twins(
             (name, words.now_text(feature, v)) for name, v in zip(groups.names, wanted, strict=True) if v == v
         ),
         pairs=tuple(pairs),
-        individual=stats.mean(worst[known], seed=seed),
+        individual=_mean(worst[known], seed),
         larger=stats.rate(worst[known] > SAME),
         people=int(known.sum()),
         impossible=impossible,
     )
+
+
+def _mean(values: np.ndarray, seed: int) -> Estimate:
+    """A mean, unless it is of so few that it would tell of a person."""
+    found = stats.mean(values, seed=seed)
+    return found if found.n >= _TELLS else stats.NOTHING
 
 
 def _representatives(problem: Problem, x: np.ndarray, groups: Groups) -> np.ndarray:

@@ -242,6 +242,8 @@ def summarize(
         return found if found.n >= _TELLS else stats.NOTHING
 
     def part(attribute: str, group: str, some: np.ndarray) -> Served:
+        if 0 < some.sum() < _TELLS:
+            return Served(attribute, group, *[stats.NOTHING] * 5)
         ours = stats.rate(own_served[some]) if own_served is not None else stats.NOTHING
         return Served(
             attribute, group, stats.rate(served[some]), mean(paid[some]), ours, mean(own_paid[some]),
