@@ -195,6 +195,41 @@ def test_odd_groups_are_told_and_not_compared():
     assert "no label" in page and "too few" in page
 
 
+def test_a_model_trained_on_named_columns_is_not_shown_the_others():
+    from sklearn.linear_model import LogisticRegression
+
+    frame, x = SCHEMA.decode(people(400, 1)), people(200, 3)
+    numbers = frame[["income", "savings"]]
+    model = LogisticRegression().fit(numbers, (frame["income"] > 2500).astype(int))
+    problem = Problem(SCHEMA, wrap(model, SCHEMA), Target(favourable=1), data=frame)
+    got = audit(problem, x, Groups.of("sex", x, SCHEMA), beside=None, society=False, summaries=[])
+    assert not got["sex"].in_model and harsh()["sex"].in_model
+    assert "does not see this attribute" in render(got)
+
+
+def test_where_nobody_may_act_no_cost_is_told_and_the_page_says_why():
+    fixed = SCHEMA.revise(income={"actionability": "immutable"}, savings={"actionability": "immutable"})
+    data, x = people(1500, 1), people(200, 3)
+    model = train("lr", fixed, data, (data[:, 2] > 3000).astype(int), seed=0)
+    problem = Problem(fixed, model, Target(favourable=1), data=data)
+    got = audit(problem, x, Groups.of("sex", x, fixed), beside=None, society=False)
+    assert got.overall.figures["cost_all"].n == 0 and got.overall.found == 0
+    assert "lets nobody act" in findings(got)[0] and "cost of nobody" not in render(got)
+
+
+def test_what_plans_must_withstand_is_on_the_page():
+    from wayforward.problem import WithinDelta
+
+    problem, x = lender(), people(150, 3)
+    careful = Problem(
+        SCHEMA, problem.model, Target(favourable=1), data=people(1500, 1), robust=[WithinDelta(0.01)]
+    )
+    got = audit(careful, x, Groups.of("sex", x, SCHEMA), most=30, beside=None, society=False, summaries=[])
+    assert careful.robust is not None and got.to_dict()["meta"]["robust"] == careful.robust.describe()
+    page = render(got)
+    assert page.count("within 0.01") >= 3 and "today's model only" not in page
+
+
 def test_only_small_groups_means_nothing_is_compared():
     x = people(60, 8)
     groups = Groups.of("club", [f"c{i % 15}" for i in range(60)])

@@ -34,6 +34,15 @@ def world() -> tuple[Case, Recourse]:
     return it, wf.recommend(it.problem, it.x)
 
 
+def test_a_table_does_as_well_as_encoded_rows() -> None:
+    it, recourse = world()
+    table, name = it.problem.schema.decode(it.x), it.problem.schema.names[0]
+    groups = Groups.of(name, it.x, it.problem.schema, cut=[float(np.median(it.x[:, 0]))])
+    assert str(before_after(it.problem, table, recourse, groups)) == str(
+        before_after(it.problem, it.x, recourse, groups)
+    )
+
+
 def test_only_people_with_an_option_move() -> None:
     """Refused people stand where their option leads; accepted and unserved ones stay."""
     it, recourse = world()

@@ -530,6 +530,10 @@ def _measures(problem: Problem, judged: Evaluation, dense: bool) -> dict[str, np
         "cost_all": judged.people["cost_l1_range_all"],
     }
     out["cost"] = np.where(usable, out["cost"], np.nan)
+    if not problem.schema.actionable.any():
+        out["cost_all"] = np.full(
+            len(usable), np.nan
+        )  # where nothing may be done, nothing is the dearest plan
     if dense:
         out["density_gain"] = judged.people["density_gain"]
         out["likely"] = judged.people["density_at_least"]
@@ -659,7 +663,7 @@ def _attribute(
         name=groups.name,
         parts=tuple(groups.name.split(" and ")) if crossed else (groups.name,),
         crossed=crossed,
-        in_model=groups.feature is not None,
+        in_model=groups.feature is not None and _is_shown(problem, groups.feature),
         unlabelled=int((groups.member < 0).sum()),
         groups=figures,
         gaps=tuple(gaps),
@@ -1091,6 +1095,15 @@ def _worst(
     return tuple(corrected_together(found, how))
 
 
+def _is_shown(problem: Problem, feature: int) -> bool:
+    """Is the model shown this feature? Not if it was trained on named columns and this is none of them."""
+    from wayforward.model.native import trained_names
+
+    names = trained_names(getattr(problem.model, "wrapped", None))
+    name = problem.schema.names[feature]
+    return names is None or name in names or name.replace(" ", "_") in names
+
+
 def _meta(
     problem: Problem, chosen: Method, got: Recourse, judged: Evaluation, smallest: int,
     second: str | None, seed: int,
@@ -1102,6 +1115,7 @@ def _meta(
         "target": problem.target.describe(),
         "world": "independent" if problem.independent else type(problem.world).__name__,
         "cost_unit": problem.cost.unit,
+        "robust": None if problem.robust is None else problem.robust.describe(),
         "seed": seed,
         "smallest_group_compared": smallest,
         "second_method": second,

@@ -182,6 +182,11 @@ def findings(audit: Audit) -> list[str]:
     """The page's first list: what an auditor should know, each in a sentence or two."""
     audit, all_ = _titled(audit), audit.overall
     out = []
+    if not audit.schema.actionable.any():
+        out.append(
+            "The schema lets nobody act on any feature, so nobody can have a plan. To see what a plan would be, audit "
+            "with a schema that says what people can change."
+        )
     if all_.found == all_.answered:
         out.append("Everybody who was answered has a usable plan, so groups can differ in its cost only.")
     if all_.proved:
@@ -223,7 +228,9 @@ def findings(audit: Audit) -> list[str]:
                 if audit.robustness["models"]
                 else f"Carried out with small errors, plans lead to a yes in {_held(held)} of cases"
             )
-            out.append(f"Does the advice last? {what}. Plans were checked for today's model only.")
+            asked = audit.meta.get("robust")
+            known = f"Every plan is {asked}" if asked else "Plans were checked for today's model only"
+            out.append(f"Does the advice last? {what}. {known}.")
     out += [_summary_finding(audit, one) for one in audit.summaries]
     seen: set[str] = set()
     for sub in audit.worst:
@@ -440,6 +447,14 @@ def _reading(audit: Audit) -> list[str]:
         "remains after "
         f"allowing for all of them ({how}). {words.sentence(words.count(audit.stands, 'difference'))[:-1]} "
         f"{'stands' if audit.stands == 1 else 'stand'} here.",
+        *(
+            [
+                f"Here a plan must also withstand change. It must be: {audit.meta['robust']}. Whoever has no such plan "
+                "counts as having none, even where one works today."
+            ]
+            if audit.meta.get("robust")
+            else []
+        ),
         f"A cost is {_unit(audit)}. Costs are means over people who have a plan. A group can look cheap because its "
         "hard cases have no plan at all, so read costs together with the share that has one, or take the "
         "measure in which "
@@ -505,7 +520,8 @@ def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
     )
     if one.unlabelled:
         text.append(
-            f"{words.count(one.unlabelled, 'person has', 'people have')} no label and belong to no group."
+            f"{words.count(one.unlabelled, 'person has no label and belongs', 'people have no label and belong')} "
+            "to no group."
         )
     drawn = {"outcomes": "", "budget": "", "asked": ""}
     if answered:
@@ -897,11 +913,11 @@ def _summary(audit: Audit, one: Summary) -> dict[str, Any]:
     all_ = one.everybody
     text = [_ABOUT.get(one.name, words.sentence(str(one.meta.get("in_words", ""))))]
     text.append(
-        f"Together they serve {_cell(all_.served, True)} of the {words.number(one.told)}, at a mean cost of "
-        f"{_cell(all_.cost, False)}."
+        f"Together they serve {_cell(all_.served, True)} of the {words.number(one.told)}"
+        + (f", at a mean cost of {_cell(all_.cost, False)}." if all_.cost.n else ".")
         + (
             f" Plans made for each of them serve {_share(all_.own_served.value)}, at {_number(all_.own_cost.value)}."
-            if all_.own_served.n
+            if all_.own_cost.n
             else ""
         )
     )
@@ -909,8 +925,10 @@ def _summary(audit: Audit, one: Summary) -> dict[str, Any]:
         e, way = one.extra, "more"
         if e.value < 0:
             e, way = replace(e, value=-e.value, low=-e.high, high=-e.low), "less"
+        if not one.extra.n == all_.cost.n == all_.own_cost.n:
+            text[-1] += " These two costs are of different people."
         text[-1] += (
-            f" These two costs are of different people. Over the {words.number(e.n)} whom both serve, the rules cost "
+            f" Over the {words.number(e.n)} whom both serve, the rules cost "
             f"{_cell(e, False)} {way} than plans of their own."
         )
     if not one.lines:
@@ -1010,7 +1028,12 @@ def _robust_text(audit: Audit) -> list[str]:
     if not found:
         return []
     text = (
-        "A plan was checked for today's model, carried out to the letter. Here people miss what they aim for "
+        (
+            f"Every plan is {audit.meta['robust']}. "
+            if audit.meta.get("robust")
+            else "A plan was checked for today's model, carried out to the letter. "
+        )
+        + "Here people miss what they aim for "
         "by chance, "
         f"by about {words.percent(found['error'])} of a feature's range (a standard deviation), and the model "
         "is asked again."
@@ -1032,6 +1055,7 @@ def _facts(audit: Audit) -> list[dict[str, str]]:
         ("A yes is", m.get("target", "")),
         ("World", _WORLDS.get(m.get("world", ""), m.get("world", ""))),
         ("Cost", _unit(audit)),
+        *([("A plan must also be", m["robust"])] if m.get("robust") else []),
         ("People looked at", words.number(audit.n)),
         ("Refused", words.number(audit.refused)),
         ("Answered", words.number(audit.answered)),

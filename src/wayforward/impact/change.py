@@ -175,11 +175,11 @@ def impacted(
 ) -> tuple[Array, dict[str, int]]:
     """The population after people acted (n, d), and counts of who was asked, served and followed.
 
-    x_all (n, d): everybody. recourse: answers for everybody, or for the people that `who` picks (positions, or a mask
-    (n,)). A person with an option who follows is replaced by where it leads; all others stay.
+    x_all: everybody, a table or (n, d). recourse: answers for everybody, or for the people that `who` picks
+    (positions, or a mask (n,)). A person with an option who follows is replaced by where it leads; all others stay.
     Raises: DataError if answers and people do not match.
     """
-    x = np.array(x_all, dtype=np.float64)
+    x = np.array(recourse.schema.encode(x_all), dtype=np.float64)
     at = np.arange(len(x)) if who is None else np.arange(len(x))[np.asarray(who)]
     if len(at) != recourse.n or x.ndim != 2 or x.shape[1] != recourse.d:
         raise DataError(
@@ -227,9 +227,9 @@ def before_after(
 ) -> Change:
     """Segregation of a group before and after people follow their first option.
 
-    problem: a `Problem` or `Schema`. x_all (n, d): the whole population, accepted people too. recourse: answers for all
-    of them, or for those whom `who` picks. groups: `Groups` of x_all, or the name of a feature. compliance: share of
-    people who follow, or a share for each person whom the answers are for; see `compliant`.
+    problem: a `Problem` or `Schema`. x_all: the whole population, accepted people too, a table or (n, d). recourse:
+    answers for all of them, or for those whom `who` picks. groups: `Groups` of x_all, or the name of a feature.
+    compliance: share of people who follow, or a share for each person whom the answers are for; see `compliant`.
 
     Places are made of all features but the sensitive attribute, in the ranges of the original people; `leave_out` or
     `keep` say otherwise. Areas are fitted once on the original people. radius: 'own' takes each population's own 20 %
@@ -303,7 +303,7 @@ class _Setting:
         seed: int,
     ) -> _Setting:
         schema: Schema = problem if isinstance(problem, Schema) else problem.schema
-        x = np.asarray(x_all, dtype=np.float64)
+        x = schema.encode(x_all)
         if isinstance(groups, str):
             groups = Groups.of(groups, x, schema)
         if len(groups) != len(x):

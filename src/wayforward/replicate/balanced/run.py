@@ -336,11 +336,18 @@ def _form(name: str, method: str) -> str:
 def _about(request: Request, table: bool) -> str:
     if not table:
         return "Made with the command `wayforward replicate balanced`."
+    look = "**A quick look**, no replication. " if request.quick else ""
+    one = request.seeds == 1
+    over = "One seed" if one else f"Means over {request.seeds} seeds"
+    chance = (
+        "one seed has no interval"
+        if one
+        else "the 95 % interval of the difference, paired by seed, contains 0"
+    )
     return (
-        f"Means over {request.seeds} seeds (draw of people, classifier, method), paper first, ours second, ± the "
-        "spread over seeds. **Bold**: worse than the origin; with a °, within chance (the 95 % interval of the "
-        "difference, paired by seed, contains 0). Centralization and Atkinson: higher is more segregated; proximity: "
-        "lower is. "
+        f"{look}{over} (draw of people, classifier, method), paper first, ours second, ± the "
+        f"spread over seeds. **Bold**: worse than the origin; with a °, within chance ({chance}). "
+        "Centralization and Atkinson: higher is more segregated; proximity: lower is. "
         f"At most {request.n:,} people a run."
     )
 

@@ -46,7 +46,8 @@ def markdown(lines: Sequence[Line]) -> str:
             else:
                 paper = line.paper.get("increases", _worse_in_paper(name, line))
                 sure = f", {len(line.chance)} of them within chance" if line.chance else ""
-                worse = f"{'–' if paper is None else int(paper)}; **{len(line.worse)}**{sure}"
+                ours = f"**{len(line.worse)}**{sure}" if line.worse else "0"
+                worse = f"{'–' if paper is None else int(paper)}; {ours}"
             called = f"{line.method} (ours)" if line.method in OURS else line.method
             out.append(f"| {called} | " + " | ".join(cells) + f" | {worse} |")
     return "\n".join(out) + "\n"
