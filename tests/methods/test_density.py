@@ -122,6 +122,24 @@ def test_compiled_kernels_equal_the_plain_ones(monkeypatch):
     np.testing.assert_array_equal(draws, density.sample(near, 8, Streams.of(near, 0)))
 
 
+def test_who_is_unlike_everybody_for_good_is_compared_with_the_nearest(monkeypatch):
+    """x'_I a billion bandwidths away: what is of x_f must not drown in it, compiled or not."""
+    schema = Schema(
+        (
+            Feature(name="past", kind="real", low=-1e9, high=1e9, actionability="immutable"),
+            Feature(name="savings", kind="real", low=-50, high=50),
+        )
+    )
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(0, 1, 80), rng.normal(0, 5, 80)])
+    density = fit_density("kernel", schema, x, Groups.of("g", np.arange(80) % 2))
+    rows = np.column_stack([np.full(21, 9e8), np.linspace(-50, 50, 21)])
+    got = density.log_density(rows)
+    assert np.ptp(got, axis=0).min() > 10
+    monkeypatch.setenv("WAYFORWARD_NO_NUMBA", "1")
+    np.testing.assert_allclose(density.log_density(rows), got, rtol=1e-12, atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_does_not_depend_on_the_rows_beside_it(kind):
     x, groups = people(300)

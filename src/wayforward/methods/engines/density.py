@@ -502,6 +502,7 @@ class Kernel(Densities):
                     out[at, g] = self._sums(g, scaled, level, key, like)
                     continue
                 like = like[:, self.kept[g]["kin"]]
+                like = like - like.max(1, keepdims=True)  # else a far x'_I would round what is of x_f away
                 total = _log_sum(like)
                 out[at, g] = _log_sum(like[key] + self._log_kernels(g, "made", some)) - total[key]
         return np.asarray(out + shift[:, None])
