@@ -78,6 +78,14 @@ def test_several_must_all_hold():
         ("", "no ''"),
         ([], "No condition"),
         ([0.05], "0.05 is no text"),
+        (None, "None is no text"),
+        (0.05, "0.05 is no text"),
+        (b"noise:0.02", "is no text"),
+        ({"noise": 0.02}, "is no text"),
+        ("noise:1_000", "'1_000' of 'noise' is not a number"),
+        ("models:1_0", "'1_0' of 'models' is not a whole number"),
+        ("noise:\u0663", "is not a number"),
+        ("noise:0.02,draws=999999999", "more than memory holds"),
     ],
 )
 def test_what_is_wrong_is_named(text, words):

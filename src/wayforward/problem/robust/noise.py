@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _DRAWN = 1 << 18  # drawn rows shown to the model at once
 _KEPT = 5_000_000  # errors kept for a search: more are drawn again when they are asked for
+_MOST = 100_000  # draws a row
 _SCREEN = 10  # draws by which observed people are told to last: where a search starts, no promise
 _TAG = 0x0B  # of the draws of a person's errors
 
@@ -46,6 +47,10 @@ class _Drawn(Robust):
             )
         if isinstance(self.draws, bool) or not isinstance(self.draws, (int, np.integer)) or self.draws < 10:
             raise ProblemError(f"draws={self.draws!r} are too few to tell a share by. Give 10 or more.")
+        if self.draws > _MOST:
+            raise ProblemError(
+                f"draws={self.draws!r} for every row are more than memory holds. Give at most {_MOST:,}."
+            )
 
     def fit(self, problem: Problem) -> Self:
         """See `Robust`."""

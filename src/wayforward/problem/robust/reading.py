@@ -32,6 +32,8 @@ def read(text: str | Iterable[str], again: Again | None = None) -> Robust:
     """
     if isinstance(text, str):
         return _one(text, again)
+    if not isinstance(text, Iterable) or isinstance(text, (bytes, dict)):
+        raise ProblemError(f"robust: {text!r} is no text, and no list of them. Write one of {_examples()}.")
     parts = [_one(part, again) for part in text]
     found = Robust.of(parts) if parts else None
     if found is None:
@@ -113,11 +115,18 @@ def _value(text: str, key: str, given: str, convert: Callable[[str], Any]) -> An
 
 
 def _number(given: str) -> float:
-    return float(given)
+    return float(_plain(given))
 
 
 def _whole(given: str) -> int:
-    return int(given)
+    return int(_plain(given))
+
+
+def _plain(given: str) -> str:
+    """As people write numbers: Python also takes 1_000 and the digits of other scripts."""
+    if "_" in given or not given.isascii():
+        raise ValueError
+    return given
 
 
 def _yes(given: str) -> bool:
