@@ -301,11 +301,22 @@ def _attribute_findings(audit: Audit, one: AttributeAudit) -> list[str]:
         for d, parts in told_["dimensions"].items()
         if d in told_["worse"] and _clear_of_zero(parts["difference"])
     ]
+    changes = [
+        (d not in told_["worse"]) and _clear_of_zero(parts["difference"])
+        for told_ in one.society.values()
+        for d, parts in told_["dimensions"].items()
+    ]
     if worse:
         shown = listed([f"{_q(g)} ({_DIMENSIONS[d][0]})" for g, d in worse[:4]])
         what = dict.fromkeys(d for _, d in worse[:4])
         out.append(
-            f"{name}: if everybody acted on their plan, these would stand further apart from everybody else: {shown}. "
+            f"{name}: if everybody acted on their plan, these would stand further apart from everybody else in one way "
+            f"at least: {shown}. "
+            + (
+                f"In {sum(changes)} of {len(changes)} lines of its table a group stands nearer. "
+                if any(changes)
+                else ""
+            )
             + " ".join(f"{words.sentence(_DIMENSIONS[d][0])[:-1]} is {_DIMENSIONS[d][1]}." for d in what)
         )
     return out
@@ -441,6 +452,8 @@ def _reading(audit: Audit) -> list[str]:
         "says yes. This page measures who has such a plan, what it costs, and how groups differ. It measures "
         "only: no "
         "number here certifies that a model or its advice is fair, and a difference does not say why it exists.",
+        "Answered are those for whom a plan was looked for. A plan is usable if it was checked and works. It is like "
+        "people who are accepted if it leads no further from the nearest of them than 95 % of them stand from theirs.",
         "An interval in brackets is a 95 % interval. This audit made "
         f"{words.count(audit.comparisons, 'comparison')}; with "
         "so many, one in twenty looks remarkable by chance alone. A difference is said to stand when it "
@@ -750,7 +763,7 @@ def _simpson_rows(one: AttributeAudit) -> list[dict[str, str]]:
 def _turn(s: Simpson) -> str:
     """Which of the two differences is clear of chance, where they point opposite ways."""
     if not s.turns:
-        return "stays"
+        return "stays" if s.whole * s.within >= 0 else "may be chance"
     whole, within = abs(s.whole) > 1.96 * s.errors[0], abs(s.within) > 1.96 * s.errors[1]
     return "turns" if whole and within else "gone among them" if whole else "seen only among them"
 

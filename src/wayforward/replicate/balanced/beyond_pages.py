@@ -258,7 +258,7 @@ def _options_found(lines: Sequence[Line]) -> list[Check]:
         out.append(
             _check(
                 f"{method}, beta .3",
-                "fewer indices are worse than before anybody acts",
+                "fewer indices are worse than before anybody acts, or none is",
                 last < first if first else last == 0,
                 f"worse {first} → {last} of {3 * len(pairs)}; nearer to even than plain in {better}; cost x "
                 f"{_ratio(cost)}; gap smaller in {sum(gap)} of {len(gap)}",
