@@ -49,7 +49,7 @@ class _Drawn(Robust):
             raise ProblemError(f"draws={self.draws!r} are too few to tell a share by. Give 10 or more.")
         if self.draws > _MOST:
             raise ProblemError(
-                f"draws={self.draws!r} for every row are more than memory holds. Give at most {_MOST:,}."
+                f"draws={self.draws!r} for every row are more than memory holds; {_MOST:,} at most."
             )
 
     def fit(self, problem: Problem) -> Self:
