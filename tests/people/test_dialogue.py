@@ -27,7 +27,7 @@ from wayforward.people.dialogue.offers import Offers
 from wayforward.people.dialogue.state import sealed
 from wayforward.people.elicitors import names
 from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk
-from wayforward.problem import AllModels, UnderNoise, WithinDelta
+from wayforward.problem import AllModels, Neighbours, UnderNoise, WithinDelta
 from wayforward.schema import Feature, Schema
 from wayforward.testing.problems import case
 
@@ -589,6 +589,30 @@ def test_a_state_under_another_demand_to_withstand_says_what_differs():
     assert Dialogue.from_dict(p, older).answered == 0
     with pytest.raises(DialogueError, match="nothing; now still a yes"):
         Dialogue.from_dict(under(WithinDelta(0.1)), older)
+
+
+def test_a_state_under_another_plausibility_says_what_differs():
+    """Rules of one name are told apart by their words and their settings."""
+    p, row = someone()
+
+    def under(rule):
+        return wf.Problem(p.schema, p.model, p.target, data=p.reference, plausibility=rule)
+
+    d = Dialogue(under(Neighbours(k=3)), row, elicitor=None)
+    d.answer("no")
+    stored = d.to_dict()
+    assert Dialogue.from_dict(under(Neighbours(k=3)), stored).answered == 1
+    for other, words in (
+        (Neighbours(k=5), "as near to 3 .*; now as near to 5"),
+        (Neighbours(k=3, strict=True), "as near to 3 .*with other settings now"),
+        (None, "neighbours; now None"),
+    ):
+        with pytest.raises(DialogueError, match=rf"plausibility \({words}"):
+            Dialogue.from_dict(under(other), stored)
+    older = json.loads(json.dumps(stored))
+    del older["fingerprints"]["plausibility settings"]
+    older = sealed({key: value for key, value in older.items() if key != "checksum"})
+    assert Dialogue.from_dict(under(Neighbours(k=3)), older).answered == 1
 
 
 def _other(p: wf.Problem, schema: Schema | None = None) -> Any:

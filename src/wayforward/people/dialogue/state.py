@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DialogueError, FileFormatError
+from wayforward.errors import DialogueError, FileFormatError, ProblemError
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
+    from wayforward.problem.plausibility import Plausibility
 
 FORMAT, VERSION = "wayforward/dialogue", 1
 _PROBE = 48  # observed people whose answers tell one model from another
@@ -92,6 +93,7 @@ def fingerprints(problem: Problem, x: np.ndarray) -> dict[str, Any]:
         "cost": digest(problem.cost.to_dict()["cost"], problem.cost.describe()),
         "world": [type(problem.world).__name__, digest(problem.consequences(x, act[None]))],
         "plausibility": None if problem.plausibility is None else problem.plausibility.name,
+        "plausibility settings": None if problem.plausibility is None else _settings(problem.plausibility),
         "confidence": None if problem.confidence is None else problem.confidence.describe(),
         "robust": None if problem.robust is None else problem.robust.fingerprint(probe(problem, x)),
         "model": answers_of(problem, x)[0],
@@ -139,10 +141,23 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
                 f" ({before[key]}; now {now[key]})" if key in ("target", "plausibility", "confidence") else ""
             )
             out[key] = text + shown
+    old, new = before.get("plausibility settings"), now.get("plausibility settings")
+    if "plausibility" not in out and old and new and old != new:  # not there in files of older releases
+        apart = f"{old[0]}; now {new[0]}" if old[0] != new[0] else f"{new[0]}, with other settings now"
+        out["plausibility"] = f"plausibility ({apart})"
     old, new = before.get("robust"), now.get("robust")  # not there in files of older releases
     if old != new:
         out["robust"] = f"what a plan must withstand ({_withstood(old, new)})"
     return out
+
+
+def _settings(plausibility: Plausibility) -> list[str]:
+    """What tells one rule of a kind from another: its words, and a hash of its settings."""
+    words = plausibility.describe()
+    try:
+        return [words, digest(plausibility.to_dict())]
+    except (ProblemError, TypeError):  # a world, or labels of people: those are told apart elsewhere
+        return [words, digest(plausibility.strict)]
 
 
 def _withstood(before: Any, now: Any) -> str:
