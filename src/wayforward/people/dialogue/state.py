@@ -143,8 +143,8 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
             out[key] = text + shown
     old, new = before.get("plausibility settings"), now.get("plausibility settings")
     if "plausibility" not in out and old and new and old != new:  # not there in files of older releases
-        apart = f"{old[0]}; now {new[0]}" if old[0] != new[0] else f"{new[0]}, with other settings now"
-        out["plausibility"] = f"plausibility ({apart})"
+        words = f"{old[0]}; now {new[0]}" if old[0] != new[0] else f"{new[0]}, with other settings now"
+        out["plausibility"] = f"plausibility ({words})"
     old, new = before.get("robust"), now.get("robust")  # not there in files of older releases
     if old != new:
         out["robust"] = f"what a plan must withstand ({_withstood(old, new)})"
