@@ -479,3 +479,19 @@ def test_too_few_people_are_not_searched():
         worst_off(SCHEMA, x, np.zeros(3))
     with pytest.raises(DataError, match="worse="):
         worst_off(SCHEMA, x, x[:, 2], worse="bad")
+
+
+def test_the_worst_off_are_three_or_more():
+    """Five of sixty cost more; where two of them are left to tell of, nothing is told."""
+    x = people(60, 21)
+    x[:, 4] = 0
+    x[:5, 4] = 2
+    cost = np.where(x[:, 4] == 2, 9.0, 1.0) + np.random.default_rng(0).normal(0, 0.1, 60)
+    sizes = [
+        one.n
+        for seed in range(40)
+        for one in worst_off(
+            SCHEMA, x, cost, metric="cost", worse="high", smallest=2, conditions=1, seed=seed
+        )
+    ]
+    assert min(sizes) == 3

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 _ALIKE = 0.6  # two subgroups that share more of their people than this are told once
+_TELLS = 3  # people: a mean over fewer would tell of a person
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def worst_off(
         inside = np.asarray(holds[:, list(rule)].all(1))
         one, two = np.zeros(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
         one[hold], two[hold] = inside[hold], ~inside[hold]
-        if one.sum() < 2 or two.sum() < 2:
+        if min(one.sum(), two.sum()) < _TELLS:
             continue
         gap, p = rate_gap(measure, one, two) if is_rate else mean_gap(value, one, two, seed)
         out.append(
