@@ -166,3 +166,11 @@ def test_what_cannot_be_measured_is_refused(wrong):
     """By name."""
     with pytest.raises(DataError):
         Request(**wrong)
+
+
+def test_a_small_draw_still_refuses_somebody() -> None:
+    """Without weights several starts of this draw end in a yes for everybody; the study goes on to the next."""
+    if not available("gmsc"):
+        pytest.skip("the file of gmsc is absent")
+    it = study("gmc-age", 2, 2000)
+    assert not it.problem.reached(it.x)[0].all()

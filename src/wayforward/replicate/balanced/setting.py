@@ -91,12 +91,15 @@ class Study:
         model = train(self.classifier, self.schema, self.x, y, seed=self.seed)
         if self.plain:
             # The zoo weighs rare refusals up, and the published costs and small shifts come out without weights.
-            people = self.schema.decode(self.x)
-            for start in range(5):  # without weights some starts end in a yes for everybody
+            people, weighted = self.schema.decode(self.x), model
+            for start in range(20):  # without weights some starts end in a yes for everybody
                 state = {"model__random_state": self.seed + 100 * start}
                 model = clone(model).set_params(**state).fit(people, y)
-                if (np.asarray(model.predict(people)) == 0).mean() > 0.005:
+                refused = (np.asarray(model.predict(people)) == 0).mean()
+                if refused > 0.005:
                     break
+            if not refused:  # in a small draw with few refusals every start may; then the weights stay
+                model = weighted
         world = None
         if self.edges:
             world = LinearWorld.fit(CausalGraph.read(self.edges), self.x, self.schema)
