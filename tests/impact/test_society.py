@@ -27,6 +27,7 @@ from wayforward.impact.society import (
 )
 from wayforward.impact.society.running import ACTING, GRANTED
 from wayforward.methods.base import Method
+from wayforward.problem import LpMix, Neighbours, UnderNoise
 from wayforward.schema import SchemaWarning
 
 KINDS = ("original", "distance", "realistic", "balanced")
@@ -206,6 +207,27 @@ def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path):
         np.testing.assert_array_equal(getattr(got.society, name), getattr(whole.society, name))
     longer = replace(BASE, rounds=4)
     assert simulate(longer, checkpoint=file).same(simulate(longer))
+
+
+def test_a_checkpoint_of_another_question_is_refused(tmp_path: Path):
+    """Another cost, rule, target or demand to withstand gives other advice: its rounds are no part of this run."""
+    file, first = tmp_path / "state.npz", rectangle_setting()
+    simulate(replace(RECTANGLES, rounds=1), first, checkpoint=file)
+    p = first.problem
+
+    def asked(schema: wf.Schema = p.schema, **more: Any) -> Setting:
+        model = wf.wrap(above, schema, output="label", classes=(0, 1))
+        return replace(first, problem=wf.Problem(schema, model, p.target, data=p.reference, **more))
+
+    simulate(RECTANGLES, asked(), checkpoint=file)
+    for other in (
+        asked(cost=LpMix(l2=1.0)),
+        asked(p.schema.with_rules("after.x <= 3")),
+        asked(robust=UnderNoise(0.02)),
+        asked(plausibility=Neighbours(k=3)),
+    ):
+        with pytest.raises(FileFormatError, match="another scenario"):
+            simulate(replace(RECTANGLES, rounds=3), other, checkpoint=file)
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path):

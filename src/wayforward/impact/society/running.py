@@ -469,7 +469,11 @@ class Society:
         plain = replace(self.scenario, rounds=0, name="society").to_dict()
         h.update(json.dumps(plain, sort_keys=True, default=str).encode())
         h.update(f"{self.method.name} {self.method.parameters()}".encode())
-        some = self.setting.x[:1000]
+        some, problem = self.setting.x[:1000], self.setting.problem
+        asked = (problem.target, problem.cost, problem.plausibility, problem.confidence)
+        said = [None if one is None else one.describe() for one in asked]
+        robust = None if problem.robust is None else problem.robust.fingerprint(some[:50])
+        h.update(json.dumps([problem.schema.to_dict(), said, robust], sort_keys=True, default=str).encode())
         for part in (self.setting.x, self.setting.groups.member, *self.setting.problem.reached(some)):
             h.update(np.ascontiguousarray(part).tobytes())
         return h.hexdigest()
