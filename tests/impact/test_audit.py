@@ -103,6 +103,28 @@ def test_counts_add_up():
     )
 
 
+def test_a_gap_in_refusal_stands_though_nobody_of_one_group_is_refused():
+    """Who is never refused has nobody answered; their gap in refusal is the widest of all and must not vanish."""
+    x = people(300, 21)
+    club = np.where(np.arange(300) < 60, "spared", np.where(np.arange(300) < 180, "b", "c"))
+    x[:60, 2], x[:60, 3] = 6000, 30_000
+    groups = [Groups.of("club", club), Groups.of("sex", x, SCHEMA)]
+    got = audit(lender(), x, groups, "nearest-observable", beside=None, society=False, summaries=())
+    one = got["club"]
+    spared = next(g for g in one.groups if g.name == "spared")
+    assert spared.answered == 0 and not spared.compared and spared.compared_refused
+    pairs = {(g.first, g.second) for g in one.gaps if g.metric == "refused"}
+    assert len(pairs) == 3
+    mine = [g for g in one.gaps if "spared" in (g.first, g.second)]
+    assert {g.metric for g in mine} == {"refused"} and all(g.stands for g in mine)
+    assert sum(g.stands for g in got["club and sex"].gaps if g.first.startswith("spared")) == 2
+    page = render(got)
+    assert "in who is refused" in page and "spared and female" in page
+    assert any(
+        "By club: the model refuses" in t and "of \u201cspared\u201d: a difference" in t for t in findings(got)
+    )
+
+
 def test_without_a_planted_gap_corrected_p_values_are_seldom_small():
     alarms = 0
     for seed in range(12):

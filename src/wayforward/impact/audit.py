@@ -74,7 +74,8 @@ class GroupFigures:
     people, refused, answered: how many; found, proved, open: how the answered ended. figures: name -> Estimate, see
     `MEANING`; the n of each is its denominator. asked_for: (d,) share of the group's plans that act on each feature.
     served: share of the answered whom each common budget serves. needed: cost within which a quarter, half, three
-    quarters and nine in ten of the answered are served, inf where so many never are. compared: enough people to.
+    quarters and nine in ten of the answered are served, inf where so many never are. compared: enough answered
+    people to; compared_refused: enough people to compare who is refused, which needs no answer.
     withheld: so few that a mean would tell of a person; only counts are told. Where one or two have a plan, asked_for,
     needed and curve are withheld, too.
     """
@@ -87,6 +88,7 @@ class GroupFigures:
     proved: int
     open: int
     compared: bool
+    compared_refused: bool
     figures: dict[str, Estimate]
     asked_for: tuple[float, ...]
     served: tuple[Estimate, ...] = ()
@@ -105,6 +107,7 @@ class GroupFigures:
             "none_exists": self.proved,
             "not_found": self.open,
             "compared": self.compared,
+            "compared_in_refusal": self.compared_refused,
             "withheld": self.withheld,
             "figures": {name: e.to_dict() for name, e in self.figures.items()},
             "asked_for": {n: _plain(v) for n, v in zip(names, self.asked_for, strict=True)},
@@ -343,7 +346,8 @@ def audit(
         method: a name or a method; its answers are judged again, nothing is believed.
         preferences: wishes of the people in x.
         most: answer at most so many of those refused, drawn by chance; left out, all.
-        smallest: groups with fewer answered people are told, but not compared.
+        smallest: groups with fewer answered people are told, but compared only in who is refused; with fewer people,
+            not at all.
         intersections: also compare where two attributes meet, each part with everybody else.
         beside: a second method; gaps are told again among people for whom both found a plan. None: left out.
         twins_of: at most so many people are compared with their twins, where the world is causal.
@@ -576,7 +580,8 @@ def _figures(
         found=int((people.measures["usable"][mine] > 0).sum()),
         proved=int((people.measures["proved"][mine] > 0).sum()),
         open=int((people.measures["not_found"][mine] > 0).sum()),
-        compared=int(mine.sum()) >= smallest,
+        compared=int(mine.sum()) >= max(smallest, _TELLS),
+        compared_refused=int(member.sum()) >= max(smallest, _TELLS),
         figures={key: figures[key] for key in MEANING if key in figures},
         asked_for=tuple(float(v) for v in acted.mean(0)) if len(acted) else (float("nan"),) * d,
         served=tuple(stats.rate(cost <= b * (1 + 1e-12)) for b in budgets),
@@ -600,9 +605,14 @@ def _needed(cost: np.ndarray, share: float) -> Estimate:
     return Estimate(value, least, greatest, n)
 
 
-def _pairs(names: Sequence[GroupFigures], crossed: bool) -> list[tuple[int, int | None]]:
-    """Which groups are compared: every pair of those large enough, or each with everybody else (None)."""
-    known = [g for g, one in enumerate(names) if one.compared]
+def _pairs(
+    names: Sequence[GroupFigures], crossed: bool, of_all: bool = False
+) -> list[tuple[int, int | None]]:
+    """Which groups are compared: every pair of those large enough, or each with everybody else (None).
+
+    of_all: in a measure over everybody, so that people count and not those answered.
+    """
+    known = [g for g, one in enumerate(names) if (one.compared_refused if of_all else one.compared)]
     if crossed or len(known) > _PAIRWISE:
         return [(g, None) for g in known] if len(known) > 1 else []
     return list(itertools.combinations(known, 2))
@@ -629,28 +639,35 @@ def _attribute(
         notes.append(
             f"Fewer than {_TELLS} people were answered of the group {_listed(few)}: their means would tell of a person."
         )
-    small = [f"{f.name} ({f.answered})" for f in figures if f.answered and not f.compared]
+    part = [f"{f.name} ({f.answered})" for f in figures if f.compared_refused and not f.compared]
+    small = [f"{f.name} ({f.answered})" for f in figures if f.answered and not f.compared_refused]
+    pairs, of_all = _pairs(figures, crossed), _pairs(figures, crossed, of_all=True)
+    if part and of_all:
+        notes.append(
+            f"Compared only in who is refused, with fewer than {smallest} people answered: {_listed(part)}."
+        )
     if small:
-        notes.append(f"Told but not compared, with fewer than {smallest} people answered: {_listed(small)}.")
-    pairs = _pairs(figures, crossed)
-    if not pairs:
+        notes.append(f"Told but not compared, with fewer than {smallest} people: {_listed(small)}.")
+    if not of_all:
         notes.append("Fewer than two groups are large enough, so nothing is compared.")
     gaps: list[Gap] = []
     agreement: list[Agreement] = []
     simpson: list[Simpson] = []
     label = groups.member[people.who]
-    for a, b in pairs:
+    for a, b in list(dict.fromkeys([*of_all, *pairs])):
         second = "everybody else" if b is None else groups.names[b]
         one, two = label == a, ((label != a) & (label >= 0)) if b is None else label == b
         everyone = (
             groups.member == a,
             ((groups.member != a) & (groups.member >= 0)) if b is None else groups.member == b,
         )
-        if not two.any():
+        measures: Sequence[str] = _COMPARED_CROSSED if crossed else _COMPARED
+        answers = (a, b) in pairs and bool(two.any())
+        measures = [m for m in measures if (m == "refused" and (a, b) in of_all) or (m != "refused" and answers)]
+        if not everyone[1].any() or not measures:
             continue
-        measures = _COMPARED_CROSSED if crossed else _COMPARED
         gaps += _gaps(groups.name, groups.names[a], second, people, one, two, everyone, measures, seed)
-        if not crossed:
+        if not crossed and answers:
             found = np.isfinite(people.measures["cost"])
             agreement += _agreement(
                 groups.name, groups.names[a], second, people.acted, one & found, two & found,

@@ -108,7 +108,9 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
         everybody=_everybody(audit.overall),
         attributes=[_attribute(audit, one, place) for place, one in enumerate(plain)],
         crossed=[
-            _crossed(one) for one in audit.attributes if one.crossed and any(g.answered for g in one.groups)
+            _crossed(one)
+            for one in audit.attributes
+            if one.crossed and any(g.answered or g.compared_refused for g in one.groups)
         ],
         worst_text=_worst_text(audit),
         worst=[_worst_row(audit, one) for one in audit.worst],
@@ -569,7 +571,7 @@ def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
                 "Have a usable plan": words.number(g.found),
                 "No allowed change helps (proved)": words.number(g.proved),
                 "No plan found": words.number(g.open),
-                "Compared": "yes" if g.compared else "too few",
+                "Compared": "yes" if g.compared else "in who is refused" if g.compared_refused else "too few",
             }
             for g in one.groups
         ],
@@ -602,11 +604,13 @@ def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
 def _measure_rows(one: AttributeAudit, measures: list[str], rate: bool) -> list[dict[str, str]]:
     rows = []
     for g in one.groups:
-        if not g.people or g.withheld:
+        if not g.people or (g.withheld and not rate):
             continue
         row = {"Group": g.name}
         for m in measures:
-            row[words.sentence(_MEASURES[m])[:-1]] = _cell(g.figures.get(m), rate)
+            e = g.figures.get(m)
+            hidden = g.withheld and (e is None or not e.n)
+            row[words.sentence(_MEASURES[m])[:-1]] = "withheld" if hidden else _cell(e, rate)
         rows.append(row)
     return rows
 
@@ -846,22 +850,22 @@ def _plain_number(value: float | None) -> str:
 def _crossed(one: AttributeAudit) -> dict[str, Any]:
     rows = []
     for g in one.groups:
-        if not g.answered or g.withheld:
+        if not g.answered and not g.compared_refused:
             continue
         row = {
             "Part": g.name,
             "People": words.number(g.people),
             "Refused": _cell(g.figures["refused"], True),
             "Answered": words.number(g.answered),
-            "Have a usable plan": _cell(g.figures["usable"], True),
+            "Have a usable plan": "withheld" if g.withheld else _cell(g.figures["usable"], True),
             "Proved: none exists": words.number(g.proved),
-            "Mean cost": _cell(g.figures["cost"], False),
+            "Mean cost": "withheld" if g.withheld else _cell(g.figures["cost"], False),
         }
         mine = [gap for gap in one.gaps if gap.first == g.name and gap.stands]
         row["Differs from everybody else in"] = (
             ", ".join(_MEASURES[gap.metric] for gap in mine)
             if mine
-            else ("nothing that stands" if g.compared else "too few to say")
+            else ("nothing that stands" if g.compared_refused else "too few to say")
         )
         rows.append(row)
     return {"name": one.name, "text": [n for n in one.notes if "refuses nobody" not in n], "rows": rows}
