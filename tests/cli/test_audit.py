@@ -109,3 +109,26 @@ def test_nobody_with_a_plan_ends_with_one(shell):
     (shell.folder / "schema.yaml").write_text(frozen.split("rules:")[0])
     got = shell(f"{ASK} --group housing --html a.html", code=1)
     assert "proved that nothing" in got.output and (shell.folder / "a.html").is_file()
+
+
+def test_where_nobody_may_act_the_set_that_lets_them_is_named(shell, monkeypatch):
+    import wayforward.data as data
+    from wayforward.data import load
+
+    loan = load("loan").take(np.arange(400))
+    fixed = {f.name: {"actionability": "immutable", "direction": "any"} for f in loan.schema.features}
+    from dataclasses import replace
+
+    monkeypatch.setattr(data, "load", lambda name: replace(loan, schema=loan.schema.revise(**fixed)))
+    ask = "audit --data loan --model lr --group gender --second none --retrained 0 --summary none"
+    got = shell(f"{ask} --html a.html", code=1)
+    assert got.output.count("--data loan:benchmark") == 2
+    assert "--data loan:benchmark" in (shell.folder / "a.html").read_text()
+
+
+def test_another_set_of_who_can_change_what(shell):
+    for command in ("audit --group gender --second none --retrained 0 --summary none", "recommend"):
+        got = shell(f"{command} --data loan:benchmark --model lr --n 20 --json a.json")
+        assert "nobody can act" not in got.output
+    got = shell("recommend --data loan:nonsense --model lr", code=2)
+    assert "actionability sets:" in got.output and "benchmark" in got.output

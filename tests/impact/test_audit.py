@@ -121,7 +121,8 @@ def test_a_gap_in_refusal_stands_though_nobody_of_one_group_is_refused():
     page = render(got)
     assert "in who is refused" in page and "spared and female" in page
     assert any(
-        "By club: the model refuses" in t and "of \u201cspared\u201d: a difference" in t for t in findings(got)
+        "By club: the model refuses" in t and "of \u201cspared\u201d: a difference" in t
+        for t in findings(got)
     )
 
 

@@ -28,7 +28,11 @@ app.add_typer(world_app, name="world")
 
 Data = Annotated[
     str | None,
-    typer.Option("--data", help="A data set by name (see: wayforward datasets).", rich_help_panel="People"),
+    typer.Option(
+        "--data",
+        help="A data set by name (see: wayforward datasets); compas:benchmark: another set of who can change what.",
+        rich_help_panel="People",
+    ),
 ]
 Train = Annotated[Path | None, typer.Option("--train", help="A table of past people: CSV or Parquet.")]
 Label = Annotated[str | None, typer.Option("--label", help="The column of --train that holds the decision.")]

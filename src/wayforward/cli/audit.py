@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.cli.console import Steps, room_for, say, steps, table, write_json, write_text
-from wayforward.cli.inputs import Made, Question, _preferences, _without, read_table, trained_again
+from wayforward.cli.inputs import (
+    Made,
+    Question,
+    _preferences,
+    _without,
+    lets_people_act,
+    read_table,
+    trained_again,
+)
 from wayforward.errors import DataError
 
 if TYPE_CHECKING:
@@ -61,6 +69,10 @@ def look(
         )  # fmt: skip
     source = {"people": whose, "table": made.title, "model named": question.model}
     got = replace(got, meta={**got.meta, "source": source, "question": question.plain()})
+    if question.data is not None and not problem.schema.actionable.any():
+        from wayforward.data import load
+
+        got.meta["lets_people_act"] = lets_people_act(load(question.data))
     got.meta["seconds"] = round(time.perf_counter() - started, 1)
     title = f"Audit of recourse: {made.title}, model {question.model}, plans by {chosen.name}"
     if html is not None:

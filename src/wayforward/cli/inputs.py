@@ -22,6 +22,7 @@ from wayforward.errors import (
 )
 
 if TYPE_CHECKING:
+    from wayforward.data import Dataset
     from wayforward.people import Preferences
     from wayforward.problem import Problem
     from wayforward.schema import Schema
@@ -141,7 +142,19 @@ def _from_data_set(question: Question, schema: Schema | None) -> Made:
     train, test = found.split(test=0.3, seed=question.seed)
     y = train.is_favourable.astype(np.int64)  # 1 is the favourable label in every set
     schema = schema or (_schema(question, None) if question.schema is not None else found.schema)
+    if not schema.actionable.any() and (other := lets_people_act(found)):
+        from wayforward.cli.console import say
+
+        sets = f"{found.name} has other sets of who can change what"
+        say(f"note: here nobody can act on anything, so nobody can have an option; {sets}: --data {other}.")
     return _put_together(question, schema, train.frame, y, (1,), test.frame, found.title, found.world)
+
+
+def lets_people_act(found: Dataset) -> str:
+    """The name, as --data takes it, under which people of this data set can act: 'compas:benchmark'; '' if none."""
+    able = [name for name, acts in found.acts.items() if acts.apply(found.schema).actionable.any()]
+    chosen = "benchmark" if "benchmark" in able else next(iter(able), "")
+    return f"{found.name}:{'+'.join((*found.variant, chosen))}" if chosen else ""
 
 
 def _from_tables(question: Question, schema: Schema | None) -> Made:

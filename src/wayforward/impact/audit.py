@@ -663,7 +663,9 @@ def _attribute(
         )
         measures: Sequence[str] = _COMPARED_CROSSED if crossed else _COMPARED
         answers = (a, b) in pairs and bool(two.any())
-        measures = [m for m in measures if (m == "refused" and (a, b) in of_all) or (m != "refused" and answers)]
+        measures = [
+            m for m in measures if (m == "refused" and (a, b) in of_all) or (m != "refused" and answers)
+        ]
         if not everyone[1].any() or not measures:
             continue
         gaps += _gaps(groups.name, groups.names[a], second, people, one, two, everyone, measures, seed)

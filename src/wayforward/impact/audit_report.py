@@ -185,9 +185,11 @@ def findings(audit: Audit) -> list[str]:
     audit, all_ = _titled(audit), audit.overall
     out = []
     if not audit.schema.actionable.any():
+        other = audit.meta.get("lets_people_act")
         out.append(
             "The schema lets nobody act on any feature, so nobody can have a plan. To see what a plan would be, audit "
-            "with a schema that says what people can change."
+            "with a schema that says what people can change"
+            + (f", or with another set of this data: --data {other}." if other else ".")
         )
     if all_.found == all_.answered:
         out.append("Everybody who was answered has a usable plan, so groups can differ in its cost only.")
