@@ -60,14 +60,20 @@ def test_theorems_hold_as_numbers():
 
 def test_findings_are_read_off_the_lines():
     """The paper's own numbers are as published; a worse index, a higher invalidation or a falling cost is not."""
-    full = [line(method=method) for method in BY_METHOD["synthetic"]]
+    sure = dict.fromkeys(INDICES, 0.0)
+    full = [replace(line(method=method), half=sure) for method in BY_METHOD["synthetic"]]
     assert all(check.holds for check in tables.checks_of(1, full) if "yNN" not in check.name)
     bad = [
-        line(method=m, **({"atkinson": 0.5, "invalid": 0.1} if m == "ebr" else {}))
+        replace(line(method=m, **({"atkinson": 2.0, "invalid": 0.1} if m == "ebr" else {})), half=sure)
         for m in BY_METHOD["synthetic"]
     ]
     wrong = {check.name for check in tables.checks_of(1, bad) if check.holds is False}
     assert {"synthetic: ebr", "synthetic: ebr, invalidation"} <= wrong
+    open_ = [replace(one, half=sure | {"atkinson": np.inf}) for one in full]
+    verdict = {check.name: check.verdict for check in tables.checks_of(1, open_)}
+    assert (
+        verdict["synthetic: ebr"] == "undecided" and verdict["synthetic: growing-spheres"] == "as published"
+    )
     origin = BY_METHOD["synthetic"]["origin"]
 
     def ablation(sign: float) -> list[Line]:
@@ -86,7 +92,8 @@ def test_worse_by_chance_is_told_from_worse() -> None:
     assert run.paired_half(np.array([0.01])) == np.inf
     bad = line(method="ebr", atkinson=0.5, centralization=0.3)
     assert bad.worse == bad.chance == ("centralization", "atkinson")  # one seed says nothing
-    sure = replace(bad, half={"centralization": 0.01, "atkinson": 0.4, "proximity": 0.0})
+    assert "°" not in tables.markdown([line(method="origin"), bad])
+    sure = replace(bad, seeds=5, half={"centralization": 0.01, "atkinson": 0.4, "proximity": 0.0})
     assert sure.chance == ("atkinson",)
     shown = tables.markdown([line(method="origin"), sure])
     assert shown.count("°") == 1 and "2**, 1 of them within chance" in shown

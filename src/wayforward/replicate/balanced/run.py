@@ -21,7 +21,7 @@ from wayforward.replicate.balanced.measures import METHODS, OURS, answer, measur
 from wayforward.replicate.balanced.published import BY_BETA, BY_METHOD, INDICES, MEASURES
 from wayforward.replicate.balanced.setting import MOST, REAL, SETTINGS, Study, study
 from wayforward.replicate.findings import Check, findings
-from wayforward.replicate.keeping import Kept, Show, quiet
+from wayforward.replicate.keeping import Kept, Show, code_version, fingerprint, quiet
 from wayforward.replicate.writing import csv_text, plain, put
 
 #: Modules that decide a kept stage, beside the package's.
@@ -47,6 +47,7 @@ TOLERANCE = {
     "invalid": 0.02,
     "increases": 0.0,
 }
+PAPER = "Replicates R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML."
 _MEANING = {-1: "lower", 1: "higher"}
 #: Which direction is good; the others are only told.
 _BETTER = {
@@ -213,6 +214,12 @@ class Replication:
         half = {key: paired_half(apart[key]) for key in INDICES}
         return Line(name, method, mean, spread, origin, paper, request.seeds, half)
 
+    def _people(self, name: str) -> dict[str, str]:
+        """A digest of everybody's rows, labels and groups, for each seed."""
+        seeds = range(self.request.seed, self.request.seed + self.request.seeds)
+        some = {f"seed {k}": self.study(name, k) for k in seeds}
+        return {key: fingerprint(it.x, it.y, it.groups.member) for key, it in some.items()}
+
     def lines(self, name: str, methods: Sequence[str]) -> list[Line]:
         """The origin row and all methods of a setting."""
         out: list[Line] = []
@@ -307,6 +314,13 @@ class Replication:
             **page.to_dict(),
             "provenance": {
                 **{key: value for key, value in asdict(request).items() if key not in ("out", "cache")},
+                "code": code_version(self.kept.own),
+                "parameters": {
+                    f"{one.setting} {one.method}": _form(one.setting, one.method)
+                    for one in lines
+                    if one.method != "origin"
+                },
+                "people": {one: self._people(one) for one in dict.fromkeys(line.setting for line in lines)},
                 "versions": versions(),
                 "seconds_of_stages": sum(
                     value
@@ -335,18 +349,17 @@ def _form(name: str, method: str) -> str:
 
 def _about(request: Request, table: bool) -> str:
     if not table:
-        return "Made with the command `wayforward replicate balanced`."
-    look = "**A quick look**, no replication. " if request.quick else ""
+        return f"{PAPER} Made with the command `wayforward replicate balanced`."
+    look = f"{PAPER} " + ("**A quick look**, no replication. " if request.quick else "")
     one = request.seeds == 1
     over = "One seed" if one else f"Means over {request.seeds} seeds"
+    spread = "" if one else ", ± the spread over seeds"
     chance = (
-        "one seed has no interval"
-        if one
-        else "the 95 % interval of the difference, paired by seed, contains 0"
+        "" if one else "; with a °, within chance (the 95 % interval of the difference, by seed, contains 0)"
     )
     return (
-        f"{look}{over} (draw of people, classifier, method), paper first, ours second, ± the "
-        f"spread over seeds. **Bold**: worse than the origin; with a °, within chance ({chance}). "
+        f"{look}{over} (draw of people, classifier, method), paper first, ours second{spread}. "
+        f"**Bold**: worse than the origin{chance}. "
         "Centralization and Atkinson: higher is more segregated; proximity: lower is. "
         f"At most {request.n:,} people a run."
     )

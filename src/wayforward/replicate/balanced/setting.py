@@ -121,7 +121,7 @@ def study(name: str, seed: int = 0, most: int = MOST) -> Study:
     if name not in (*SETTINGS, "german-causal"):
         raise DataError(f"The study has no data set '{name}'. Choose one of {', '.join(SETTINGS)}.")
     if name == "synthetic":
-        return _synthetic(seed, min(200, most))
+        return _synthetic(seed, min(200, most // 4))
     if name == "german-causal":
         return _german_causal(seed)
     data, attribute = name.split("-")
