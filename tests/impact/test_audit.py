@@ -213,9 +213,40 @@ def test_odd_groups_are_told_and_not_compared():
     notes = " ".join(one.notes)
     assert "Nobody belongs to the group empty" in notes and "alone" in notes
     assert all({g.first, g.second} <= {"a", "b"} for g in one.gaps)
+    plain = next(g for g in got.to_dict()["attributes"][0]["groups"] if g["group"] == "alone")
+    assert plain["people"] is plain["refused"] is plain["found"] is None
+    assert all(e["value"] is None and e["n"] == 0 for e in plain["figures"].values())
+    assert plain["why_withheld"] == "withheld: fewer than 3 people" and plain["why_withheld"] in render(got)
     assert sum(g.people for g in one.groups) + one.unlabelled == 200
     page = render(got)
     assert "no label" in page and "too few" in page
+
+
+@pytest.mark.parametrize(("others", "guarded"), [(["a", "b", "rare"], True), (["a", "b", "b"], False)])
+def test_a_group_of_two_cannot_be_had_by_subtraction_or_the_page_says_so(others, guarded):
+    x = people(200, 7)
+    labels = np.array(["a", "b"] * 100, dtype=object)
+    labels[np.flatnonzero(~lender().reached(x)[0])[:2]] = "pair"
+    labels[100:105] = others[2]
+    club = Groups.of("club", labels)
+    got = audit(
+        lender(), x, [club, Groups.of("sex", x, SCHEMA)], "nearest-observable", beside=None, society=False,
+        summaries=["globe-ce"], others=[lender().model],
+    )  # fmt: skip
+    one = got["club"]
+    assert {g.name for g in one.groups if g.hidden} == ({"pair", "rare"} if guarded else {"pair"})
+    assert ("could be worked out" in " ".join(one.notes)) == guarded
+    assert ("takes all other groups from everybody" in " ".join(one.notes)) != guarded
+    told = got.to_dict()
+    for attribute in told["attributes"]:
+        assert all(g["people"] is None or g["people"] == 0 or g["people"] >= 3 for g in attribute["groups"])
+    assert "pair" not in {g["group"] for s in told["summaries"] for g in s["groups"]}
+    assert "pair" not in {g["group"] for g in told["robustness"]["groups"]}
+
+
+def test_two_people_are_no_audit():
+    with pytest.raises(DataError, match="tell of each"):
+        audit(lender(), people(2, 7), Groups.of("club", ["a", "b"]))
 
 
 def test_a_model_trained_on_named_columns_is_not_shown_the_others():

@@ -252,6 +252,9 @@ def _show(got: Audit, told: list[str]) -> None:
         for group in [got.overall] if one is None else one.groups:
             if not group.people:
                 continue
+            if group.hidden:
+                rows.append(("" if one is None else one.name, group.name, *(["withheld"] * 6)))
+                continue
             f = group.figures
             rows.append(
                 (

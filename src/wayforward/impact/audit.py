@@ -77,7 +77,8 @@ class GroupFigures:
     quarters and nine in ten of the answered are served, inf where so many never are. compared: enough answered
     people to; compared_refused: enough people to compare who is refused, which needs no answer.
     withheld: so few that a mean would tell of a person; only counts are told. Where one or two have a plan, asked_for,
-    needed and curve are withheld, too.
+    needed and curve are withheld, too. hidden: why nothing of the group is told on the page and in JSON, counts
+    included; '' where it is told.
     """
 
     name: str
@@ -95,17 +96,21 @@ class GroupFigures:
     needed: tuple[Estimate, ...] = ()
     curve: tuple[float, ...] = ()
     withheld: bool = False
+    hidden: str = ""
 
     def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
         """Plain values for JSON; names: of the features."""
-        return {
-            "group": self.name,
+        counts = {
             "people": self.people,
             "refused": self.refused,
             "answered": self.answered,
             "found": self.found,
             "none_exists": self.proved,
             "not_found": self.open,
+        }
+        return {
+            "group": self.name,
+            **(dict.fromkeys(counts) | {"why_withheld": self.hidden} if self.hidden else counts),
             "compared": self.compared,
             "compared_in_refusal": self.compared_refused,
             "withheld": self.withheld,
@@ -365,6 +370,10 @@ def audit(
     """
     schema = problem.schema
     x = schema.encode(x)
+    if len(x) < _TELLS:
+        raise DataError(
+            f"An audit of {len(x)} people would tell of each. Give everybody the model decides about."
+        )
     attributes = [_in_words(one, schema, x) for one in _checked(groups, len(x), smallest)]
     tell = say or (lambda what, done, total: None)
     makers = _makers(summaries)
@@ -431,7 +440,11 @@ def audit(
     audits = _corrected(audits, correction)
     tell("searching for the worst off", 0, 1)
     worst = _worst(schema, people, attributes, seed, correction)
+    hidden = {(one.name, g.name) for one in audits for g in one.groups if g.hidden}
     lasting = _robustness(problem, got, people, attributes, others, lasting_of, seed, notes, tell)
+    if lasting:
+        rows = [row for row in lasting["groups"] if (row["attribute"], row["group"]) not in hidden]
+        lasting["groups"] = rows
     return Audit(
         n=len(x),
         refused=int(refused.sum()),
@@ -444,7 +457,7 @@ def audit(
         correction=correction,
         schema=schema,
         robustness=lasting,
-        summaries=tuple(_without_people(one) for one in lines),
+        summaries=tuple(_without_people(one, hidden) for one in lines),
         meta=_meta(problem, chosen, got, judged, smallest, second, seed),
         notes=(*notes, *(n for n in judged.notes if "oracle" not in n and "MAD" not in n)),
     )
@@ -591,6 +604,46 @@ def _figures(
     )
 
 
+def _hide(
+    figures: tuple[GroupFigures, ...], unlabelled: int, smallest: int
+) -> tuple[tuple[GroupFigures, ...], list[str]]:
+    """The groups with nothing told of those of one or two people, and what is to be said about it.
+
+    Where everybody less the others would tell of them, the smallest group that is not compared is hidden, too.
+    """
+    from dataclasses import replace
+
+    tiny = [g for g, f in enumerate(figures) if 0 < f.people < _TELLS]
+    if not tiny:
+        return figures, []
+    why = dict.fromkeys(tiny, f"withheld: fewer than {_TELLS} people")
+    notes = [f"Withheld, with fewer than {_TELLS} people: {_listed([figures[g].name for g in tiny])}."]
+    if sum(figures[g].people for g in tiny) + unlabelled < _TELLS:
+        spare = [g for g, f in enumerate(figures) if _TELLS <= f.people < max(smallest, _TELLS)]
+        if spare:
+            guard = min(spare, key=lambda g: figures[g].people)
+            why[guard] = "withheld: or a smaller group could be worked out from it"
+            notes.append(
+                f"Withheld, too, or these could be worked out from the others: {_listed([figures[guard].name])}."
+            )
+        else:
+            notes.append(
+                "Whoever takes all other groups from everybody still learns how many of these are refused: leave them "
+                "without a label, or join them to another group."
+            )
+    d = len(figures[0].asked_for)
+    out = [
+        replace(
+            f, compared=False, compared_refused=False, figures=dict.fromkeys(f.figures, NOTHING),
+            asked_for=(float("nan"),) * d, served=(NOTHING,) * len(f.served), needed=(NOTHING,) * len(f.needed),
+            curve=(), withheld=True, hidden=why[g],
+        )
+        if g in why else f
+        for g, f in enumerate(figures)
+    ]  # fmt: skip
+    return tuple(out), notes
+
+
 def _needed(cost: np.ndarray, share: float) -> Estimate:
     """The least cost within which a share of the group is served; inf where it never is. Order-statistic interval."""
     from scipy.stats import binom
@@ -627,20 +680,22 @@ def _attribute(
         _figures(name, groups.mask(g), people, smallest, budgets, grid, seed)
         for g, name in enumerate(groups.names)
     )
-    notes = []
+    unlabelled = int((groups.member < 0).sum())
+    figures, notes = _hide(figures, unlabelled, smallest)
+    told = [f for f in figures if not f.hidden]
     empty = [f.name for f in figures if not f.people]
     if empty and not crossed:
         notes.append(f"Nobody belongs to the group {_listed(empty)}.")
-    spared = [f.name for f in figures if f.people and not f.refused]
+    spared = [f.name for f in told if f.people and not f.refused]
     if spared:
         notes.append(f"The model refuses nobody of the group {_listed(spared)}.")
-    few = [f.name for f in figures if f.withheld]
+    few = [f.name for f in told if f.withheld]
     if few and not crossed:
         notes.append(
             f"Fewer than {_TELLS} people were answered of the group {_listed(few)}: their means would tell of a person."
         )
-    part = [f"{f.name} ({f.answered})" for f in figures if f.compared_refused and not f.compared]
-    small = [f"{f.name} ({f.answered})" for f in figures if f.answered and not f.compared_refused]
+    part = [f"{f.name} ({f.answered})" for f in told if f.compared_refused and not f.compared]
+    small = [f"{f.name} ({f.answered})" for f in told if f.answered and not f.compared_refused]
     pairs, of_all = _pairs(figures, crossed), _pairs(figures, crossed, of_all=True)
     if part and of_all:
         notes.append(
@@ -683,7 +738,7 @@ def _attribute(
         parts=tuple(groups.name.split(" and ")) if crossed else (groups.name,),
         crossed=crossed,
         in_model=groups.feature is not None and _is_shown(problem, groups.feature),
-        unlabelled=int((groups.member < 0).sum()),
+        unlabelled=unlabelled,
         groups=figures,
         gaps=tuple(gaps),
         agreement=tuple(agreement),
@@ -884,7 +939,9 @@ def _with_twins(
             groups.take(people.who[rows]), preferences=None if wishes is None else wishes.take(rows), seed=seed,
             budget=budget,
         )  # fmt: skip
-        out.append(replace(one, twins=found))
+        # a pair of one or two people is not told
+        pairs = tuple(pair for pair in found.pairs if pair.people >= _TELLS)
+        out.append(replace(one, twins=replace(found, pairs=pairs)))
     return out
 
 
@@ -1026,12 +1083,13 @@ def _summaries(
     return out
 
 
-def _without_people(one: Summary) -> Summary:
-    """The lines and their numbers, without the rows of the people they are told of."""
+def _without_people(one: Summary, hidden: set[tuple[str, str]]) -> Summary:
+    """The lines and their numbers, without the rows of the people they are told of and without groups of few."""
     from dataclasses import replace
 
     nobody = np.arange(0)
-    return replace(one, recourse=one.recourse[nobody], line=one.line[nobody], who=nobody)
+    groups = tuple(g for g in one.groups if g.served.n >= _TELLS and (g.attribute, g.group) not in hidden)
+    return replace(one, recourse=one.recourse[nobody], line=one.line[nobody], who=nobody, groups=groups)
 
 
 def _with_lines(

@@ -51,6 +51,10 @@ _SAID = {  # as a sentence about one group
     "cost_all": "counting no plan as the dearest, a plan costs {value} on average for",
     "density_gain": "plans gain {value} in log-density on average for",
 }
+_COUNTS = (
+    "Group", "People", "Refused", "Answered", "Have a usable plan", "No allowed change helps (proved)",
+    "No plan found", "Compared",
+)  # fmt: skip
 _LINES = {  # what the summaries are called, and what a reader may expect of each
     "tree": "A tree of groups, one thing to do for each",
     "ares": "If-then rules (AReS)",
@@ -110,7 +114,7 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
         crossed=[
             _crossed(one)
             for one in audit.attributes
-            if one.crossed and any(g.answered or g.compared_refused for g in one.groups)
+            if one.crossed and any((g.answered or g.compared_refused) and not g.hidden for g in one.groups)
         ],
         worst_text=_worst_text(audit),
         worst=[_worst_row(audit, one) for one in audit.worst],
@@ -565,7 +569,9 @@ def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
         "text": text,
         **{name: Markup(value) for name, value in drawn.items()},
         "counts": [
-            {
+            dict.fromkeys(_COUNTS, g.hidden) | {"Group": g.name}
+            if g.hidden
+            else {
                 "Group": g.name,
                 "People": words.number(g.people),
                 "Refused": words.number(g.refused),
@@ -606,7 +612,7 @@ def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
 def _measure_rows(one: AttributeAudit, measures: list[str], rate: bool) -> list[dict[str, str]]:
     rows = []
     for g in one.groups:
-        if not g.people or (g.withheld and not rate):
+        if not g.people or g.hidden or (g.withheld and not rate):
             continue
         row = {"Group": g.name}
         for m in measures:
@@ -852,7 +858,7 @@ def _plain_number(value: float | None) -> str:
 def _crossed(one: AttributeAudit) -> dict[str, Any]:
     rows = []
     for g in one.groups:
-        if not g.answered and not g.compared_refused:
+        if g.hidden or not (g.answered or g.compared_refused):
             continue
         row = {
             "Part": g.name,
