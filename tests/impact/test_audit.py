@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wayforward.errors import DataError
-from wayforward.impact.audit import Audit, audit
+from wayforward.impact.audit import Audit, audit, both_ways
 from wayforward.impact.audit_report import findings, render
 from wayforward.impact.gaps import Gap, correct, corrected, mean_gap, rate_gap
 from wayforward.impact.groups import Groups
@@ -428,6 +428,36 @@ def test_two_plans_of_a_group_are_not_told_apart_from_their_people():
     assert "usable" in compared and not {"cost", "burden"} & compared and not got["club"].agreement
     assert not any(one.metric == "cost" for one in got["club"].simpson)
     assert "too few plans to tell" in render(got)
+
+
+def test_the_interval_of_plans_that_last_covers_other_models_too():
+    """Retrained models differ (beta), plans differ (logits): the interval of 3 models and 40 plans holds the truth."""
+    rng, held, narrow = np.random.default_rng(0), 0, 0
+    for _ in range(400):
+        rate = np.clip(rng.normal(0.5, 0.12, 3)[:, None] + rng.normal(0, 0.15, 40), 0, 1)
+        votes = rng.random((3, 40)) < rate
+        e = both_ways(votes)
+        held += e.low <= 0.5 <= e.high
+        plans = votes.mean(0)
+        narrow += abs(plans.mean() - 0.5) < 1.96 * plans.std(ddof=1) / np.sqrt(40)
+    assert held >= 0.93 * 400 > 0.8 * 400 > narrow
+    assert both_ways(np.ones((3, 9), dtype=bool)).low == 1.0 and both_ways(np.ones((0, 9), dtype=bool)).n == 0
+
+
+def test_each_model_trained_again_is_told():
+    x = people(250, 3)
+    strict = train("lr", SCHEMA, people(900, 5), (people(900, 5)[:, 2] > 3400).astype(int), seed=0)
+    got = audit(
+        lender(), x, Groups.of("sex", x, SCHEMA), beside=None, society=False, summaries=(),
+        others=[lender().model, strict],
+    )  # fmt: skip
+    row = got.robustness["groups"][0]
+    assert row["yes_by_retrained_model"][0] == 1.0 and row["yes_by_retrained_model"][1] < 0.9
+    e = row["yes_of_retrained_models"]
+    assert e["value"] == pytest.approx(np.mean(row["yes_by_retrained_model"]))
+    assert e["low"] <= min(row["yes_by_retrained_model"]) and e["high"] == 1.0
+    told = next(t for t in findings(got) if "advice last" in t)
+    assert "Under 2 models trained again" in told and "and 100.0" in told
 
 
 @pytest.mark.parametrize("name", ["$\\frac{x", "a" * 300, "{{ 7 * 7 }}", "\u00e9 <b>"])

@@ -1021,6 +1021,12 @@ def _robustness(
     if at.size > most:
         at = np.sort(np.random.default_rng([seed, 29]).choice(at, most, replace=False))
     tell("whether the advice lasts", 0, 1)
+    votes = np.empty((0, len(got)), dtype=bool)
+    if len(others):
+        from wayforward.problem.robust import AllModels
+
+        votes = np.zeros((len(others), len(got)), dtype=bool)
+        votes[:, at] = AllModels(others).fit(problem).votes(got.after[at, 0])
     sides: list[tuple[str, str, np.ndarray]] = [("", "everybody", at)]
     for groups in attributes:
         label = groups.member[people.who[at]]
@@ -1030,7 +1036,7 @@ def _robustness(
         if len(rows_of) < _TELLS:
             continue
         try:
-            held = robustness(got[rows_of], problem, models=others, sigma=_ERROR, draws=_DRAWS, seed=seed)
+            held = robustness(got[rows_of], problem, sigma=_ERROR, draws=_DRAWS, seed=seed)
         except WayforwardError as error:
             notes.append(f"Whether advice lasts was not measured: {error}")
             return {}
@@ -1040,11 +1046,39 @@ def _robustness(
                 "group": name,
                 "n": len(rows_of),
                 "yes_with_errors": held.noise.to_dict(),
-                "yes_of_retrained_models": held.models.to_dict(),
-                "yes_of_all_retrained_models": held.all_models.to_dict(),
+                "yes_of_retrained_models": both_ways(votes[:, rows_of]).to_dict(),
+                "yes_by_retrained_model": [float(v) for v in votes[:, rows_of].mean(1)],
+                "yes_of_all_retrained_models": (
+                    stats.rate(votes[:, rows_of].all(0)) if len(others) else NOTHING
+                ).to_dict(),
             }
         )
     return {"error": _ERROR, "models": len(others), "groups": rows}
+
+
+def both_ways(votes: np.ndarray) -> Estimate:
+    """Mean of votes (m models, n plans), with a 95 % interval over other models and other plans; n counts plans.
+
+    The variances of the models' means and of the plans' means add up, and Satterthwaite's degrees of freedom allow for
+    few models (F. E. Satterthwaite 1946, Biometrics Bull. 2). One model says nothing of others: then over plans only.
+    """
+    from scipy.stats import t
+
+    m, n = votes.shape
+    if not m or not n:
+        return NOTHING
+    value = float(votes.mean())
+    parts = [
+        (float(means.var(ddof=1)) / means.size, means.size - 1)
+        for means in (votes.mean(1), votes.mean(0))
+        if means.size > 1
+    ]
+    whole = sum(v for v, _ in parts)
+    if whole <= 0:
+        return Estimate(value, value, value, n)
+    freedom = whole**2 / sum(v**2 / df for v, df in parts)
+    half = float(t.ppf(0.975, freedom)) * float(np.sqrt(whole))
+    return Estimate(value, max(0.0, value - half), min(1.0, value + half), n)
 
 
 def _makers(summaries: Sequence[str | Summariser]) -> list[Summariser]:

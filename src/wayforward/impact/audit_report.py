@@ -231,8 +231,9 @@ def findings(audit: Audit) -> list[str]:
         held = whole["yes_of_retrained_models"] if audit.robustness["models"] else whole["yes_with_errors"]
         if held["value"] is not None:
             what = (
-                f"Models trained again on resamples of the same people still say yes to {_held(held)} of the plans, "
-                "on average over models"
+                f"Under {words.count(audit.robustness['models'], 'model')} trained again on resamples of the same "
+                f"people, {_each(whole)} of the plans are still a yes"
+                + (f"; {_held(held)} on average" if audit.robustness["models"] > 1 else "")
                 if audit.robustness["models"]
                 else f"Carried out with small errors, plans lead to a yes in {_held(held)} of cases"
             )
@@ -467,7 +468,9 @@ def _reading(audit: Audit) -> list[str]:
         "so many, one in twenty looks remarkable by chance alone. A difference is said to stand when it "
         "remains after "
         f"allowing for all of them ({how}). {words.sentence(words.count(audit.stands, 'difference'))[:-1]} "
-        f"{'stands' if audit.stands == 1 else 'stand'} here.",
+        f"{'stands' if audit.stands == 1 else 'stand'} here. Not among them are the subgroups that fare worst, which "
+        "are corrected among themselves, and twins, segregation, gaps among people who are alike and plans that last, "
+        "whose intervals stand by themselves.",
         *(
             [
                 f"Here a plan must also withstand change. It must be: {audit.meta['robust']}. Whoever has no such plan "
@@ -1036,10 +1039,19 @@ def _robust_rows(audit: Audit) -> list[dict[str, str]]:
             "A yes when carried out with errors": _held(side["yes_with_errors"]),
         }
         if audit.robustness["models"]:
-            row["Retrained models that still say yes"] = _held(side["yes_of_retrained_models"])
+            row["Still a yes under each model trained again"] = _each(side)
+            row["On average"] = _held(side["yes_of_retrained_models"])
             row["All retrained models say yes"] = _held(side["yes_of_all_retrained_models"])
         rows.append(row)
     return rows
+
+
+def _each(side: dict[str, Any]) -> str:
+    """The share of plans that hold under each retrained model, from the least to the most; the ends of many."""
+    shares = sorted(side["yes_by_retrained_model"])
+    if len(shares) > 10:
+        return f"{_share(shares[0])} to {_share(shares[-1])}"
+    return listed([_share(v) for v in shares])
 
 
 def _held(e: dict[str, Any]) -> str:
@@ -1067,7 +1079,13 @@ def _robust_text(audit: Audit) -> list[str]:
         text += (
             f" Plans were also shown to {words.count(found['models'], 'model')} of the same kind, trained on "
             "resamples of "
-            "the same past people, as a lender may train the next one."
+            "the same past people, as a lender may train the next one. "
+            + (
+                "The interval of the average allows for other such models and for other plans; that of plans to which "
+                "all of them say yes is over plans only."
+                if found["models"] > 1
+                else "One model does not show how far such models differ: these intervals are over plans only."
+            )
         )
     return [text + " Rates are over a sample of the plans."]
 
