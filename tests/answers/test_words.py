@@ -125,3 +125,8 @@ def test_consequences_are_about_right():
 def test_joining():
     assert words.join(["a"]) == "a" and words.join(["a", "b"]) == "a, and b"
     assert words.join(["a", "b", "c"]) == "a, b, and c"
+
+
+def test_one_of_a_rate_is_said_in_the_singular():
+    week = Feature(name="hours", kind="integer", low=0, high=99, unit="hours/week")
+    assert words.value_text(week, 1) == "1 hour/week" and words.value_text(week, 2) == "2 hours/week"

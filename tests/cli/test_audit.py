@@ -132,3 +132,22 @@ def test_another_set_of_who_can_change_what(shell):
         assert "nobody can act" not in got.output
     got = shell("recommend --data loan:nonsense --model lr", code=2)
     assert "actionability sets:" in got.output and "benchmark" in got.output
+
+
+def test_the_page_says_what_a_yes_means_and_how_good_the_model_is(shell):
+    from wayforward.cli.audit import _is_rare, _quality
+
+    ask = "audit --model lr --group gender --n 20 --second none --retrained 0 --summary none"
+    shell(f"{ask} --data loan --html a.html --json a.json")
+    page, q = (
+        (shell.folder / "a.html").read_text(),
+        json.loads((shell.folder / "a.json").read_text())["meta"]["quality"],
+    )
+    assert "logistic regression (lr)" in page and "which stands for: " in page
+    assert 0.5 < q["balanced_accuracy"] <= 1 and "balanced accuracy" in page and "Euclidean" in page
+    assert "5\u202f% of a feature" in page or "5 % of a feature" in page
+    yes, truth = np.array([1, 1, 1, 0], bool), np.array([1, 1, 0, 0], bool)
+    got = _quality(yes, truth)
+    assert (got["accuracy"], got["accepts_of_favourable"], got["refuses_of_others"]) == (0.75, 1.0, 0.5)
+    assert got["balanced_accuracy"] == 0.75
+    assert _is_rare(np.arange(100) < 14) and not _is_rare(np.arange(100) < 16)

@@ -331,6 +331,18 @@ def test_few_rules_are_told_of_people_who_had_no_say():
     assert plain["curve"]["served"][-1] <= one.everybody.served.value + 1e-12
 
 
+def test_rules_that_serve_nobody_are_no_rules():
+    from dataclasses import replace
+
+    from wayforward.evaluate import stats
+
+    got = harsh()
+    one = got.summaries[0]
+    none = replace(one, everybody=replace(one.everybody, served=stats.rate(np.zeros(one.told, dtype=bool))))
+    told = " ".join(findings(replace(got, summaries=(none,))))
+    assert "no common change was found" in told and "rules serve" not in told
+
+
 def test_groups_whom_rules_serve_unlike_are_compared_with_everything_else():
     """Income helps the old only, savings the young: one rule serves one of them, and the gap joins the family."""
     x = people(400, 15)

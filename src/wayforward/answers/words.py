@@ -45,12 +45,13 @@ def about(value: float, digits: int = 3) -> int:
 
 
 def with_unit(text: str, feature: Feature, value: float) -> str:
-    """A number and its unit: "2,050 EUR", "1 year", "35 %"."""
+    """A number and its unit: "2,050 EUR", "1 year", "1 hour/week", "35 %"."""
     unit = feature.unit.strip()
     if not unit:
         return text
-    if value == 1 and len(unit) > 3 and unit.endswith("s") and not unit.endswith("ss") and unit.islower():
-        unit = unit[:-1]
+    head, slash, rest = unit.partition("/")
+    if value == 1 and len(head) > 3 and head.endswith("s") and not head.endswith("ss") and head.islower():
+        unit = f"{head[:-1]}{slash}{rest}"
     return f"{text}{THIN}{unit}" if unit == "%" else f"{text} {unit}"
 
 

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 _THIRDS = (1 / 3, 2 / 3)
+_MODELS = {
+    "lr": "logistic regression (lr)",
+    "mlp": "a neural network (mlp)",
+    "rf": "a random forest (rf)",
+    "gb": "gradient-boosted trees (gb)",
+    "xgb": "gradient-boosted trees (xgb)",
+    "lgbm": "gradient-boosted trees (lgbm)",
+}
 
 
 def look(
@@ -74,7 +82,14 @@ def look(
 
         got.meta["lets_people_act"] = lets_people_act(load(question.data))
     got.meta["seconds"] = round(time.perf_counter() - started, 1)
-    title = f"Audit of recourse: {made.title}, model {question.model}, plans by {chosen.name}"
+    got.meta["yes_means"] = made.yes_means
+    got.meta["method_in_words"] = chosen.summary
+    truth = _truth(question, made)
+    if truth is not None:
+        got.meta["quality"] = _quality(problem.reached(x)[0], truth)
+        got.meta["quality"]["weighted"] = question.model in _MODELS and _is_rare(made.labels)
+    named_model = _MODELS.get(question.model, question.model)
+    title = f"Audit of recourse: {made.title}, model: {named_model}, plans by the method {chosen.name}"
     if html is not None:
         write_text(html, render(got, title))
     write_json(got.to_dict(), json)
@@ -84,6 +99,33 @@ def look(
             if file is not None:
                 say(f"written: {file}")
     return got
+
+
+def _truth(question: Question, made: Made) -> np.ndarray | None:
+    """(n,) was the label of the people looked at the favourable one? None for a table that does not say."""
+    if question.people is not None:
+        return None
+    if made.test is not None:
+        return made.test_labels
+    return np.isin(made.labels.astype(str), question.favourable)
+
+
+def _quality(yes: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
+    """How often decisions (n,) agree with labels (n,): over everybody, and over those of each label."""
+    sides = [float((yes[side] == truth[side]).mean()) if side.any() else None for side in (truth, ~truth)]
+    known = [v for v in sides if v is not None]
+    return {
+        "n": len(truth), "accuracy": float((yes == truth).mean()), "accepts_of_favourable": sides[0],
+        "refuses_of_others": sides[1], "balanced_accuracy": sum(known) / len(known),
+    }  # fmt: skip
+
+
+def _is_rare(labels: np.ndarray) -> bool:
+    """Is one label so rare that `train` weighs it up?"""
+    from wayforward.model.zoo import _RARE
+
+    counts = np.unique(labels, return_counts=True)[1]
+    return bool(counts.min() < _RARE * len(labels) / len(counts) * 1.5)
 
 
 def _people(question: Question, made: Made) -> tuple[Any, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +110,8 @@ class Made:
     test: Any  # people the model was not trained on, or None
     seconds_train: float
     files: dict[str, str]  # sha256 of what was read
+    test_labels: np.ndarray | None = None  # of test: was their label the favourable one?
+    yes_means: str = ""  # what the favourable label stands for
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ def _from_data_set(question: Question, schema: Schema | None) -> Made:
 
         sets = f"{found.name} has other sets of who can change what"
         say(f"note: here nobody can act on anything, so nobody can have an option; {sets}: --data {other}.")
-    return _put_together(question, schema, train.frame, y, (1,), test.frame, found.title, found.world)
+    made = _put_together(question, schema, train.frame, y, (1,), test.frame, found.title, found.world)
+    return replace(made, test_labels=test.is_favourable, yes_means=found.label_text.get(1, ""))
 
 
 def lets_people_act(found: Dataset) -> str:

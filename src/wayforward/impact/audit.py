@@ -47,7 +47,8 @@ MEANING: dict[str, str] = {
     "valid": "have a plan that the model accepts, usable or not, of those answered",
     "plausible": "have a usable plan that looks like people who are accepted, of those answered",
     "cost": "mean cost of the plan, of those with a usable one",
-    "burden": "mean distance from the person to where the plan leads, of those with a usable one",
+    "burden": "mean straight-line (Euclidean) distance from the person to where the plan leads, every range counting "
+    "as 1 and another level as 1, of those with a usable one",
     "cost_all": "mean cost in shares of ranges, whoever has no plan counting as the dearest plan, of those answered",
     "log_density": "mean log-density where the plan leads, in the world, of those with a usable one",
     "density_gain": "mean gain in log-density by the plan, of those with a usable one",

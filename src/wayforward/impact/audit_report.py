@@ -235,7 +235,8 @@ def findings(audit: Audit) -> list[str]:
                 f"people, {_each(whole)} of the plans are still a yes"
                 + (f"; {_held(held)} on average" if audit.robustness["models"] > 1 else "")
                 if audit.robustness["models"]
-                else f"Carried out with small errors, plans lead to a yes in {_held(held)} of cases"
+                else f"Carried out with errors of about {words.percent(audit.robustness['error'])} of a feature's "
+                f"range, plans lead to a yes in {_held(held)} of cases"
             )
             asked = audit.meta.get("robust")
             known = f"Every plan is {asked}" if asked else "Plans were checked for today's model only"
@@ -461,6 +462,7 @@ def _reading(audit: Audit) -> list[str]:
         "says yes. This page measures who has such a plan, what it costs, and how groups differ. It measures "
         "only: no "
         "number here certifies that a model or its advice is fair, and a difference does not say why it exists.",
+        *_about_the_model(audit),
         "Answered are those for whom a plan was looked for. A plan is usable if it was checked and works. It is like "
         "people who are accepted if it leads no further from the nearest of them than 95 % of them stand from theirs.",
         "An interval in brackets is a 95 % interval. This audit made "
@@ -484,6 +486,29 @@ def _reading(audit: Audit) -> list[str]:
         "measure in which "
         "no plan counts as the dearest: one whole range for every feature that people can act on.",
     ]
+
+
+def _about_the_model(audit: Audit) -> list[str]:
+    """What a yes means and how often the model is right, where that is known."""
+    q, means = audit.meta.get("quality"), audit.meta.get("yes_means")
+    text = f"A yes is {audit.meta['target']}, which stands for: {means}. " if means else ""
+    if q:
+        text += (
+            f"The model agrees with the label on record for {words.percent(q['accuracy'], 1)} of the "
+            f"{words.number(q['n'])} people looked at (balanced accuracy {words.percent(q['balanced_accuracy'], 1)}"
+        )
+        if q["accepts_of_favourable"] is not None and q["refuses_of_others"] is not None:
+            text += (
+                f": it accepts {words.percent(q['accepts_of_favourable'], 1)} of those with the favourable label "
+                f"and refuses {words.percent(q['refuses_of_others'], 1)} of the others"
+            )
+        text += "). "
+        if q["weighted"]:
+            text += (
+                "One label is rare, so the model was trained as if both were equally common: it can give the rare "
+                "label to many more people than have it. "
+            )
+    return [text.rstrip()] if text else []
 
 
 def _unit(audit: Audit) -> str:
@@ -902,6 +927,11 @@ def _worst_row(audit: Audit, sub: Subgroup) -> dict[str, str]:
 
 def _summary_finding(audit: Audit, one: Summary) -> str:
     all_ = one.everybody
+    if not all_.served.value:
+        return (
+            f"Few rules instead of a plan for each ({_summary_name(one.name)}): no common change was found that serves "
+            f"any of {words.number(all_.served.n)} people."
+        )
     text = (
         f"Few rules instead of a plan for each ({_summary_name(one.name)}): "
         f"{words.count(len(one.lines), 'rule serves', 'rules serve')} "
@@ -1093,9 +1123,9 @@ def _robust_text(audit: Audit) -> list[str]:
 def _facts(audit: Audit) -> list[dict[str, str]]:
     m = audit.meta
     rows = [
-        ("Method", m.get("method", "")),
+        ("Method", ": ".join(t for t in (m.get("method", ""), m.get("method_in_words", "")) if t)),
         *([] if m.get("model") == "Wrapped" else [("Model", m.get("model", ""))]),
-        ("A yes is", m.get("target", "")),
+        ("A yes is", "; it means: ".join(t for t in (m.get("target", ""), m.get("yes_means", "")) if t)),
         ("World", _WORLDS.get(m.get("world", ""), m.get("world", ""))),
         ("Cost", _unit(audit)),
         *([("A plan must also be", m["robust"])] if m.get("robust") else []),
