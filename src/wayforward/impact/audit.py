@@ -1050,7 +1050,7 @@ def _robustness(
                 "yes_of_retrained_models": both_ways(votes[:, rows_of]).to_dict(),
                 "yes_by_retrained_model": [float(v) for v in votes[:, rows_of].mean(1)],
                 "yes_of_all_retrained_models": (
-                    stats.rate(votes[:, rows_of].all(0)) if len(others) else NOTHING
+                    stats.rate(np.asarray(votes[:, rows_of].all(0))) if len(others) else NOTHING
                 ).to_dict(),
             }
         )
