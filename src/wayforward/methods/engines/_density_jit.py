@@ -165,25 +165,26 @@ def sums(
 
 @numba.njit(cache=True, nogil=True, fastmath=False)
 def far_sums(
-    value: Any,  # (m, q) of the rows, in bandwidths or coordinates of levels; rows of one key side by side
-    gone: Any,  # (m, q) bool
-    key: Any,  # (m,) ascending
-    like: Any,  # (K, G) log kernels of x'_I, for the G different x'_I of people
-    given: Any,  # (n,) which of the G each person has
-    leaf: Any,  # (n,) which of the U different x_f each person has
-    level: Any,  # (q,) bool: alike or not, rather than near or far
-    cost: Any,  # (q, 3) of both there or alike, of both missing, of one missing or unlike; each >= 0
-    table: Any,  # (T,) different values of each column that many people share, side by side
-    lost: Any,  # (T,) bool
-    start: Any,  # (h + 1,) where the values of each such column begin
-    index: Any,  # (N, h) places in the table of the N branches of alike rows, in lexicographic order
-    first: Any,  # (N,) the first column that differs from the branch before
-    skip: Any,  # (N, h) the next branch that differs in this column or before
-    begin: Any,  # (N + 1,) where the U rows of each branch begin
-    last: Any,  # (U,) place in the table of the last column, where that is shared too; or empty
-    own: Any,  # (q - h, U) values of the columns that few people share
-    absent: Any,  # (q - h, U) bool
-    out: Any,  # (m,) log of the mean of the kernels of x_f, weighted by those of x'_I
+    # the arguments of `sums`
+    value: Any,
+    gone: Any,
+    key: Any,
+    like: Any,
+    given: Any,
+    leaf: Any,
+    level: Any,
+    cost: Any,
+    table: Any,
+    lost: Any,
+    start: Any,
+    index: Any,
+    first: Any,
+    skip: Any,
+    begin: Any,
+    last: Any,
+    own: Any,
+    absent: Any,
+    out: Any,
 ) -> None:
     """The same by logarithms, about the greatest term, for rows where `out` is NaN: they are far from everybody."""
     n_leaf, n_branch, h = begin[-1], index.shape[0], index.shape[1]
