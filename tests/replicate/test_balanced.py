@@ -36,7 +36,7 @@ def test_the_synthetic_set_has_the_published_origin_row():
 
 def test_what_is_measured_of_people_who_all_go_to_one_place():
     """Cost and gap are distances, who is not found stays, and one place for both groups segregates less."""
-    it = study("synthetic", 0, 60)
+    it = study("synthetic", 0, 240)
     refused = ~it.problem.reached(it.x)[0]
     after = it.x.copy()
     found = refused.copy()
@@ -109,7 +109,7 @@ def test_table_2_asks_what_table_6_asks() -> None:
 
 def test_beta_in_each_setting() -> None:
     """As printed in real settings, mass on the synthetic set; IBR's weighs a squared error in the ablation."""
-    it = study("synthetic", 0, 40)
+    it = study("synthetic", 0, 160)
     assert method_of("ebr beta=0.7", it).beta == 0.7
     assert method_of("ebr", it).beta_scale == "mass"
     assert method_of("ebr", replace(it, name="law-sex")).beta_scale == "absolute"

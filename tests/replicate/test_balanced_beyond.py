@@ -25,7 +25,7 @@ pytest.importorskip("torch")
 @pytest.fixture(scope="module")
 def plane():
     """The synthetic set with 100 people a centre."""
-    return study("synthetic", 0, 100)
+    return study("synthetic", 0, 400)
 
 
 def test_balance_is_found_paid_for_and_judged_apart_from_the_method(plane):
