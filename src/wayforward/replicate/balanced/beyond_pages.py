@@ -83,7 +83,7 @@ def write(request: Request, name: str, lines: Sequence[Line], kept: Kept) -> Pag
     settings = {key: value for key, value in asdict(request).items() if key not in ("out", "cache", "pages")}
     work = sum(value for key, value in kept.seconds.items() if key.startswith(name))
     told = {**page.to_dict(), "provenance": {**settings, "versions": versions(), "seconds_of_stages": work}}
-    put(out / f"{called}.json", json.dumps(plain(told), indent=1) + "\n")
+    put(out / f"{called}.json", json.dumps(plain(told)) + "\n")
     return page
 
 
