@@ -111,7 +111,9 @@ class Problem:
         rows = np.asarray(self._needs_reference()[self.reference_reached])
         if self.robust is not None and len(rows):
             people, who = self.population(rows), np.arange(len(rows))
-            lasting = self.robust.screen(people, who, rows, self.bound_target.score(people.outputs(who, rows)))
+            lasting = self.robust.screen(
+                people, who, rows, self.bound_target.score(people.outputs(who, rows))
+            )
             rows = rows[lasting] if lasting.any() else rows
         return rows
 
