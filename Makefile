@@ -31,9 +31,9 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 # torch goes first and alone, with its version pinned, so that no other package can choose a different build.
-$(VENV)/.all: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.all: pyproject.toml studies/pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) torch==2.13.0
-	$(PIP) -e '.[$(EXTRAS)]'
+	$(PIP) -e '.[$(EXTRAS)]' -e ./studies
 	@touch $(VENV)/.demo $@
 
 venv: $(VENV)/.all ## everything a contributor needs, in .venv

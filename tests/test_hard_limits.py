@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from wayforward.answers import rounded
 from wayforward.errors import WayforwardError
 from wayforward.methods import method, methods_table, names
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.recourse import Outcome, Recourse
 from wayforward.testing import WORLDS, Case, case
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wayforward.methods import recommend
 from wayforward.model import wrap
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.recourse import Outcome
 from wayforward.schema import Feature, Schema

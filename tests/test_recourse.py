@@ -9,7 +9,7 @@ import pytest
 
 from wayforward.errors import DataError, FileFormatError
 from wayforward.methods import recommend
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.recourse import Outcome, Recourse
 from wayforward.testing import case
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import wayforward.lazy
+
 __version__ = "0.1.0"
 
 # Names are loaded on first use, so that `import wayforward` stays quick and needs no optional library.
@@ -15,7 +17,7 @@ _HOME = {
     "Problem": "problem",
     "Confidence": "problem",
     "Population": "problem",
-    "Preferences": "people",
+    "Preferences": "preferences",
     "Recourse": "recourse",
     "Outcome": "recourse",
     "Independent": "world",
@@ -40,10 +42,14 @@ _HOME = {
 _FOLDERS = (
     "answers",
     "data",
+    "density",
     "evaluate",
+    "groups",
+    "impact",
     "methods",
     "model",
     "people",
+    "preferences",
     "problem",
     "rules",
     "world",
@@ -76,7 +82,7 @@ if TYPE_CHECKING:
     from wayforward.evaluate import evaluate, evaluate_rows
     from wayforward.methods import method, methods_table, recommend
     from wayforward.model import Access, wrap
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Confidence, Population, Problem, Target
     from wayforward.recourse import Outcome, Recourse
     from wayforward.schema import Feature, Schema

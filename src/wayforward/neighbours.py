@@ -327,6 +327,6 @@ def _kernel(needed: bool) -> Any:
         if needed:
             raise
         return None
-    from wayforward._neighbour_kernel import search
+    from wayforward._neighbours_jit import search
 
     return search

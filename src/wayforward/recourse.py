@@ -17,7 +17,7 @@ from wayforward.schema import Schema, SchemaWarning
 from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Problem
 
 _FORMAT = "wayforward.recourse/1"
@@ -194,7 +194,7 @@ class Recourse:
                 meta[key] = sum(part.meta.get(key, 0) for part in parts)
         wishes = None
         if all(part.preferences is not None for part in parts):
-            from wayforward.people import Preferences
+            from wayforward.preferences import Preferences
 
             wishes = Preferences.concat([part.preferences for part in parts if part.preferences is not None])
         return replace(first, **joined, preferences=wishes, meta=meta)
@@ -442,6 +442,6 @@ def _outcomes(names: Any) -> np.ndarray:
 def _preferences(data: Any, schema: Schema) -> Preferences | None:
     if data is None:
         return None
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
 
     return Preferences.from_dict(schema, data)

@@ -11,7 +11,7 @@ from wayforward.answers import letter, report, side_by_side, without_causes
 from wayforward.answers.causes import played_out
 from wayforward.errors import DataError
 from wayforward.model.base import Access, Model
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.recourse import Outcome
 from wayforward.schema import Feature, Schema
 

@@ -223,7 +223,7 @@ def test_drawing_leaves_the_callers_settings_alone(problem, x, answer):
 
 def test_personal_limits_and_costs_stand_on_the_page(problem, tmp_path):
     import wayforward as wf
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
 
     refused = problem.reference[~problem.reference_reached][:6]
     wish = Preferences.none(problem.schema, 6).freeze("housing").weigh(savings=3.0)

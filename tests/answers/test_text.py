@@ -8,7 +8,7 @@ import pytest
 
 from wayforward.answers import consequences, explain, letter, outcome_text, steps, why, wishes
 from wayforward.errors import DataError
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.recourse import Outcome
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 

@@ -11,7 +11,7 @@ from wayforward.errors import DataError
 from wayforward.evaluate import Evaluation, evaluate, evaluate_rows
 from wayforward.evaluate.judge import judge
 from wayforward.model.base import Access, Model
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.recourse import Outcome, Recourse
 from wayforward.schema import Feature, Schema

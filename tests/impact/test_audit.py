@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from wayforward.errors import DataError
+from wayforward.groups import Groups
 from wayforward.impact.audit import Audit, audit, both_ways
-from wayforward.impact.audit_report import findings, render
-from wayforward.impact.gaps import Gap, correct, corrected, mean_gap, rate_gap
-from wayforward.impact.groups import Groups
+from wayforward.impact.audit.gaps import Gap, correct, corrected, mean_gap, rate_gap
+from wayforward.impact.audit.page import findings, render
+from wayforward.impact.audit.worst_off import worst_off
 from wayforward.impact.summaries.globe_ce import GlobeCe
-from wayforward.impact.worst_off import worst_off
 from wayforward.model import train, wrap
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema

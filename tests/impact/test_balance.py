@@ -9,10 +9,10 @@ import pytest
 
 import wayforward as wf
 from wayforward import Feature, Problem, Schema, Target
+from wayforward.density.base import problem_density
 from wayforward.errors import DataError, FileFormatError, ProblemError
+from wayforward.groups import Groups
 from wayforward.impact.balance import balance_curve
-from wayforward.impact.groups import Groups
-from wayforward.methods.engines.density import problem_density
 from wayforward.model import train
 from wayforward.problem import Balanced
 from wayforward.problem.plausibility import plausibility_from_dict, plausibility_named
@@ -158,7 +158,7 @@ def test_a_person_who_is_led_gets_the_same_answer_alone(world):
 
 
 def test_limits_of_a_person_hold_for_who_is_led():
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
 
     it = case("network", "independent", 0, 24)
     wish = Preferences.none(it.problem.schema, len(it.x)).at_most(3).freeze("phone")

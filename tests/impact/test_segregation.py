@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 import wayforward as wf
 from wayforward.data import available
 from wayforward.errors import DataError
-from wayforward.impact import pairs
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
 from wayforward.impact.segregation import (
     DIMENSIONS,
     Areas,
     each_group,
     hausdorff,
     land,
+    pairs,
     places,
     segregation,
 )
@@ -378,7 +378,7 @@ def test_intervals_hold_the_value_and_shrink_with_people() -> None:
 MEASURE = """
 import resource, sys, time
 import numpy as np
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
 from wayforward.impact.segregation import segregation
 rng = np.random.default_rng(0)
 n = int(sys.argv[1])

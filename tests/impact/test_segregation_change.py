@@ -11,8 +11,7 @@ import pytest
 
 import wayforward as wf
 from wayforward.errors import DataError
-from wayforward.impact.change import impacted
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
 from wayforward.impact.segregation import (
     DIMENSIONS,
     Areas,
@@ -24,6 +23,7 @@ from wayforward.impact.segregation import (
     places,
     segregation,
 )
+from wayforward.impact.segregation.change import impacted
 from wayforward.recourse import Outcome, Recourse
 from wayforward.testing.problems import Case, case
 
@@ -226,7 +226,7 @@ def test_groups_that_are_none_are_told() -> None:
 def test_the_figure_says_it_without_colour() -> None:
     """A ring before, a triangle after; groups on the axis; intervals can be left out."""
     pytest.importorskip("matplotlib")
-    from wayforward.answers import figure_segregation
+    from wayforward.impact.segregation import figure_segregation
 
     it, recourse = world()
     changes = before_after_each(it.problem, it.x, recourse, "region")

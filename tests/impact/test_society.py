@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import wayforward as wf
 from wayforward.errors import DataError, FileFormatError, MethodError, WayforwardError
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
 from wayforward.impact.segregation import rectangle_world, rectangles, segregation_index
 from wayforward.impact.society import (
     Compliance,

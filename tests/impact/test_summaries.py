@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from wayforward.errors import DataError
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
 from wayforward.impact.summaries import Rules, Summariser, Summary, summarize
 from wayforward.impact.summaries.summary import summariser
 from wayforward.methods import method
 from wayforward.model import wrap
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Population, Problem, Target
 from wayforward.schema import Feature, Schema
 

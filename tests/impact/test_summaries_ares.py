@@ -16,7 +16,7 @@ from wayforward.impact.summaries.ares import Aim, Ares, AresRules, Item
 from wayforward.impact.summaries.ares_ground import Ground, choose
 from wayforward.impact.summaries.itemsets import frequent
 from wayforward.model import wrap
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
 from wayforward.testing.problems import case

@@ -11,7 +11,7 @@ from wayforward.errors import DataError
 from wayforward.impact.summaries import summarize
 from wayforward.impact.summaries.globe_ce import GlobeCe, GlobeRules, Translation, _greedy, first_step
 from wayforward.model import wrap
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Population, Problem, Target
 from wayforward.schema import Feature, Schema
 from wayforward.testing.problems import case

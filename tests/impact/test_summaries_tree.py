@@ -23,7 +23,7 @@ from wayforward.impact.summaries.common_actions import (
 from wayforward.impact.summaries.path_words import path_words
 from wayforward.impact.summaries.tree import Node, Tree, TreeRules, _Fit, _inner
 from wayforward.model import wrap
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
 from wayforward.testing.problems import case

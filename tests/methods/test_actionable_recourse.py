@@ -13,7 +13,7 @@ import wayforward as wf
 from wayforward import Feature, Outcome, Problem, Schema, Target
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel
 from wayforward.methods.actionable_recourse import ActionableRecourse
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import LpMix, MadL1, Mahalanobis, PercentileShift
 from wayforward.testing import MethodContract, case
 
@@ -122,7 +122,7 @@ def test_a_box_binds_and_the_next_feature_takes_over(linear):
 @given(st.integers(0, 10_000))
 def test_the_euclidean_closed_form_meets_its_optimality_conditions(seed):
     """Box + L2: step_j = min(room_j, t w_j / c_j^2) for one t, and the plane is met (water-filling)."""
-    from wayforward.methods.engines.selection import water_filling
+    from wayforward.methods.engines.exact.selection import water_filling
 
     rng = np.random.default_rng(seed)
     slope, effort = rng.uniform(0.1, 3, (4, 5)), rng.uniform(0.2, 4, (4, 5))
@@ -267,7 +267,7 @@ def test_options_are_those_of_brute_force_in_order(
 @given(st.integers(0, 10_000))
 def test_everybody_at_once_agrees_with_one_program_a_person(seed):
     """The bound of the relaxation never lies: where it claims the optimum, the program finds the same cost."""
-    from wayforward.methods.engines import selection
+    from wayforward.methods.engines.exact import selection
 
     rng = np.random.default_rng(seed)
     n, d, v = 5, 4, 5

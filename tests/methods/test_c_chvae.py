@@ -8,13 +8,13 @@ import pytest
 import wayforward as wf
 from wayforward import Feature, Outcome, Problem, Schema, Target
 from wayforward.errors import MethodError, ProblemError
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.testing import MethodContract, case
 
 torch = pytest.importorskip("torch")
 
+from wayforward.density.generative import Identity, fit_generator  # noqa: E402
 from wayforward.methods.c_chvae import CChvae, shell  # noqa: E402
-from wayforward.methods.engines.generative import Identity, fit_generator  # noqa: E402
 from wayforward.model import train  # noqa: E402
 
 

@@ -9,8 +9,8 @@ import wayforward as wf
 from wayforward import Feature, Outcome, Problem, Schema, Target
 from wayforward.errors import FileFormatError, MethodError, ProblemError
 from wayforward.methods.carma import Carma
-from wayforward.methods.engines.amortised_masks import other_masks
-from wayforward.people import Preferences
+from wayforward.methods.engines.amortised.masks import other_masks
+from wayforward.preferences import Preferences
 from wayforward.problem import AtLeastAsLikely, SquaredShift
 from wayforward.testing import MethodContract
 from wayforward.world.scm import linear_chain

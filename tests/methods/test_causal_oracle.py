@@ -12,9 +12,9 @@ from wayforward import SCM, Feature, Outcome, Problem, Schema, Target, wrap
 from wayforward.errors import MethodError
 from wayforward.evaluate.actions import hard_action
 from wayforward.methods.causal_oracle import CausalOracle
-from wayforward.methods.engines import causal_grid
-from wayforward.methods.engines.causal_grid import Options, grid_candidates, grid_ends, grid_values
-from wayforward.people import Preferences, sampling
+from wayforward.methods.engines.exact import causal_grid
+from wayforward.methods.engines.exact.causal_grid import Options, grid_candidates, grid_ends, grid_values
+from wayforward.preferences import Preferences, sampling
 from wayforward.problem import AtLeastAsLikely, KernelDensity, LpMix, SquaredShift
 from wayforward.testing import MethodContract
 from wayforward.world import SubPopulation
@@ -348,7 +348,7 @@ def loan():
     import dataclasses
 
     from wayforward.data import load
-    from wayforward.replicate.icarma import setting
+    from wayforward_studies.icarma import setting
 
     decided = load("loan", variant="clf")
     fit = decided.fold == 0

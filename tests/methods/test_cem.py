@@ -9,8 +9,8 @@ import wayforward as wf
 from wayforward import Feature, Schema
 from wayforward.errors import MethodError
 from wayforward.methods.cem import Cem, base_values
-from wayforward.methods.engines.fista import Best, Goal, Net, descend, shrink_to
-from wayforward.methods.engines.slopes import slopes
+from wayforward.methods.engines.gradient.fista import Best, Goal, Net, descend, shrink_to
+from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.testing import MethodContract, case
 
 
@@ -128,7 +128,7 @@ def test_pertinent_positives_suffice_and_are_minimal():
 def test_an_autoencoder_draws_rows_to_where_people_are():
     """With gamma, answers lie nearer to their own reconstruction than without."""
     pytest.importorskip("torch")
-    from wayforward.methods.engines.generative import fit_generator
+    from wayforward.density.generative import fit_generator
 
     it = case("network", "independent", 0, 60)
     some = it.x[it.refused]

@@ -11,9 +11,9 @@ from wayforward.testing import MethodContract, case
 
 torch = pytest.importorskip("torch")
 
+from wayforward.density.generative import Identity  # noqa: E402
 from wayforward.methods.clue import Clue  # noqa: E402
-from wayforward.methods.engines.generative import Identity  # noqa: E402
-from wayforward.methods.engines.latent import Descend  # noqa: E402
+from wayforward.methods.engines.latent.search import Descend  # noqa: E402
 
 
 class TestContract(MethodContract):

@@ -11,8 +11,8 @@ from wayforward.testing import MethodContract, case
 
 torch = pytest.importorskip("torch")
 
+from wayforward.density.generative import Identity  # noqa: E402
 from wayforward.methods.cruds import Cruds  # noqa: E402
-from wayforward.methods.engines.generative import Identity  # noqa: E402
 
 
 class TestContract(MethodContract):

@@ -8,9 +8,9 @@ import pytest
 import wayforward as wf
 from wayforward import Feature, Problem, Schema, Target
 from wayforward.errors import DataError, MethodError, ProblemError
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
 from wayforward.methods.ebr import Ebr
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.schema import SchemaWarning
 from wayforward.testing import MethodContract, case
 

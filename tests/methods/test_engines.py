@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wayforward import Feature, Schema
-from wayforward.methods.engines.asking import ask, distinct_changes, tidy
+from wayforward.methods.engines.batching import ask, distinct_changes, tidy
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.testing import case
 

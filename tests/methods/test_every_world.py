@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from wayforward.errors import MissingExtra, WorldError
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
 from wayforward.methods import method as make_method
 from wayforward.methods import names
 from wayforward.model import train
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
 from wayforward.world import SCM, CausalGraph, LinearWorld, SubPopulation

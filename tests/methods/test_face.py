@@ -11,7 +11,7 @@ import wayforward as wf
 from wayforward import Feature, Outcome, Problem, Schema, Target, wrap
 from wayforward.errors import MethodError
 from wayforward.methods.face import Face
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.recourse import Recourse
 from wayforward.testing import MethodContract, case
 

@@ -8,12 +8,12 @@ import pytest
 import wayforward as wf
 from wayforward import Feature, Problem, Schema, Target
 from wayforward.errors import MethodError, ProblemError
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
 from wayforward.testing import MethodContract, case
 
 torch = pytest.importorskip("torch")
 
-from wayforward.methods.engines.generative import fit_generator, load_generator, save_generator  # noqa: E402
+from wayforward.density.generative import fit_generator, load_generator, save_generator  # noqa: E402
 from wayforward.methods.ibr import Ibr  # noqa: E402
 
 

@@ -7,12 +7,12 @@ import pytest
 
 import wayforward as wf
 from wayforward import Feature, Outcome, Problem, Schema, Target
+from wayforward.density.nets import bernoulli, kl_bernoulli
 from wayforward.errors import FileFormatError, MethodError, PreferencesError
 from wayforward.methods.carma import Carma
-from wayforward.methods.engines.amortised_nets import bernoulli, kl_bernoulli
 from wayforward.methods.icarma import PRESETS, ICarma
-from wayforward.people import PreferenceLaw, Preferences
-from wayforward.people.preferences import score_priors, score_weights
+from wayforward.preferences import PreferenceLaw, Preferences
+from wayforward.preferences.preferences import score_priors, score_weights
 from wayforward.problem import SquaredShift
 from wayforward.testing import MethodContract
 from wayforward.world.scm import linear_chain

@@ -8,9 +8,9 @@ import pytest
 from wayforward import SCM, Feature, Outcome, Problem, Schema, Target, wrap
 from wayforward.errors import MethodError, ProblemError
 from wayforward.evaluate.tradeoff import tradeoff
-from wayforward.methods.engines.causal_polish import Polish, least_point
+from wayforward.methods.engines.exact.causal_polish import Polish, least_point
 from wayforward.methods.icarma_polished import Polished
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import AtLeastAsLikely, SquaredShift
 from wayforward.testing import MethodContract
 
@@ -314,8 +314,8 @@ def test_networks_are_a_start_and_never_make_it_worse(hard):
 def test_loan_dominates_the_oracle(features, tmp_path):
     """Table 1 of iCARMA, Loan: plausible always, at least as valid as the oracle, no dearer; conflict where it is."""
     pytest.importorskip("torch")
-    from wayforward.people.sampling import draw_rankings, draw_thresholds
-    from wayforward.replicate.icarma.setting import loan_setting
+    from wayforward.preferences.sampling import draw_rankings, draw_thresholds
+    from wayforward_studies.icarma.setting import loan_setting
 
     setting = loan_setting(cache=tmp_path)
     problem = setting.problem()

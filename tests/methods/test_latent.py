@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from wayforward import Feature, Schema
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.testing import case
 
 torch = pytest.importorskip("torch")
 
-from wayforward.methods.engines.generative import Identity, fit_generator  # noqa: E402
-from wayforward.methods.engines.latent import Descend, Latent  # noqa: E402
-from wayforward.methods.engines.latent_ways import Kept, adopt  # noqa: E402
-from wayforward.methods.engines.slopes import slopes  # noqa: E402
-from wayforward.methods.engines.steps import Loss, run  # noqa: E402
+from wayforward.density.generative import Identity, fit_generator  # noqa: E402
+from wayforward.methods.engines.gradient.slopes import slopes  # noqa: E402
+from wayforward.methods.engines.gradient.steps import Loss, run  # noqa: E402
+from wayforward.methods.engines.latent.adoption import Kept, adopt  # noqa: E402
+from wayforward.methods.engines.latent.search import Descend, Latent  # noqa: E402
 
 
 def plane(d=3, **more):

@@ -10,7 +10,7 @@ import pytest
 from wayforward.methods import method as make_method
 from wayforward.methods import recommend
 from wayforward.model import wrap
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import LpMix, Mahalanobis, Neighbours, PercentileShift, Problem, Target
 from wayforward.recourse import Outcome
 from wayforward.schema import Feature, Schema

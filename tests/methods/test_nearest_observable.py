@@ -12,7 +12,7 @@ from wayforward.errors import MethodError, ProblemError
 from wayforward.methods.engines import neighbours
 from wayforward.methods.engines.neighbours import Metric, Reach, nearest
 from wayforward.methods.nearest_observable import NearestObservable
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import LpMix, MadL1, Mahalanobis, PercentileShift
 from wayforward.testing import MethodContract, case
 

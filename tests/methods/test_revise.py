@@ -12,7 +12,7 @@ from wayforward.testing import MethodContract, case
 
 torch = pytest.importorskip("torch")
 
-from wayforward.methods.engines.generative import Identity  # noqa: E402
+from wayforward.density.generative import Identity  # noqa: E402
 from wayforward.methods.revise import Revise  # noqa: E402
 from wayforward.methods.wachter import Wachter  # noqa: E402
 

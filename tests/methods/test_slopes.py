@@ -10,8 +10,8 @@ import pytest
 
 from wayforward import SCM, Feature, Schema
 from wayforward.errors import UnsupportedModel
-from wayforward.methods.engines.slopes import slopes
-from wayforward.methods.engines.zeroth import sphere, unit_vectors
+from wayforward.methods.engines.gradient.slopes import slopes
+from wayforward.methods.engines.gradient.zeroth import sphere, unit_vectors
 from wayforward.testing import case
 
 
@@ -149,7 +149,7 @@ def test_estimates_need_no_torch():
         "import sys\n"
         "import numpy as np\n"
         "from wayforward.testing import case\n"
-        "from wayforward.methods.engines.slopes import slopes\n"
+        "from wayforward.methods.engines.gradient.slopes import slopes\n"
         "it = case('forest', 'causal', 0, 24)\n"
         "people = it.problem.population(it.x)\n"
         "found = slopes(it.problem, 'mine')\n"

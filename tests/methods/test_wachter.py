@@ -8,8 +8,8 @@ import pytest
 import wayforward as wf
 from wayforward import Feature, Outcome, Schema, Target
 from wayforward.errors import MethodError, UnsupportedModel
-from wayforward.methods.engines.slopes import Gradients, slopes
-from wayforward.methods.engines.steps import Loss, run
+from wayforward.methods.engines.gradient.slopes import Gradients, slopes
+from wayforward.methods.engines.gradient.steps import Loss, run
 from wayforward.methods.wachter import Wachter
 from wayforward.testing import MethodContract, case
 

@@ -23,10 +23,10 @@ from wayforward.errors import DataError, DialogueError, FileFormatError, MethodE
 from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.conversation import PLANS
 from wayforward.people.dialogue.learned import Compared, circle, lessons, reluctance
-from wayforward.people.dialogue.offers import Offers
+from wayforward.people.dialogue.plan_by_plan import Offers
 from wayforward.people.dialogue.state import sealed
+from wayforward.people.elicitor import CANNOT_SAY, Asked, Elicitor, Kind, Talk
 from wayforward.people.elicitors import names
-from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk
 from wayforward.problem import AllModels, Neighbours, UnderNoise, WithinDelta
 from wayforward.schema import Feature, Schema
 from wayforward.testing.problems import case

@@ -12,13 +12,13 @@ import wayforward as wf
 from wayforward import Feature, Outcome, Schema, Target
 from wayforward.errors import MethodError
 from wayforward.evaluate.actions import ground_truth
-from wayforward.people import Preferences
+from wayforward.people.elicitor import CANNOT_SAY, Kind, converse
 from wayforward.people.elicitors import elicitor
 from wayforward.people.elicitors._boundary import boundary, holds
 from wayforward.people.elicitors.hare import Hare, MultiHare
+from wayforward.people.ideal_profiles import draw_wanted
 from wayforward.people.simulated import IdealProfile, Noise
-from wayforward.people.talk import CANNOT_SAY, Kind, converse
-from wayforward.people.wanted import draw_wanted
+from wayforward.preferences import Preferences
 from wayforward.streams import Streams
 from wayforward.testing import case
 from wayforward.testing.problems import small_world

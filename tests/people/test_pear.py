@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from wayforward.errors import MethodError, PreferencesError
-from wayforward.people import Preferences
+from wayforward.people.elicitor import CANNOT_SAY, Kind, converse
 from wayforward.people.elicitors import elicitor
 from wayforward.people.elicitors._interventions import menu_of, search
 from wayforward.people.elicitors.cost_graph import CostGraph, GraphCost
 from wayforward.people.elicitors.pear import Pear, PearTalk, WeightPrior, likelihood, utility
 from wayforward.people.simulated import Noise
-from wayforward.people.talk import CANNOT_SAY, Kind, converse
+from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema, SchemaWarning
 from wayforward.streams import Streams

@@ -7,9 +7,9 @@ import pytest
 
 from wayforward.errors import PreferencesError
 from wayforward.evaluate.distance import euclidean_columns
+from wayforward.people.elicitor import CANNOT_SAY, Asked, Kind
+from wayforward.people.ideal_profiles import draw_wanted
 from wayforward.people.simulated import IdealProfile, Noise, PersonalCost
-from wayforward.people.talk import CANNOT_SAY, Asked, Kind
-from wayforward.people.wanted import draw_wanted
 from wayforward.problem import Population
 from wayforward.testing.problems import case, random_people
 

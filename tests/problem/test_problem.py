@@ -8,7 +8,7 @@ import pytest
 from wayforward.errors import DataError, ModelError, PreferencesError, ProblemError
 from wayforward.evaluate import evaluate_rows
 from wayforward.model import wrap
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Domain, LpMix, Neighbours, Problem, Target
 from wayforward.recourse import Outcome
 from wayforward.schema import Feature, Schema

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wayforward.model import wrap
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.problem.proofs import out_of_reach
 from wayforward.schema import Feature, Schema

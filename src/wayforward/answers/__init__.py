@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from wayforward.lazy import face
 
 _HOME = {
     "Contrast": "contrast",
@@ -14,7 +15,6 @@ _HOME = {
     "figure_coverage": "figures",
     "figure_options": "figures",
     "figure_population": "figures",
-    "figure_segregation": "figures_impact",
     "group_table": "tables",
     "letter": "text",
     "options_table": "tables",
@@ -25,7 +25,7 @@ _HOME = {
     "side_by_side": "causes",
     "steps": "text",
     "why": "contrast",
-    "wishes": "told",
+    "wishes": "preferences_text",
     "without_causes": "causes",
     "write_csv": "tables",
 }
@@ -39,7 +39,6 @@ __all__ = [
     "figure_coverage",
     "figure_options",
     "figure_population",
-    "figure_segregation",
     "group_table",
     "letter",
     "options_table",
@@ -56,10 +55,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"wayforward.answers.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'wayforward.answers' has no attribute '{name}'")
+__getattr__ = face(__name__, _HOME, {"figure_segregation": "wayforward.impact.segregation"})
 
 
 if TYPE_CHECKING:
@@ -67,7 +63,7 @@ if TYPE_CHECKING:
     from wayforward.answers.contrast import Contrast, why
     from wayforward.answers.figures import figure_coverage, figure_options, figure_population
     from wayforward.answers.page import report
+    from wayforward.answers.preferences_text import wishes
     from wayforward.answers.rounding import rounded
     from wayforward.answers.tables import features_asked, group_table, options_table, plans_table, write_csv
     from wayforward.answers.text import consequences, explain, letter, outcome_text, steps
-    from wayforward.answers.told import wishes

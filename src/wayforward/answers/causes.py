@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.answers.preferences_text import wishes
 from wayforward.answers.rounding import rounded
 from wayforward.answers.text import consequences, cost_text, outcome_text, steps
-from wayforward.answers.told import wishes
 from wayforward.errors import DataError
 from wayforward.evaluate.judge import judge
 from wayforward.recourse import Outcome, Recourse

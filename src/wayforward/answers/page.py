@@ -13,10 +13,10 @@ import numpy as np
 
 from wayforward.answers import figures, words
 from wayforward.answers.contrast import Contrast, why
+from wayforward.answers.preferences_text import wishes
 from wayforward.answers.rounding import rounded
 from wayforward.answers.tables import features_asked, group_table, options_table
 from wayforward.answers.text import consequences, cost_text, outcome_text, steps
-from wayforward.answers.told import wishes
 from wayforward.errors import DataError
 from wayforward.recourse import Outcome, Recourse
 

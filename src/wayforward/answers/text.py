@@ -8,8 +8,8 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.contrast import why
+from wayforward.answers.preferences_text import wishes
 from wayforward.answers.rounding import rounded
-from wayforward.answers.told import wishes
 from wayforward.errors import DataError
 from wayforward.recourse import Outcome, Recourse
 

@@ -9,6 +9,7 @@ import typer
 
 from wayforward.cli import NOBODY
 from wayforward.cli.console import Commands, say, table, write_json
+from wayforward.errors import MissingExtra
 
 app = typer.Typer(
     cls=Commands,
@@ -645,78 +646,21 @@ def bench(
     compare(data or ["loan"], model or ["lr", "rf"], method, n=n, k=k, seed=seed, json=json)
 
 
-@app.command()
-def replicate(
-    paper: Annotated[str, typer.Argument(help="The paper: icarma, hare, pear or balanced.")] = "icarma",
-    tables: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--table",
-            help="icarma: 1, 2, 3, 5, 6; hare, balanced: 1 to 6; repeat. Nothing named: everything.",
-        ),
-    ] = None,
-    figures: Annotated[
-        list[int] | None, typer.Option("--figure", help="icarma: 3, 4 or 8; balanced: 1 or 2; repeat.")
-    ] = None,
-    datasets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--dataset",
-            help="icarma: loan, gmsc; hare: adult, compas, gmsc; pear: adult, gmsc; balanced: compas-race and "
-            "-sex, law-race and -sex, german-sex, gmc-age; repeat.",
-        ),
-    ] = None,
-    classifiers: Annotated[
-        list[str] | None, typer.Option("--classifier", help="hare only: ann or lr; repeat.")
-    ] = None,
-    bases: Annotated[
-        list[str] | None, typer.Option("--base", help="hare only: the base method; repeat.")
-    ] = None,
-    extras: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--extra",
-            help="Beyond the paper; hare: printed, percentiles, strict-face, learned, noise, ensembles, causal; "
-            "balanced: options, compliance, groups, limits; or all; repeat.",
-        ),
-    ] = None,
-    fresh: Annotated[
-        bool,
-        typer.Option("--fresh", help="icarma only: Loan on people drawn anew, not on the released ones."),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="The folder to write to. Left out: docs/replication/ and the paper."),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            "--seeds",
-            min=1,
-            help="icarma: 10, of its training; hare, balanced 5 (3 with --extra), pear 3: of everything.",
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, help="Of iCARMA. Left out: as the paper prints them.")
-    ] = None,
-    n: Annotated[
-        int | None, typer.Option("--n", min=1, help="At most this many people: a quick look, marked as such.")
-    ] = None,
-    seed: Seed = 0,
-    cache: Annotated[
-        Path | None,
-        typer.Option("--cache", help="Where finished stages are kept. Left out: the user's cache."),
-    ] = None,
-    json: Json = None,
-) -> None:
+@app.command(
+    add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def replicate(context: typer.Context) -> None:
     """Measure a paper's tables and figures again: paper beside ours, with tolerances and a verdict."""
-    from wayforward.cli.replicate import replicate as measure
+    from importlib.metadata import entry_points
 
-    measure(
-        paper, tables=tuple(tables or ()), figures=tuple(figures or ()), datasets=tuple(datasets or ()),
-        classifiers=tuple(classifiers or ()), bases=tuple(bases or ()), extras=tuple(extras or ()), fresh=fresh,
-        out=out, seeds=seeds, epochs=epochs, n=n, seed=seed or None, cache=cache, json=json,
-    )  # fmt: skip
+    found = list(entry_points(group="wayforward.commands", name="replicate"))
+    if not found:
+        raise MissingExtra(
+            "The studies are a package of their own, which is not installed. In a clone: pip install ./studies"
+        )
+    command = typer.main.get_command(found[0].load())
+    code = command.main(context.args, prog_name="wayforward replicate", standalone_mode=False)
+    raise typer.Exit(code or 0)
 
 
 @app.callback(invoke_without_command=True)

@@ -24,8 +24,8 @@ from wayforward.cli.inputs import (
 from wayforward.errors import DataError
 
 if TYPE_CHECKING:
+    from wayforward.groups import Groups
     from wayforward.impact.audit import Audit
-    from wayforward.impact.groups import Groups
     from wayforward.problem import Problem
 
 _THIRDS = (1 / 3, 2 / 3)
@@ -47,7 +47,7 @@ def look(
     """Everything that `wayforward audit` does; returns the audit."""
     from wayforward.cli.recommend import choose
     from wayforward.impact.audit import audit
-    from wayforward.impact.audit_report import findings, render
+    from wayforward.impact.audit.page import findings, render
     from wayforward.impact.summaries.summary import summariser
 
     started = time.perf_counter()
@@ -167,7 +167,7 @@ def _groups(
 
     Raises: DataError for a column that is not there, or cuts that belong to nothing.
     """
-    from wayforward.impact.groups import Groups
+    from wayforward.groups import Groups
 
     schema = problem.schema
     edges = _edges(cuts, names, _quantities(names, frame, schema))

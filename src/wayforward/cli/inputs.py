@@ -23,7 +23,7 @@ from wayforward.errors import (
 
 if TYPE_CHECKING:
     from wayforward.data import Dataset
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.schema import Schema
     from wayforward.world import World
@@ -343,7 +343,7 @@ def _plausibility(name: str | None, world: World | None) -> Any:
 
 
 def _preferences(path: Path, schema: Schema, x: np.ndarray, question: Question) -> Preferences:
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
 
     if not path.is_file():
         raise FileFormatError(f"There is no file '{path.name}'. Check --preferences.")

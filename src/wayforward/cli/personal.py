@@ -16,7 +16,7 @@ from wayforward.cli.inputs import Ready
 
 if TYPE_CHECKING:
     from wayforward.answers.causes import SideBySide
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 
@@ -35,7 +35,7 @@ class Limits:
 
     def preferences(self, problem: Problem, x: np.ndarray) -> Preferences:
         """The limits as those of everybody in x (n, d)."""
-        from wayforward.people import Preferences
+        from wayforward.preferences import Preferences
 
         rows = [{"person": i, **row} for i in range(len(x)) for row in self.rows]
         return Preferences.from_table(problem.schema, rows, len(x), x=x)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
-from wayforward.impact.dimensions import DIMENSIONS
+from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.history import FLOWS
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.schema import Schema
     from wayforward.world import World

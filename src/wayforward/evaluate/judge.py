@@ -17,7 +17,7 @@ from wayforward.errors import DataError
 from wayforward.evaluate.actions import out_of_domain
 
 if TYPE_CHECKING:
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.schema import Schema
 

@@ -18,7 +18,7 @@ from wayforward.errors import ProblemError
 
 if TYPE_CHECKING:
     from wayforward.methods.icarma import ICarma
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.world import World
 

@@ -12,10 +12,10 @@ import numpy as np
 from wayforward.errors import ProblemError
 
 if TYPE_CHECKING:
-    from wayforward.impact.groups import Groups
+    from wayforward.density.base import Densities, Kind, Scale
+    from wayforward.groups import Groups
     from wayforward.methods import Method
-    from wayforward.methods.engines.density import Densities, Kind, Scale
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 
@@ -88,10 +88,10 @@ def balance_curve(
     Example: ``balance_curve(problem, refused, "sex").rows()``.
     Raises: ProblemError, if the problem has a plausibility already or the model accepts everybody; as `Balanced`.
     """
+    from wayforward.density.base import problem_density
     from wayforward.errors import DataError
-    from wayforward.impact.groups import Groups
+    from wayforward.groups import Groups
     from wayforward.methods import method as named
-    from wayforward.methods.engines.density import problem_density
     from wayforward.problem import Balanced
 
     if problem.plausibility is not None:

@@ -10,7 +10,7 @@ from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method, Progress
 
 if TYPE_CHECKING:
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 

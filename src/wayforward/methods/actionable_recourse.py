@@ -11,10 +11,10 @@ import numpy as np
 
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines import selection
-from wayforward.methods.engines.asking import distinct_changes, tidy
+from wayforward.methods.engines.batching import distinct_changes, tidy
+from wayforward.methods.engines.exact import selection
+from wayforward.methods.engines.exact.selection import Among, Changes, Clause, Cut, Menu, Most, Pick, Program
 from wayforward.methods.engines.polish import revert, shrink
-from wayforward.methods.engines.selection import Among, Changes, Clause, Cut, Menu, Most, Pick, Program
 from wayforward.model import Access
 from wayforward.shapes import Actions, Mask
 

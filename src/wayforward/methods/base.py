@@ -23,7 +23,7 @@ from wayforward.shapes import Actions, Mask, People
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Population, Problem
 
 Progress = Callable[[int, int], None]  # (people done, people in all)
@@ -210,7 +210,7 @@ class Method(ABC):
 
     def _surer(self, people: Population, action: Actions, k: int, seed: int, budget: Budget) -> Actions:
         """Options that are as sure as the problem asks, from options that are expected to work."""
-        from wayforward.methods.engines.surer import surer
+        from wayforward.methods.engines.confidence_search import surer
 
         def again(some: Population, who: np.ndarray) -> np.ndarray:
             found = self._recommend(some, k, Streams.of(some.x, seed), budget)

@@ -11,15 +11,15 @@ import numpy as np
 
 from wayforward.errors import FileFormatError, MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines import amortised_files as files
-from wayforward.methods.engines.amortised import Amortised, Law, Plan
-from wayforward.methods.engines.amortised_masks import cheapest, other_masks
-from wayforward.methods.engines.amortised_training import Report, train
-from wayforward.methods.engines.asking import tidy
+from wayforward.methods.engines.amortised import files
+from wayforward.methods.engines.amortised.engine import Amortised, Law, Plan
+from wayforward.methods.engines.amortised.masks import cheapest, other_masks
+from wayforward.methods.engines.amortised.training import Report, train
+from wayforward.methods.engines.batching import tidy
 from wayforward.shapes import Actions, Rows
 
 if TYPE_CHECKING:
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Population, Problem
     from wayforward.streams import Streams
 
@@ -228,7 +228,7 @@ class Carma(_Trained):
         fixed: settings that are not searched, such as ``epochs=60``; five seeds a trial if none are given.
         Raises: MissingExtra without optuna.
         """
-        from wayforward.methods.engines.amortised_tuning import tune
+        from wayforward.methods.engines.amortised.tuning import tune
 
         chosen = {"seeds": SEEDS[:5], **fixed}
         return tune(cls, problem, trials, seed=seed, progress=progress, fixed=chosen)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.causal_grid import Grid, Options, cheapest, grid_ends, grid_values, refined
+from wayforward.methods.engines.exact.causal_grid import (
+    Grid,
+    Options,
+    cheapest,
+    grid_ends,
+    grid_values,
+    refined,
+)
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:

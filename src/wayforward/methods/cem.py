@@ -9,10 +9,10 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines import elastic
-from wayforward.methods.engines.fista import Goal
-from wayforward.methods.engines.lanes import Lanes
-from wayforward.methods.engines.slopes import slopes
+from wayforward.methods.engines.gradient import elastic
+from wayforward.methods.engines.gradient.fista import Goal
+from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.model import Access
 from wayforward.shapes import Actions, Rows
 
@@ -81,7 +81,7 @@ class Cem(Method):
         self.price_ = elastic.prices(problem, self.slopes_.span)
         self.generator_ = None
         if self.gamma > 0:
-            from wayforward.methods.engines.generative import fit_generator
+            from wayforward.density.generative import fit_generator
 
             self.generator_ = fit_generator("cvae", problem)
         if self.only == "add":

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from wayforward.errors import MethodError, UnsupportedModel
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.latent import Descend, Seen
-from wayforward.methods.engines.latent_ways import Plan, check_latent, latent_of, ways
+from wayforward.methods.engines.latent.adoption import Plan, check_latent, latent_of, ways
+from wayforward.methods.engines.latent.search import Descend, Seen
 from wayforward.model import Access
 from wayforward.shapes import Actions
 

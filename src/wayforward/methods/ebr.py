@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
+from wayforward.density.base import Densities, Kind, Scale, mixed, problem_density
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.asking import distinct_changes, tidy
 from wayforward.methods.engines.balanced import fewer
-from wayforward.methods.engines.density import Densities, Kind, Scale, mixed, problem_density
+from wayforward.methods.engines.batching import distinct_changes, tidy
 from wayforward.methods.engines.polish import revert, shrink
-from wayforward.runs import rank_in_run
+from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
-    from wayforward.impact.groups import Groups
+    from wayforward.groups import Groups
     from wayforward.problem import Population, Problem
     from wayforward.problem.population import Evaluated
     from wayforward.streams import Streams

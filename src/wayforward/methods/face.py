@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.asking import ask
+from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.graph import (
     Entries,
     Mode,
@@ -21,12 +21,12 @@ from wayforward.methods.engines.graph import (
     follow,
     nearest_targets,
 )
-from wayforward.runs import rank_in_run
+from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions, Mask, People
 from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Population, Problem
     from wayforward.recourse import Recourse
     from wayforward.schema import Schema

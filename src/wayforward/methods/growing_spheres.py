@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.asking import ask, distinct_changes, tidy
+from wayforward.methods.engines.batching import ask, distinct_changes, tidy
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.shapes import Actions
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from wayforward.density.base import present_groups, resolve_groups, telling
+from wayforward.density.generative import Generator, fit_generator, never_moves
+from wayforward.density.generative.adversary import Form
 from wayforward.errors import MethodError
 from wayforward.methods.c_chvae import CChvae
-from wayforward.methods.engines.density import present_groups, resolve_groups, telling
-from wayforward.methods.engines.generative import Generator, fit_generator, never_moves
-from wayforward.methods.engines.generative.adversary import Form
 
 if TYPE_CHECKING:
-    from wayforward.impact.groups import Groups
+    from wayforward.groups import Groups
     from wayforward.problem import Problem
 
 

@@ -10,9 +10,15 @@ import numpy as np
 
 from wayforward.errors import MethodError, PreferencesError
 from wayforward.methods.carma import Carma
-from wayforward.methods.engines.amortised import Law
-from wayforward.people.preferences import GAMMAS, score_weights
-from wayforward.people.sampling import PreferenceLaw, draw_rankings, draw_scores, draw_thresholds, ranking_law
+from wayforward.methods.engines.amortised.engine import Law
+from wayforward.preferences.preferences import GAMMAS, score_weights
+from wayforward.preferences.sampling import (
+    PreferenceLaw,
+    draw_rankings,
+    draw_scores,
+    draw_thresholds,
+    ranking_law,
+)
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem

@@ -10,8 +10,8 @@ import numpy as np
 
 from wayforward.errors import MethodError, WorldError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.causal_grid import Options, cheapest, grid_ends, grid_values
-from wayforward.methods.engines.causal_polish import Polish, Rows
+from wayforward.methods.engines.exact.causal_grid import Options, cheapest, grid_ends, grid_values
+from wayforward.methods.engines.exact.causal_polish import Polish, Rows
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.asking import tidy
-from wayforward.runs import rank_in_run
+from wayforward.methods.engines.batching import tidy
+from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:

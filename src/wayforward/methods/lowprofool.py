@@ -10,12 +10,12 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.asking import ask
+from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.complete import complete
-from wayforward.methods.engines.lanes import Lanes
-from wayforward.methods.engines.options import leaving_out
-from wayforward.methods.engines.slopes import slopes
-from wayforward.methods.engines.steps import simplex
+from wayforward.methods.engines.diverse import leaving_out
+from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.slopes import slopes
+from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.methods.engines.tighten import polish
 from wayforward.model import Access
 from wayforward.shapes import Actions

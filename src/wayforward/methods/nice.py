@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.errors import DataError, MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.asking import ask, distinct_changes
+from wayforward.methods.engines.batching import ask, distinct_changes
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.engines.references import References, heom
 from wayforward.methods.nearest_observable import thinned

@@ -9,8 +9,8 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.lanes import Lanes
-from wayforward.methods.engines.lasting import Otherwise, lasting
+from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.robust_search import Otherwise, lasting
 from wayforward.methods.roar import _otherwise
 from wayforward.methods.wachter import Wachter
 from wayforward.model import Access
@@ -82,7 +82,7 @@ class Probe(Method):
         self.robust_ = self._search().fit(with_robust(problem, self._condition(problem)))
 
     def _condition(self, problem: Problem) -> Robust:
-        from wayforward.methods.engines.slopes import has_gradients
+        from wayforward.methods.engines.gradient.slopes import has_gradients
 
         on = self.on if problem.independent else "acted"
         drawn = UnderNoise(self.sigma, share=1 - self.rate, on=on, draws=self.draws)
@@ -109,8 +109,8 @@ class FirstOrder(Robust):
 
     def fit(self, problem: Problem) -> Self:
         """See `Robust`."""
-        from wayforward.methods.engines.compiled import Compiled
-        from wayforward.methods.engines.slopes import Gradients
+        from wayforward.methods.engines.gradient.compiled import Compiled
+        from wayforward.methods.engines.gradient.slopes import Gradients
         from wayforward.problem import LpMix
 
         span = LpMix().fit(problem.schema, problem.reference)._scales.span

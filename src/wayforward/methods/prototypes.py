@@ -10,10 +10,10 @@ import numpy as np
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.cem import check, where
-from wayforward.methods.engines import elastic
-from wayforward.methods.engines.fista import Goal
-from wayforward.methods.engines.lanes import Lanes
-from wayforward.methods.engines.slopes import slopes
+from wayforward.methods.engines.gradient import elastic
+from wayforward.methods.engines.gradient.fista import Goal
+from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
 from wayforward.shapes import Actions, Rows
@@ -88,7 +88,7 @@ class GuidedPrototypes(Method):
         self.near_ = NeighbourIndex(problem.schema, self.accepted_, metric="l2")
         self.generator_: Any = None
         if self.prototypes == "latent" or self.gamma > 0:
-            from wayforward.methods.engines.generative import fit_generator
+            from wayforward.density.generative import fit_generator
 
             self.generator_ = fit_generator("cvae", problem)
             self.codes_ = self.generator_.encode(self.accepted_).double().cpu().numpy()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.latent import Descend, Seen
-from wayforward.methods.engines.latent_ways import Plan, check_latent, latent_of, ways
+from wayforward.methods.engines.latent.adoption import Plan, check_latent, latent_of, ways
+from wayforward.methods.engines.latent.search import Descend, Seen
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:

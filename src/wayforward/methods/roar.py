@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.lasting import Otherwise, lasting
+from wayforward.methods.engines.robust_search import Otherwise, lasting
 from wayforward.methods.wachter import Wachter
 from wayforward.model import Access
 from wayforward.problem.robust import Robust, WithinDelta, with_robust

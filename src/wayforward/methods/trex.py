@@ -9,8 +9,8 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.asking import ask, distinct_changes, tidy
-from wayforward.methods.engines.lasting import Otherwise, beside
+from wayforward.methods.engines.batching import ask, distinct_changes, tidy
+from wayforward.methods.engines.robust_search import Otherwise, beside
 from wayforward.methods.engines.tighten import polish
 from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.roar import _otherwise

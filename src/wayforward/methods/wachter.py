@@ -9,13 +9,13 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.asking import ask
+from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.complete import complete
-from wayforward.methods.engines.descent import Descent
-from wayforward.methods.engines.lanes import Lanes
-from wayforward.methods.engines.options import leaving_out
-from wayforward.methods.engines.slopes import has_gradients, slopes
-from wayforward.methods.engines.steps import Ell, Loss, run
+from wayforward.methods.engines.diverse import leaving_out
+from wayforward.methods.engines.gradient.descent import Descent
+from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.slopes import has_gradients, slopes
+from wayforward.methods.engines.gradient.steps import Ell, Loss, run
 from wayforward.methods.engines.tighten import polish
 from wayforward.model import Access
 from wayforward.shapes import Actions
@@ -137,7 +137,7 @@ class Wachter(Method):
         """The same people in a problem where everything may change, as the published method sees them."""
         from dataclasses import replace
 
-        from wayforward.people import Preferences
+        from wayforward.preferences import Preferences
         from wayforward.problem import Population, Problem
 
         old = people.problem

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from wayforward.lazy import face
 
 _HOME = {
     "Access": "base",
@@ -36,10 +37,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"wayforward.model.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'wayforward.model' has no attribute '{name}'")
+__getattr__ = face(__name__, _HOME)
 
 
 if TYPE_CHECKING:

@@ -1,23 +1,8 @@
-"""What people want: limits, weights, elicited scores, and draws of them for experiments."""
+"""People in the loop: dialogues, ways of asking what somebody wants, and simulated people for experiments."""
 
-from __future__ import annotations
+from wayforward.lazy import face
 
-from wayforward.people.preferences import GAMMAS, Preferences, Profile, score_priors, score_weights
-from wayforward.people.sampling import (
-    LOAN_LAWS,
-    PreferenceLaw,
-    PreferencePlan,
-    draw_rankings,
-    draw_scores,
-    draw_thresholds,
-    loan_plan,
-    privileged_at_random,
-    privileged_by_income,
-    privileged_by_race,
-    ranking_law,
-)
-
-__all__ = [
+_WANTS = (
     "GAMMAS",
     "LOAN_LAWS",
     "PreferenceLaw",
@@ -34,4 +19,6 @@ __all__ = [
     "ranking_law",
     "score_priors",
     "score_weights",
-]
+)  # what people want has a package of its own
+
+__getattr__ = face(__name__, {}, dict.fromkeys(_WANTS, "wayforward.preferences"))

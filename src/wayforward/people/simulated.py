@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wayforward.errors import PreferencesError
-from wayforward.people.talk import CANNOT_SAY, Asked, Kind
+from wayforward.people.elicitor import CANNOT_SAY, Asked, Kind
 from wayforward.problem import Population
 from wayforward.shapes import PerRow, Rows
 from wayforward.streams import Streams

@@ -22,8 +22,8 @@ from wayforward.neighbours import NeighbourIndex
 from wayforward.scaling import checked_rows, present, ranges, thinned
 
 if TYPE_CHECKING:
-    from wayforward.impact.groups import Groups
-    from wayforward.methods.engines.density import Densities
+    from wayforward.density.base import Densities
+    from wayforward.groups import Groups
     from wayforward.problem.problem import Problem
     from wayforward.schema import Schema
 
@@ -497,7 +497,7 @@ class Balanced(Plausibility):
 
         What the schema calls immutable is given. Raises: ProblemError, DataError, see the class.
         """
-        from wayforward.methods.engines.density import fit_density, present_groups, resolve_groups
+        from wayforward.density.base import fit_density, present_groups, resolve_groups
 
         if reference is None:
             raise ProblemError(
@@ -516,7 +516,7 @@ class Balanced(Plausibility):
 
     def fit_problem(self, problem: Problem) -> Self:
         """A copy with the densities of a problem, which its methods share; what no act can move there is given."""
-        from wayforward.methods.engines.density import problem_density
+        from wayforward.density.base import problem_density
 
         if not isinstance(self.density, str):
             return self._with(problem.schema, self.density)

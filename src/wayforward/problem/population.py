@@ -18,7 +18,7 @@ from wayforward.shapes import Mask, People, PerRow, Rows, Who
 from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem.problem import Problem
 
 
@@ -49,7 +49,7 @@ class Population:
         schema = self.schema = problem.schema
         self.n, self.d = x.shape
         if preferences is None:
-            from wayforward.people import Preferences
+            from wayforward.preferences import Preferences
 
             preferences = Preferences.none(schema, self.n)
         if preferences.frozen.shape != (self.n, self.d):

@@ -14,15 +14,15 @@ from wayforward.problem.confidence import Confidence
 from wayforward.problem.population import Population
 from wayforward.problem.robust import Robust
 from wayforward.problem.target import BoundTarget, Target
+from wayforward.ranks import rank_in_run
 from wayforward.recourse import Outcome, Recourse
-from wayforward.runs import rank_in_run
 from wayforward.schema import Schema
 from wayforward.shapes import Actions, Mask, People, Rows
 from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
     from wayforward.model import Model
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem.cost import Cost
     from wayforward.problem.plausibility import Plausibility
     from wayforward.world import World

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, jaxtyped
 from wayforward.errors import MissingExtra, UnsupportedModel
 from wayforward.methods import Method
 from wayforward.methods import method as make_method
-from wayforward.people import Preferences
+from wayforward.preferences import Preferences
 from wayforward.problem import Problem
 from wayforward.recourse import Outcome, Recourse
 from wayforward.shapes import Actions, Costs, People

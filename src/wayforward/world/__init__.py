@@ -1,8 +1,8 @@
 """Worlds: what else changes when a person acts. `Independent` says nothing, `SCM` says equations."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from wayforward.lazy import face
 from wayforward.world.base import World
 from wayforward.world.independent import Independent
 
@@ -38,7 +38,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"wayforward.world.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = face(__name__, _HOME)

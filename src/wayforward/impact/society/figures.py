@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.errors import DataError
-from wayforward.impact.dimensions import DIMENSIONS
+from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.history import History
 
 if TYPE_CHECKING:

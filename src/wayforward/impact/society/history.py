@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.errors import DataError, FileFormatError
-from wayforward.impact.dimensions import DIMENSIONS
+from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.scenario import Scenario
 from wayforward.rules.grammar import did_you_mean
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.errors import DataError, FileFormatError, WayforwardError
-from wayforward.impact.dimensions import DIMENSIONS, Areas, land, places, segregation
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
+from wayforward.impact.segregation.dimensions import DIMENSIONS, Areas, land, places, segregation
 from wayforward.impact.society.history import FLOWS, History
 from wayforward.impact.society.scenario import Scenario
 from wayforward.impact.society.setting import Setting, setting_of

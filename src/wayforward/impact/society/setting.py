@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.errors import DataError
-from wayforward.impact.groups import Groups
+from wayforward.groups import Groups
 from wayforward.impact.society.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
 
 if TYPE_CHECKING:
-    from wayforward.impact.groups import Groups
+    from wayforward.groups import Groups
     from wayforward.methods import Method
-    from wayforward.people import Preferences
+    from wayforward.preferences import Preferences
     from wayforward.problem import Population, Problem
     from wayforward.recourse import Recourse
 
@@ -365,7 +365,7 @@ def _curve(paid: np.ndarray, own: np.ndarray, grid: Sequence[float] | None) -> C
 
 
 def _attributes(groups: Sequence[Groups] | Groups, n: int) -> list[Groups]:
-    from wayforward.impact.groups import Groups
+    from wayforward.groups import Groups
 
     found = [groups] if isinstance(groups, Groups) else list(groups)
     for one in found:

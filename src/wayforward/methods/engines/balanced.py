@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.asking import ask, tidy
-from wayforward.runs import rank_in_run
+from wayforward.methods.engines.batching import ask, tidy
+from wayforward.ranks import rank_in_run
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
-    from wayforward.methods.engines.density import Densities
+    from wayforward.density.base import Densities
     from wayforward.problem import Population
 
 _DRAWN = 96  # draws from the product's proposals for everyone who was led elsewhere

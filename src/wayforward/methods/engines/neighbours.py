@@ -74,7 +74,7 @@ def nearest(
     level_ok, start = _side_by_side(reach, order)
     parts = (own, free, low, high, absent_effort, effort)
     if jit() is not None and k <= _SHORT:
-        from wayforward.methods.engines._jit import scan
+        from wayforward.methods.engines._neighbours_jit import scan
 
         scan(*parts, categorical, level_ok, start, columns, strict, index, distance)
         return index, distance

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.asking import ask
+from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.neighbours import Metric, Reach, nearest, smallest
-from wayforward.runs import rank_in_run
+from wayforward.ranks import rank_in_run
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.methods.engines.gradient.zeroth import is_smooth
 from wayforward.methods.engines.polish import revert, shrink
-from wayforward.methods.engines.zeroth import is_smooth
 
 if TYPE_CHECKING:
     from wayforward.problem import Population

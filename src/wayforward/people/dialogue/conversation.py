@@ -36,12 +36,12 @@ from wayforward.people.dialogue.question import (
 )
 from wayforward.people.dialogue.state import digest
 from wayforward.people.dialogue.wishes import HARD, Wish, given_up, preferences_of, told
-from wayforward.people.talk import CANNOT_SAY, Elicitor, Kind, Talk
+from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Talk
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
-    from wayforward.people.preferences import Preferences
+    from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Problem
 
 _SILENT = 1000  # questions that answer themselves, before a talk is taken to go in circles
@@ -541,7 +541,7 @@ class Conversation:
                 preferences_of(self.schema, [w for i, w in enumerate(self.wishes) if i not in one])
                 for one in sets
             ]
-            from wayforward.people.preferences import Preferences
+            from wayforward.preferences.preferences import Preferences
 
             got = self.setup.base.recommend(
                 np.repeat(self.x, len(sets), axis=0),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from wayforward.errors import DataError, DialogueError, FileFormatError
-from wayforward.people.dialogue import making
+from wayforward.people.dialogue import fitting as making
 from wayforward.people.dialogue import state as st
 from wayforward.people.dialogue.conversation import PLANS, Conversation, Pending, Plan, Setup
 from wayforward.people.dialogue.learned import Compared, lessons
@@ -18,11 +18,11 @@ from wayforward.people.dialogue.question import Question, Reply
 from wayforward.people.dialogue.questionnaire import parts_of
 from wayforward.people.dialogue.wishes import preferences_of, wishes_of
 from wayforward.people.dialogue.wording import Ending, ending, numbers, reply_text, worded
-from wayforward.people.talk import Elicitor
+from wayforward.people.elicitor import Elicitor
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
-    from wayforward.people.preferences import Preferences
+    from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 

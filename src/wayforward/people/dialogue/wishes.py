@@ -11,7 +11,7 @@ import numpy as np
 from wayforward.answers import words
 
 if TYPE_CHECKING:
-    from wayforward.people.preferences import Preferences
+    from wayforward.preferences.preferences import Preferences
     from wayforward.schema import Schema
 
 # feature and one of: can (False), low, high, levels (the indices that may be taken), weight, score with of;
@@ -23,7 +23,7 @@ HARD = ("can", "low", "high", "levels", "max_changes")
 
 def preferences_of(schema: Schema, wishes: Sequence[Wish]) -> Preferences:
     """The wishes of one person as `Preferences` with n = 1. Raises: PreferencesError where two contradict."""
-    from wayforward.people.preferences import Preferences
+    from wayforward.preferences.preferences import Preferences
 
     out = Preferences.none(schema, 1)
     scores: dict[str, list[float]] = {}

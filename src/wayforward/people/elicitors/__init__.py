@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from wayforward.errors import MethodError
-from wayforward.people.talk import Elicitor
+from wayforward.people.elicitor import Elicitor
 
 # name -> "file:Class"; files are imported on first use, because some need torch. A new one adds one line.
 _ELICITORS: dict[str, str] = {

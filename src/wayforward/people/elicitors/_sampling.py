@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.methods.engines.asking import tidy
-from wayforward.methods.engines.lanes import Lanes
+from wayforward.methods.engines.batching import tidy
+from wayforward.methods.engines.gradient.relaxed_state import Lanes
 from wayforward.people.elicitors._boundary import holds
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Sampler:
         zeroth: bool | None,
         halvings: int = 0,
     ) -> None:
-        from wayforward.methods.engines.slopes import slopes
+        from wayforward.methods.engines.gradient.slopes import slopes
 
         self.problem, self.steps, self.rate, self.gamma, self.spread = problem, steps, rate, gamma, spread
         self.halvings = halvings

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import PreferencesError
+from wayforward.people.elicitor import Asked, Talk
 from wayforward.people.simulated import Noise, SimulatedPeople
-from wayforward.people.talk import Asked, Talk
 from wayforward.problem import Population
 from wayforward.schema import Schema
 from wayforward.shapes import PerRow, Rows

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from wayforward.errors import MethodError
+from wayforward.people.elicitor import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.people.elicitors._boundary import boundary, holds
 from wayforward.people.elicitors._sampling import Sampler
-from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.shapes import People, Rows
 from wayforward.streams import Streams, keys_of
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
-    from wayforward.people.preferences import Preferences
+    from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Population, Problem
 
 _KEPT, _NONE = -1, -2  # who is ahead: the plan from before, nobody; else a number of the pool
@@ -400,7 +400,7 @@ class HareTalk(Talk):
 
     def _part(self, who: np.ndarray, action: Rows) -> tuple[Rows, np.ndarray]:
         """(m, d) what is left of plans under the limits, and whether it still holds."""
-        from wayforward.methods.engines.asking import tidy
+        from wayforward.methods.engines.batching import tidy
 
         part = tidy(self.people, who, action)
         return part, self._good(who, part)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.methods.engines.asking import tidy
+from wayforward.methods.engines.batching import tidy
+from wayforward.people.elicitor import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.people.elicitors._bank import barely, begun, full, leaping, pool, works
 from wayforward.people.elicitors._particles import (
     Belief,
@@ -19,13 +20,12 @@ from wayforward.people.elicitors._particles import (
     prior,
     refresh,
 )
-from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.shapes import Actions, Mask, People, Rows, Who
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
-    from wayforward.people.preferences import Preferences
+    from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Population, Problem
 
 _BLOCK = 32  # people thought about at once, which bounds memory and changes no answer

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from wayforward.errors import MethodError
+from wayforward.people.elicitor import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.people.elicitors._bank import begun, works
 from wayforward.people.elicitors._interventions import Bank, Menu, menu_of, search, steps_of
 from wayforward.people.elicitors.cost_graph import CostGraph
-from wayforward.people.talk import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.shapes import People, Rows
 from wayforward.streams import Streams, keys_of
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
-    from wayforward.people.preferences import Preferences
+    from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Population, Problem
 
 _BANK = 192  # sequences remembered for each person

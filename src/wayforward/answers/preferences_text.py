@@ -1,0 +1,78 @@
+"""What a person said about themselves, in plain sentences: what they cannot change, how far, what is harder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.answers import words
+from wayforward.errors import DataError
+
+if TYPE_CHECKING:
+    from wayforward.preferences import Preferences
+
+_MOST_NAMED = 4
+
+
+def wishes(preferences: Preferences, i: int) -> list[str]:
+    """Person i's limits and weights as sentences; empty where they said nothing.
+
+    Example: ["You cannot change your income.", "You want to change 2 things at most."].
+    Raises: DataError if there is no such person.
+    """
+    if not -preferences.n <= i < preferences.n:
+        raise DataError(f"There is no person {i}; people are numbered 0 to {preferences.n - 1}.")
+    schema, told = preferences.schema, list[str]()
+    free = schema.actionable & ~preferences.frozen[i]
+    fixed = np.flatnonzero(schema.actionable & preferences.frozen[i])
+    if fixed.size:
+        names = [f"your {words.label(schema.features[j])}" for j in fixed]
+        told.append(f"You cannot change {words.join(names, 'or')}.")
+    for j in np.flatnonzero(~schema.immutable):
+        told += _limits(preferences, i, int(j))
+    if preferences.most[i] < min(schema.d, int(free.sum())):
+        told.append(f"You want to change {words.count(int(preferences.most[i]), 'thing')} at most.")
+    return told + _harder(preferences, i, free)
+
+
+def _limits(preferences: Preferences, i: int, j: int) -> list[str]:
+    feature = preferences.schema.features[j]
+    name, low, high = words.label(feature), preferences.low[i, j], preferences.high[i, j]
+    told = []
+    if np.isfinite(high):
+        told.append(f"Your {name} can be {_shown(preferences, j, high)} at most.")
+    if np.isfinite(low):
+        told.append(f"Your {name} can be {_shown(preferences, j, low)} at least.")
+    if j in preferences.levels and not preferences.levels[j][i].all():
+        ok = preferences.levels[j][i]
+        short = ok.sum() <= _MOST_NAMED
+        named = [words.quoted(words.level_words(feature, float(v))) for v in np.flatnonzero(ok == short)]
+        if not ok.any():
+            told.append(f"Your {name} cannot become anything else.")
+        elif short:
+            told.append(f"Your {name} can only become {words.join(named, 'or')}.")
+        else:
+            told.append(f"Your {name} cannot become {words.join(named, 'or')}.")
+    return told
+
+
+def _shown(preferences: Preferences, j: int, value: float) -> str:
+    feature = preferences.schema.features[j]
+    if feature.has_levels:
+        return words.quoted(words.level_words(feature, float(np.clip(round(value), 0, feature.n_levels - 1))))
+    return words.value_text(feature, value, max(words.about(value, 4), words.decimals_of(value, 2)))
+
+
+def _harder(preferences: Preferences, i: int, free: np.ndarray) -> list[str]:
+    weight = preferences.weight[i]
+    places = np.flatnonzero(free)
+    values = np.unique(weight[places])
+    if len(values) < 2:
+        return []
+    features = preferences.schema.features
+    if len(values) == len(places) and len(places) <= 6:
+        order = [words.label(features[j]) for j in places[np.argsort(weight[places], kind="stable")]]
+        return [f"From the easiest to the hardest for you: {words.join(order)}."]
+    hard = [f"your {words.label(features[j])}" for j in places[weight[places] == values[-1]]]
+    return [f"What is hardest for you to change: {words.join(hard[:_MOST_NAMED])}."]

@@ -1,0 +1,1 @@
+"""How likely people are: conditional densities of groups, generative models, and the small networks they share."""

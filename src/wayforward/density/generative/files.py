@@ -1,0 +1,87 @@
+"""Files of generative models: numbers as safetensors, everything else as JSON in the header. Nothing is executed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.density.generative.coding import Coding
+from wayforward.density.generative.generator import Generator, GroupBlind, Split, TrainingReport
+from wayforward.density.generative.training import Settings, networks
+from wayforward.errors import FileFormatError, MethodError
+from wayforward.methods.engines.amortised.files import _read, _write, same_question
+
+if TYPE_CHECKING:
+    from wayforward.schema import Schema
+
+
+def save_generator(path: str | Path, model: Generator) -> Path:
+    """Write a trained model. Raises: MethodError for an `Identity`, which has nothing to keep."""
+    if model.decoder is None:
+        raise MethodError(
+            f"A generator of kind '{model.kind}' has no networks to save. Make it anew instead."
+        )
+    tensors: dict[str, Any] = {}
+    for name, net in model.networks.items():
+        tensors |= {f"{name}.{i}": p.detach().contiguous() for i, p in enumerate(net.parameters)}
+    tensors |= {f"head.{i}": p.detach().contiguous() for i, p in enumerate(model.learned())}
+    head = {
+        "kind": model.kind,
+        "features": _features(model.schema),
+        "given": model.given.tolist(),
+        "hidden": model.coding.hidden.tolist(),
+        "scales": {key: some.tolist() for key, some in model.coding.scales.items()},
+        "n_z": model.n_z,
+        "report": model.report.to_dict(),
+    }
+    return _write(path, tensors, "generator", head)
+
+
+def load_generator(path: str | Path, schema: Schema) -> Generator:
+    """A model from a file, for the schema that it was trained for.
+
+    Raises: FileFormatError for a file that is missing or broken, MethodError for another schema.
+    """
+    told, tensors = _read(path, "generator")
+    same_question(path, told, {"features": _features(schema)}, ("features",))
+    try:
+        scales = {key: np.array(some, dtype=np.float64) for key, some in told["scales"].items()}
+        coding = Coding(schema, np.array(told["given"], bool), np.array(told["hidden"], bool), scales)
+        was: dict[str, Any] = told["report"] | {"bounds": tuple(told["report"]["bounds"])}
+        report = TrainingReport(**was)
+        settings = Settings(
+            latent=int(told["n_z"]),
+            hidden=tuple(int(h) for h in report.settings["hidden"]),
+            epochs=int(report.settings["epochs"]),
+            seed=int(report.settings["seed"]),
+        )
+        kinds: dict[str, type[Generator]] = {"csvae": Split, "ibr": GroupBlind}
+        make = kinds.get(str(told["kind"]), Generator)
+        model = make(coding, settings.latent)
+        model.kind, model.report = str(told["kind"]), report
+        networks(model, settings)
+        model.extra = coding.parameters(np.zeros((0, schema.d)), model.device)
+        for name, net in model.networks.items():
+            _fill(net.parameters, tensors, name)
+        _fill(model.learned(), tensors, "head")
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(
+            f"'{Path(path).name}' cannot be read as a generative model ({type(error).__name__}: {error!s:.120}). "
+            "Train and save it again."
+        ) from error
+    return model
+
+
+def _fill(parameters: list[Any], tensors: dict[str, Any], name: str) -> None:
+    for i, parameter in enumerate(parameters):
+        value = tensors[f"{name}.{i}"]
+        if value.shape != parameter.shape:
+            raise ValueError(f"{name}.{i} has another shape")
+        parameter.data.copy_(value)
+        parameter.requires_grad_(False)
+
+
+def _features(schema: Schema) -> list[Any]:
+    return [[f.name, f.kind, bool(f.missing), [str(level) for level in f.levels]] for f in schema.features]

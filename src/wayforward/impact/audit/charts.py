@@ -1,0 +1,196 @@
+"""Figures of an audit: outcomes and costs by group, who is served within a budget, what plans ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.answers import words
+from wayforward.answers.figures import (
+    _LINES,
+    BLUE,
+    GREY,
+    INK,
+    LIGHT,
+    ORANGE,
+    _new,
+    _plain_axes,
+    _style,
+    _wrap,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from wayforward.evaluate.stats import Estimate
+    from wayforward.impact.audit.run import AttributeAudit, Audit, GroupFigures
+    from wayforward.impact.summaries import Summary
+
+_ENDS = (
+    ("found", "have a usable plan", BLUE, ""),
+    ("proved", "no allowed change helps (proved)", ORANGE, "///"),
+    ("open", "no plan found", "#e69f00", "xxx"),
+)
+_MOST_GROUPS = 16
+_MOST_FEATURES = 12
+
+
+def shown(one: AttributeAudit) -> list[GroupFigures]:
+    """The groups that figures show: those with anybody answered, the largest where there are many, in their order."""
+    some = [g for g in one.groups if g.answered and not g.withheld]
+    if len(some) > _MOST_GROUPS:
+        kept = sorted(some, key=lambda g: -g.answered)[:_MOST_GROUPS]
+        some = [g for g in some if g in kept]
+    return some
+
+
+def figure_outcomes(one: AttributeAudit) -> Figure:
+    """For each group: share refused, how the answered fared, and the mean cost of a plan with its interval."""
+    groups = shown(one)
+    with _style():
+        figure = _new(10, 1.5 + 0.5 * len(groups))
+        left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.5, 1))
+        _dots(left, [g.figures["refused"] for g in groups], "o", ORANGE, percent=True)
+        left.set_title("Refused by the model", loc="left", weight="bold")
+        left.set_yticks(range(len(groups)), [_wrap(g.name, 22) for g in groups])
+        for y, group in enumerate(groups):
+            start = 0.0
+            for name, _, colour, hatch in _ENDS:
+                share = getattr(group, name) / group.answered
+                middle.barh(y, share, left=start, color=colour, hatch=hatch, edgecolor="white", height=0.6)
+                if share > 0.12:
+                    middle.text(
+                        start + share / 2, y, words.percent(share), ha="center", va="center", fontsize=9,
+                        color="white" if name == "found" else INK,
+                        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1} if name != "found" else None,
+                    )  # fmt: skip
+                start += share
+        middle.set_title("Of those answered", loc="left", weight="bold")
+        middle.set_yticks(range(len(groups)), [f"{words.number(g.answered)}" for g in groups])
+        middle.set_xlim(0, 1)
+        middle.xaxis.set_major_formatter(lambda v, _: words.percent(v))
+        middle.tick_params(axis="y", length=0)
+        _plain_axes(middle)
+        _dots(right, [g.figures.get("cost") for g in groups], "s", BLUE, percent=False)
+        right.set_title("Mean cost of a plan", loc="left", weight="bold")
+        right.set_yticks(range(len(groups)), [""] * len(groups))
+        for ax in (left, middle, right):
+            ax.set_ylim(len(groups) - 0.4, -0.7)
+        from matplotlib.patches import Patch
+
+        handles = [Patch(facecolor=c, hatch=h, edgecolor="white", label=t) for _, t, c, h in _ENDS]
+        figure.legend(handles=handles, loc="outside lower left", ncols=3, frameon=False)
+    return figure
+
+
+def figure_budget(audit: Audit, one: AttributeAudit) -> Figure:
+    """Share of each group's answered people whom a common cost budget serves, one line a group."""
+    groups = _few(one, len(_LINES))
+    with _style():
+        figure = _new(7.5, 3.8)
+        ax = figure.add_subplot()
+        for place, group in enumerate(groups):
+            line, marker, colour = _LINES[place]
+            if not group.curve:
+                continue  # so few plans that their costs are not told
+            ax.plot(
+                audit.grid, group.curve, ls=line, marker=marker, markevery=(place * 2, 10), color=colour, lw=2,
+                label=f"{_wrap(group.name, 30, 1)} ({words.number(group.answered)})",
+            )  # fmt: skip
+        for budget in audit.budgets[:-1]:
+            ax.axvline(budget, color=LIGHT, lw=1, zorder=0)
+        ax.set_xlim(0, audit.grid[-1] if audit.grid else 1)
+        ax.set_ylim(0, 1.04)
+        ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
+        ax.set_xlabel("budget: what a plan may cost at most")
+        ax.set_ylabel("of those answered, served")
+        ax.legend(frameon=False, loc="lower right")
+        _plain_axes(ax)
+        ax.grid(axis="y", color=LIGHT, lw=0.6)
+    return figure
+
+
+def figure_asked(audit: Audit, one: AttributeAudit) -> Figure:
+    """For each feature, the share of each group's plans that act on it."""
+    groups = [g for g in _few(one, len(_LINES)) if np.isfinite(g.asked_for).all()]
+    shares = np.array([g.asked_for for g in groups])
+    ranked = np.argsort(-shares.max(0), kind="stable")
+    order = [int(j) for j in ranked if shares[:, j].max() > 0][:_MOST_FEATURES]
+    with _style():
+        figure = _new(8.5, 1.3 + 0.38 * len(order))
+        ax = figure.add_subplot()
+        for y, j in enumerate(order):
+            ax.plot([shares[:, j].min(), shares[:, j].max()], [y, y], color=LIGHT, lw=5, zorder=1)
+        for place, group in enumerate(groups):
+            _, marker, colour = _LINES[place]
+            ax.plot(
+                [shares[place, j] for j in order], range(len(order)), ls="", marker=marker, mfc="white", mec=colour,
+                mew=1.8, ms=8, label=f"{_wrap(group.name, 30, 1)} ({words.number(group.found)})",
+            )  # fmt: skip
+        labels = [_wrap(audit.schema.features[j].text_label, 40, 1) for j in order]
+        ax.set_yticks(range(len(order)), labels)
+        ax.set_ylim(max(len(order), 1) - 0.4, -0.6)
+        ax.set_xlim(-0.02, 1.02)
+        ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if -0.01 <= v <= 1.01 else "")
+        ax.set_xlabel("share of the group's plans that ask to change this")
+        ax.tick_params(axis="y", length=0)
+        _plain_axes(ax)
+        figure.legend(loc="outside lower left", ncols=3, frameon=False)
+    return figure
+
+
+def figure_summaries(summaries: Sequence[Summary], names: Sequence[str], most: float) -> Figure:
+    """Share served against cost up to `most`: a line for each way of making rules, a grey one for own plans."""
+    with _style():
+        figure = _new(7.5, 3.8)
+        ax = figure.add_subplot()
+        own = next((s.curve for s in summaries if s.curve.own), None)
+        if own is not None:
+            ax.plot(own.cost, own.own, color=GREY, lw=3, alpha=0.6, label="plans of their own")
+        for place, (one, name) in enumerate(zip(summaries, names, strict=True)):
+            line, marker, colour = _LINES[place % len(_LINES)]
+            ax.plot(
+                one.curve.cost, one.curve.served, ls=line, marker=marker, markevery=(place * 2, 10), color=colour,
+                lw=2, label=_wrap(name, 40, 1),
+            )  # fmt: skip
+        ax.set_xlim(0, most)
+        ax.set_ylim(0, 1.04)
+        ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
+        ax.set_xlabel("cost at most")
+        ax.set_ylabel("of those told of, served")
+        ax.legend(frameon=False, loc="lower right")
+        _plain_axes(ax)
+        ax.grid(axis="y", color=LIGHT, lw=0.6)
+    return figure
+
+
+def _few(one: AttributeAudit, most: int) -> list[GroupFigures]:
+    """The largest groups, in their order; small ones only where there is room."""
+    some = [g for g in one.groups if g.compared] or [g for g in one.groups if g.answered and not g.withheld]
+    kept = sorted(some, key=lambda g: -g.answered)[:most]
+    return [g for g in some if g in kept]
+
+
+def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str, *, percent: bool) -> None:
+    highest = 0.0
+    for y, e in enumerate(values):
+        if e is None or not np.isfinite(e.value):
+            ax.text(0, y, "nobody", va="center", fontsize=9, color=GREY)
+            continue
+        ax.plot([e.low, e.high], [y, y], color=GREY, lw=2)
+        ax.plot(e.value, y, marker=marker, color=colour, ms=7)
+        text = words.percent(e.value) if percent else words.number(e.value, max(2, words.about(e.value, 2)))
+        ax.text(e.value, y - 0.17, text, ha="center", va="bottom", fontsize=9)
+        highest = max(highest, e.high)
+    ax.set_xlim(0, (highest or 1.0) * 1.12)
+    if percent:
+        ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if v <= 1.0 else "")
+    ax.xaxis.get_major_locator().set_params(nbins=4)  # type: ignore[call-arg]
+    ax.tick_params(axis="y", length=0)
+    _plain_axes(ax)
+
+
+__all__ = ["figure_asked", "figure_budget", "figure_outcomes", "figure_summaries", "shown"]

@@ -1,0 +1,74 @@
+"""Faces of packages: names that are imported on first use, and old places that still answer, with a warning."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+#: Documented modules of the last release, and where they are now. They answer for one release.
+MOVED = {
+    "wayforward.impact.change": "wayforward.impact.segregation.change",
+    "wayforward.impact.dimensions": "wayforward.impact.segregation.dimensions",
+    "wayforward.impact.gaps": "wayforward.impact.audit.gaps",
+    "wayforward.impact.groups": "wayforward.groups",
+    "wayforward.impact.pairs": "wayforward.impact.segregation.pairs",
+    "wayforward.impact.segregation_index": "wayforward.impact.segregation.index",
+    "wayforward.impact.twins": "wayforward.impact.audit.twins",
+    "wayforward.impact.worst_off": "wayforward.impact.audit.worst_off",
+    "wayforward.methods.engines.causal_grid": "wayforward.methods.engines.exact.causal_grid",
+    "wayforward.methods.engines.generative": "wayforward.density.generative",
+    "wayforward.people.preferences": "wayforward.preferences",
+    "wayforward.people.sampling": "wayforward.preferences",
+    "wayforward.people.talk": "wayforward.people.elicitor",
+    "wayforward.people.wanted": "wayforward.people.ideal_profiles",
+}
+
+
+def face(
+    package: str, home: Mapping[str, str], moved: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
+    """Return a package's `__getattr__`: `home` maps its names to its modules, `moved` old names to other packages."""
+
+    def find(name: str) -> Any:
+        if name in home:
+            return getattr(import_module(f"{package}.{home[name]}"), name)
+        if moved and name in moved:
+            _warn(f"{package}.{name}", f"{moved[name]}.{name}", 3)
+            return getattr(import_module(moved[name]), name)
+        raise AttributeError(f"module '{package}' has no attribute '{name}'")
+
+    return find
+
+
+def _warn(old: str, new: str, level: int) -> None:
+    warnings.warn(
+        f"{old} has moved to {new}. The old name goes with the next release.",
+        DeprecationWarning,
+        stacklevel=level,
+    )
+
+
+class _Moved(MetaPathFinder, Loader):
+    """Import a module from where it is now under its old name."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname in MOVED else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        _warn(spec.name, MOVED[spec.name], 6)
+        return import_module(MOVED[spec.name])
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+if not any(isinstance(finder, _Moved) for finder in sys.meta_path):
+    sys.meta_path.append(_Moved())

@@ -1,0 +1,381 @@
+"""One network that learns to recommend to everybody: a mask of features, then how far each of them moves.
+
+All seeds are trained together, one tensor (S, B, .) a layer and one optimiser, because networks this small spend
+their time in overhead. Every seed draws its own batches, noise and preferences from its own generator, so each ends
+where it would end alone, up to float rounding.
+
+Source: A. Majumdar, I. Valera (2024), CARMA, FAccT; Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from wayforward.density.nets import Adam, Stack, bernoulli, kl_bernoulli
+from wayforward.errors import MethodError, ProblemError, require
+from wayforward.methods.engines.amortised.torch_world import Effort, Ground
+from wayforward.methods.engines.gradient.relaxed import Relaxed
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+
+Law = Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+BLOCK = 256  # people in a tensor when answering: always as many, so that nobody's answer depends on the batch
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Hyper-parameters of a training run; `Carma` and `ICarma` document them."""
+
+    mask_layers: int = 3
+    mask_width: int = 16
+    action_layers: int = 3
+    action_width: int = 32
+    batch: int = 128
+    epochs: int = 200
+    rate: float = 0.005
+    decay: float = 5e-4
+    margin: float = 0.013
+    tau: float = 0.36
+    cost: float = 1.1
+    kl: float = 1.0
+    entropy: float = 1.0
+    plausibility: float = 0.0
+    feasibility: float = 0.1
+    hinge: Literal["probability", "logit"] = "probability"
+    damping: Literal["plus", "peer"] = "plus"
+    implausible: Literal["hinge", "nll", "log"] = "hinge"
+    likelier: float = 0.0
+    reach: float = 1.0
+    sees_values: bool = False
+    cap: float = np.inf
+    schedule: Literal["constant", "cosine"] = "constant"
+    sees_preferences: bool = True
+    prior_max: float = 0.5
+    prior_min: float = 0.05
+
+
+@dataclass(frozen=True)
+class People:
+    """Tensors of n people: x (n, d) without gaps, gone (n, d), u, z (n, d) latents, can (n, a), low, high (n, d)."""
+
+    x: Any
+    gone: Any
+    u: Any
+    z: Any
+    can: Any
+    low: Any
+    high: Any
+    density: Any  # (n,) log-density as they are, or None
+
+
+class Amortised:
+    """The two networks of S seeds, their training and their answers.
+
+    law: n and a generator -> personal weights from 0 (easiest) to 1 (hardest), and which features a person can act
+    on, both (n, a); None: nobody has wishes. weights: (a,) of the population (eq. 9), 1 for all if None.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        plan: Plan,
+        seeds: Sequence[int],
+        *,
+        law: Law | None,
+        weight_range: tuple[float, float] = (1.0, 10.0),
+        weights: np.ndarray | None = None,
+        prior: np.ndarray | None = None,
+        stored: dict[str, Any] | None = None,
+    ) -> None:
+        self.torch = torch = require("torch", extra="torch")
+        self.problem, self.plan, self.seeds, self.law = problem, plan, tuple(seeds), law
+        self.dtype = torch.float32
+        reference = problem._needs_reference()
+        self.refused = reference[~problem.reference_reached]
+        if stored is None and not len(self.refused):
+            raise ProblemError(
+                "The model accepts everybody in the problem's table, so there is nobody to learn from. Check the "
+                "target, or give a table with people whom the model refuses."
+            )
+        self.ground = Ground(problem, self.refused, self.dtype, stored)
+        self.act = self.ground.act
+        self.a, self.d = len(self.act), problem.schema.d
+        if not self.a:
+            raise MethodError(
+                "No actionable feature of the schema is a number or an ordered level, and amortised networks act on "
+                "nothing else. Use local-search."
+            )
+        self.least, self.most = weight_range
+        self.weights = np.ones(self.a) if weights is None else np.asarray(weights, dtype=np.float64)
+        self.prior = np.full(self.a, plan.prior_max) if prior is None else np.asarray(prior, dtype=np.float64)
+        self.has_density = bool(np.any(np.asarray(plan.plausibility) > 0)) and self.ground.with_density(
+            self.refused
+        )
+        extra = 2 * self.a if plan.sees_preferences else 0
+        told = self.d * (2 if plan.sees_values else 1)
+        wide = [plan.mask_width] * plan.mask_layers
+        self.mask_sizes = (told + extra, *wide, 2 * self.a)
+        wide = [plan.action_width] * plan.action_layers
+        self.action_sizes = (told + self.a + (self.a if extra else 0), *wide, self.a)
+        self.mask = Stack(self.seeds, self.mask_sizes, salt=1)
+        self.action = Stack(self.seeds, self.action_sizes, salt=2)
+        schema = problem.schema
+        free = (schema.direction != 0) | schema.has_levels
+        self.holds = bool(free[self.act].any())
+        seen = reference[:, ~schema.is_categorical]
+        low, high = np.nanmin(seen, axis=0), np.nanmax(seen, axis=0)
+        self._numbers = torch.as_tensor(np.flatnonzero(~schema.is_categorical))
+        span = np.where(high > low, high - low, 1.0)
+        self._low, self._high, self._span = (torch.tensor(v, dtype=self.dtype) for v in (low, high, span))
+        self.effort = Effort(problem, self.act, reference, self.dtype)
+        self._answering: tuple[Any, Stack, Stack] | None = None
+
+    # -- people as tensors -----------------------------------------------------------------------------------
+
+    def people(self, population: Population, ground: Ground, *, density: bool = False) -> People:
+        """Tensors of a population; NaN latents (people whom the world does not know) stand at the mean."""
+        torch, x = self.torch, torch_rows(self.torch, population.x, ground.dtype)
+        gone = torch.isnan(x)
+        full = ground.filled(x)
+        u = ground.abduct(full)
+        z = self.seen(ground, full, u)
+        can = population.free & ~np.isnan(population.x)
+        low = np.where(population.free, population.low, -np.inf)
+        high = np.where(population.free, population.high, np.inf)
+        told = None
+        if density and ground.density is not None:
+            told = ground.stands(full, u)
+        return People(
+            full, gone, u, z, torch_rows(torch, can[:, self.act], ground.dtype),
+            torch_rows(torch, np.nan_to_num(low, nan=-np.inf), ground.dtype),
+            torch_rows(torch, np.nan_to_num(high, nan=np.inf), ground.dtype), told,
+        )  # fmt: skip
+
+    def seen(self, ground: Ground, x: Any, u: Any) -> Any:
+        """(..., d) people and latents -> what both networks see of them."""
+        torch = self.torch
+        z = ground.standard(u)
+        if self.plan.sees_values:
+            z = torch.cat([z, ground.standard_values(x)], dim=-1)
+        return torch.where(torch.isfinite(z), z, torch.zeros_like(z))
+
+    def decide(self, mask: Stack, z: Any, wish: Any, can: Any) -> Any:
+        """(S, B, d), (S, B, a), (S, B, a) -> log-odds (S, B, a) of acting on each feature."""
+        torch = self.torch
+        seen = torch.cat([z, wish, can], dim=2) if self.plan.sees_preferences else z
+        out = mask(seen)
+        return out[..., self.a :] - out[..., : self.a]
+
+    def shift(self, action: Stack, ground: Ground, z: Any, wish: Any, acted: Any) -> Any:
+        """(S, B, a) how far each feature's latent moves, within the range of the training latents."""
+        torch = self.torch
+        parts = [z, acted, wish] if self.plan.sees_preferences else [z, acted]
+        return ground.clamped(action(torch.cat(parts, dim=2)), self.plan.reach)
+
+    # -- training ----------------------------------------------------------------------------------------------
+
+    def start(self, rows: np.ndarray | None = None) -> None:
+        """Everything that training needs and answering does not; rows: of the refused people, to learn from."""
+        torch, plan = self.torch, self.plan
+        if rows is None:
+            rows = np.arange(len(self.refused))
+        population = self.problem.population(self.refused[rows])
+        self.score = Relaxed(self.problem, self.dtype, seed=self.seeds[0])
+        everyone = self.people(population, self.ground, density=self.has_density)
+        known = torch.isfinite(everyone.u).all(1) & (everyone.can.sum(1) > 0)
+        if everyone.density is not None:
+            known &= torch.isfinite(everyone.density)
+        some = torch.nonzero(known)[:, 0]
+        if not len(some):
+            raise ProblemError(
+                "None of the refused people in the problem's table can act on anything, or the world knows none of "
+                "them. Check the actionability of the schema and the world."
+            )
+        self.known = rows[some.numpy()]  # of the refused
+        pick = [None if v is None else v[some] for v in vars(everyone).values()]
+        self.train = People(*pick)
+        self.n = len(some)
+        self.multiplier = torch.zeros(len(self.seeds), dtype=self.dtype)
+        parameters = [*self.mask.parameters, *self.action.parameters]
+        self.optimiser = Adam(parameters, plan.rate, plan.decay)
+        self.epoch = 0
+
+    def draws(self, epoch: int) -> tuple[Any, Any, Any, Any]:
+        """Of one epoch: order (S, n), logistic noise (S, n, a), wishes and what one can act on (S, n, a)."""
+        torch, n, a = self.torch, self.n, self.a
+        order, noise, wish, may = [], [], [], []
+        for seed in self.seeds:
+            rng = np.random.default_rng([seed, epoch])
+            order.append(rng.permutation(n))
+            noise.append(rng.logistic(size=(n, a)))
+            if self.law is not None:
+                hard, free = self.law(n, rng)
+                wish.append(hard)
+                may.append(free)
+        shape = (len(self.seeds), n, a)
+        soft = torch_rows(torch, np.stack(wish), self.dtype) if wish else torch.zeros(shape, dtype=self.dtype)
+        free = torch_rows(torch, np.stack(may), self.dtype) if may else torch.ones(shape, dtype=self.dtype)
+        return torch.as_tensor(np.stack(order)), torch_rows(torch, np.stack(noise), self.dtype), soft, free
+
+    def run_epoch(self) -> np.ndarray:
+        """One pass over the refused people in training; (S,) mean hinge of the last batch."""
+        torch, plan = self.torch, self.plan
+        order, noise, wish, may = self.draws(self.epoch)
+        if plan.schedule == "cosine":
+            share = 0.02 + 0.98 * 0.5 * (1 + float(np.cos(np.pi * self.epoch / max(plan.epochs, 1))))
+            self.optimiser.rate = plan.rate * share
+        entropy = self._entropy()
+        t = self.train
+        mixed = [t.x[order], t.u[order], t.z[order], t.can[order] * may]
+        limits = (t.low[order], t.high[order]) if self.holds else None
+        gone = t.gone[order] if bool(t.gone.any()) else None
+        before = None if t.density is None else t.density[order]
+        hinge: Any = None
+        for begin in range(0, self.n, plan.batch):
+            part = slice(begin, min(begin + plan.batch, self.n))
+            x, u, z, can = (v[:, part] for v in mixed)
+            logit = self.decide(self.mask, z, wish[:, part], can)
+            acted = bernoulli(logit, noise[:, part], plan.tau) * can
+            move = self.shift(self.action, self.ground, z, wish[:, part], acted)
+            free, density = self.ground.lead(x, u, move, acted)
+            after = free
+            if limits is not None:
+                after = self.ground.held(x, free, acted, limits[0][:, part], limits[1][:, part])
+            judged = after if gone is None else torch.where(gone[:, part], torch.nan, after)
+            hinge = self._hinge(self.score(judged.reshape(-1, self.d)).view(x.shape[:2]))
+            weight = torch.as_tensor(self.weights, dtype=self.dtype)
+            if self.law is not None:
+                weight = weight * (self.least + (self.most - self.least) * wish[:, part])
+            change = (after - x).index_select(2, self.ground._act)
+            effort = (self.effort(change, acted) * weight).sum(2).mean(1)
+            kl = (kl_bernoulli(logit, self._prior(wish[:, part]), entropy) * can).sum(2).mean(1)
+            outside = self._outside(free)
+            if limits is not None:
+                outside = outside + self._beyond(free, acted, limits[0][:, part], limits[1][:, part])
+            loss = plan.cost * effort + plan.kl * kl + plan.feasibility * outside
+            if density is not None and before is not None:
+                loss = loss + plan.plausibility * self._implausible(before[:, part], density)
+            still = hinge.detach()
+            damped = self.multiplier + 10 * still if plan.damping == "plus" else self.multiplier - 10 * still
+            loss = loss + damped * hinge
+            self.optimiser.step(loss.sum())
+            self.multiplier = (self.multiplier + still).clamp(max=plan.cap)
+        self.epoch += 1
+        return np.asarray(hinge.detach().numpy())
+
+    def _entropy(self) -> float:
+        """Weight of the masks' entropy: falls from 1, as published, to what the plan says in the first half."""
+        left = max(0.0, 1 - 2 * self.epoch / self.plan.epochs)
+        return self.plan.entropy + (1 - self.plan.entropy) * left
+
+    def _hinge(self, score: Any) -> Any:
+        torch, margin = self.torch, self.plan.margin
+        if self.plan.hinge == "logit":
+            return torch.relu(2 * margin - score).mean(1)
+        return torch.relu(margin - torch.tanh(score / 2)).mean(1)
+
+    def _prior(self, wish: Any) -> Any:
+        if self.law is None:
+            return self.torch.as_tensor(self.prior, dtype=self.dtype)
+        return self.plan.prior_max - (self.plan.prior_max - self.plan.prior_min) * wish
+
+    def _outside(self, after: Any) -> Any:
+        """(S,) eq. 16: how far beyond the range of the reference, in ranges, summed over features."""
+        torch = self.torch
+        value = after.index_select(2, self._numbers)
+        over = torch.relu(value - self._high) + torch.relu(self._low - value)
+        return (over / self._span).sum(2).mean(1)
+
+    def _beyond(self, after: Any, acted: Any, low: Any, high: Any) -> Any:
+        """(S,) the same for each person's own limits, acted features only."""
+        torch, act = self.torch, self.ground._act
+        value = after.index_select(2, act)
+        low, high = low.index_select(2, act), high.index_select(2, act)
+        over = (torch.relu(value - high) + torch.relu(low - value)) / self.ground._std[act]
+        return (torch.nan_to_num(over, posinf=0.0) * acted.detach()).sum(2).mean(1)
+
+    def _implausible(self, before: Any, after: Any) -> Any:
+        torch = self.torch
+        known = torch.isfinite(after)
+        if self.plan.implausible == "nll":
+            return torch.where(known, -after, 0.0).mean(1)
+        lost = torch.relu(before + self.plan.likelier - torch.where(known, after, before))
+        return (torch.log1p(lost) if self.plan.implausible == "log" else lost).mean(1)
+
+    # -- answers ---------------------------------------------------------------------------------------------------
+
+    def state(self) -> list[Any]:
+        """Copies of all weights: mask network, then action network; (S, ...) each."""
+        return [*self.mask.state(), *self.action.state()]
+
+    def choose(self, state: Sequence[Any], place: int) -> None:
+        """Answer with the networks of one seed of a state, in double precision."""
+        torch, split = self.torch, 2 * (len(self.mask_sizes) - 1)
+        mask = Stack.of(state[:split], self.mask_sizes, place, torch.float64)
+        action = Stack.of(state[split:], self.action_sizes, place, torch.float64)
+        ground = Ground(self.problem, self.refused, torch.float64, self.ground.stored())
+        self._answering = (ground, mask, action)
+
+    def answer(
+        self,
+        population: Population,
+        wish: np.ndarray,
+        may: np.ndarray,
+        masks: np.ndarray | None = None,
+        block: int = BLOCK,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """n people, wishes (n, a), what each can act on (n, a) bool -> chance (n, a) to act, values (n, a).
+
+        Values are NaN where nothing is done. masks (n, a) bool: act on these, whatever the mask network says.
+        Blocks have a fixed number of people, padded.
+        """
+        torch = self.torch
+        assert self._answering is not None
+        ground, mask, action = self._answering
+        n, a = population.n, self.a
+        chance, value = np.zeros((n, a)), np.full((n, a), np.nan)
+        can = may & population.free[:, self.act] & ~np.isnan(population.x[:, self.act])
+        most = population.max_changes
+        latents = ground.latents(population.x)
+        with torch.no_grad():
+            for begin in range(0, n, block):
+                rows = np.arange(begin, min(begin + block, n))
+                pad = np.concatenate([rows, np.full(block - len(rows), rows[0])])
+                x = ground.filled(torch.as_tensor(population.x[pad], dtype=torch.float64))
+                u = torch.as_tensor(latents[pad])
+                z = self.seen(ground, x, u)[None]
+                soft = torch.as_tensor(wish[pad], dtype=torch.float64)[None]
+                free = torch.as_tensor(can[pad], dtype=torch.float64)[None]
+                odds = self.decide(mask, z, soft, free)
+                if masks is None:
+                    acted = _few(odds, (odds > 0) & (free > 0), most[pad], torch)
+                else:
+                    acted = torch.as_tensor(masks[pad] & can[pad])[None]
+                hard = acted.to(torch.float64)
+                after, _ = ground.lead(x[None], u[None], self.shift(action, ground, z, soft, hard), hard)
+                m = len(rows)
+                chance[rows] = (odds.sigmoid() * free)[0, :m].numpy()
+                told = torch.where(acted, after[..., self.act], torch.nan)
+                value[rows] = told[0, :m].numpy()
+        return chance, value
+
+
+def _few(odds: Any, acted: Any, most: np.ndarray, torch: Any) -> Any:
+    """At most `most` acts a person, the likeliest."""
+    limit = torch.as_tensor(most)[None, :, None]
+    if bool((acted.sum(2, keepdim=True) <= limit).all()):
+        return acted
+    likely = torch.where(acted, odds, -torch.inf)
+    order = torch.argsort(likely, dim=2, descending=True, stable=True)
+    rank = torch.argsort(order, dim=2)
+    return acted & (rank < limit)
+
+
+def torch_rows(torch: Any, rows: np.ndarray, dtype: Any) -> Any:
+    """An array as a tensor of this precision."""
+    return torch.as_tensor(np.ascontiguousarray(rows), dtype=dtype)

@@ -1,0 +1,1 @@
+"""Descents along the slopes of a score, everybody at once."""

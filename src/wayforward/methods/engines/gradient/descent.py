@@ -1,0 +1,175 @@
+"""The score of a problem at relaxed lanes, differentiable in torch, with the consequences of a world.
+
+Blocks of lanes have a fixed size, padded where needed: a matrix product may round differently for another number of
+rows, and a person's answer must not depend on the batch. The lanes are those of `engines.lanes`, the steps those of
+`engines.steps`; `engines.slopes` picks what gives the slopes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import MethodError, UnsupportedModel, require
+from wayforward.methods.engines.gradient.relaxed_state import Lanes, Layout
+from wayforward.methods.engines.gradient.steps import Ell, Loss, Norm
+
+if TYPE_CHECKING:
+    from wayforward.model.network import TorchNetwork
+    from wayforward.problem import Problem, Target
+
+
+class Descent(Layout):
+    """Relaxed search on one problem's network.
+
+    span (d,): width of each feature's range. block: lanes a tensor. Raises: UnsupportedModel if there is no network.
+    """
+
+    def __init__(
+        self, problem: Problem, method: str, *, device: str | None, span: np.ndarray, block: int = 256
+    ) -> None:
+        self.torch = torch = require("torch", extra="torch")
+        super().__init__(problem.schema, span)
+        self.problem, self.block = problem, block
+        self.network = net = network_of(problem, method, device)
+        self.dtype, self.device = net.dtype, net.device
+        numeric = [b for b in net.blocks if b.kind == "numeric"]
+        levels = [b for b in net.blocks if b.kind == "levels"]
+        # The code is put together as [numeric | missing flags | levels] and then brought into the network's order.
+        order = [b.columns.start for b in numeric] + [b.missing for b in numeric if b.missing is not None]
+        order += [c for b in levels for c in range(b.columns.start, b.columns.stop)]
+        self._order = torch.as_tensor(np.argsort(np.array(order, dtype=np.int64)), device=self.device)
+        self._flagged = [i for i, b in enumerate(numeric) if b.missing is not None]
+        self._offset = self._tensor(np.array([b.offset for b in numeric]))
+        self._scale = self._tensor(np.array([b.scale for b in numeric]))
+        self._span = self._tensor(span)
+        self._exists = self._tensor(self.exists, torch.bool)
+        self._last = self._tensor(self.size - 1.0)
+        self._known = self._tensor(self.schema.n_levels[self.level].astype(np.float64))
+        self._level = self._tensor(self.level, torch.int64)
+        self._numeric = self._tensor(self.numeric, torch.int64)
+        self._has_levels = self._tensor(self.schema.has_levels, torch.bool)
+        self._place = torch.arange(self.wide, dtype=self.dtype, device=self.device)
+        target = problem.bound_target
+        self.favourable = [int(c) for c in target.columns]
+        self.others = [c for c in range(target.n_classes) if c not in self.favourable]
+
+    def _tensor(self, array: np.ndarray, dtype: Any = None) -> Any:
+        return self.torch.as_tensor(
+            np.ascontiguousarray(array), dtype=dtype or self.dtype, device=self.device
+        )
+
+    # -- the model and the world ---------------------------------------------------------------------------
+
+    def score(self, logits: Any) -> Any:
+        """(m, c) -> (m,) the problem's score, differentiable: log-odds, or units of the prediction."""
+        return score_of(self.problem.target, logits, self.favourable, self.others)
+
+    def _level_code(self, after: Any) -> Any:
+        """(m, d) rows -> (m, f, l) one-hot levels."""
+        value = after[:, self._level]
+        value = self.torch.where(self.torch.isnan(value), self._last, value)
+        return (value[:, :, None] == self._place).to(self.dtype)
+
+    def _code(self, after: Any, levels: Any) -> Any:
+        """Rows (m, d) for the numbers, level coordinates (m, f, l) -> code (m, e)."""
+        torch = self.torch
+        value = after[:, self._numeric]
+        gone = torch.isnan(value)
+        value = torch.where(gone, torch.zeros_like(value), (value - self._offset) / self._scale)
+        flags = gone[:, self._flagged].to(self.dtype)
+        return torch.cat([value, flags, levels[:, self._exists]], dim=1)[:, self._order]
+
+    def relaxed_score(self, x: Any, move: Any, share: Any, free: Any) -> Any:
+        """(m,) score of where lanes lead, differentiable in move (m, d) and share (m, f, l).
+
+        Where acts have consequences, what the lanes set is sent through the world twice: with those features set that
+        have moved so far, for the effect of moving them further; and with everything set that may move, for the
+        effect of beginning to move the rest. The value is that of the first, the gradient the sum of both.
+        """
+        torch = self.torch
+        hard = self._hard(x, move, share, free)
+        if self.problem.independent:
+            code = self._code(hard, share)
+            return self.score(self.network.logits(code))
+        chosen = torch.nn.functional.one_hot(share.detach().argmax(2), self.wide).to(self.dtype)
+        moved = (move.detach() != 0) | (self._level_moved(x, hard) & free)
+        out: Any = 0.0
+        for acted, value in (
+            (free & moved, torch.where(moved, hard, hard.detach())),
+            (free, torch.where(moved, hard.detach(), hard)),
+        ):
+            after = self._after(x, value, acted)
+            code = self._code(after, self._level_code(after.detach()) + share - chosen)
+            score = self.score(self.network.logits(code))
+            out = score if isinstance(out, float) else out + score - score.detach()
+            # The levels' own gradient is the same in both passes: it counts once.
+            share = share.detach()
+        return out
+
+    def _hard(self, x: Any, move: Any, share: Any, free: Any) -> Any:
+        """(m, d) what lanes set: numbers differentiable, levels the largest coordinate; x where a lane may not act."""
+        torch = self.torch
+        value = x + move * self._span
+        if len(self.level):
+            level = share.detach().argmax(2).to(self.dtype)
+            level = torch.where(level >= self._known, torch.full_like(level, float("nan")), level)
+            value = value.index_copy(1, self._level, level)
+        return torch.where(free, value, x)
+
+    def _level_moved(self, x: Any, hard: Any) -> Any:
+        apart = (hard.detach() != x) & ~(self.torch.isnan(hard.detach()) & self.torch.isnan(x))
+        return apart & self._has_levels
+
+    def _after(self, x: Any, value: Any, acted: Any) -> Any:
+        after = self.problem.world.consequences_torch(x, value, acted)
+        if self.schema.rules and self.schema.compiled_rules.links:
+            after = self.schema.compiled_rules.drag(x, after, acted)
+        return after
+
+
+def score_of(target: Target, logits: Any, favourable: Any, others: Any, unit: float = 1.0) -> Any:
+    """(m, c) -> (m,) what a target makes of logits, differentiable: log-odds, or predictions in `unit`s."""
+    torch = require("torch", extra="torch")
+    if target.interval is not None:
+        low, high = target._edges()
+        value = logits[:, 0]
+        sides = [value - low - target.margin] if np.isfinite(low) else []
+        sides += [high - target.margin - value] if np.isfinite(high) else []
+        return torch.stack(sides).min(0).values / unit
+    if target.threshold is not None or len(favourable) + len(others) == 2:
+        level = (0.5 if target.threshold is None else target.threshold) + target.margin
+        odds = torch.logsumexp(logits[:, favourable], 1) - torch.logsumexp(logits[:, others], 1)
+        return odds - float(np.log(level / (1 - level)))
+    best, rest = logits[:, favourable].max(1).values, logits[:, others].max(1).values
+    return best - rest - 4 * target.margin  # a probability moves by at most a quarter of its log-odds
+
+
+def network_of(problem: Problem, method: str, device: str | None) -> TorchNetwork:
+    """The model as a network on a device. Raises: UnsupportedModel, MethodError, MissingExtra."""
+    torch = require("torch", extra="torch")
+    model = problem.model
+    network = model.network
+    if network is None:
+        from wayforward.methods import methods_table
+
+        fit = [row["name"] for row in methods_table() if row["needs"] <= 2]
+        raise UnsupportedModel(
+            f"'{method}' needs gradients, and {model.name} has none (it is piecewise constant, or its parts could not "
+            f"be read). These methods would do: {', '.join(fit)}."
+        )
+    if device is None or torch.device(device) == network.device:
+        return network
+    fast: Any = getattr(model, "fast", None)
+    if fast is None or fast.kind not in ("linear", "dense"):
+        raise MethodError(
+            f"'{method}' was asked to run on {device}, but the torch module lives on {network.device}. "
+            f"Move it before wrapping it: module.to({device!r})."
+        )
+    from wayforward.model.network import from_fast
+
+    return from_fast(fast, device=device)
+
+
+__all__ = ["Descent", "Ell", "Lanes", "Layout", "Loss", "Norm", "network_of", "score_of"]

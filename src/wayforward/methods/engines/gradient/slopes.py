@@ -1,0 +1,150 @@
+"""The score of a problem and its slopes where relaxed searches stand, by gradients or by asking about neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from wayforward.methods.engines.gradient.compiled import Compiled
+from wayforward.methods.engines.gradient.descent import Descent
+from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.zeroth import Zeroth
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+
+
+class Slopes(Protocol):
+    """Score and slopes of lanes (see `engines.lanes`); every Slopes is also a `Layout` (bounds, harden, begun).
+
+    exact: gradients of a network, not estimates.
+    """
+
+    exact: bool
+
+    def start(self, people: Population, who: np.ndarray, free: np.ndarray) -> Lanes:
+        """Lanes where the people stand: who (m,), free (m, d)."""
+
+    def bounds(self, people: Population, who: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Least and greatest move (m, d) in ranges, and usable level coordinates (m, f, l)."""
+
+    def harden(self, people: Population, lanes: Lanes, *, eager: bool = False) -> np.ndarray:
+        """(m, d) legal actions of the lanes."""
+
+    def __call__(
+        self, people: Population, lanes: Lanes, *, turn: int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Score (m,) with consequences, slopes of moves (m, d) per range and of level coordinates (m, f, l).
+
+        Slopes are 0 where a lane may not move. turn: which random directions and which radius, where slopes are
+        estimates; take the number of the step. Model rows are counted for each person.
+        """
+
+
+class Gradients(Descent):
+    """Slopes by the gradient of the model's network, in blocks of a fixed size. See `Slopes`."""
+
+    exact = True
+
+    def __call__(
+        self, people: Population, lanes: Lanes, *, turn: int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Score (m,), slopes (m, d) and (m, f, l)."""
+        m, torch = len(lanes.who), self.torch
+        score = np.empty(m)
+        slope, slope_share = np.zeros_like(lanes.move), np.zeros_like(lanes.share)
+        for begin in range(0, m, self.block):
+            rows = np.arange(begin, min(begin + self.block, m))
+            pad = np.concatenate([rows, np.full(self.block - len(rows), rows[0])])
+            move = self._tensor(lanes.move[pad]).requires_grad_(True)
+            share = self._tensor(lanes.share[pad]).requires_grad_(True)
+            free = self._tensor(lanes.free[pad], torch.bool)
+            got = self.relaxed_score(self._tensor(people.x[lanes.who[pad]]), move, share, free)
+            parts = torch.autograd.grad(got.sum(), [move, share], allow_unused=True, materialize_grads=True)
+            score[rows], slope[rows], slope_share[rows] = (
+                np.asarray(t.detach().cpu().double().numpy())[: len(rows)] for t in (got, *parts)
+            )
+        if people.aim is not None:
+            score -= people.aim[lanes.who]
+        people.rows += np.bincount(lanes.who, minlength=people.n)
+        ordered = lanes.free & ~self.schema.has_levels
+        return score, np.where(ordered, slope, 0.0), slope_share * lanes.free[:, self.level, None]
+
+
+class Lowered:
+    """Slopes of the plain score, whose value is lowered by what the problem's robust condition takes off.
+
+    What it takes off is asked at the hard row where the lane stands, and counts as constant in the slopes; hard rows
+    are judged by the condition itself. See `Slopes`.
+    """
+
+    def __init__(self, inner: Any, problem: Problem) -> None:
+        self.inner, self.problem = inner, problem
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("run", "inner"):  # compiled descents know nothing of the condition
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def __call__(
+        self, people: Population, lanes: Lanes, *, turn: int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Score (m,), slopes (m, d) and (m, f, l)."""
+        score, move, share = self.inner(people, lanes, turn=turn)
+        who = lanes.who
+        action = self.inner.harden(people, lanes)
+        after = people.after(who, action)
+        at = np.flatnonzero((np.isfinite(after) | self.problem.schema.missing).all(1))
+        if self.problem.robust is not None and at.size:
+            plain = self.problem.bound_target.score(people.drawn_outputs(who[at], after[at]))
+            left = self.problem.robust.score(people, who[at], after[at], action[at], plain)
+            score[at] -= plain - left
+        return score, move, share
+
+
+def slopes(
+    problem: Problem,
+    method: str,
+    *,
+    device: str | None = None,
+    span: np.ndarray | None = None,
+    zeroth: bool | None = None,
+    block: int = 256,
+    seed: int = 0,
+) -> Any:
+    """Slopes for a problem, on behalf of a method. Returns: `Compiled`, `Gradients` (torch) or `Zeroth`.
+
+    Where the problem asks for robust options, gradients are `Lowered`.
+
+    span (d,): the width of a range, by default those of the problem's `LpMix` distance. zeroth: None takes gradients
+    where the model has them and torch is installed; True never; False always. block: lanes a tensor. seed: of the
+    random directions of estimates.
+    Raises: UnsupportedModel for zeroth=False and a model without gradients.
+    Example: ``score, move, share = slopes(problem, "mine")(people, lanes)``.
+    """
+    if span is None:
+        from wayforward.problem import LpMix
+
+        span = LpMix().fit(problem.schema, problem.reference)._scales.span
+    if zeroth is None:
+        zeroth = not has_gradients(problem)
+    if zeroth:
+        return Zeroth(problem, span, seed=seed)
+    found: Any = Compiled.of(problem, span) if device in (None, "cpu") else None
+    if found is None:
+        found = Gradients(problem, method, device=device, span=span, block=block)
+    return found if problem.robust is None else Lowered(found, problem)
+
+
+def has_gradients(problem: Problem) -> bool:
+    """True if slopes can be gradients: compiled where the weights are known, else torch must be installed."""
+    from importlib.util import find_spec
+
+    from wayforward.model import Access
+
+    if problem.model.access < Access.GRADIENT:
+        return False
+    if Compiled.of(problem, np.ones(problem.schema.d)) is not None:
+        return True
+    return find_spec("torch") is not None and problem.model.network is not None

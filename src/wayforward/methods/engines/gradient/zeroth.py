@@ -1,0 +1,209 @@
+"""Slopes of a function that only gives values: differences of rows that are asked about together. NumPy only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.methods.engines.gradient.relaxed_state import Lanes, Layout
+from wayforward.streams import Streams
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+
+_ROWS = 1 << 17  # rows shown to the model at once
+_CAP = 6.0  # log-odds beyond this count as this: a forest may say probability 0, whose log-odds have no end
+_FINE = 1e-3  # radius for models that are smooth, in ranges
+_RADII = (0.1, 0.03, 0.3, 0.01)  # for models that are piecewise constant or give labels: one after another
+_COORDINATES = 50  # numeric features up to which each gets a difference of its own
+_DIRECTIONS = 64  # pairs of random directions, above it
+
+
+def sphere(
+    function: Callable[[np.ndarray], np.ndarray],
+    point: np.ndarray,
+    directions: np.ndarray,
+    radius: float,
+    *,
+    both: bool = True,
+) -> np.ndarray:
+    """Slopes of a function at points (m, d), from unit vectors (m, q, d): the mean of d x difference x direction.
+
+    function: (m * q, d) -> (m * q,). both: a difference across the point (2 q rows), else from it (q + 1 rows).
+    Unbiased for a linear function when directions are uniform on the sphere.
+    Source: Y. Nesterov, V. Spokoiny (2017), Random Gradient-Free Minimization, Found. Comput. Math. 17.
+    """
+    m, q, d = directions.shape
+    ahead = function((point[:, None] + radius * directions).reshape(m * q, d)).reshape(m, q)
+    if both:
+        behind = function((point[:, None] - radius * directions).reshape(m * q, d)).reshape(m, q)
+        rise = (ahead - behind) / (2 * radius)
+    else:
+        rise = (ahead - function(point)[:, None]) / radius
+    return np.asarray(d * (rise[:, :, None] * directions).mean(1))
+
+
+def unit_vectors(normal: np.ndarray) -> np.ndarray:
+    """Normal draws (..., d) -> directions uniform on the sphere."""
+    return np.asarray(normal / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-300))
+
+
+def is_smooth(problem: Problem) -> bool:
+    """True if the score moves with every small step: neither labels alone nor a piecewise constant model."""
+    from wayforward.model import Access
+
+    known = problem.__dict__.get("_smooth")
+    if known is None:
+        model = problem.model
+        tells = model.task == "regression" or model.access > Access.LABEL
+        known = problem.__dict__["_smooth"] = tells and model.thresholds() is None
+    return bool(known)
+
+
+class Zeroth(Layout):
+    """Slopes of a problem's score by asking about neighbouring rows; labels suffice. See `slopes.Slopes`.
+
+    Numbers: the difference across the point, one feature after another (2 rows each), or along random directions
+    where there are more than 50. Models that are smooth are asked close by; for those that are piecewise constant
+    (trees, labels) the neighbourhood is wider and changes with `turn`, which averages the steps. Rows are on the
+    lattice of their feature and within the person's reach, and consequences count. Levels: the score with the level
+    put in less the score as it is. For models that are not smooth, differences are taken of log-odds up to 6.
+    """
+
+    exact = False
+
+    def __init__(self, problem: Problem, span: np.ndarray, *, seed: int = 0) -> None:
+        super().__init__(problem.schema, span)
+        self.problem, self.seed = problem, seed
+        self.smooth = is_smooth(problem)
+        self.cap = np.inf if self.smooth or problem.target.interval is not None else _CAP
+
+    def rows(self, free: np.ndarray) -> np.ndarray:
+        """Model rows of one call for lanes that may move features free (m, d), at most (m,)."""
+        p = free[:, self.numeric].sum(1)
+        pairs = p if len(self.numeric) <= _COORDINATES else np.full(len(free), _DIRECTIONS)
+        return np.asarray(1 + 2 * pairs + (self.size * free[:, self.level]).sum(1))
+
+    def __call__(
+        self, people: Population, lanes: Lanes, *, turn: int = 0, levels: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Score (m,), slopes of moves (m, d) per range, slopes of shares (m, f, l). levels=False leaves those 0."""
+        action = self.hard(people, lanes)
+        score = self._score(people, lanes.who, action)
+        here = np.clip(score, -self.cap, self.cap)
+        radius = _FINE if self.smooth else _RADII[turn % len(_RADII)]
+        if len(self.numeric) <= _COORDINATES:
+            move = self._coordinates(people, lanes, action, radius)
+        else:
+            move = self._directions(people, lanes, action, radius, turn)
+        share = np.zeros_like(lanes.share)
+        if levels and len(self.level):
+            share = self._levels(people, lanes, action, here)
+        # A mixture of levels is worth the mean of what they are worth alone.
+        chosen = lanes.share.argmax(2)[..., None] == np.arange(self.wide)
+        score = score + ((lanes.share - chosen) * share).sum(2).sum(1)
+        return score, move, share
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def _score(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """(q,) score of where actions lead; -inf is not told for levels that do not exist: NaN instead."""
+        out = np.full(len(who), np.nan)
+        schema = self.schema
+        for begin in range(0, len(who), _ROWS):
+            part = slice(begin, begin + _ROWS)
+            after = people.after(who[part], action[part])
+            level = after[:, self.level]
+            with np.errstate(invalid="ignore"):
+                wrong = (level < 0) | (level >= schema.n_levels[self.level]) | (level != np.round(level))
+            gone = np.isnan(after) & ~schema.missing
+            good = ~((wrong & ~np.isnan(level)).any(1) | gone.any(1) | np.isinf(after).any(1))
+            at = np.flatnonzero(good)
+            if at.size:
+                out[begin + at] = people.score(who[part][at], after[at], action[part][at])
+        return out
+
+    def _beside(
+        self, people: Population, who: np.ndarray, value: np.ndarray, step: np.ndarray, j: np.ndarray
+    ) -> np.ndarray:
+        """(q,) values of features j (q,) a step away, on the lattice and within reach."""
+        lattice = np.nan_to_num(self.schema.step)[j]
+        wide = np.sign(step) * np.maximum(np.abs(step) * self.span[j], lattice)
+        point = value + wide
+        first = np.nan_to_num(self.schema.low)[j]
+        snapped = first + np.round((point - first) / np.where(lattice > 0, lattice, 1.0)) * lattice
+        point = np.where(lattice > 0, snapped, point)
+        own = people.x[who, j]
+        return np.asarray(np.clip(point, np.fmin(people.low[who, j], own), np.fmax(people.high[who, j], own)))
+
+    def _coordinates(self, people: Population, lanes: Lanes, action: np.ndarray, radius: float) -> np.ndarray:
+        move = np.zeros_like(lanes.move)
+        lane, j = np.nonzero(lanes.free & ~self.schema.has_levels)
+        if not lane.size:
+            return move
+        who = lanes.who[lane]
+        value = np.where(np.isnan(action[lane, j]), people.x[who, j], action[lane, j])
+        q = len(lane)
+        point = np.concatenate(
+            [self._beside(people, who, value, np.full(q, side * radius), j) for side in (1.0, -1.0)]
+        )
+        trial = np.concatenate([action[lane], action[lane]])
+        trial[np.arange(2 * q), np.tile(j, 2)] = point
+        got = np.clip(self._score(people, np.tile(who, 2), trial), -self.cap, self.cap)
+        apart = (point[:q] - point[q:]) / self.span[j]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = (got[:q] - got[q:]) / apart
+        move[lane, j] = np.where((apart > 0) & np.isfinite(slope), slope, 0.0)
+        return move
+
+    def _directions(
+        self, people: Population, lanes: Lanes, action: np.ndarray, radius: float, turn: int
+    ) -> np.ndarray:
+        """Random directions among what each lane may move; rows outside a person's reach are put at its edge."""
+        open_ = lanes.free[:, self.numeric]
+        streams = Streams.of(people.x, self.seed)
+        m, p = open_.shape
+        normal = streams.normal(lanes.who, _DIRECTIONS, p, tag=9100 + turn)
+        direction = unit_vectors(normal * open_[:, None])
+        lane = np.repeat(np.arange(m), _DIRECTIONS)
+        who = lanes.who[lane]
+        j = np.tile(self.numeric, m * _DIRECTIONS)
+        value = np.where(np.isnan(action), people.x[lanes.who], action)[:, self.numeric][lane]
+        ends = []
+        for side in (1.0, -1.0):
+            step = side * radius * np.sqrt(np.maximum(open_.sum(1), 1))[lane, None] * direction.reshape(-1, p)
+            point = self._beside(people, np.repeat(who, p), value.reshape(-1), step.reshape(-1), j)
+            trial = action[lane]
+            trial[:, self.numeric] = np.where(open_[lane], point.reshape(-1, p), trial[:, self.numeric])
+            ends.append(trial)
+        got = np.clip(self._score(people, np.tile(who, 2), np.concatenate(ends)), -self.cap, self.cap)
+        rise = (got[: len(lane)] - got[len(lane) :]).reshape(m, _DIRECTIONS)
+        far = np.nan_to_num((ends[0] - ends[1])[:, self.numeric] / self.span[self.numeric])
+        far = far.reshape(m, _DIRECTIONS, p)
+        move = np.zeros_like(lanes.move)
+        length = (far**2).sum(2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where((length > 0) & np.isfinite(rise), rise / length, 0.0)
+        move[:, self.numeric] = (
+            open_.sum(1)[:, None] * (share[:, :, None] * far).mean(1) * open_
+        )  # E[u u'] = 1 / p
+        return move
+
+    def _levels(self, people: Population, lanes: Lanes, action: np.ndarray, here: np.ndarray) -> np.ndarray:
+        share = np.zeros_like(lanes.share)
+        _, _, may = self.bounds(people, lanes.who)
+        chosen = lanes.share.argmax(2)
+        place = np.arange(self.wide)
+        ask = may & lanes.free[:, self.level, None] & (place != chosen[..., None])
+        lane, f, level = np.nonzero(ask)
+        if not lane.size:
+            return share
+        own = self._own(people.x[lanes.who])[lane, f]
+        trial = action[lane]
+        trial[np.arange(len(lane)), self.level[f]] = np.where(level == own, np.nan, level)
+        got = np.clip(self._score(people, lanes.who[lane], trial), -self.cap, self.cap)
+        rise = got - here[lane]
+        share[lane, f, level] = np.where(np.isfinite(rise), rise, 0.0)
+        return share

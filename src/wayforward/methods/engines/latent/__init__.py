@@ -1,0 +1,1 @@
+"""Search in the latent space of a generative model."""

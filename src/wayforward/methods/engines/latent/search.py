@@ -1,0 +1,554 @@
+"""Search in the latent space of a generative model, everybody at once: what is decoded is made legal, then asked.
+
+A *lane* is one search: a point z of the latent space, its person, and the features that it may adopt from what is
+decoded. A decoded row is projected on what the person may do (bounds, directions, allowed levels, frozen features keep
+the person's own value) before anything looks at it. Descent sees the relaxed row; only hard rows count: values on
+their steps, one level each, asked like those of any other search. Gradients go through decoder, world and network;
+for a model without gradients they are central differences over the few latent dimensions, on hard and asked rows.
+Blocks of lanes have a fixed size, padded where needed: a matrix product may round differently for another number of
+rows, and a person's answer must not depend on the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from wayforward.density.generative.generator import Generator
+from wayforward.errors import require
+from wayforward.methods.engines.gradient.descent import Descent
+from wayforward.methods.engines.gradient.relaxed_state import Layout
+from wayforward.methods.engines.gradient.slopes import has_gradients
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+
+_LITTLE = 1e-4  # share that the own level keeps, so that a block whose allowed levels vanish is well defined
+_FLAT = 1e-3  # changes of the objective below this end a lane, where it is asked to stop early
+_NARROW, _WIDEST = 0.25, 3.0  # of difference quotients, in standard deviations of the latent space
+
+
+@dataclass
+class Lanes:
+    """State of m lanes. who (m,); z, home (m, q): where they are and began; free (m, d) bool; weight (m,) of the score.
+
+    size (m,): what a score is measured in: 1, or, for a regression, what was missing at the start.
+    """
+
+    who: np.ndarray
+    z: np.ndarray
+    home: np.ndarray
+    free: np.ndarray
+    weight: np.ndarray
+    size: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Lanes:
+        """Some of the lanes."""
+        return Lanes(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an objective is made of, torch tensors: score (m,) (log-odds beyond the boundary; of a regression, in
+    sizes of what was missing), outputs (m, c) (probabilities, or the prediction), here (m, c) the outputs where the
+    person stands, away (m,) distance in the unit of the cost, weight (m,) of the score."""
+
+    score: Any
+    outputs: Any
+    here: Any
+    away: Any
+    weight: Any
+
+
+Objective = Callable[[Seen], Any]  # -> (m,), rows independent of each other
+
+
+class Keep(Protocol):
+    """Remembers what is best of the hard rows that lanes come past."""
+
+    @property
+    def found(self) -> np.ndarray:
+        """(m,) bool: the lane has an option."""
+
+    def __call__(self, lane: np.ndarray, who: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Look at hard rows (p, d) of different lanes (p,), whose people are who (p,); (p,) bool gained."""
+
+
+@dataclass(frozen=True)
+class Descend:
+    """How lanes move: Adam, `steps` of them at `rate`, falling to a hundredth. check: steps between hard rows.
+
+    momentum, spread: decay of the two moments; 0 momentum makes it RMSprop with the bias corrected. patience: checks
+    that a lane goes on after its last gain, once it has an option. moves (q,) bool: dimensions that move; None for
+    all. radius: farthest from where a lane began; None for any distance. flat: a lane ends where its objective stays.
+    """
+
+    steps: int
+    rate: float
+    check: int = 10
+    momentum: float = 0.9
+    spread: float = 0.999
+    patience: int = 2
+    moves: np.ndarray | None = None
+    radius: float | None = None
+    flat: bool = False
+
+
+class Latent:
+    """Decode, project, ask, and descend in z.
+
+    generator: trained and frozen (`engines.generative`). price (d,): distance of moving by one span, or of changing a
+    category. span (d,): widths of ranges. zeroth: central differences instead of gradients; None where the model has
+    none. block: lanes a tensor. Needs torch.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        generator: Any,
+        method: str,
+        *,
+        span: np.ndarray,
+        price: np.ndarray,
+        device: str | None = None,
+        zeroth: bool | None = None,
+        block: int = 128,
+    ) -> None:
+        self.torch = torch = require("torch", extra="torch")
+        self.problem, self.schema, self.generator = problem, problem.schema, generator
+        self.span, self.price, self.block = span, price, block
+        self.exact = has_gradients(problem) if zeroth is None else not zeroth
+        self.descent = Descent(problem, method, device=device, span=span) if self.exact else None
+        self.device = self.descent.device if self.descent else torch.device(device or "cpu")
+        self.dtype = self.descent.dtype if self.descent else torch.float64
+        self.layout = Layout(problem.schema, span)
+        self.numbers = ~self.schema.has_levels
+        coding, made = generator.coding, generator.coding.made & self.schema.actionable
+        # What is both generated and somebody's to act on: numbers (p,) and features with levels (f,), in the
+        # decoder's order; the rest of a row stays as it is.
+        self.number = coding.numeric[coding.mean_of]
+        ranks = np.concatenate([coding.soft_of, coding.place_of]).astype(np.int64)
+        self._pick_number = np.flatnonzero(made[self.number])
+        self._pick_level = np.flatnonzero(made[coding.level[ranks]])
+        self.number = self.number[self._pick_number]
+        self.rank = ranks[self._pick_level]  # among all features with levels
+        self.level = coding.level[self.rank]
+        self.size = coding.size[self.rank]
+        self.wide = int(self.size.max(initial=1))
+        self.known = self.schema.n_levels[self.level].astype(np.int64)
+        self._plain = type(generator).decode is Generator.decode
+        self._at = {name: self._tensor(at, torch.int64) for name, at in (
+            ("number", self.number), ("level", self.level), ("known", self.known), ("rank", self.rank),
+            ("picked numbers", self._pick_number), ("picked levels", self._pick_level),
+        )}  # fmt: skip
+        self._span = self._tensor(span[self.number])
+        if self.descent is not None:
+            blocks = {b.feature: b for b in self.descent.network.blocks}
+            mine = [blocks[int(j)] for j in self.number]
+            self._at["number columns"] = self._tensor(np.array([b.columns.start for b in mine]), torch.int64)
+            self._offset = self._tensor(np.array([b.offset for b in mine]))
+            self._scale = self._tensor(np.array([b.scale for b in mine]))
+            starts = [blocks[int(j)].columns.start for j in self.level]
+            columns = [np.arange(a, a + n) for a, n in zip(starts, self.size.tolist(), strict=True)]
+            self._at["level columns"] = self._tensor(
+                np.concatenate([*columns, np.zeros(0)]).astype(np.int64), torch.int64
+            )
+            self._exists = self._tensor(np.arange(self.wide) < self.size[:, None], torch.bool)
+
+    def _tensor(self, array: np.ndarray, dtype: Any = None) -> Any:
+        return self.torch.as_tensor(
+            np.ascontiguousarray(array), dtype=dtype or self.dtype, device=self.device
+        )
+
+    # -- lanes ---------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        people: Population,
+        who: np.ndarray,
+        free: np.ndarray,
+        weight: float,
+        z: np.ndarray | None = None,
+    ) -> Lanes:
+        """Lanes where the encoder puts the people, or at z (m, q); a missing number stays missing."""
+        free = free & ~(np.isnan(people.x[who]) & self.numbers)
+        home = self.encode(people.x[who])
+        size = np.ones(len(who))
+        if self.problem.target.interval is not None:
+            size = np.maximum(np.abs(people.score(who, people.x[who])), 1e-6)
+        z = home.copy() if z is None else z
+        return Lanes(who, z, home, free, np.full(len(who), weight), size)
+
+    def encode(self, x: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m, q) means of the encoder."""
+        torch = self.torch
+        out = []
+        with torch.no_grad():
+            for rows, pad in self._blocks(len(x)):
+                out.append(self._numpy(self.generator.encode(x[pad]))[: len(rows)])
+        return np.concatenate(out) if out else np.zeros((0, self.generator.latent))
+
+    def _blocks(self, m: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Rows of each block, and the same padded to the block's size."""
+        out = []
+        for begin in range(0, m, self.block):
+            rows = np.arange(begin, min(begin + self.block, m))
+            out.append((rows, np.concatenate([rows, np.full(self.block - len(rows), rows[0])])))
+        return out
+
+    @staticmethod
+    def _numpy(tensor: Any) -> np.ndarray:
+        return np.asarray(tensor.detach().cpu().double().numpy())
+
+    # -- hard rows -----------------------------------------------------------------------------------------
+
+    def _code(self, x: np.ndarray) -> Any:
+        """What the decoder is to know of a block of rows."""
+        return self.generator._code(x) if self._plain else x
+
+    def _parts(self, z: Any, code: Any) -> tuple[Any, Any]:
+        """z (m, q) of a block of fixed size -> values (m, p) of numbers and shares (m, f, l) of levels."""
+        torch, model = self.torch, self.generator
+        if not self._plain:
+            got = model.decode(z, code)
+            return got.value[:, self._at["number"]], got.share[:, self._at["rank"], : self.wide]
+        coding, out = model.coding, model.raw(z.to(torch.float32), code)
+        number = coding.unscaled(coding.parts(out)[0].double())[:, self._at["picked numbers"]]
+        logs = []
+        if len(coding.soft_of):
+            logs.append(coding.log_soft(out))
+        if coding.n_ordinal:
+            logs.append(coding.log_ordered(out, model.extra))
+        if not logs:
+            return number, number.new_zeros((len(number), 0, self.wide))
+        widest = max(part.shape[2] for part in logs)
+        logs = [torch.nn.functional.pad(part, (0, widest - part.shape[2]), value=-1e9) for part in logs]
+        log = torch.cat(logs, dim=1)[:, self._at["picked levels"], : self.wide]
+        return number, log.double().exp()
+
+    def may(self, people: Population, who: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m, f, l) bool: the person's own level of each block; the levels that they may have, the own included."""
+        own = np.arange(self.wide) == self.layout._own(people.x[who])[:, self.rank, None]
+        may = own.copy()
+        for f, j in enumerate(self.level.tolist()):
+            ok = people.level_ok[j][who] & free[:, j, None]
+            may[:, f, : ok.shape[1]] |= ok
+        return own, may
+
+    def decoded(self, people: Population, who: np.ndarray, free: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """(m, q) -> (m, d) what the people would do to become like the decoded rows; NaN where nothing moves.
+
+        Values are snapped to what each person may do, levels the likeliest of those allowed.
+        """
+        x, torch = people.x[who], self.torch
+        number = np.zeros((len(who), len(self.number)))
+        share = np.zeros((len(who), len(self.level), self.wide))
+        with torch.no_grad():
+            for rows, pad in self._blocks(len(who)):
+                parts = self._parts(self._tensor(z[pad]), self._code(x[pad]))
+                number[rows], share[rows] = (self._numpy(part)[: len(rows)] for part in parts)
+        own, may = self.may(people, who, free)
+        value = np.full(x.shape, np.nan)
+        value[:, self.number] = number
+        if len(self.level):
+            chosen = np.where(may, share + _LITTLE * own, -1.0).argmax(2)
+            value[:, self.level] = np.where(chosen < self.known, chosen, np.nan)
+        out = people.snap(who, np.where(free, value, np.nan))
+        return np.where(self.schema.differs(out, x), out, np.nan)
+
+    def around(self, people: Population, who: np.ndarray, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """As `decoded`, for every person's z (m, q) and every one of steps (s, q): (m, s, d)."""
+        m, s, torch = len(who), len(steps), self.torch
+        free = people.free[who] & ~(np.isnan(people.x[who]) & self.numbers)
+        _, some = self.may(people, who, free)
+        may = np.zeros((m, len(self.layout.level), self.layout.wide), dtype=bool)
+        may[:, self.rank, : self.wide] = some
+        value = self.generator.rows_around(torch.as_tensor(z), torch.as_tensor(steps), people.x[who], may)
+        out = np.where(free[:, None], value, np.nan).reshape(m * s, -1)
+        owner = np.repeat(who, s)
+        out = people.snap(owner, out)
+        return np.where(self.schema.differs(out, people.x[owner]), out, np.nan).reshape(m, s, -1)
+
+    # -- the relaxed row -----------------------------------------------------------------------------------
+
+    def _still(self, people: Population, lanes: Lanes, pad: np.ndarray, here: np.ndarray) -> _Block:
+        """Tensors of one block, which stay as they are while the lanes descend."""
+        descent, torch = self.descent, self.torch
+        assert descent is not None
+        who, free = lanes.who[pad], lanes.free[pad]
+        x = people.x[who]
+        own, may = self.may(people, who, free)
+        price = self.price * people.weight[who]
+        aim = np.zeros(len(pad)) if people.aim is None else people.aim[who]
+        near, a = x[:, self.number], self.number
+        still = self._tensor(x)
+        return _Block(
+            code=self._code(x),
+            row=still,
+            base=descent._code(still, descent._level_code(still)),
+            near=self._tensor(np.nan_to_num(near)),
+            acts=self._tensor(free, torch.bool),
+            free=self._tensor(free[:, a], torch.bool),
+            low=self._tensor(np.nan_to_num(np.fmin(people.low[who][:, a], near))),
+            high=self._tensor(np.nan_to_num(np.fmax(people.high[who][:, a], near))),
+            own=self._tensor(own),
+            may=self._tensor(may),
+            away=self._tensor(self._away(own) * price[:, self.level, None]),
+            price=self._tensor(np.where(free, price, 0.0)[:, a] / self.span[a]),
+            weight=self._tensor(lanes.weight[pad]),
+            size=self._tensor(lanes.size[pad]),
+            aim=self._tensor(aim),
+            here=self._tensor(here[pad]),
+        )
+
+    def _away(self, own: np.ndarray) -> np.ndarray:
+        """(m, f, l) own levels -> distance of each level: 1 for another category, the share of the range if ordered."""
+        steps = np.abs(np.arange(self.wide) - own.argmax(2)[..., None]) if own.size else np.zeros(own.shape)
+        part = np.minimum(steps / np.maximum(self.known - 1, 1)[:, None], 1.0)
+        return np.asarray(np.where(self.schema.ordered[self.level][:, None], part, 1.0) * (steps > 0))
+
+    def _seen(self, block: _Block, z: Any) -> Seen:
+        """What the relaxed rows decoded from z (m, q) come to, differentiable.
+
+        Levels are hard going forward and soft going back, values beyond a bound likewise: the model sees rows that the
+        person might become, and the slope still says which way the decoder should go.
+        """
+        torch, descent = self.torch, self.descent
+        assert descent is not None
+        number, share = (part.to(self.dtype) for part in self._parts(z, block.code))
+        inside = torch.minimum(torch.maximum(number.detach(), block.low), block.high)
+        number = torch.where(block.free, number + (inside - number).detach(), block.near)
+        away = ((number - block.near).abs() * block.price).sum(1)
+        chosen = hard = share
+        if len(self.level):
+            share = share * block.may + _LITTLE * block.own
+            share = share / share.sum(2, keepdim=True)
+            chosen = share.detach().argmax(2)
+            hard = torch.nn.functional.one_hot(chosen, self.wide).to(self.dtype)
+            away = away + (share * block.away).sum((1, 2))
+        logits = self._logits(descent, block, number, chosen, hard, share)
+        score = (descent.score(logits) - block.aim) / block.size
+        outputs = logits if self.problem.target.interval is not None else torch.softmax(logits, dim=1)
+        return Seen(score, outputs, block.here, away, block.weight)
+
+    def _logits(
+        self, descent: Descent, block: _Block, number: Any, chosen: Any, hard: Any, share: Any
+    ) -> Any:
+        torch, at = self.torch, self._at
+        columns, codes = at["number columns"], at["level columns"]
+        if self.problem.independent:
+            value = torch.where(block.free, (number - self._offset) / self._scale, block.base[:, columns])
+            code = block.base.index_copy(1, columns, value)
+            if len(self.level):
+                code = code.index_copy(1, codes, (hard + share - share.detach())[:, self._exists])
+            return descent.network.logits(code)
+        row = block.row.index_copy(
+            1, at["number"], torch.where(block.free, number, block.row[:, at["number"]])
+        )
+        if len(self.level):
+            gone = torch.full_like(hard[:, :, 0], float("nan"))
+            row = row.index_copy(
+                1, at["level"], torch.where(chosen < at["known"], chosen.to(self.dtype), gone)
+            )
+        after = descent._after(block.row, row, block.acts)
+        code = descent._code(after, descent._level_code(after.detach()))
+        if len(self.level):
+            code = code.index_add(1, codes, (share - share.detach())[:, self._exists])
+        return descent.network.logits(code)
+
+    # -- the search ----------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        people: Population,
+        lanes: Lanes,
+        objective: Objective,
+        how: Descend,
+        cap: np.ndarray,
+        keep: Keep,
+    ) -> None:
+        """Descend every lane; their z is changed in place.
+
+        cap (n,): model rows at which a person's search ends. keep: is shown the hard rows. A step counts one model
+        row, or two for each moving dimension where differences take the place of gradients.
+        """
+        m, q = lanes.z.shape
+        first, second = np.zeros((m, q)), np.zeros((m, q))
+        wait = np.zeros(m, dtype=np.int64)
+        width, last = np.full(m, _NARROW), np.full(m, np.inf)
+        here = np.asarray(self.problem.model.outputs(people.x[lanes.who]))
+        live = np.arange(m)
+        moving = np.ones(q) if how.moves is None else how.moves.astype(np.float64)
+        spend = 1 if self.exact else 2 * int(moving.sum())
+        move = self._descend if self.exact else self._differ
+        step = 0
+        while live.size:
+            lot = min(how.check, how.steps - step)
+            live = live[people.rows[lanes.who[live]] + lot * spend + 1 <= cap[lanes.who[live]]]
+            if lot <= 0 or not live.size:
+                break
+            part = lanes.take(live)
+            state = _State(part.z, first[live], second[live], width[live], last[live])
+            move(people, part, state, objective, how, here[live], step, lot, moving)
+            lanes.z[live], first[live], second[live] = state.z, state.first, state.second
+            width[live] = state.width
+            step += lot
+            gained = keep(live, part.who, self.decoded(people, part.who, part.free, state.z))
+            wait[live] = np.where(gained | ~keep.found[live], 0, wait[live] + 1)
+            still = wait[live] < how.patience
+            if how.flat:
+                still &= np.abs(state.last - last[live]) > _FLAT
+            last[live] = state.last
+            live = live[still]
+
+    def _descend(
+        self,
+        people: Population,
+        lanes: Lanes,
+        state: _State,
+        objective: Objective,
+        how: Descend,
+        here: np.ndarray,
+        done: int,
+        lot: int,
+        moving: np.ndarray,
+    ) -> None:
+        torch = self.torch
+        mask = self._tensor(moving)
+        for rows, pad in self._blocks(len(lanes.who)):
+            block = self._still(people, lanes, pad, here)
+            home = self._tensor(lanes.home[pad])
+            z, first, second = (self._tensor(a[pad]) for a in (state.z, state.first, state.second))
+            for step in range(done + 1, done + lot + 1):
+                z = z.requires_grad_(True)
+                value = objective(self._seen(block, z))
+                (slope,) = torch.autograd.grad(value.sum(), [z])
+                slope = torch.nan_to_num(slope) * mask
+                z, first, second = self._step(z.detach(), first, second, slope, how, step, home)
+            for into, tensor in ((state.z, z), (state.first, first), (state.second, second)):
+                into[rows] = self._numpy(tensor)[: len(rows)]
+            state.last[rows] = self._numpy(value)[: len(rows)]
+        people.rows += np.bincount(lanes.who, minlength=people.n) * lot
+
+    def _step(
+        self, z: Any, first: Any, second: Any, slope: Any, how: Descend, step: int, home: Any
+    ) -> tuple[Any, Any, Any]:
+        """One step of Adam; the same arithmetic on tensors and on arrays."""
+        first = how.momentum * first + (1 - how.momentum) * slope
+        second = how.spread * second + (1 - how.spread) * slope**2
+        fall = 0.01 + 0.495 * (1 + float(np.cos(np.pi * step / how.steps)))
+        mean = first / (1 - how.momentum**step) if how.momentum else first
+        root = (second / (1 - how.spread**step)) ** 0.5
+        z = z - how.rate * fall * mean / (root + 1e-12)
+        if how.radius is not None:
+            away = z - home
+            length = (away**2).sum(1)[:, None] ** 0.5
+            outside = length > how.radius
+            z = z + outside * away * (how.radius / (length + 1e-12) - 1)
+        return z, first, second
+
+    def _differ(
+        self,
+        people: Population,
+        lanes: Lanes,
+        state: _State,
+        objective: Objective,
+        how: Descend,
+        here: np.ndarray,
+        done: int,
+        lot: int,
+        moving: np.ndarray,
+    ) -> None:
+        """Steps along central differences of the objective over hard rows; where all of them score the same, wider.
+
+        Source: the central-difference form of Y. Nesterov & V. Spokoiny (2017), Random Gradient-Free Minimization of
+        Convex Functions, Found. Comput. Math. 17.
+        """
+        m, q = state.z.shape
+        axes = np.flatnonzero(moving)
+        probe = np.zeros((2 * len(axes), q))
+        probe[np.arange(len(axes)), axes] = 1.0
+        probe[np.arange(len(axes)) + len(axes), axes] = -1.0
+        many = len(probe)
+        owner = np.repeat(np.arange(m), many)
+        z = state.z
+        for step in range(done + 1, done + lot + 1):
+            point = (z[:, None] + state.width[:, None, None] * probe).reshape(-1, q)
+            value, score = self._ask(people, lanes, owner, point, objective, here)
+            value, score = value.reshape(m, many), score.reshape(m, many)
+            slope = np.zeros((m, q))
+            up, down = value[:, : len(axes)], value[:, len(axes) :]
+            slope[:, axes] = (up - down) / (2 * state.width[:, None])
+            z, state.first, state.second = self._step(
+                z, state.first, state.second, slope, how, step, lanes.home
+            )
+            same = np.ptp(score, axis=1) < 1e-9
+            state.width = np.where(
+                same, np.minimum(state.width * 1.5, _WIDEST), np.maximum(state.width * 0.9, _NARROW)
+            )
+            state.last[:] = value.mean(1)
+        state.z = z
+
+    def _ask(
+        self,
+        people: Population,
+        lanes: Lanes,
+        owner: np.ndarray,
+        z: np.ndarray,
+        objective: Objective,
+        here: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Objective (m,) and score (m,) of the hard rows of z (m, q), which belong to lanes owner (m,)."""
+        who = lanes.who[owner]
+        action = self.decoded(people, who, lanes.free[owner], z)
+        after = people.after(who, action)
+        outputs = people.outputs(who, after)
+        score = self.problem.bound_target.score(outputs)
+        if self.problem.robust is not None:
+            score = self.problem.robust.score(people, who, after, action, score)
+        score = (score if people.aim is None else score - people.aim[who]) / lanes.size[owner]
+        x = people.x[who]
+        step = np.abs(action - x) / self.span
+        step = np.where(self.schema.is_categorical & ~np.isnan(action), 1.0, step)
+        away = (np.nan_to_num(step) * self.price * people.weight[who]).sum(1)
+        seen = Seen(
+            *(
+                self._tensor(a, self.torch.float64)
+                for a in (score, outputs, here[owner], away, lanes.weight[owner])
+            )
+        )
+        return self._numpy(objective(seen)), score
+
+
+@dataclass
+class _State:
+    z: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    width: np.ndarray
+    last: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Tensors of one block of lanes; p numbers and f features with levels that are generated and acted on."""
+
+    code: Any  # for the decoder
+    row: Any  # (m, d)
+    base: Any  # (m, e) the network's code of the person
+    near: Any  # (m, p) own values
+    acts: Any  # (m, d) bool
+    free: Any  # (m, p) bool
+    low: Any
+    high: Any
+    own: Any  # (m, f, l)
+    may: Any
+    away: Any  # price of each level
+    price: Any  # (m, p) a unit
+    weight: Any
+    size: Any
+    aim: Any
+    here: Any

@@ -1,0 +1,125 @@
+"""An elicitor and its base method, fitted once for everybody, and how a file names them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
+
+from wayforward.errors import DialogueError
+from wayforward.people.dialogue.plan_by_plan import Offers
+from wayforward.people.elicitor import Elicitor
+
+if TYPE_CHECKING:
+    from wayforward.methods import Method
+    from wayforward.problem import Problem
+
+_PLAIN = (int, float, str, bool, type(None))
+
+
+def made(
+    problem: Problem,
+    elicitor: str | Elicitor | None,
+    base: str | Method | None = None,
+    budget: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> tuple[Elicitor, Method, dict[str, Any]]:
+    """(fitted elicitor, fitted base method, their description as plain data).
+
+    What is known by name is fitted once for each problem and shared by its dialogues. 'object' in the description says
+    that the elicitor cannot be made again from it. Raises: MethodError for an unknown name, DialogueError.
+    """
+    kept: dict[Any, Any] = problem.__dict__.setdefault("_dialogue", {})
+    given: dict[str, Any] = {k: v for k, v in (("base", base), ("budget", budget)) if v is not None}
+    if isinstance(elicitor, Elicitor):
+        if given:
+            raise DialogueError(
+                "An elicitor that is given whole has its own base and budget. Leave them out here."
+            )
+        asker, key = elicitor, ("elicitor", id(elicitor))
+    else:
+        asker = _named(elicitor, {**(parameters or {}), **given})
+        same = base if base is None or isinstance(base, str) else id(base)
+        key = ("elicitor", type(asker).__name__, same, repr(sorted(_plain(asker)[0].items())))  # type: ignore[assignment]
+    if key not in kept:
+        own = isinstance(elicitor, Elicitor)
+        kept[key] = asker if own and getattr(asker, "problem_", None) is problem else asker.fit(problem)
+    asker = kept[key]
+    chosen = getattr(asker, "base", None) or "local-search"
+    plain, whole = _plain(asker)
+    again = {k: v for k, v in plain.items() if k not in ("base", "budget")}
+    told = {
+        "elicitor": None if elicitor is None else str(getattr(asker, "name", type(asker).__name__)),
+        "object": not (
+            isinstance(chosen, str) and (not isinstance(elicitor, Elicitor) or (whole and _known(asker)))
+        ),
+        "parameters": again,
+        "base": chosen if isinstance(chosen, str) else chosen.name,
+        "budget": plain.get("budget"),
+    }
+    return asker, _method(problem, chosen, kept), told
+
+
+def again(problem: Problem, told: Mapping[str, Any], elicitor: Elicitor | None) -> tuple[Elicitor, Method]:
+    """What `made` described, for a problem; elicitor: the same object as then, where it is needed.
+
+    Raises: DialogueError if it is needed and not given, or another one is.
+    """
+    if elicitor is None and told["object"]:
+        raise DialogueError(
+            f"The dialogue was held with an elicitor of your own, '{told['elicitor']}' around "
+            f"'{told['base']}'. Give it "
+            "again: elicitor=..."
+        )
+    if elicitor is None:
+        asker, method, _ = made(problem, told["elicitor"], told["base"], told["budget"], told["parameters"])
+        return asker, method
+    asker, method, now = made(problem, elicitor)
+    for key in ("elicitor", "base", "budget"):
+        if now[key] != told[key]:
+            raise DialogueError(
+                f"The dialogue was held with {key}={told[key]!r}, and the elicitor given has "
+                f"{now[key]!r}. Give the same one."
+            )
+    return asker, method
+
+
+def refitted(problem: Problem, told: Mapping[str, Any], elicitor: Elicitor) -> tuple[Elicitor, Method]:
+    """The same elicitor for another problem; the one given stays as it is."""
+    if not told["object"]:
+        return again(problem, told, None)
+    asker, method, _ = made(problem, copy.copy(elicitor).fit(problem))
+    return asker, method
+
+
+def _named(name: str | None, given: dict[str, Any]) -> Elicitor:
+    from wayforward.people.elicitors import elicitor
+
+    return Offers(**given) if name in (None, Offers.name) else elicitor(str(name), **given)
+
+
+def _plain(asker: Any) -> tuple[dict[str, Any], bool]:
+    """The parameters that JSON holds, and whether the others are as always."""
+    every = {f.name: getattr(asker, f.name, None) for f in fields(asker) if f.init}
+    plain = {name: value for name, value in every.items() if isinstance(value, _PLAIN)}
+    usual = {f.name: f.default for f in fields(asker) if f.default is not MISSING}
+    return plain, all(name in plain or value is usual.get(name, MISSING) for name, value in every.items())
+
+
+def _known(asker: Any) -> bool:
+    from wayforward.people.elicitors import names
+
+    return getattr(asker, "name", None) in (*names(), Offers.name)
+
+
+def _method(problem: Problem, base: Any, kept: dict[Any, Any]) -> Method:
+    from wayforward.methods import method
+
+    if not isinstance(base, str):
+        fitted: Method = base if getattr(base, "problem_", None) is problem else base.fit(problem)
+        return fitted
+    if ("method", base) not in kept:
+        kept["method", base] = method(base).fit(problem)
+    found: Method = kept["method", base]
+    return found

@@ -1,0 +1,174 @@
+"""One question after another to n people at once, until each has the plan that they want.
+
+An *elicitor* is a way of asking (HARE, PEAR, a learner). `begin` gives a *talk*: the state of n conversations in
+lockstep. A talk shows what it asks (`asked`), takes the replies (`answer`), and always knows the best plan so far
+(`best`). Whether a plan is allowed and sufficient is for the problem to judge, as everywhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from wayforward.errors import MethodError
+from wayforward.shapes import Actions, People, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wayforward.methods import Method
+    from wayforward.preferences.preferences import Preferences
+    from wayforward.problem import Population, Problem
+    from wayforward.recourse import Recourse
+
+CANNOT_SAY = -1  # a reply to any question
+
+
+class Kind(IntEnum):
+    """What a person is asked now."""
+
+    DONE = 0  # nothing any more
+    CHOOSE = 1  # which of these plans would you rather carry out? reply: its number
+    ACCEPT = 2  # is this plan good enough? reply: 1 yes, 0 no
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question to each of n people, with c options at most.
+
+    kind (n,) of `Kind`. action (n, c, d): what an option asks to do, NaN where left alone. after (n, c, d): where it
+    leads; all NaN where there is no such option. ACCEPT asks about option 0. order (n, c, d): where the acts come one
+    after another, the place of each (0 first, -1 for no act); None where a plan is one step.
+    """
+
+    kind: np.ndarray
+    action: Actions
+    after: Actions
+    order: np.ndarray | None = None
+
+    @property
+    def exists(self) -> np.ndarray:
+        """(n, c) bool: there is such an option."""
+        return np.asarray(~np.isnan(self.after).all(2))
+
+
+class Talk(ABC):
+    """The state of n conversations. people: who they are and what they may do; x, preferences inside.
+
+    questions (n,): how many have been asked and answered so far. seed: of every random choice; a person's questions
+    depend on it, on their own row and on their own replies only.
+    """
+
+    people: Population
+    questions: np.ndarray
+    seed: int
+
+    @property
+    @abstractmethod
+    def asked(self) -> Asked:
+        """The question on the table; the same until it is answered."""
+
+    @abstractmethod
+    def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
+        """Take replies (n,) int: option numbers, CANNOT_SAY, or for ACCEPT 1 and 0; those who are done are ignored.
+
+        wishes: everybody's limits from now on, where a reply brought new ones; a plan that breaks them is never
+        shown again, and a best plan that breaks them is replaced.
+        """
+
+    @property
+    @abstractmethod
+    def best(self) -> Rows:
+        """(n, d) each person's best plan so far, as an action; all NaN where there is none."""
+
+    def recourse(self) -> Recourse:
+        """The best plans, judged."""
+        problem = self.people.problem
+        return problem.check(self.people.x, self.best[:, None, :], 1, preferences=self.people.preferences)
+
+    def learned(self) -> dict[str, Any] | None:
+        """What the talk believes about each person, as arrays of n, or None if it keeps no such thing.
+
+        'wanted' (n, d): the profile it takes for ideal. 'reluctance' (n, d): how much a person minds a change of each
+        feature over its range, relative to their mean.
+        """
+        return None
+
+
+class Elicitor(ABC):
+    """A way of asking. Subclasses are dataclasses whose fields are its parameters."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    citation: ClassVar[str] = ""
+
+    @abstractmethod
+    def fit(self, problem: Problem) -> Self:
+        """Prepare what all people share; fits the base method."""
+
+    @abstractmethod
+    def begin(
+        self,
+        x: People,
+        start: Rows | None = None,
+        *,
+        preferences: Preferences | None = None,
+        seed: int = 0,
+    ) -> Talk:
+        """Conversations with n people whom the model refuses. start (n, d): their first plans as actions, where they
+        are known already; left out, the base method makes them. Who has no plan to start from is done at once.
+        """
+
+
+def fitted_base(base: str | Method, parameters: Mapping[str, Any] | None, problem: Problem) -> Method:
+    """The method that makes first plans, by name or as it is; one fitted to this problem is not fitted again."""
+    from wayforward.methods import method
+
+    chosen = method(base, **(parameters or {})) if isinstance(base, str) else base
+    return chosen if getattr(chosen, "problem_", None) is problem else chosen.fit(problem)
+
+
+class Answers(Protocol):
+    """Somebody who answers: simulated people, or a screen."""
+
+    def reply(self, asked: Asked) -> np.ndarray:
+        """(n,) replies to one question each; anything for those who are done."""
+        ...
+
+
+def converse(talk: Talk, people: Answers, *, most: int = 1000, each: Any = None) -> Talk:
+    """Ask and answer until everybody is done, or `most` questions were put. each: called with the talk after each.
+
+    Raises: MethodError if a reply is not one of the options.
+    """
+    for _ in range(most):
+        asked = talk.asked
+        if (asked.kind == Kind.DONE).all():
+            break
+        reply = np.asarray(people.reply(asked), dtype=np.int64)
+        checked(asked, reply)
+        talk.answer(reply)
+        if each is not None:
+            each(talk)
+    return talk
+
+
+def checked(asked: Asked, reply: np.ndarray) -> np.ndarray:
+    """The replies, if each fits its question. Raises: MethodError naming the first that does not."""
+    if reply.shape != asked.kind.shape:
+        raise MethodError(
+            f"There are {len(asked.kind)} questions and {reply.size} replies. Give one to each."
+        )
+    many = np.where(asked.kind == Kind.ACCEPT, 2, asked.exists.sum(1))
+    wrong = (asked.kind != Kind.DONE) & (reply != CANNOT_SAY) & ((reply < 0) | (reply >= many))
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise MethodError(
+            f"Reply {int(reply[i])} fits no option of the question to person {i}, which has {int(many[i])}. "
+            f"Count from 0, or give {CANNOT_SAY} for 'cannot say'."
+        )
+    return reply

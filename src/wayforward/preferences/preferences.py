@@ -1,0 +1,1077 @@
+"""What people cannot change, how far they can go, and what is harder for them: hard limits, soft weights.
+
+A frozen feature is never acted on, but may move as a consequence of other actions. A limit binds wherever a
+value changes, by an action or as a consequence; nobody has to act because they stand outside. Soft weights
+make a feature dearer in the problem's cost. `wayforward.preferences.sampling` draws preferences for experiments.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from wayforward.errors import FileFormatError, PreferencesError
+
+if TYPE_CHECKING:
+    from wayforward.schema import Schema
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Profile: TypeAlias = Literal["constant", "linear", "convex", "concave"]
+Who: TypeAlias = int | Sequence[int] | Sequence[bool] | npt.NDArray[Any] | None
+Bound: TypeAlias = float | int | str | bool | npt.ArrayLike | None
+
+#: Exponent of each cost profile (iCARMA); 'constant' ignores the scores.
+GAMMAS: dict[str, float] = {"constant": 0.0, "linear": 1.0, "convex": 2.0, "concave": 0.5}
+
+_FORMAT, _VERSION = "wayforward/preferences", 1
+_YES, _NO = ("yes", "y", "true", "1", "can"), ("no", "n", "false", "0", "cannot")
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """Limits and weights of n people over the d features of a schema. It checks itself and never changes.
+
+    frozen (n, d) bool: the person cannot act on it. low, high (n, d): the least and the greatest value that
+    it can change to, feature units; infinite where there is no limit. weight (n, d) above 0: 2 is twice as
+    hard. levels: for a feature with levels, by position, the levels that they can take, (n, L) bool;
+    absent: all. max_changes (n,): how many features they will change at most; d for no limit. score (n, d):
+    the elicited actionability scores, 1 for the easiest to `score_levels` for the hardest, one more for
+    "cannot", 0 where the schema lets nobody act, NaN where nobody asked; None if there are none.
+
+    Example: ``Preferences.none(schema, n).freeze("age").limit("pay", high="+10%", x=x).weigh(savings=3)``.
+    Raises: PreferencesError that names the feature, the person's row, the value and the next step.
+    """
+
+    schema: Schema
+    frozen: Flags
+    low: Array
+    high: Array
+    weight: Array
+    levels: Mapping[int, Flags] = field(default_factory=dict)
+    max_changes: npt.NDArray[Any] | None = None
+    score: Array | None = None
+    score_levels: int | None = None
+
+    def __post_init__(self) -> None:
+        d = self.schema.d
+        frozen = np.array(self.frozen, dtype=np.bool_)
+        n = len(frozen) if frozen.ndim else 0
+        most = np.full(n, d) if self.max_changes is None else np.array(self.max_changes)
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "frozen": frozen,
+            "low": np.array(self.low, dtype=np.float64),
+            "high": np.array(self.high, dtype=np.float64),
+            "weight": np.array(self.weight, dtype=np.float64),
+        }
+        if self.score is not None:
+            arrays["score"] = np.array(self.score, dtype=np.float64)
+        for name, array in arrays.items():
+            if array.shape != (n, d):
+                raise PreferencesError(
+                    f"Preferences have {name} of shape {array.shape}; for {n} people and the {d} features "
+                    f"of the schema it must be ({n}, {d})."
+                )
+        if most.shape != (n,) or (n and not np.issubdtype(most.dtype, np.number)):
+            raise PreferencesError(
+                f"max_changes has shape {most.shape}. Give one whole number for each of {n} people."
+            )
+        self._check(arrays, most)
+        levels = {int(j): self._checked_levels(int(j), ok, n) for j, ok in self.levels.items()}
+        arrays["max_changes"] = np.minimum(most, d).astype(np.int64)
+        for name, array in (*arrays.items(), *((str(j), ok) for j, ok in levels.items())):
+            array.setflags(write=False)
+            if name in arrays:
+                object.__setattr__(self, name, array)
+        object.__setattr__(self, "levels", levels)
+
+    def _check(self, arrays: Mapping[str, npt.NDArray[Any]], most: npt.NDArray[Any]) -> None:
+        names = self.schema.names
+        weight, low, high = arrays["weight"], arrays["low"], arrays["high"]
+        for i, j in np.argwhere(~(np.isfinite(weight) & (weight > 0)))[:1]:
+            raise PreferencesError(
+                f"'{names[j]}' has weight {weight[i, j]:g} for person {i}. Give a finite number above 0; "
+                f"freeze('{names[j]}') says that they cannot change it."
+            )
+        for i, j in np.argwhere(np.isnan(low) | np.isnan(high))[:1]:
+            raise PreferencesError(
+                f"'{names[j]}' has the limits {low[i, j]:g} and {high[i, j]:g} for person {i}. Use -inf "
+                "and inf where there is no limit."
+            )
+        for i, j in np.argwhere(low > high)[:1]:
+            raise PreferencesError(
+                f"'{names[j]}' has low={low[i, j]:g} above high={high[i, j]:g} for person {i}. Swap the "
+                f"two; freeze('{names[j]}') says that they cannot change it."
+            )
+        wrong = np.flatnonzero(~((most >= 0) & (most == np.floor(most))))
+        if wrong.size:
+            raise PreferencesError(
+                f"max_changes is {most[wrong[0]]} for person {wrong[0]}. Give a whole number of at least 0."
+            )
+        if "score" in arrays:
+            top = math.inf if self.score_levels is None else self.score_levels + 1
+            score = arrays["score"]
+            for i, j in np.argwhere((score < 0) | (score > top))[:1]:
+                raise PreferencesError(
+                    f"'{names[j]}' has score {score[i, j]:g} for person {i}. Give 1 (easiest) to "
+                    f"{top - 1:g} (hardest), {top:g} for 'cannot', or NaN where nobody asked."
+                )
+
+    def _checked_levels(self, j: int, ok: Flags, n: int) -> Flags:
+        if not 0 <= j < self.schema.d or not self.schema.features[j].has_levels:
+            seen = f"'{self.schema.names[j]}'" if 0 <= j < self.schema.d else f"position {j}"
+            raise PreferencesError(
+                f"levels are given for {seen}, which has none. Use low and high for a number."
+            )
+        feature = self.schema.features[j]
+        allowed = np.array(ok, dtype=np.bool_)
+        if allowed.shape != (n, feature.n_levels):
+            raise PreferencesError(
+                f"'{feature.name}' has levels of shape {allowed.shape}; for {n} people and "
+                f"{feature.n_levels} levels it must be ({n}, {feature.n_levels})."
+            )
+        return allowed
+
+    # -- nouns ---------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        return len(self.frozen)
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.schema.d
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"Preferences(n={self.n}, d={self.d}, {self.describe()})"
+
+    def describe(self) -> str:
+        """How many wishes there are, in words; nobody's own wishes."""
+        limits = int((np.isfinite(self.low) | np.isfinite(self.high)).sum())
+        levels = sum(int((~ok).any(axis=1).sum()) for ok in self.levels.values())
+        weights, few = int((self.weight != 1).sum()), int((self.most < self.d).sum())
+        counts = ((int(self.frozen.sum()), "frozen"), (limits, "limited"), (levels, "with fewer levels"))
+        words = [f"{count} {word}" for count, word in (*counts, (weights, "weighted")) if count]
+        if few:
+            words.append(f"{few} people with at most so many changes")
+        return ", ".join(words) or "no wishes"
+
+    @property
+    def most(self) -> npt.NDArray[np.int64]:
+        """(n,) how many features each person will change at most; the same as max_changes, never None."""
+        assert self.max_changes is not None
+        return self.max_changes
+
+    @property
+    def any_wish(self) -> bool:
+        """True if somebody has a limit or a weight."""
+        return self.describe() != "no wishes"
+
+    def level_ok(self, feature: int) -> Flags:
+        """(n, L) bool: the levels that each person can take; `feature` is its position."""
+        if feature in self.levels:
+            return self.levels[feature]
+        return np.ones((self.n, self.schema.features[feature].n_levels), dtype=np.bool_)
+
+    # -- making --------------------------------------------------------------------------------------------
+
+    @classmethod
+    def none(cls, schema: Schema, n: int) -> Preferences:
+        """No wishes: n people who can do whatever the schema lets anybody do."""
+        shape = (n, schema.d)
+        return cls(
+            schema, np.zeros(shape, np.bool_), np.full(shape, -np.inf), np.full(shape, np.inf), np.ones(shape)
+        )
+
+    @classmethod
+    def from_scores(
+        cls,
+        schema: Schema,
+        scores: Any,
+        levels: int,
+        *,
+        profile: Profile = "linear",
+        w_min: float = 1.0,
+        w_max: float = 10.0,
+        gamma: float | None = None,
+    ) -> Preferences:
+        """From actionability scores: 1 the easiest, `levels` the hardest, `levels` + 1 "I cannot" (frozen).
+
+        `scores` is (n, d), or (n, a) over the actionable features in order, or a table or mapping by name.
+        A feature that is not there was not asked about: it stays free at the least weight. `gamma`
+        overrides the profile's.
+
+        Source: iCARMA, eqs. 3, 4 and 12 (see `score_weights`).
+        """
+        if isinstance(levels, bool) or levels != int(levels) or levels < 1:
+            raise PreferencesError(
+                f"A scale of {levels!r} levels is none. Give a whole number of at least 1."
+            )
+        top = int(levels)
+        given, asked = _answers(schema, scores, "scores")
+        fixed = ~schema.actionable
+        neutral = np.isnan(given) | (given == 0) | (given == top + 1)
+        for i, j in np.argwhere(fixed & ~neutral)[:1]:
+            raise PreferencesError(
+                f"'{schema.names[j]}' has score {given[i, j]:g} for person {i}, but it is "
+                f"{schema.features[j].actionability} in the schema. Leave it out, or revise its "
+                "actionability."
+            )
+        fair = (given >= 1) & (given <= top + 1) & (given == np.floor(given))
+        for i, j in np.argwhere(asked & ~fixed & ~fair)[:1]:
+            raise PreferencesError(
+                f"'{schema.names[j]}' has score {given[i, j]:g} for person {i}. Give a whole number from 1 "
+                f"(easiest) to {top} (hardest), or {top + 1} for 'cannot'."
+            )
+        score = np.where(fixed, 0.0, given)
+        weight = score_weights(score, top, profile=profile, w_min=w_min, w_max=w_max, gamma=gamma)
+        blank = cls.none(schema, len(score))
+        return replace(blank, frozen=score == top + 1, weight=weight, score=score, score_levels=top)
+
+    @classmethod
+    def from_likert(
+        cls,
+        schema: Schema,
+        answers: Any,
+        levels: int = 5,
+        *,
+        profile: Profile = "linear",
+        w_min: float = 1.0,
+        w_max: float = 10.0,
+        gamma: float | None = None,
+    ) -> Preferences:
+        """From a Likert scale of difficulty: 1 very easy ... `levels` very hard, one more for "cannot".
+
+        Shapes and the other arguments as in `from_scores`.
+        """
+        return cls.from_scores(
+            schema, answers, levels, profile=profile, w_min=w_min, w_max=w_max, gamma=gamma
+        )
+
+    @classmethod
+    def from_rankings(
+        cls,
+        schema: Schema,
+        ranks: Any,
+        *,
+        profile: Profile = "linear",
+        w_min: float = 1.0,
+        w_max: float = 10.0,
+        gamma: float | None = None,
+    ) -> Preferences:
+        """From each person's ranking: 1 for what they would change first, no ties, no gaps.
+
+        `ranks` holds numbers (shapes as in `from_scores`; NaN or one more than the number of actionable
+        features for "cannot"), or one list of names a person, easiest first, where a feature that is not
+        named is one they cannot change. Weights use the number of all actionable features as the scale,
+        also for a person who ranks fewer.
+        """
+        top = int(schema.actionable.sum())
+        if _is_orders(ranks):
+            given, asked = (
+                _orders(schema, ranks, top),
+                np.broadcast_to(schema.actionable, (len(ranks), schema.d)),
+            )
+        else:
+            given, asked = _answers(schema, ranks, "ranks")
+            given = np.where(asked & np.isnan(given) & schema.actionable, top + 1.0, given)
+        ranked = asked & schema.actionable & (given != top + 1)
+        many = ranked.sum(axis=1)
+        ordered = np.sort(np.where(ranked, given, np.inf), axis=1)
+        expected = np.where(np.arange(schema.d) < many[:, None], np.arange(schema.d) + 1.0, np.inf)
+        for i in np.flatnonzero((ordered != expected).any(axis=1))[:1]:
+            values = given[i][ranked[i]]
+            for j in np.flatnonzero(ranked[i]):
+                if not 1 <= given[i, j] <= many[i] or given[i, j] % 1 or (values == given[i, j]).sum() > 1:
+                    raise PreferencesError(
+                        f"'{schema.names[j]}' has rank {given[i, j]:g} for person {i}, who ranks {many[i]} "
+                        f"features. Use each whole number from 1 to {many[i]} once, and {top + 1} for "
+                        "'cannot'."
+                    )
+        columns = {name: given[:, j] for j, name in enumerate(schema.names) if asked[:, j].any()}
+        return cls.from_scores(schema, columns, top, profile=profile, w_min=w_min, w_max=w_max, gamma=gamma)
+
+    @classmethod
+    def from_yes_no(cls, schema: Schema, can: Any) -> Preferences:
+        """From "can you change it?": True or 1 for yes, False or 0 for no (frozen); all weights are 1.
+
+        Shapes as in `from_scores`.
+        """
+        given, asked = _answers(schema, can, "answers", yes_no=True)
+        for i, j in np.argwhere(_named(schema, can) & ~schema.actionable & (given == 1))[:1]:
+            raise PreferencesError(
+                f"'{schema.names[j]}' has the answer yes for person {i}, but it is "
+                f"{schema.features[j].actionability} in the schema. Leave it out, or revise its actionability."
+            )
+        for i, j in np.argwhere(asked & schema.actionable & ~np.isin(given, (0.0, 1.0)))[:1]:
+            raise PreferencesError(
+                f"'{schema.names[j]}' has the answer {given[i, j]:g} for person {i}. Give True or False."
+            )
+        columns = {
+            name: np.where(given[:, j] == 1, 1.0, 2.0)
+            for j, name in enumerate(schema.names)
+            if asked[:, j].any() and schema.actionable[j]
+        }
+        if not columns:
+            return cls.none(schema, len(given))
+        return cls.from_scores(schema, columns, 1, profile="constant")
+
+    # -- adding wishes -------------------------------------------------------------------------------------
+
+    def freeze(self, *names: str, who: Who = None) -> Preferences:
+        """These features cannot be acted on, by the people `who` (rows or a mask; None: everybody)."""
+        frozen, rows = self.frozen.copy(), self._rows(who)
+        for name in names:
+            frozen[rows, self._at(name)] = True
+        return replace(self, frozen=frozen)
+
+    def limit(
+        self, name: str, *, low: Bound = None, high: Bound = None, x: Any = None, who: Who = None
+    ) -> Preferences:
+        """The least and the greatest value that `name` can change to; of two limits the tighter one holds.
+
+        A limit is a number (or one a person), a level of an ordinal feature, or text relative to where the
+        person stands in `x`, a table or (n, d): "+500", "-500", "now-500" (the same), "+10%" or "+10% of range".
+
+        A plain percentage is of the size of what the person has, so "+10%" is always upwards: from 2,000 to
+        2,200, and from -20 to -18. Where zero stands for nothing in particular (a centred income) it means
+        little, and from zero it leads nowhere: there, say "+10% of range", a share of the schema's range.
+        """
+        j, rows = self._at(name), self._rows(who)
+        self._can_move(j, "limit")
+        if not self.schema.features[j].ordered:
+            raise PreferencesError(
+                f"'{name}' is categorical, so it has no low or high. Use allow('{name}', ...) or "
+                f"forbid('{name}', ...)."
+            )
+        new_low, new_high = self.low.copy(), self.high.copy()
+        with np.errstate(invalid="ignore"):  # what is NaN is refused below, by name
+            if low is not None:
+                np.maximum.at(new_low[:, j], rows, self._bound(j, low, x, rows))
+            if high is not None:
+                np.minimum.at(new_high[:, j], rows, self._bound(j, high, x, rows))
+        return replace(self, low=new_low, high=new_high)
+
+    def allow(self, name: str, *levels: Any, who: Who = None) -> Preferences:
+        """Only these levels of `name` can be chosen (and the one that the person has)."""
+        return self._with_levels(name, levels, who, keep=True)
+
+    def forbid(self, name: str, *levels: Any, who: Who = None) -> Preferences:
+        """These levels of `name` cannot be chosen."""
+        return self._with_levels(name, levels, who, keep=False)
+
+    def weigh(
+        self,
+        weights: Mapping[str, npt.ArrayLike] | None = None,
+        /,
+        *,
+        who: Who = None,
+        **more: npt.ArrayLike,
+    ) -> Preferences:
+        """How hard a change is: 1 as for anybody, 2 twice as hard; a number or one a person.
+
+        Example: ``preferences.weigh(income=3)``; ``preferences.weigh({"hours-per-week": 2}, who=[0, 4])``.
+        """
+        weight, rows = self.weight.copy(), self._rows(who)
+        for name, value in {**(weights or {}), **more}.items():
+            j, given = self._at(name), np.asarray(value, dtype=np.float64)
+            if not self.schema.actionable[j] and (given != 1).any():
+                raise PreferencesError(
+                    f"'{name}' has weight {given[given != 1].flat[0]:g}, but it is "
+                    f"{self.schema.features[j].actionability} in the schema, so nobody acts on it. Leave it "
+                    "out, or revise its actionability."
+                )
+            if given.ndim and given.shape != (len(rows),):
+                raise PreferencesError(
+                    f"'{name}' has weights of shape {given.shape}. Give a number, or one for each of "
+                    f"{len(rows)} people."
+                )
+            weight[rows, j] = given
+        return replace(self, weight=weight)
+
+    def at_most(self, changes: npt.ArrayLike, who: Who = None) -> Preferences:
+        """Nobody of `who` changes more than so many features."""
+        most = self.most.astype(np.float64)
+        most[self._rows(who)] = np.asarray(changes, dtype=np.float64)
+        return replace(self, max_changes=most)
+
+    # -- people --------------------------------------------------------------------------------------------
+
+    def take(self, rows: npt.ArrayLike) -> Preferences:
+        """The preferences of some people: row numbers (repeats allowed) or a mask."""
+        index = self._rows(np.asarray(rows))
+        return replace(
+            self,
+            frozen=self.frozen[index],
+            low=self.low[index],
+            high=self.high[index],
+            weight=self.weight[index],
+            levels={j: ok[index] for j, ok in self.levels.items()},
+            max_changes=self.most[index],
+            score=None if self.score is None else self.score[index],
+        )
+
+    @staticmethod
+    def concat(parts: Iterable[Preferences]) -> Preferences:
+        """Several groups of people as one, in order; all of the same schema."""
+        all_parts = list(parts)
+        if not all_parts:
+            raise PreferencesError(
+                "There is nothing to join: the list of preferences is empty. Give at least one."
+            )
+        first = all_parts[0]
+        for part in all_parts[1:]:
+            if part.schema.names != first.schema.names:
+                raise PreferencesError("The preferences follow different schemas. Join those of one schema.")
+        stacked = {
+            name: np.concatenate([getattr(part, name) for part in all_parts])
+            for name in ("frozen", "low", "high", "weight")
+        }
+        scored = any(part.score is not None for part in all_parts)
+        scores = [
+            np.full((part.n, part.d), np.nan) if part.score is None else part.score for part in all_parts
+        ]
+        tops = {part.score_levels for part in all_parts if part.score is not None}
+        return Preferences(
+            first.schema,
+            **stacked,
+            levels={
+                j: np.concatenate([part.level_ok(j) for part in all_parts])
+                for j in sorted({j for part in all_parts for j in part.levels})
+            },
+            max_changes=np.concatenate([part.most for part in all_parts]),
+            score=np.concatenate(scores) if scored else None,
+            score_levels=tops.pop() if len(tops) == 1 else None,
+        )
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: only the wishes, level names instead of positions."""
+        columns: dict[str, Any] = {}
+        for j, feature in enumerate(self.schema.features):
+            entry: dict[str, Any] = {}
+            if self.frozen[:, j].any():
+                entry["frozen"] = np.flatnonzero(self.frozen[:, j]).tolist()
+            for name, default in (("low", -np.inf), ("high", np.inf), ("weight", 1.0)):
+                rows = np.flatnonzero(getattr(self, name)[:, j] != default)
+                if rows.size:
+                    entry[name] = [rows.tolist(), getattr(self, name)[rows, j].tolist()]
+            if j in self.levels:
+                few = np.flatnonzero(~self.levels[j].all(axis=1))
+                chosen = [[feature.levels[k] for k in np.flatnonzero(self.levels[j][i])] for i in few]
+                entry["levels"] = [few.tolist(), chosen]
+            if self.score is not None:
+                rows = np.flatnonzero(~np.isnan(self.score[:, j]))
+                entry["score"] = [rows.tolist(), self.score[rows, j].tolist()]
+            if entry:
+                columns[feature.name] = entry
+        stored = {"format": _FORMAT, "version": _VERSION, "n": self.n, "features": columns}
+        few = np.flatnonzero(self.most < self.d)
+        if few.size:
+            stored["max_changes"] = [few.tolist(), self.most[few].tolist()]
+        if self.score is not None:
+            stored["scored"] = True
+            stored["score_levels"] = self.score_levels
+        return stored
+
+    @classmethod
+    def from_dict(cls, schema: Schema, stored: Mapping[str, Any]) -> Preferences:
+        """The reverse of `to_dict`; features are found by name.
+
+        Raises: FileFormatError if it is not such a dictionary; PreferencesError if it does not fit the
+        schema.
+        """
+        if not isinstance(stored, Mapping) or stored.get("format") != _FORMAT:
+            raise FileFormatError(
+                f"These are not stored preferences: 'format' is not {_FORMAT!r}. Save them with save()."
+            )
+        if stored.get("version") != _VERSION:
+            raise FileFormatError(
+                f"The preferences have version {stored.get('version')!r}; this release reads {_VERSION}. "
+                "Update wayforward."
+            )
+        try:
+            blank = cls.none(schema, int(stored["n"]))
+            frozen = blank.frozen.copy()
+            grids = {name: getattr(blank, name).copy() for name in ("low", "high", "weight")}
+            score = np.full((blank.n, schema.d), np.nan)
+            levels: dict[int, Flags] = {}
+            for name, entry in stored["features"].items():
+                j = blank._at(name)
+                frozen[entry.get("frozen", []), j] = True
+                for key, grid in (*grids.items(), ("score", score)):
+                    if key in entry:
+                        rows, values = entry[key]
+                        grid[rows, j] = values
+                if "levels" in entry:
+                    levels[j] = np.ones((blank.n, schema.features[j].n_levels), dtype=np.bool_)
+                    for row, chosen in zip(*entry["levels"], strict=True):
+                        levels[j][row] = False
+                        levels[j][row, [blank._level(j, level) for level in chosen]] = True
+            most = blank.most.copy()
+            if "max_changes" in stored:
+                rows, values = stored["max_changes"]
+                most[rows] = values
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise FileFormatError(
+                f"The stored preferences are broken ({type(error).__name__}: {error}). Save them again "
+                "with save()."
+            ) from error
+        return cls(
+            schema,
+            frozen,
+            **grids,
+            levels=levels,
+            max_changes=most,
+            score=score if stored.get("scored") else None,
+            score_levels=stored.get("score_levels"),
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the wishes as JSON, for replay with `load`."""
+        Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path, schema: Schema) -> Preferences:
+        """Read what `save` wrote. Raises: FileFormatError, PreferencesError."""
+        try:
+            stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise FileFormatError(
+                f"'{path}' cannot be read as preferences ({error}). Give a file from save()."
+            ) from error
+        return cls.from_dict(schema, stored)
+
+    @classmethod
+    def from_table(
+        cls,
+        schema: Schema,
+        table: Any,
+        n: int | None = None,
+        *,
+        people: Sequence[Any] | None = None,
+        x: Array | None = None,
+        levels: int = 5,
+        profile: Profile = "linear",
+        w_min: float = 1.0,
+        w_max: float = 10.0,
+    ) -> Preferences:
+        """From a tidy table or a CSV file, one wish a row.
+
+        Columns `person` (row number from 0, or an entry of `people`) and `feature`, and any of: `can` (yes
+        or no), `low`, `high` (as in `limit`), `allow`, `forbid` (levels, with | between them), `weight`,
+        `score` (on a scale of `levels`), `rank`, `max_changes` (with an empty feature). Empty cells say
+        nothing. A person or a feature without a row has no wish; a person who ranks some features and not
+        others has not been asked about the others. In a file a negative limit is a number; write "now-500" for
+        500 below where the person stands. `n` is the number of people; None: as many as `people`,
+        or as the largest row number says.
+        """
+        rows = _table_rows(table)
+        number = _people_numbers(rows, people)
+        size = n if n is not None else len(people) if people is not None else max(number, default=-1) + 1
+        out = cls.none(schema, size)
+        # wishes of one sort about one feature are gathered, so that the work does not grow with rows x people
+        gathered: dict[tuple[str, str, str], tuple[list[int], list[Any]]] = {}
+        for line, (row, i) in enumerate(zip(rows, number, strict=True)):
+            if not 0 <= i < size:
+                raise PreferencesError(
+                    f"Row {line} of the wishes is about person {i}, but there are {size} people, numbered "
+                    "from 0."
+                )
+            name = str(row.get("feature", ""))
+            for cell, value in row.items():
+                _check_cell_name(cell)
+                if cell in ("person", "feature"):
+                    continue
+                if cell != "max_changes":
+                    out._at(name)
+                wish = _wish(cell, value, name, line)
+                text = wish if isinstance(wish, str) else ""
+                who, values = gathered.setdefault(
+                    (cell, "" if cell == "max_changes" else name, text), ([], [])
+                )
+                who.append(i)
+                values.append(wish)
+        scores = {key: np.full((size, schema.d), np.nan) for key in ("score", "rank")}
+        for (cell, name, text), (who, values) in gathered.items():
+            if cell in scores:
+                scores[cell][who, out._at(name)] = values
+            elif cell == "max_changes":
+                out = out.at_most(values, who=who)
+            elif cell == "can":
+                out = out.freeze(name, who=[i for i, can in zip(who, values, strict=True) if not can])
+            elif cell == "weight":
+                out = out.weigh({name: values}, who=who)
+            elif cell in ("low", "high"):
+                bound: Any = text or np.asarray(values, dtype=np.float64)
+                out = out.limit(
+                    name,
+                    low=bound if cell == "low" else None,
+                    high=bound if cell == "high" else None,
+                    x=x,
+                    who=who,
+                )
+            else:
+                out = out._with_levels(name, tuple(_split(text or values[0])), who, keep=cell == "allow")
+        asked = {key: ~np.isnan(grid) for key, grid in scores.items()}
+        if asked["score"].any() and asked["rank"].any():
+            raise PreferencesError("The wishes have both 'score' and 'rank'. Give one of the two columns.")
+        key, top = ("rank", int(schema.actionable.sum())) if asked["rank"].any() else ("score", levels)
+        _check_ranks(schema, scores["rank"], top)
+        if asked[key].any():
+            out = out._scored(scores[key], top, profile, w_min, w_max)
+        return out
+
+    # -- private -------------------------------------------------------------------------------------------
+
+    def _scored(self, score: Array, top: int, profile: Profile, w_min: float, w_max: float) -> Preferences:
+        """Lay scores with gaps (NaN: not asked) over the other wishes; weights given outright stand."""
+        fixed = ~np.isnan(score) & ~np.asarray(self.schema.actionable)
+        for i, j in np.argwhere(fixed)[:1]:
+            raise PreferencesError(
+                f"'{self.schema.names[j]}' has score {score[i, j]:g} for person {i}, but it is "
+                f"{self.schema.features[j].actionability} in the schema. Leave it out, or revise its "
+                "actionability."
+            )
+        fair = np.isnan(score) | ((score >= 1) & (score <= top + 1) & (score == np.floor(score)))
+        for i, j in np.argwhere(~fair)[:1]:
+            raise PreferencesError(
+                f"'{self.schema.names[j]}' has score {score[i, j]:g} for person {i}. Give a whole number "
+                f"from 1 to {top}, or {top + 1} for 'cannot'."
+            )
+        weight = score_weights(score, top, profile=profile, w_min=w_min, w_max=w_max)
+        return replace(
+            self,
+            frozen=self.frozen | (score == top + 1),
+            weight=np.where(np.isnan(score) | (self.weight != 1), self.weight, weight),
+            score=np.where(self.schema.actionable, score, 0.0),
+            score_levels=top,
+        )
+
+    def _at(self, name: str) -> int:
+        if name not in self.schema.names:
+            near = difflib.get_close_matches(name, self.schema.names, 1)
+            hint = (
+                f"Did you mean '{near[0]}'?" if near else f"Features are {', '.join(self.schema.names[:12])}."
+            )
+            raise PreferencesError(f"There is a wish about '{name}', which is not a feature. {hint}")
+        return self.schema.names.index(name)
+
+    def _can_move(self, j: int, what: str) -> None:
+        """Raise if no value of the feature ever changes, so that a wish about where to means nothing."""
+        if self.schema.immutable[j]:
+            raise PreferencesError(
+                f"'{self.schema.names[j]}' has a wish ({what}), but it is immutable in the schema, so it never "
+                "changes. Leave the wish out, or revise its actionability."
+            )
+
+    def _rows(self, who: Who) -> npt.NDArray[np.int64]:
+        if who is None:
+            return np.arange(self.n)
+        rows = np.atleast_1d(np.asarray(who))
+        if rows.dtype == np.bool_:
+            if rows.shape != (self.n,):
+                raise PreferencesError(
+                    f"The mask of people has shape {rows.shape}, and there are {self.n} people. Give "
+                    f"({self.n},)."
+                )
+            return np.flatnonzero(rows)
+        if rows.size == 0:
+            return np.empty(0, dtype=np.int64)
+        if not np.issubdtype(rows.dtype, np.integer) or rows.ndim != 1:
+            raise PreferencesError(
+                f"People are row numbers or a mask; got an array of {rows.dtype}, {rows.shape}."
+            )
+        if rows.min() < 0 or rows.max() >= self.n:
+            odd = rows.min() if rows.min() < 0 else rows.max()
+            raise PreferencesError(
+                f"There is no person {odd}: {self.n} people are numbered 0 to {self.n - 1}."
+            )
+        return rows.astype(np.int64)
+
+    def _bound(self, j: int, bound: Any, x: Any, rows: npt.NDArray[np.int64]) -> Array:
+        feature = self.schema.features[j]
+        if feature.has_levels:
+            return np.array(
+                [float(self._level(j, one)) for one in np.atleast_1d(np.asarray(bound, dtype=object))]
+            )
+        if isinstance(bound, str):
+            return self._relative(j, bound, x, rows)
+        values = np.asarray(bound, dtype=np.float64)
+        if values.ndim and values.shape != (len(rows),):
+            raise PreferencesError(
+                f"The limit of '{feature.name}' has shape {values.shape}. Give a number, or one for each "
+                f"of {len(rows)}."
+            )
+        return np.broadcast_to(values, (len(rows),))
+
+    def _relative(self, j: int, bound: str, x: Any, rows: npt.NDArray[np.int64]) -> Array:
+        feature = self.schema.features[j]
+        text = bound.strip().replace("−", "-").replace(" ", "").removeprefix("now")
+        of_range = text.endswith("%ofrange")
+        text = text.removesuffix("ofrange") if of_range else text
+        share = text.endswith("%")
+        try:
+            change = float(text.removesuffix("%"))
+        except ValueError:
+            change = math.nan
+        if not math.isfinite(change) or (text[:1] not in "+-"):
+            raise PreferencesError(
+                f"'{feature.name}' has the limit {bound!r}. Give a number, or text such as '+10%', '-500' or "
+                "'+10% of range'."
+            )
+        if of_range and (feature.low is None or feature.high is None):
+            raise PreferencesError(
+                f"'{feature.name}' has the limit {bound!r}, and the schema gives it no range. Give it low and "
+                "high in the schema, or a limit such as '+500'."
+            )
+        if x is None:
+            raise PreferencesError(
+                f"'{feature.name}' has the limit {bound!r}, relative to where people stand. Add x=x, the "
+                "(n, d) people."
+            )
+        stands = self.schema.encode(x) if hasattr(x, "columns") else np.asarray(x, dtype=np.float64)
+        if stands.shape != (self.n, self.d):
+            raise PreferencesError(
+                f"x has shape {stands.shape}; for these wishes it must be ({self.n}, {self.d})."
+            )
+        now = stands[rows, j]
+        if np.isnan(now).any():
+            person = rows[int(np.argmax(np.isnan(now)))]
+            raise PreferencesError(
+                f"'{feature.name}' is missing for person {person}, so the limit {bound!r} has nothing to "
+                "start from. Give a number for them."
+            )
+        size = self.schema.span[j] if of_range else np.abs(now)
+        return np.asarray(now + (size * change / 100 if share else change))
+
+    def _level(self, j: int, level: Any) -> int:
+        feature = self.schema.features[j]
+        if level in feature.levels:
+            return feature.levels.index(level)
+        texts = [str(known) for known in feature.levels]
+        if isinstance(level, str) and texts.count(level) == 1:
+            return texts.index(level)
+        near = difflib.get_close_matches(str(level), texts, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Its levels are {', '.join(texts[:12])}."
+        raise PreferencesError(f"'{feature.name}' has no level {level!r}. {hint}")
+
+    def _with_levels(self, name: str, chosen: tuple[Any, ...], who: Who, *, keep: bool) -> Preferences:
+        j, rows = self._at(name), self._rows(who)
+        self._can_move(j, "levels")
+        if not self.schema.features[j].has_levels:
+            raise PreferencesError(
+                f"'{name}' is a number and has no levels. Use limit('{name}', low=..., high=...)."
+            )
+        mask = np.zeros(self.schema.features[j].n_levels, dtype=np.bool_)
+        mask[[self._level(j, level) for level in chosen]] = True
+        ok = self.level_ok(j).copy()
+        ok[rows] &= mask if keep else ~mask
+        return replace(self, levels={**self.levels, j: ok})
+
+
+def score_weights(
+    score: npt.ArrayLike,
+    levels: int,
+    *,
+    profile: Profile = "linear",
+    w_min: float = 1.0,
+    w_max: float = 10.0,
+    gamma: float | None = None,
+) -> Array:
+    """Cost weights of actionability scores, same shape: ``w_min + (w_max - w_min) t ** gamma``.
+
+    ``t = (score - 1) / (levels - 1)`` runs from 0 for the easiest to 1 for the hardest; with one level t is
+    0. The profiles set gamma: linear 1, convex 2, concave 0.5; constant gives 1 everywhere. Scores that are
+    0, NaN or above `levels` (nobody acts there) get `w_min`.
+
+    Example: ``score_weights([1, 2, 3, 4], 4, profile="convex")`` is 1, 2, 5, 10.
+    Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, eqs. 4 and 12.
+    """
+    if not (0 < w_min <= w_max < math.inf):
+        raise PreferencesError(f"Weights run from w_min={w_min} to w_max={w_max}. Give 0 < w_min <= w_max.")
+    hard = _hardness(score, levels, profile, gamma)
+    return np.ones(hard.shape) if profile == "constant" else np.asarray(w_min + (w_max - w_min) * hard)
+
+
+def score_priors(
+    score: npt.ArrayLike,
+    levels: int,
+    *,
+    profile: Profile = "linear",
+    pi_max: float = 0.5,
+    pi_min: float = 0.05,
+    gamma: float | None = None,
+) -> Array:
+    """How likely an act on each feature should be before anything is known, same shape as the scores.
+
+    ``pi_max - (pi_max - pi_min) t ** gamma``, with t and gamma as in `score_weights`: what is easiest has
+    `pi_max`, what is hardest `pi_min`; constant gives `pi_max` everywhere. A method that learns masks is
+    drawn towards these. Scores that are 0, NaN or above `levels` get `pi_max`; nobody acts there.
+
+    Example: ``score_priors([1, 2, 3, 4], 4)`` is .5, .35, .2, .05.
+    Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, eq. 14.
+    """
+    if not 0 < pi_min <= pi_max < 1:
+        raise PreferencesError(
+            f"Priors run from pi_max={pi_max} to pi_min={pi_min}. Give 0 < pi_min <= pi_max < 1."
+        )
+    return np.asarray(pi_max - (pi_max - pi_min) * _hardness(score, levels, profile, gamma))
+
+
+def _hardness(score: npt.ArrayLike, levels: int, profile: str, gamma: float | None) -> Array:
+    """t ** gamma: 0 for the easiest score to 1 for the hardest; 0 where the profile or nobody's score says so."""
+    if profile not in GAMMAS:
+        raise PreferencesError(f"There is no cost profile {profile!r}. Choose one of {', '.join(GAMMAS)}.")
+    if gamma is not None and not 0 < gamma < math.inf:
+        raise PreferencesError(f"gamma is {gamma}. Give a number above 0.")
+    s = np.asarray(score, dtype=np.float64)
+    if profile == "constant":
+        return np.zeros(s.shape)
+    inside = (s >= 1) & (s <= levels)
+    t = np.where(inside, s - 1, 0.0) / max(levels - 1, 1)
+    return np.asarray(t ** (GAMMAS[profile] if gamma is None else gamma))
+
+
+# -- reading answers ---------------------------------------------------------------------------------------
+
+
+def _answers(schema: Schema, answers: Any, what: str, *, yes_no: bool = False) -> tuple[Array, Flags]:
+    """(n, d) numbers, NaN where nobody asked, and which entries were asked about."""
+    if hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
+        import narwhals as nw
+
+        frame = nw.from_native(answers, eager_only=True)
+        answers = {name: frame[name].to_list() for name in frame.columns}
+    if isinstance(answers, Mapping):
+        columns = {}
+        for name, column in answers.items():
+            if name not in schema.names:
+                near = difflib.get_close_matches(str(name), schema.names, 1)
+                hint = f"Did you mean '{near[0]}'?" if near else "Leave it out."
+                raise PreferencesError(f"The {what} are about '{name}', which is not a feature. {hint}")
+            columns[schema.names.index(name)] = _as_numbers(column, name, yes_no)
+        sizes = {len(column) for column in columns.values()}
+        if len(sizes) != 1:
+            raise PreferencesError(
+                f"The {what} have columns of {sorted(sizes)} people. Give one answer a person."
+            )
+        grid = np.full((sizes.pop(), schema.d), np.nan)
+        for j, column in columns.items():
+            grid[:, j] = column
+        asked = np.zeros(grid.shape, dtype=np.bool_)
+        asked[:, list(columns)] = True
+        return grid, asked
+    try:
+        array = np.asarray(answers, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PreferencesError(
+            f"The {what} are no table of numbers: {answers!s:.80}. Give one row a person, also for one "
+            "person, or a table with named columns."
+        ) from None
+    act = np.flatnonzero(schema.actionable)
+    if array.ndim != 2 or array.shape[1] not in (schema.d, len(act)):
+        raise PreferencesError(
+            f"The {what} have shape {array.shape}. Give (n, {schema.d}), one column a feature, or (n, "
+            f"{len(act)}), one column an actionable feature, or a table with named columns."
+        )
+    if array.shape[1] == schema.d:
+        return array, np.broadcast_to(schema.actionable, array.shape)
+    grid = np.full((len(array), schema.d), np.nan)
+    grid[:, act] = array
+    return grid, np.broadcast_to(schema.actionable, grid.shape)
+
+
+def _named(schema: Schema, answers: Any) -> Flags:
+    """(d,) bool: the features that answers name; none where they come as a bare array."""
+    keys = answers.keys() if isinstance(answers, Mapping) else getattr(answers, "columns", ())
+    known = {str(name) for name in keys}
+    return np.array([name in known for name in schema.names], dtype=np.bool_)
+
+
+def _as_numbers(column: Any, name: str, yes_no: bool) -> Array:
+    values = np.atleast_1d(np.asarray(column, dtype=object))
+    out = np.empty(len(values))
+    for i, value in enumerate(values):
+        if value is None:
+            out[i] = np.nan
+        elif yes_no and isinstance(value, str):
+            out[i] = float(_truth(value, name, f"for person {i}"))
+        else:
+            try:
+                out[i] = float(value)
+            except (TypeError, ValueError):
+                raise PreferencesError(
+                    f"'{name}' has the answer {value!r} for person {i}. Give a number."
+                ) from None
+    return out
+
+
+def _check_ranks(schema: Schema, ranks: Array, top: int) -> None:
+    """Raise for a tie or a gap in (n, d) ranks; NaN was not asked, `top` + 1 says "cannot"."""
+    ranked = np.where((ranks >= 1) & (ranks <= top), ranks, np.inf)
+    order = np.argsort(ranked, axis=1, kind="stable")
+    placed = np.take_along_axis(ranked, order, axis=1)
+    expected = np.where(np.isfinite(placed), np.arange(1.0, schema.d + 1), np.inf)
+    for i, place in np.argwhere(placed != expected)[:1]:
+        rank, name = placed[i, place], schema.names[order[i, place]]
+        if place and placed[i, place - 1] == rank:
+            raise PreferencesError(
+                f"Person {i} gives the same rank twice: {rank:g} for '{schema.names[order[i, place - 1]]}' and "
+                f"for '{name}'. Use each rank once."
+            )
+        raise PreferencesError(
+            f"'{name}' has rank {rank:g} for person {i}, and rank {expected[i, place]:g} is missing. Use each "
+            f"whole number from 1 to {int(np.isfinite(placed[i]).sum())} once."
+        )
+
+
+def _is_orders(ranks: Any) -> bool:
+    return isinstance(ranks, Sequence) and any(
+        isinstance(one, (list, tuple)) and any(isinstance(name, str) for name in one) for one in ranks
+    )
+
+
+def _orders(schema: Schema, orders: Sequence[Sequence[str]], top: int) -> Array:
+    """Lists of names, easiest first -> (n, d) ranks."""
+    grid = np.where(np.broadcast_to(schema.actionable, (len(orders), schema.d)), top + 1.0, np.nan)
+    for i, order in enumerate(orders):
+        for rank, name in enumerate(order, start=1):
+            if name not in schema.names:
+                near = difflib.get_close_matches(str(name), schema.names, 1)
+                hint = f"Did you mean '{near[0]}'?" if near else "Leave it out."
+                raise PreferencesError(f"Person {i} ranks '{name}', which is not a feature. {hint}")
+            j = schema.names.index(name)
+            if not schema.actionable[j]:
+                raise PreferencesError(
+                    f"Person {i} ranks '{name}', which is {schema.features[j].actionability} in the "
+                    "schema. Leave it out."
+                )
+            if grid[i, j] != top + 1:
+                raise PreferencesError(f"Person {i} ranks '{name}' twice. Name each feature once.")
+            grid[i, j] = rank
+    return grid
+
+
+_CELLS = (
+    "person",
+    "feature",
+    "can",
+    "low",
+    "high",
+    "allow",
+    "forbid",
+    "weight",
+    "score",
+    "rank",
+    "max_changes",
+)
+
+
+def _table_rows(table: Any) -> list[dict[str, Any]]:
+    """Rows of a table or a CSV file without their empty cells."""
+    if isinstance(table, (str, Path)):
+        try:
+            with Path(table).open(encoding="utf-8-sig", newline="") as file:
+                rows: list[dict[str, Any]] = list(csv.DictReader(file))
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise FileFormatError(f"'{table}' cannot be read as a CSV file of wishes ({error}).") from error
+    elif isinstance(table, Sequence):
+        rows = [dict(row) for row in table]
+    else:
+        import narwhals as nw
+
+        rows = list(nw.from_native(table, eager_only=True).iter_rows(named=True))
+    return [{k: v for k, v in row.items() if not _empty(v)} for row in rows]
+
+
+def _empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip()) or bool(value != value)
+
+
+def _check_cell_name(name: str) -> None:
+    if name not in _CELLS:
+        near = difflib.get_close_matches(str(name), _CELLS, 1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"Columns are {', '.join(_CELLS)}."
+        raise PreferencesError(f"The table of wishes has the column '{name}', which is not known. {hint}")
+
+
+def _wish(cell: str, value: Any, name: str, line: int) -> Any:
+    """The value of a cell: a truth, a number, or text (levels and relative limits)."""
+    if cell == "can":
+        return _truth(value, name, f"in row {line} of the wishes")
+    if cell in ("weight", "score", "rank", "max_changes"):
+        return _number(value, name or cell, line)
+    if cell in ("low", "high"):
+        return _maybe_number(value)
+    return value
+
+
+def _people_numbers(rows: list[dict[str, Any]], people: Sequence[Any] | None) -> list[int]:
+    known = None if people is None else {str(person): i for i, person in enumerate(people)}
+    numbers = []
+    for line, row in enumerate(rows):
+        person = row.get("person")
+        if person is None:
+            raise PreferencesError(
+                f"Row {line} of the wishes has no 'person'. Give their row number, from 0."
+            )
+        if known is not None:
+            if str(person) not in known:
+                raise PreferencesError(f"Row {line} of the wishes is about a person who is not in `people`.")
+            numbers.append(known[str(person)])
+            continue
+        value = _number(person, "person", line)
+        if value != int(value):
+            raise PreferencesError(
+                f"Row {line} of the wishes has person {person!r}. Give a row number, from 0."
+            )
+        numbers.append(int(value))
+    return numbers
+
+
+def _number(value: Any, name: str, line: int) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise PreferencesError(
+            f"Row {line} of the wishes has {value!r} for '{name}'. Give a number."
+        ) from None
+
+
+def _maybe_number(value: Any) -> Any:
+    """A plain number where the text is one; a signed text such as '+500' stays relative."""
+    if not isinstance(value, str) or value.strip()[:1] == "+" or value.strip().endswith("%"):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _truth(value: Any, name: str, where: str) -> bool:
+    text = str(value).strip().lower()
+    if text in _YES or text == "1.0":
+        return True
+    if text in _NO or text == "0.0":
+        return False
+    raise PreferencesError(f"'{name}' has the answer {value!r} {where}. Give yes or no.")
+
+
+def _split(value: Any) -> list[Any]:
+    return [part.strip() for part in value.split("|")] if isinstance(value, str) else [value]

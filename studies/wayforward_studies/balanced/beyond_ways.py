@@ -1,0 +1,230 @@
+"""Ways to advise, plain or asked for balance, and what is measured of each: judged, costed, before and after."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wayforward.impact.segregation import DIMENSIONS, Areas, places, segregation
+from wayforward.impact.segregation.change import compliant
+from wayforward.methods import Method, method
+from wayforward.preferences import Preferences
+from wayforward.problem import Balanced, Problem
+from wayforward.recourse import Recourse
+from wayforward_studies.balanced.measures import method_of
+from wayforward_studies.balanced.published import INDICES
+from wayforward_studies.balanced.setting import Study
+
+STRICT = 0.3  # the beta by which every answer is judged, balanced or not
+SHARES = tuple(i / 10 for i in range(11))
+_DRAWS = 2  # who follows, drawn so often
+_LEAST = 5  # people of a group with an option, for a mean cost that says something
+_NETWORKS = (1000,)  # of the amortised methods
+
+
+@dataclass(frozen=True)
+class Way:
+    """A method, and the beta of the balance that is asked of it; None: nothing is asked."""
+
+    method: str
+    beta: float | None = None
+
+    @property
+    def name(self) -> str:
+        """In a table."""
+        return self.method if self.beta is None else f"{self.method}, balanced {self.beta:g}"
+
+    def made(self, study: Study) -> Method:
+        """The method, not yet fitted."""
+        if self.method == "ebr":  # which asks by itself
+            beta = STRICT if self.beta is None else self.beta  # of mass, as `Balanced` counts it
+            return method("ebr", groups=study.groups, train_seed=study.seed, beta=beta)
+        if self.method in ("carma", "icarma"):
+            return method(self.method, seeds=_NETWORKS, split_seed=study.seed)
+        if self.method in ("ibr", "c-chvae"):
+            return method_of(self.method, study)
+        return method(self.method)
+
+    @property
+    def asks(self) -> bool:
+        """Is balance asked for by the problem?"""
+        return self.beta is not None and self.method != "ebr"
+
+    def problem(self, study: Study, *, lead: bool = True) -> Problem:
+        """The question that is put to it. lead: who is advised elsewhere is led to a balanced place.
+
+        The densities of a study are fitted once.
+        """
+        if not self.asks:
+            return study.problem
+        assert self.beta is not None
+        problem = copy.copy(study.problem)
+        problem.plausibility = judge(study, self.beta, lead=lead)
+        return problem
+
+
+def judge(study: Study, beta: float = STRICT, *, lead: bool = True) -> Balanced:
+    """The fitted demand by itself."""
+    from wayforward.density.base import problem_density
+
+    fitted = problem_density(study.problem, study.groups, "mixture", seed=study.seed)
+    return Balanced(study.groups, beta, fitted, lead=lead).fit_problem(study.problem)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Answers for the refused people of a study. fit, ask: processor seconds."""
+
+    study: Study
+    problem: Problem
+    refused: np.ndarray
+    recourse: Recourse
+    fit: float
+    ask: float
+    made: Method
+
+    @property
+    def found(self) -> np.ndarray:
+        """(n,) bool: who of everybody has an option."""
+        out = np.zeros(len(self.study.x), dtype=bool)
+        out[self.refused] = self.recourse.found[:, 0]
+        return out
+
+    def after(self, follows: np.ndarray | None = None) -> np.ndarray:
+        """(n, d): everybody, where those of the refused (r,) bool who follow have moved; None: all who can."""
+        out = self.study.x.copy()
+        some = self.recourse.found[:, 0] if follows is None else follows & self.recourse.found[:, 0]
+        out[np.flatnonzero(self.refused)[some]] = self.recourse.after[some, 0]
+        return out
+
+
+def advise(study: Study, way: Way, wishes: Preferences | None = None) -> Advice:
+    """Ask a way for the refused people of a study."""
+    problem = way.problem(study)
+    refused = ~problem.reached(study.x)[0]
+    started = time.process_time()
+    made = way.made(study).fit(problem)
+    fit, started = time.process_time() - started, time.process_time()
+    got = made.recommend(study.x[refused], preferences=wishes, seed=study.seed)
+    return Advice(study, problem, refused, got, fit, time.process_time() - started, made)
+
+
+def _areas(study: Study) -> Areas:
+    """Of the original people, fitted once."""
+    kept: dict[str, Any] = study.__dict__
+    if "_areas" not in kept:
+        kept["_areas"] = Areas.fit(places(study.schema, study.x, keep=study.keep), seed=study.seed)
+    areas: Areas = kept["_areas"]
+    return areas
+
+
+def indices(study: Study, rows: np.ndarray, group: str | None = None) -> dict[str, float]:
+    """The three published indices of a group (None: the smallest) against the rest, on areas of the original people."""
+    here = places(study.schema, rows, keep=study.keep)
+    got = segregation(here, study.groups, group=group, areas=_areas(study))
+    return {name: float(getattr(got, name)) for name in INDICES}
+
+
+def worse(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
+    """Indices that say that people are more segregated than before."""
+    return [name for name in INDICES if DIMENSIONS[name] * (after[name] - before[name]) > 1e-12]
+
+
+def judged(advice: Advice, wishes: Preferences | None = None) -> dict[str, float]:
+    """Shares and costs by `evaluate`, which believes no method; 'broken' counts options that break something."""
+    from wayforward.evaluate import evaluate
+
+    study, got = advice.study, advice.recourse
+    seen = evaluate(got, advice.problem, preferences=wishes, metrics="headline", bootstrap=0)
+    cost, member = seen.people["cost"], study.groups.member[advice.refused]
+    known = np.isfinite(cost)
+    by = [
+        cost[known & (member == g)].mean() if (known & (member == g)).sum() >= _LEAST else np.nan
+        for g in range(study.groups.n_groups)
+    ]
+    some, returned = got.found[:, 0], seen.options["returned"]
+    level = judge(study).score(got.after[some, 0])
+    kept = seen.options["legal"] & seen.options["rules"] & seen.options["wishes"] & seen.options["follows"]
+    return {
+        "refused": float(got.n),
+        "found": float(some.mean()),
+        "usable": float(seen["usable"].value),
+        "cost": float(cost[known].mean()) if known.any() else np.nan,
+        "gap": float(np.nanmax(by) - np.nanmin(by)) if np.isfinite(by).sum() > 1 else np.nan,
+        "in balance": float((level >= 0).sum() / got.n),
+        "broken": float((returned & ~kept).sum()),
+        "fit": advice.fit,
+        "speed": got.n / max(advice.ask, 1e-3),
+    }
+
+
+def option(study: Study, way: Way) -> dict[str, float]:
+    """The row of a way in the table of options; 'alone' is the share with an option if nobody is led."""
+    advice = advise(study, way)
+    out = judged(advice)
+    alone = advice.recourse
+    if way.asks:  # the same fitted method, and nobody to lead people where it does not
+        made = copy.copy(advice.made)
+        made.problem_ = way.problem(study, lead=False)
+        setattr(made, "_proofs", lambda got, people: got)  # noqa: B010 - proofs of absence would cost more than all else
+        alone = made.recommend(study.x[advice.refused], seed=study.seed)
+    out["alone"] = float(alone.found[:, 0].mean())
+    return out | _moved(study, indices(study, study.x), indices(study, advice.after()))
+
+
+def _moved(study: Study, before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    told = {f"origin {name}": value for name, value in before.items()}
+    return {**told, **after, "worse": float(len(worse(before, after)))}
+
+
+def followed(study: Study, way: Way) -> dict[str, float]:
+    """'share index' for every share that follows, mean over draws of who does, and for those who are willing."""
+    from wayforward.impact.society.scenario import Compliance
+
+    advice = advise(study, way)
+    own, got = study.x[advice.refused], advice.recourse
+    changes = (~np.isnan(got.action[:, 0])).sum(1)
+    willing = Compliance(kind="willing").willingness(changes.astype(np.float64))
+    out: dict[str, float] = {"refused": float(got.n), "found": float(got.found[:, 0].mean())}
+    chances: list[tuple[str, Any]] = [*((f"{s:g}", s) for s in SHARES), ("willing", willing)]
+    for told, chance in chances:
+        sure = told in ("0", "1")
+        drawn, took = [], []
+        for draw in range(1 if sure else _DRAWS):
+            follows = compliant(own, chance, seed=1000 * study.seed + draw)
+            drawn.append(indices(study, advice.after(follows)))
+            took.append((follows & got.found[:, 0]).sum() / max(got.found[:, 0].sum(), 1))
+        out |= {f"{told} {name}": float(np.mean([one[name] for one in drawn])) for name in INDICES}
+        out[f"{told} took"] = float(np.mean(took))
+    return out
+
+
+def grouped(study: Study, way: Way) -> dict[str, float]:
+    """'group | measure' for every group against the rest."""
+    advice = advise(study, way)
+    cost, found = advice.recourse.cost[:, 0], advice.recourse.found[:, 0]
+    member, after = study.groups.member[advice.refused], advice.after()
+    out: dict[str, float] = {}
+    for g, name in enumerate(study.groups.names):
+        mine = member == g
+        one: dict[str, float] = {
+            "people": float((study.groups.member == g).sum()),
+            "refused": float(mine.sum()),
+            "found": float(found[mine].mean()) if mine.any() else np.nan,
+            "cost": float(cost[mine & found].mean()) if (mine & found).any() else np.nan,
+        }
+        one |= _moved(study, indices(study, study.x, name), indices(study, after, name))
+        out |= {f"{name} | {key}": value for key, value in one.items()}
+    return out
+
+
+def limited(study: Study, way: Way, wishes: Preferences | None) -> dict[str, float]:
+    """The row of a way under rules and personal limits."""
+    advice = advise(study, way, wishes)
+    out = judged(advice, wishes)
+    return out | _moved(study, indices(study, study.x), indices(study, advice.after()))

@@ -1,0 +1,279 @@
+"""One stage a question: base plans, wishes, and talks about them, each kept; what is kept is one number a person.
+
+Source: HARE, section 4; our readings of what it leaves open are in `docs/replication/hare`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import MethodError
+from wayforward.evaluate import actions as act
+from wayforward.evaluate.distance import changed
+from wayforward.people.elicitor import converse
+from wayforward.people.ideal_profiles import draw_wanted
+from wayforward.people.simulated import IdealProfile, Noise
+from wayforward.preferences import Preferences
+from wayforward.problem import Problem
+from wayforward.schema import Schema
+from wayforward_studies.checkpoints import Arrays, Kept, Show, quiet
+from wayforward_studies.hare.published import MEASURES, Case, Way, radius
+from wayforward_studies.hare.setting import Setting, Table, make_setting, make_table
+
+#: How people err; 'drifting' ones have the near wish in mind at first and the asked one at the end.
+NOISES: dict[str, Noise] = {
+    "exact": Noise(),
+    "flip-10": Noise(flip=0.1),
+    "flip-25": Noise(flip=0.25),
+    "bradley-terry": Noise(kappa=10.0),
+    "lazy": Noise(lazy=0.3),
+    "fickle": Noise(fickle=0.2),
+    "drifting": Noise(),
+}
+
+#: Base methods as the paper has them: numbers only where its sparsity says so, nothing taken back afterwards.
+_NUMBERS = ("wachter", "growing-spheres", "face", "face-strict")
+_PLAIN: dict[str, dict[str, Any]] = {
+    "wachter": {"norm": "l2"},
+    "c-chvae": {"partial": 0.0, "further": 0},
+    "clue": {"adopt": "all"},
+    "cruds": {"adopt": "all"},
+}
+
+
+@lru_cache(maxsize=4)
+def table_of(name: str) -> Table:
+    """A data set of the study, read once."""
+    return make_table(name)
+
+
+@dataclass(frozen=True)
+class Plans:
+    """What a base method proposes: action and after (n, d), found (n,); the problem and the wishes it did it in."""
+
+    problem: Problem
+    action: np.ndarray
+    after: np.ndarray
+    found: np.ndarray
+    wishes: Preferences | None
+
+
+@dataclass
+class Study:
+    """Measures cases of one classifier, data set and seed. n: people. kept: finished stages.
+
+    table: the data, where it is not the study's own. missing: base methods that are not there, with the reason.
+    """
+
+    dataset: str
+    classifier: str
+    seed: int
+    n: int
+    kept: Kept
+    world: str = ""
+    show: Show = quiet
+    table: Table | None = None
+    missing: dict[str, str] = field(default_factory=dict)
+    _plans: dict[str, Plans] = field(default_factory=dict, repr=False)
+    _wanted: dict[tuple[str, bool], np.ndarray] = field(default_factory=dict, repr=False)
+    _search: list[Any] = field(default_factory=list, repr=False)  # the method behind the askers, by problem
+
+    @cached_property
+    def setting(self) -> Setting:
+        """The classifier and the people; made only when a stage is not there yet."""
+        return make_setting(self._table, self.classifier, self.seed, self.n, world=self.world)
+
+    def told(self) -> dict[str, float]:
+        """Accuracy of the classifier on those held back, and the share of them that it refuses."""
+        got = self.kept.arrays(
+            f"hare-classifier-{self.dataset}-{self.classifier}-{self.seed}",
+            [self._table.checksum, self.world, self.n, _RELEASE],
+            lambda: {name: np.array(value) for name, value in self.setting.chosen.items()},
+        )
+        return {name: float(value) for name, value in got.items()}
+
+    @property
+    def _table(self) -> Table:
+        return table_of(self.dataset) if self.table is None else self.table
+
+    def measured(self, case: Case, way: Way) -> Arrays:
+        """The measures of everybody, (n,) each, NaN where a person has no plan; 'found', 'questions', 'cpu' ().
+
+        Raises: MethodError where the base method is not there.
+        """
+        decides = {
+            "data": self.dataset,
+            "checksum": self._table.checksum,
+            "classifier": case.classifier,
+            "base": parameters_of(case.base),
+            "case": case.key,
+            "way": way.key,
+            "seed": self.seed,
+            "n": self.n,
+            "release": _RELEASE,
+        }
+        return self.kept.arrays(
+            f"hare-{case.key}-{way.key}-{self.seed}", decides, lambda: self._measure(case, way)
+        )
+
+    def _measure(self, case: Case, way: Way) -> Arrays:
+        started = time.process_time()
+        plans, wanted = self.plans(case.base), self.wanted(case)
+        after, found = plans.after, plans.found
+        questions = np.zeros(len(after))
+        if way.budget:
+            talk = self._talk(plans, case, way, wanted)
+            got = talk.recourse()
+            questions = talk.questions.astype(np.float64)
+            found, after = got.found[:, 0], got.after[:, 0]
+        after = np.where(found[:, None], after, np.nan)
+        out = measures(self.setting, after, wanted)
+        return {**out, "found": found, "questions": questions, "cpu": np.array(time.process_time() - started)}
+
+    # -- stages ---------------------------------------------------------------------------------------------
+
+    def wanted(self, case: Case) -> np.ndarray:
+        """(n, d) the profiles that people have in mind: boundary points that differ in numbers."""
+        key = (case.scale, case.pinned)
+        if key not in self._wanted:
+            setting = self.setting
+            far = radius(case.dataset, case.classifier, case.scale) if case.pinned else None
+            scale: Any = case.scale
+            self._wanted[key] = draw_wanted(
+                setting.problem, setting.people, scale, radius=far, numbers_only=True, seed=self.seed
+            )
+        return self._wanted[key]
+
+    def plans(self, base: str) -> Plans:
+        """The base method's plans for everybody. Raises: MethodError where there is no such method."""
+        if base not in self._plans:
+            self._plans[base] = self._propose(base)
+        return self._plans[base]
+
+    def _propose(self, base: str) -> Plans:
+        from wayforward.methods import method
+
+        setting = self.setting
+        if base == "face":
+            return self._as_observed()
+        name = "face" if base == "face-strict" else base
+        wishes = setting.numbers if base in _NUMBERS else None
+        made = method(name, **parameters_of(base))
+        got = made.fit(setting.problem).recommend(setting.x, 1, preferences=wishes, seed=self.seed)
+        return Plans(setting.problem, got.action[:, 0], got.after[:, 0], got.found[:, 0], wishes)
+
+    def _as_observed(self) -> Plans:
+        """FACE as published: the nearest row, whoever it is; immutables that it changes may go there and no further."""
+        from wayforward.methods import method
+
+        setting = self.setting
+        problem, schema, x = setting.problem, setting.problem.schema, setting.x
+        face: Any = method("face", **parameters_of("face")).fit(problem)
+        after = face.observed(x, 1).target[:, 0]
+        found = ~np.isnan(after).any(1)
+        found[found] = problem.reached(after[found])[0]
+        free = Schema(tuple(replace(f, actionability="actionable") for f in schema.features))
+        relaxed = Problem(free, problem.model, problem.target, data=problem.reference)
+        here = np.where(found[:, None], after, x)
+        wishes = Preferences.none(free, len(x))
+        pinned = schema.immutable & ~schema.has_levels
+        fixed = changed(schema, x, here)
+        wishes = replace(
+            wishes,
+            frozen=schema.immutable & ~fixed,
+            low=np.where(pinned & fixed, here, wishes.low),
+            high=np.where(pinned & fixed, here, wishes.high),
+        )
+        action = np.where(fixed & found[:, None], after, np.nan)
+        return Plans(relaxed, action, after, found, wishes)
+
+    def _talk(self, plans: Plans, case: Case, way: Way, wanted: np.ndarray) -> Any:
+        from wayforward.people.elicitors import elicitor
+
+        more: dict[str, Any] = {}
+        if way.asker == "hare":
+            more = {
+                "iterations": way.iterations,
+                "calibrate": way.calibrate,
+                "keep_incumbent": way.keep,
+                "numbers_only": True,
+                "give_back": True,
+            }
+        base = self._first_plans(plans.problem)
+        asker = elicitor(way.asker, base=base, budget=way.budget, **more).fit(plans.problem)
+        start = np.where(plans.found[:, None], plans.action, np.nan)
+        talk = asker.begin(self.setting.x, start, preferences=plans.wishes, seed=self.seed)
+        before, later = wanted, None
+        if case.answers == "drifting":
+            near = self.wanted(replace(case, scale="near"))
+            before, later = np.where(np.isnan(near), wanted, near), wanted
+        somebody = IdealProfile(
+            talk.people, before, noise=NOISES[case.answers], later=later, over=way.budget, seed=self.seed
+        )
+        return converse(talk, somebody)
+
+    def _first_plans(self, problem: Problem) -> Any:
+        """A fitted method for askers to fall back on; the plans that they begin with are given to them."""
+        from wayforward.methods import method
+
+        for search in self._search:
+            if search.problem_ is problem:
+                return search
+        self._search.append(method("local-search").fit(problem))
+        return self._search[-1]
+
+
+_RELEASE = 1  # of the stages: raise it when what they hold changes
+
+
+def parameters_of(base: str) -> dict[str, Any]:
+    """Parameters of a base method as published: without our polishing afterwards, where it has any."""
+    from dataclasses import fields
+
+    from wayforward.methods import method
+
+    if base == "face":
+        return {"immutables": "ignore"}
+    name = "face" if base == "face-strict" else base
+    made: Any = method(name)
+    known = {f.name for f in fields(made)}
+    return {key: value for key, value in {"shrink": False, **_PLAIN.get(name, {})}.items() if key in known}
+
+
+def measures(setting: Setting, after: np.ndarray, wanted: np.ndarray) -> Arrays:
+    """The paper's seven measures of plans that lead to `after` (n, d), NaN without one; success is 0 or 1.
+
+    proximity is the square of the distance, as in the benchmark whose measures the paper took: with the distance
+    itself its proximities, GTPs and GTDs contradict each other (see the tests).
+    """
+    schema, x = setting.problem.schema, setting.x
+    none = np.isnan(after).all(1)
+    gtp, gtd = act.ground_truth(schema, x, after, wanted)
+    broken = act.violations(schema, x, after)["immutables"]
+    spare = act.redundancy(schema, x, after, lambda rows: setting.problem.reached(rows)[0])
+    got = {
+        "gtp": gtp,
+        "gtd": gtd,
+        "success": (~none).astype(np.float64),
+        "violations": broken,
+        "redundancy": spare,
+        "proximity": act.proximity(schema, x, after) ** 2,
+        "sparsity": np.where(none, np.nan, changed(schema, x, after).sum(1).astype(np.float64)),
+    }
+    return {name: np.asarray(got[name]) for name in MEASURES}
+
+
+def known_base(base: str) -> str | None:
+    """None where there is such a base method, else why not."""
+    from wayforward.methods import method
+
+    try:
+        method("face" if base == "face-strict" else base)
+    except (MethodError, ImportError) as error:
+        return str(error)
+    return None

@@ -1,0 +1,109 @@
+"""The measures of the study, over everybody who was asked, whether or not their proposal works.
+
+Validity is a share of all people; plausibility and hap are shares of those who got a proposal; the cost is that of
+valid proposals, without weights, so that people with other preferences can be compared.
+
+Source: iCARMA, section 5.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wayforward.evaluate import stats
+from wayforward.evaluate.actions import hard_action
+from wayforward.evaluate.stats import Estimate
+from wayforward.preferences import Preferences
+from wayforward.problem import AtLeastAsLikely, Problem
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was found, each number with its 95 % interval and its denominator.
+
+    both: valid and plausible, a share of all people. shift: mean log-density after minus before, in nats. reach:
+    share who got any proposal. cost: the spread over people is `cost.std`.
+    """
+
+    n: int
+    validity: Estimate
+    plausibility: Estimate
+    hap: Estimate
+    cost: Estimate
+    both: Estimate
+    shift: Estimate
+    reach: Estimate
+
+    def value(self, name: str) -> float:
+        """The number by name, such as 'validity'."""
+        estimate: Estimate = getattr(self, name)
+        return estimate.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON and CSV."""
+        return {"n": self.n} | {name: getattr(self, name).to_dict() for name in NAMES}
+
+
+NAMES = ("validity", "plausibility", "hap", "cost", "both", "shift", "reach")
+
+
+@dataclass(frozen=True)
+class PerPerson:
+    """One number a person (n,): did it work, is it plausible, what does it cost; NaN without a proposal."""
+
+    proposed: Array  # bool
+    valid: Array  # bool
+    plausible: Array  # bool
+    hard: Array  # 1, 0, NaN
+    cost: Array
+    before: Array  # log-density of the person as they are
+    after: Array  # log-density of where the proposal leads
+
+
+def per_person(problem: Problem, x: Array, action: Array, said: Preferences) -> PerPerson:
+    """Replay actions (n, d) of people x (n, d) in the problem's world, ask its model, and look up both densities."""
+    proposed = ~np.isnan(action).all(1)
+    after = np.full(x.shape, np.nan)
+    if proposed.any():
+        after[proposed] = problem.consequences(x[proposed], action[proposed])
+    valid, plausible = np.zeros(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
+    cost, was, now = (np.full(len(x), np.nan) for _ in range(3))
+    was[:] = problem.world.log_density(x)
+    # A proposal may lead to where nobody can stand; such a row is neither valid nor plausible.
+    whole = proposed & np.isfinite(after).all(1)
+    if whole.any():
+        valid[whole] = problem.reached(after[whole])[0]
+        likely = AtLeastAsLikely(problem.world).fit(problem.schema, problem.reference)
+        plausible[whole] = likely.holds(x[whole], after[whole])
+        now[whole] = problem.world.log_density(after[whole])
+    cost[proposed] = problem.cost.total(x[proposed], action[proposed])
+    score = np.zeros(x.shape) if said.score is None else said.score
+    may = np.asarray(problem.schema.actionable) & ~said.frozen
+    return PerPerson(proposed, valid, plausible, hard_action(action, score, may), cost, was, now)
+
+
+def measure(people: PerPerson, *, seed: int = 0) -> Measured:
+    """The measures of everybody, with Wilson intervals for shares and bootstrap intervals for means."""
+    with np.errstate(invalid="ignore"):
+        moved = people.after - people.before
+    means = stats.means(
+        {
+            "cost": np.where(people.valid, people.cost, np.nan),
+            "shift": np.where(np.isfinite(moved), moved, np.nan),
+        },
+        seed=seed,
+    )
+    return Measured(
+        n=len(people.valid),
+        validity=stats.rate(people.valid),
+        plausibility=stats.rate(people.plausible, people.proposed),
+        hap=stats.rate(people.hard == 1, np.isfinite(people.hard)),
+        both=stats.rate(people.valid & people.plausible),
+        reach=stats.rate(people.proposed),
+        **means,
+    )

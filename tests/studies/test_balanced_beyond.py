@@ -1,0 +1,210 @@
+"""Balance as an option, people who do not follow, many groups and limits: measured rightly, written, resumed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from wayforward.data import available
+from wayforward.density.base import telling
+from wayforward.errors import DataError
+from wayforward.groups import Groups
+from wayforward.impact.segregation import Areas, places, segregation
+from wayforward.schema import Feature, Schema
+from wayforward_studies.balanced import beyond, beyond_pages, beyond_people, beyond_ways
+from wayforward_studies.balanced.beyond import Beyond, Line, Request
+from wayforward_studies.balanced.beyond_ways import SHARES, Way
+from wayforward_studies.balanced.published import INDICES
+from wayforward_studies.balanced.setting import study
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def plane():
+    """The synthetic set with 100 people a centre."""
+    return study("synthetic", 0, 400)
+
+
+def test_balance_is_found_paid_for_and_judged_apart_from_the_method(plane):
+    """Asked for .3 everybody's option is likely in both groups; plainly hardly anybody's is, and it costs less."""
+    bare = beyond_ways.option(plane, Way("local-search"))
+    asked = beyond_ways.option(plane, Way("local-search", 0.3))
+    assert bare["in balance"] < 0.1 < 0.95 < asked["in balance"] == asked["usable"]
+    assert bare["cost"] < asked["cost"]
+    assert bare["broken"] == asked["broken"] == 0
+    assert bare["worse"] == len(beyond_ways.worse({n: bare[f"origin {n}"] for n in INDICES}, bare))
+
+
+def test_a_search_for_the_least_cost_is_shown_balanced_places_that_it_missed(plane):
+    """A dear option gives way to a draw that costs a tenth less; one that is nearly as cheap as can be stays."""
+    from wayforward.methods.engines.balanced import led
+    from wayforward.problem import Population
+
+    problem = Way("local-search", 0.01).problem(plane)
+    people = Population(problem, plane.x[~plane.problem.reached(plane.x)[0]][:40])
+    cheap = Way("local-search", 0.01).made(plane).fit(problem).recommend(people.x, seed=0).action[:, :1]
+    far = np.full_like(cheap, np.nan)
+    far[..., 0], far[..., 1] = 0.5, 0.8
+    options = [led(people, action, problem.plausibility.fitted, 0, everybody=True) for action in (cheap, far)]
+    new = [~np.isnan(found[:, 1:]).all(2) for found in options]
+    assert new[0].mean() < 0.1 and not np.array_equal(options[0], options[1])
+    good = people.problem.plausibility.score(np.nan_to_num(people.after(np.arange(40), far[:, 0]))) >= 0
+    assert good.all() and new[1].any(1).mean() > 0.5
+    who, slot = np.nonzero(new[1])
+    here = people.cost(who, options[1][who, slot + 1])
+    assert (here < 0.9 * people.cost(who, far[who, 0])).all()
+
+
+def test_networks_learn_balance_and_the_rest_is_led(plane):
+    """Without being asked, next to nobody is sent to a balanced place; asked, the networks send many there."""
+    bare = beyond_ways.option(plane, Way("carma"))
+    asked = beyond_ways.option(plane, Way("carma", 0.1))
+    assert bare["in balance"] < 0.05
+    assert asked["alone"] > 0.3
+    assert asked["found"] >= 0.95 and asked["alone"] <= asked["found"]
+
+
+def test_ebr_is_not_asked_twice(plane):
+    """Its beta is its own; the problem stays as it is."""
+    assert Way("ebr", 0.1).problem(plane) is plane.problem
+    assert Way("ebr", 0.1).made(plane).beta == 0.1
+    problem = Way("nice", 0.1).problem(plane, lead=False)
+    assert problem.plausibility.beta == 0.1 and not problem.plausibility.lead
+    assert plane.problem.plausibility is None
+
+
+def test_nobody_and_everybody_are_the_ends_of_the_way(plane):
+    """Share 0 is the population before, share 1 the one in which all have moved; more people follow at more."""
+    way = Way("local-search")
+    got = beyond_ways.followed(plane, way)
+    before, after = (beyond_ways.indices(plane, x) for x in (plane.x, beyond_ways.advise(plane, way).after()))
+    for name in INDICES:
+        assert got[f"0 {name}"] == pytest.approx(before[name])
+        assert got[f"1 {name}"] == pytest.approx(after[name])
+    took = [got[f"{s:g} took"] for s in SHARES]
+    assert took[0] == 0 and took[-1] == 1 and took == sorted(took)
+    assert 0.5 < got["willing took"] < 1
+
+
+def test_each_of_three_groups_is_compared_with_all_others():
+    """The same as two groups, of which one is everybody else, on the same areas."""
+    it = beyond_people.three(0, 120)
+    assert it.groups.sizes.tolist() == [40, 40, 40] and len(it.x) == 120
+    here = places(it.schema, it.x, keep=it.keep)
+    areas = Areas.fit(here, seed=0)
+    for g, name in enumerate(it.groups.names):
+        two = Groups("two", ("others", "one"), (it.groups.member == g).astype(np.int64))
+        want = segregation(here, two, group="one", areas=areas)
+        got = beyond_ways.indices(it, it.x, name)
+        assert got == pytest.approx({index: getattr(want, index) for index in INDICES})
+    out = beyond_ways.grouped(it, Way("local-search"))
+    refused = ~it.problem.reached(it.x)[0]
+    assert [out[f"{name} | refused"] for name in "LMR"] == [
+        float((refused & (it.groups.member == g)).sum()) for g in range(3)
+    ]
+
+
+def test_attributes_that_were_crossed_are_given_to_no_group():
+    """Sex and race would ask women's density about men; a region that all groups live in is given as ever."""
+    levels = [Feature(name=n, kind="binary", levels=(0, 1)) for n in ("sex", "race", "region")]
+    x = np.array([[s, r, t] for s in (0, 1) for r in (0, 1) for t in (0, 1)], dtype=np.float64)
+    groups = Groups("sex and race", ("a", "b", "c", "d"), (2 * x[:, 0] + x[:, 1]).astype(np.int64))
+    given = np.ones(3, dtype=bool)
+    assert telling(groups, Schema(tuple(levels)), x, given).tolist() == [True, True, False]
+
+
+def test_limits_are_drawn_for_everybody_and_broken_ones_are_counted(plane):
+    """Balanced options stay inside; options that were made without looking at the limits do not, and it is seen."""
+    it = beyond_people.ruled(plane)
+    assert it.problem.model is plane.problem.model
+    wishes = beyond_people.wished(it)
+    way = Way("local-search", 0.3)
+    advice = beyond_ways.advise(it, way, wishes)
+    some = advice.recourse.found[:, 0]
+    x, after = it.x[advice.refused][some], advice.recourse.after[some, 0]
+    assert 0 < some.mean() < 1
+    moved = after - x
+    assert not (moved[wishes.frozen[some]] != 0).any()
+    assert ((after >= wishes.low[some] - 1e-9) & (after <= wishes.high[some] + 1e-9))[moved != 0].all()
+    assert (np.abs(moved[:, 0]) <= moved[:, 1] + 1e-9).all()  # the rule
+    assert beyond_ways.judged(advice, wishes)["broken"] == 0
+    careless = beyond_ways.judged(beyond_ways.advise(plane, way), wishes)
+    assert careless["broken"] > 0
+
+
+def line(measure, values, setting="synthetic", way=Way("local-search")):  # noqa: B008
+    """A line of the page of compliance whose index `measure` takes these values over the shares."""
+    one = {}
+    for s, value in zip(SHARES, values, strict=True):
+        one |= {f"{s:g} {name}": value if name == measure else 0.5 for name in INDICES}
+        one[f"{s:g} took"] = s
+    one |= {"willing took": 0.6, "refused": 10.0}
+    each = tuple({**one} for _ in range(3))
+    return Line(setting, way, "", one, dict.fromkeys(one, 0.0), each)
+
+
+def test_findings_tell_a_straight_way_from_a_detour():
+    """Atkinson that falls evenly; one that first rises above both ends; one that falls with the first tenth."""
+    straight = beyond_pages.CHECKS["compliance"]([line("atkinson", [0.6 - 0.2 * s for s in SHARES])])
+    assert [check.holds for check in straight] == [True] * len(straight)
+    detour = [0.6, 0.65, *([0.6] * 8), 0.4]
+    told = {c.name: c for c in beyond_pages.CHECKS["compliance"]([line("atkinson", detour)])}
+    assert told["the way is straight"].holds is False
+    divides = told["a share divides more than nobody and than everybody"]
+    assert divides.holds is False and "0.0500" in divides.measured and "at 0.1" in divides.measured
+    assert told["half of the people, atkinson"].holds is False
+    early = [0.6, *([0.4] * 10)]
+    told = {c.name: c for c in beyond_pages.CHECKS["compliance"]([line("atkinson", early)])}
+    assert told["half of the people, atkinson"].holds is True
+    assert told["a share divides more than nobody and than everybody"].holds is True
+
+
+def test_pages_are_written_and_go_on_from_kept_stages(tmp_path, monkeypatch):
+    """Every page of a small look, named so; the second run asks nobody."""
+    few = {page: (Way("local-search"), Way("local-search", 0.3)) for page in beyond.PAGES}
+    monkeypatch.setattr(beyond, "_WAYS", few)
+    asked = {"pages": beyond.PAGES, "datasets": ("synthetic", "synthetic-3"), "n": 100, "seeds": 1}
+    request = Request(**asked, out=tmp_path / "out", cache=tmp_path)
+    work = Beyond(request)
+    pages = [work.page(name) for name in request.pages]
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {f for page in pages for f in page.files}
+    assert all("quick" in f for page in pages for f in page.files)
+    told = json.loads((tmp_path / "out" / "limits-quick.json").read_text())
+    assert told["provenance"]["n"] == 100
+    assert {row["part"] for row in told["lines"]} == set(beyond.LIMITS)
+    assert {c["name"]: c["verdict"] for c in told["findings"]}["broken"] == "met"
+    for name in ("option", "followed", "grouped", "limited"):
+        monkeypatch.setattr(beyond_ways, name, lambda *_: pytest.fail("asked again"))
+    again = Beyond(request)
+    assert [again.page(name).rows() for name in request.pages] == [page.rows() for page in pages]
+
+
+@pytest.mark.skipif(not available("compas"), reason="the raw file of compas is not on this machine")
+def test_labels_of_many_groups_belong_to_the_people_that_a_seed_draws():
+    """Races agree with the two groups of the paper, and crossing keeps both attributes."""
+    two, races = study("compas-race", 1, 500), beyond_people.races(1, 500)
+    np.testing.assert_array_equal(races.groups.mask("African-American"), two.groups.member == 1)
+    assert set(races.groups.names) >= {"Caucasian", "Hispanic", "Other"} and races.groups.sizes.sum() == 500
+    crossed = beyond_people.crossed(1, 500).groups
+    np.testing.assert_array_equal(crossed.member % 2, two.groups.member)
+    sex = study("compas-sex", 1, 500)
+    np.testing.assert_array_equal(crossed.member // 2, sex.groups.member)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pages": ("weather",)},
+        {"datasets": ("loan",)},
+        {"pages": ("groups",), "datasets": ("law-race",)},
+        {"n": 3},
+        {"seeds": 0},
+    ],
+)
+def test_what_cannot_be_measured_is_refused(wrong):
+    """By name."""
+    with pytest.raises(DataError):
+        Request(**wrong)

@@ -1,0 +1,120 @@
+"""`wayforward replicate icarma` writes what it says, marks quick looks, goes on from kept stages, checks options."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from wayforward.cli.app import app
+from wayforward_studies.checkpoints import Kept
+from wayforward_studies.icarma import run as running
+from wayforward_studies.icarma.setting import Setting
+
+
+@pytest.fixture(autouse=True)
+def _small_setting(small: Setting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(running, "make_setting", lambda dataset, request, show: small)
+    monkeypatch.chdir(tmp_path)
+
+
+def replicate(line: str, code: int = 0) -> Result:
+    got = CliRunner().invoke(app, ["replicate", "icarma", *line.split()])
+    assert got.exit_code == code, f"{got.output}\n{got.exception!r}"
+    return got
+
+
+QUICK = "--out out --cache kept --n 12 --seeds 1 --epochs 1"
+
+
+def test_a_quick_table(tmp_path: Path) -> None:
+    got = replicate(f"--table 6 {QUICK}")
+    assert "quick look" in got.output and "0.876" in got.output
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {f"table-6-loan-quick.{ending}" for ending in ("md", "csv", "json")}
+    text = (tmp_path / "out/table-6-loan-quick.md").read_text()
+    assert text.startswith("# Table 6.") and "A quick look at 12 people" in text
+    with (tmp_path / "out/table-6-loan-quick.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 12 and {row["method"] for row in rows} == {"oracle", "oracle-free"}
+    assert rows[0]["validity_paper"] == "0.876" and float(rows[0]["validity"]) <= 1
+    told = json.loads((tmp_path / "out/table-6-loan-quick.json").read_text())
+    made = told["provenance"]
+    assert (
+        made["quick look"]
+        and made["people asked"] == 12
+        and set(made["splits"]) == {"train", "validation", "test"}
+    )
+    assert {"numpy", "python", "wayforward"} <= set(made["versions"]) and made["seconds"]
+    assert sum(told["counts"].values()) == 12
+    assert str(tmp_path) not in text + json.dumps(told)  # nothing about this machine
+
+    # a second run asks nobody again and writes the same numbers
+    before = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "kept").rglob("*") if p.is_file()}
+    content = (tmp_path / "out/table-6-loan-quick.csv").read_text()
+    replicate(f"--table 6 {QUICK}")
+    after = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "kept").rglob("*") if p.is_file()}
+    assert before == after and len(before) > 12
+    assert (tmp_path / "out/table-6-loan-quick.csv").read_text() == content
+
+
+@pytest.mark.slow
+def test_amortised_pages(tmp_path: Path) -> None:
+    pytest.importorskip("zuko")
+    got = replicate(f"--table 1 --figure 3 --figure 4 --dataset loan {QUICK} --json numbers.json")
+    assert "findings" not in got.output or got.output
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    for page in ("table-1-loan-quick", "figure-3-loan-quick", "figure-4-loan-quick"):
+        assert {f"{page}.{e}" for e in ("md", "csv", "json")} <= names
+    assert {f"{n}.{e}" for n in ("table-1-loan-quick-trade-off", "figure-3-loan-quick", "figure-4-loan-quick")
+            for e in ("svg", "png")} <= names  # fmt: skip
+    told = json.loads((tmp_path / "numbers.json").read_text())
+    assert [page["title"].split(".")[0] for page in told["pages"]] == ["Table 1", "Figure 3", "Figure 4"]
+    assert all((tmp_path / "out" / file).is_file() for page in told["pages"] for file in page["files"])
+    assert (tmp_path / "out/table-1-loan-quick.md").read_text().count("```{image}") == 1
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("--table 4", "There is no table 4 to measure"),
+        ("--figure 1", "There is no figure 1 to measure"),
+        ("--dataset german", "no data set 'german'"),
+        ("--table 3 --dataset gmsc", "is not about gmsc"),
+    ],
+)
+def test_wrong_options_are_named(line: str, said: str) -> None:
+    assert said in replicate(line, code=2).output
+
+
+def test_an_unknown_paper() -> None:
+    got = CliRunner().invoke(app, ["replicate", "nobody"])
+    assert got.exit_code == 2 and "no replication of 'nobody'" in got.output
+
+
+def test_pages_of_a_request() -> None:
+    pages = running.Request().pages
+    assert len(pages) == 7 + 3 and ("figure", 8, "gmsc") in pages and ("table", 3, "gmsc") not in pages
+    assert running.Request(tables=(1,), datasets=("gmsc",)).pages == (("table", 1, "gmsc"),)
+    assert {name for _, _, name in running.Request(fresh=True).pages} == {"loan"}
+
+
+def test_a_broken_file_is_made_again(tmp_path: Path) -> None:
+    kept, made = Kept(tmp_path), []
+
+    def make() -> dict[str, np.ndarray]:
+        made.append(1)
+        return {"a": np.arange(3)}
+
+    for _ in range(2):
+        np.testing.assert_array_equal(kept.arrays("stage", [1], make)["a"], [0, 1, 2])
+    assert len(made) == 1
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"half")
+    np.testing.assert_array_equal(kept.arrays("stage", [1], make)["a"], [0, 1, 2])
+    kept.arrays("stage", [2], make)
+    assert len(made) == 3

@@ -1,0 +1,60 @@
+"""Lines of the published tables that can be measured in a minute, and what the committed pages say about the paper."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from wayforward.data import Files
+from wayforward_studies.icarma.published import Case, rows
+from wayforward_studies.icarma.setting import loan_setting
+from wayforward_studies.icarma.solvers import Study
+from wayforward_studies.icarma.tables import verdict
+
+PAGES = Path(__file__).parents[2] / "docs/replication/icarma"
+
+
+@pytest.mark.slow
+def test_the_oracle_on_the_released_people() -> None:
+    """Budde et al. (2026), Tables 1 and 6: one and two features, with and without the demand for plausibility."""
+    if Files("loan").find("carma_loan/recourse/0_10000.npz") is None:
+        pytest.skip("the released tensors of Loan are not at hand")
+    study = Study(loan_setting())
+    assert abs(len(study.x) - 2372) < 30
+    for row in rows(6, "loan"):
+        if row.case in (Case(features=1), Case(features=2)):
+            assert verdict(row, study.measured(row.case, row.method))["all"] in ("within", "better")
+
+
+def test_the_pages_show_the_published_numbers() -> None:
+    """Budde et al. (2026): what the committed tables call the paper's is what the paper states."""
+    files = sorted(PAGES.glob("table-*.csv"))
+    if not files:
+        pytest.skip("no page is committed")
+    for file in files:
+        number, dataset = int(file.stem.split("-")[1]), file.stem.split("-")[2]
+        with file.open(encoding="utf-8") as open_file:
+            lines = list(csv.DictReader(open_file))
+        stated = {(row.case, row.method): row for row in rows(number, dataset)}
+        shown = 0
+        for line in lines:
+            features = 0 if line["features"] == "random" else int(line["features"])
+            case = Case(line["dataset"], line["elicited"], line["law"], features, line["profile"])
+            row = stated.get((case, line["method"]))
+            if row is None:
+                assert line["method"].startswith("polished") and not line["validity_paper"]
+                continue
+            shown += 1
+            assert float(line["validity_paper"]) == row.validity
+            assert float(line["plausibility_paper"]) == row.plausibility
+            assert (
+                0
+                <= float(line["validity_low"])
+                <= float(line["validity"])
+                <= float(line["validity_high"])
+                <= 1
+            )
+        assert shown == len(stated)
+        assert "quick" not in file.stem
