@@ -1,0 +1,111 @@
+"""The house stands: a folder imports from the floors below it, for types and inside functions too."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import networkx
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "wayforward"
+
+# From the ground up. Folders and files on one floor do not import each other.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "lazy", "palette", "ranks", "shapes", "streams", "tensor_files"),
+    ("rules",),
+    ("schema",),
+    ("groups", "preferences", "scaling"),
+    ("recourse",),
+    ("model", "neighbours", "world"),
+    ("data",),
+    ("density",),
+    ("problem",),
+    ("methods",),
+    ("evaluate",),
+    ("answers",),
+    ("people",),
+    ("impact",),
+    ("testing",),
+    ("cli",),
+    ("__main__",),
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def _name(file: Path) -> str:
+    parts = ("wayforward", *file.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def _imports() -> dict[str, set[str]]:
+    """Module -> modules of the package that it imports, anywhere in its text; a name counts for where it is defined."""
+    files = {_name(file): file for file in SOURCE.rglob("*.py")}
+    trees = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in files.items()}
+    faces = {
+        name: {
+            alias.asname or alias.name: (node.module, alias.name)
+            for node in ast.walk(trees[name])
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("wayforward")
+            for alias in node.names
+        }
+        for name, file in files.items()
+        if file.stem == "__init__"
+    }
+
+    def home(module: str, name: str) -> str:
+        """The module that defines a name, through faces that only hand it on."""
+        if f"{module}.{name}" in files:
+            return f"{module}.{name}"
+        onward = faces.get(module, {}).get(name)
+        return module if onward is None or onward[0] == module else home(*onward)
+
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("wayforward"):
+                found[name] |= {home(node.module, alias.name) for alias in node.names}
+            elif isinstance(node, ast.Import):
+                found[name] |= {alias.name for alias in node.names if alias.name.startswith("wayforward")}
+        found[name] -= {name}
+    return dict(found)
+
+
+def _room(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def test_every_room_has_a_floor() -> None:
+    """A new folder is placed before anything is built in it."""
+    rooms = {_room(_name(file)) for file in SOURCE.rglob("*.py")} - {""}
+    rooms = {room for room in rooms if not room.startswith("_") or room == "__main__"}
+    assert rooms == set(FLOOR), "place it in FLOORS, or take it out"
+
+
+def test_no_arrow_runs_up() -> None:
+    """Whoever imports stands above what is imported; the package's face hands on names of all floors."""
+    up = [
+        f"{module} -> {target}"
+        for module, targets in _imports().items()
+        for target in sorted(targets)
+        if module != "wayforward" and _room(module) != _room(target)
+        if FLOOR.get(_room(target).lstrip("_"), -1) >= FLOOR.get(_room(module).lstrip("_"), -1)
+    ]
+    assert not up
+
+
+@pytest.mark.parametrize("room", sorted(FLOOR))
+def test_a_folder_has_one_circle_at_most(room: str) -> None:
+    """Inside a folder at most one group of files imports each other in a loop."""
+    graph = networkx.DiGraph(
+        (module, target)
+        for module, targets in _imports().items()
+        for target in targets
+        if _room(module) == _room(target) == room
+    )
+    circles = [sorted(some) for some in networkx.strongly_connected_components(graph) if len(some) > 1]
+    assert len(circles) <= 1, circles
