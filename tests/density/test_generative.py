@@ -12,15 +12,9 @@ from wayforward.streams import Streams
 
 torch = pytest.importorskip("torch")
 
-from wayforward.density.generative import (  # noqa: E402
-    Coding,
-    Identity,
-    fit_generator,
-    load_generator,
-    never_moves,
-    save_generator,
-)
+from wayforward.density.generative import Coding, Identity, load_generator, save_generator  # noqa: E402
 from wayforward.density.generative.adversary import Adversary  # noqa: E402
+from wayforward.problem.learned import fit_generator  # noqa: E402
 
 KINDS = ("vae", "cvae", "chvae", "csvae")
 
@@ -92,7 +86,7 @@ def test_typed_heads_recover_the_marginals(problem, kind):
 def test_what_is_given_stays_and_matters(problem):
     """Height is 2 apart between the groups; the same latent points decode to each group's own."""
     model = fit_generator("chvae", problem, epochs=25)
-    np.testing.assert_array_equal(model.given, never_moves(problem))
+    np.testing.assert_array_equal(model.given, problem.never_moves)
     x = draw(2000, seed=3)
     got = model.sample(x, seed=1)
     np.testing.assert_array_equal(got[:, 0], x[:, 0])
@@ -201,9 +195,9 @@ def test_identity_loses_nothing(problem):
     x = draw(30)
     x[:, 3] = np.nan_to_num(x[:, 3])
     for unit in (None, 1.0):
-        model = Identity(problem, unit=unit)
+        model = Identity(problem.schema, unit=unit)
         np.testing.assert_allclose(model.rows(model.encode(x), x), x, rtol=1e-12)
-    known = Identity(problem, given=never_moves(problem), unit=1.0)
+    known = Identity(problem.schema, given=problem.never_moves, unit=1.0)
     z = known.encode(x)
     np.testing.assert_array_equal(z[:, 0], x[:, 1])
     moved = known.rows_around(z, torch.eye(known.latent)[:1], x)
@@ -288,7 +282,7 @@ def test_files_for_something_else_are_told(problem, tmp_path):
     with pytest.raises(FileFormatError, match="broken"):
         load_generator(broken, problem.schema)
     with pytest.raises(MethodError, match="no networks"):
-        save_generator(tmp_path / "i.safetensors", Identity(problem))
+        save_generator(tmp_path / "i.safetensors", Identity(problem.schema))
 
 
 def test_errors_name_the_next_step(problem):

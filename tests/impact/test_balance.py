@@ -9,12 +9,12 @@ import pytest
 
 import wayforward as wf
 from wayforward import Feature, Problem, Schema, Target
-from wayforward.density.base import problem_density
 from wayforward.errors import DataError, FileFormatError, ProblemError
 from wayforward.groups import Groups
 from wayforward.impact.balance import balance_curve
 from wayforward.model import train
 from wayforward.problem import Balanced
+from wayforward.problem.learned import problem_density
 from wayforward.problem.plausibility import plausibility_from_dict, plausibility_named
 from wayforward.testing import case
 

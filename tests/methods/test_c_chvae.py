@@ -55,7 +55,7 @@ def test_a_perfect_autoencoder_finds_the_boundary_within_one_step(linear, p):
     x = np.array([[0.0, 0.0], [1.0, 1.0], [-0.5, 0.3]])
     dual = np.abs(w).max() if p == 1 else np.sqrt(w @ w)
     far = (2.0 - x @ w) / dual  # L_p distance of each person from the boundary
-    model = Identity(problem, unit=1.0)
+    model = Identity(problem.schema, unit=1.0)
     method = CChvae(**PUBLISHED | {"step": 0.25}, samples=10_000, p=p, nearest="l1", keep=1, generator=model)
     got = method.fit(problem).recommend(x, budget=1_000_000)
     found = np.linalg.norm(got.after[:, 0] - x, ord=p, axis=1)

@@ -128,7 +128,7 @@ def test_pertinent_positives_suffice_and_are_minimal():
 def test_an_autoencoder_draws_rows_to_where_people_are():
     """With gamma, answers lie nearer to their own reconstruction than without."""
     pytest.importorskip("torch")
-    from wayforward.density.generative import fit_generator
+    from wayforward.problem.learned import fit_generator
 
     it = case("network", "independent", 0, 60)
     some = it.x[it.refused]

@@ -38,7 +38,7 @@ def test_entropy_falls_at_every_step_away_from_the_boundary(linear):
     rng = np.random.default_rng(0)
     problem = linear(plane(), 0.0, {"x0": 1.0, "x1": -1.0}, data=rng.normal(size=(50, 2)))
     x = rng.normal(size=(20, 2))
-    clue = Clue(mode="clue", lx=0.0, generator=Identity(problem, unit=1.0)).fit(problem)
+    clue = Clue(mode="clue", lx=0.0, generator=Identity(problem.schema, unit=1.0)).fit(problem)
     seen = []
 
     class Recorder:
@@ -72,7 +72,7 @@ def test_a_ball_bounds_how_far_the_code_goes(linear):
     rng = np.random.default_rng(0)
     problem = linear(plane(), -4.0, {"x0": 1.0, "x1": 1.0}, data=4 * rng.normal(size=(50, 2)))
     x = np.zeros((3, 2))
-    identity = Identity(problem, unit=1.0)
+    identity = Identity(problem.schema, unit=1.0)
     # Half-space x0 + x1 >= 4 is 2.83 away.
     near = Clue(delta=1.0, adopt="all", generator=identity).fit(problem).recommend(x, 2)
     assert not near.found.any()

@@ -106,7 +106,7 @@ def test_a_budget_bounds_the_draws():
 def test_it_says_what_it_cannot_use(linear):
     problem, _ = toy(linear, 50)
     with pytest.raises(MethodError, match="subspace"):
-        Cruds(generator=Identity(problem)).fit(problem)
+        Cruds(generator=Identity(problem.schema)).fit(problem)
     for wrong in ({"samples": 0}, {"kept": 0}, {"mode": "guess"}, {"lam": -1.0}):
         with pytest.raises(MethodError, match=next(iter(wrong))):
             Cruds(**wrong)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from wayforward import Feature, Schema
-from wayforward.methods.engines.batching import ask, distinct_changes, tidy
 from wayforward.methods.engines.polish import revert, shrink
+from wayforward.problem.batching import ask, distinct_changes, tidy
 from wayforward.testing import case
 
 

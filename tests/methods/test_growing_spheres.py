@@ -8,9 +8,9 @@ import pytest
 from wayforward import Feature, Outcome, Problem, Schema, Target, wrap
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget
-from wayforward.methods.engines.batching import tidy
 from wayforward.methods.growing_spheres import GrowingSpheres, _Spheres, shell_radius
 from wayforward.preferences import Preferences
+from wayforward.problem.batching import tidy
 from wayforward.testing import MethodContract, case
 from wayforward.testing.problems import random_model, random_people, random_schema
 

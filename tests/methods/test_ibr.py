@@ -13,8 +13,9 @@ from wayforward.testing import MethodContract, case
 
 torch = pytest.importorskip("torch")
 
-from wayforward.density.generative import fit_generator, load_generator, save_generator  # noqa: E402
+from wayforward.density.generative import load_generator, save_generator  # noqa: E402
 from wayforward.methods.ibr import Ibr  # noqa: E402
+from wayforward.problem.learned import fit_generator  # noqa: E402
 
 
 class TestContract(MethodContract):

@@ -41,7 +41,7 @@ def squared(lam, aim):
 def search(problem, x, objective, *, generator=None, zeroth=None, people=None, block=32, **how):
     """Hard rows (checks, n, d) that everybody comes past, and where the lanes end."""
     people = problem.population(x) if people is None else people
-    generator = Identity(problem, unit=1.0) if generator is None else generator
+    generator = Identity(problem.schema, unit=1.0) if generator is None else generator
     ones = np.ones(problem.schema.d)
     latent = Latent(problem, generator, "revise", span=ones, price=ones, zeroth=zeroth, block=block)
     lanes = latent.start(people, np.arange(people.n), people.free, 1.0)
@@ -83,7 +83,7 @@ def test_the_closed_form_on_a_network_is_a_minimum_there_too():
     wish = wish.freeze(*[n for j, n in enumerate(problem.schema.names) if j not in real])
     people = problem.population(x, wish)
     span = problem.schema.span
-    latent = Latent(problem, Identity(problem), "revise", span=span, price=np.ones(len(span)), block=8)
+    latent = Latent(problem, Identity(problem.schema), "revise", span=span, price=np.ones(len(span)), block=8)
     lanes = latent.start(people, np.arange(people.n), people.free, 1.0)
     how = Descend(steps=400, rate=0.02, check=400)
     latent.search(people, lanes, squared(5.0, 0.0), how, np.full(people.n, 10**9), Recorder(people.n))

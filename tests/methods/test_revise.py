@@ -34,7 +34,7 @@ def test_an_identity_autoencoder_finds_what_wachter_finds(linear, loss):
     problem = linear(
         plane(), -4, {"x0": 1.0, "x1": -2.0, "x2": 0.5}, data=np.random.default_rng(1).normal(size=(50, 3))
     )
-    ours = Revise(loss=loss, generator=Identity(problem, unit=1.0), rate=0.1).fit(problem).recommend(x)
+    ours = Revise(loss=loss, generator=Identity(problem.schema, unit=1.0), rate=0.1).fit(problem).recommend(x)
     theirs = Wachter().fit(problem).recommend(x)
     np.testing.assert_array_equal(np.isnan(ours.action), np.isnan(theirs.action))
     np.testing.assert_allclose(ours.cost[:, 0], theirs.cost[:, 0], rtol=0.02)

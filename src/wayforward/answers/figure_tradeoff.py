@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.figures import _LINES, GREY, INK, LIGHT, _new, _plain_axes, _style
+from wayforward.answers.figures import _LINES, _new, _plain_axes, _style
 from wayforward.evaluate.tradeoff import Tradeoff
+from wayforward.palette import GREY, INK, LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

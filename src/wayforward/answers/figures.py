@@ -22,6 +22,7 @@ from wayforward.answers import words
 from wayforward.answers.tables import features_asked, group_table
 from wayforward.answers.text import outcome_text
 from wayforward.errors import DataError, require
+from wayforward.palette import BLUE, BROWN, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from wayforward.evaluate import Evaluation
     from wayforward.problem import Problem
 
-INK, GREY, LIGHT = "#1a1a1a", "#595959", "#d9d9d9"
-BLUE, ORANGE, GREEN, PURPLE, BROWN = "#0072b2", "#b35900", "#00795a", "#8f4a7a", "#6b5200"
 _LINES = (("-", "o", BLUE), ("--", "s", ORANGE), ("-.", "^", GREEN), (":", "D", PURPLE), ("-", "v", BROWN))
 _OUTCOMES = {
     Outcome.FOUND: ("has a plan", BLUE, ""),

@@ -11,7 +11,6 @@ A row's numbers never depend on the rows beside it.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import warnings
 from abc import ABC, abstractmethod
@@ -28,7 +27,6 @@ from wayforward.streams import Streams, keys_of
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
-    from wayforward.problem import Problem
     from wayforward.schema import Schema
 
 Kind = Literal["mixture", "kernel", "flow"]
@@ -278,34 +276,6 @@ def present_groups(groups: Groups) -> Groups:
     member = np.where(groups.member >= 0, place[groups.member], -1)
     names = tuple(name for name, none in zip(groups.names, empty, strict=True) if not none)
     return type(groups)(groups.name, names, member.astype(np.int64), groups.feature)
-
-
-def problem_density(
-    problem: Problem,
-    groups: Groups | str | None,
-    kind: Kind = "mixture",
-    *,
-    accepted: np.ndarray | None = None,
-    **options: Any,
-) -> Densities:
-    """Densities of a problem's accepted reference people, fitted once: the same call later returns the same ones.
-
-    x'_I are the features that no act can move in the problem's world. Raises: as `resolve_groups` and `fit_density`.
-    """
-    from wayforward.density.generative import never_moves
-
-    reference = problem._needs_reference()
-    found = present_groups(resolve_groups(groups, problem.schema, reference))
-    yes = problem.reference_reached if accepted is None else accepted
-    label = hashlib.blake2b(np.ascontiguousarray(found.member).tobytes(), digest_size=16).hexdigest()
-    key = (kind, found.name, found.names, label, tuple(sorted(options.items())))
-    kept: dict[Any, Densities] = problem.__dict__.setdefault("_densities", {})
-    if key not in kept:
-        some = np.flatnonzero(yes & (found.member >= 0))
-        kept[key] = fit_density(
-            kind, problem.schema, reference[some], found.take(some), given=never_moves(problem), **options
-        )
-    return kept[key]
 
 
 # -- kernels ---------------------------------------------------------------------------------------------------

@@ -88,11 +88,11 @@ def balance_curve(
     Example: ``balance_curve(problem, refused, "sex").rows()``.
     Raises: ProblemError, if the problem has a plausibility already or the model accepts everybody; as `Balanced`.
     """
-    from wayforward.density.base import problem_density
     from wayforward.errors import DataError
     from wayforward.groups import Groups
     from wayforward.methods import method as named
     from wayforward.problem import Balanced
+    from wayforward.problem.learned import problem_density
 
     if problem.plausibility is not None:
         raise ProblemError(

@@ -11,11 +11,11 @@ import numpy as np
 
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import distinct_changes, tidy
 from wayforward.methods.engines.exact import selection
 from wayforward.methods.engines.exact.selection import Among, Changes, Clause, Cut, Menu, Most, Pick, Program
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.model import Access
+from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:

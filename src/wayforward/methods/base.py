@@ -19,7 +19,7 @@ import numpy as np
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema, SchemaWarning
-from wayforward.shapes import Actions, Mask, People
+from wayforward.shapes import Actions, Mask, People, PersonMask
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Method(ABC):
         started = time.perf_counter()
         access = int(problem.model.access)
         if access < int(self.needs):
-            from wayforward.methods import methods_table
+            from wayforward.methods.registry import methods_table
             from wayforward.model import Access
 
             fit = [row["name"] for row in methods_table() if row["needs"] <= access]
@@ -84,7 +84,7 @@ class Method(ABC):
                 f"These methods would do: {', '.join(fit)}."
             )
         if self.needs_data:
-            problem._needs_reference()
+            problem.require_reference()
             if not problem.reference_reached.any():
                 raise ProblemError(
                     f"'{self.name}' starts from people whom the model accepts, and it accepts nobody in the table that "
@@ -153,42 +153,13 @@ class Method(ABC):
         started = time.perf_counter()
         problem = self.problem_
         before = replace(problem.model.counter)
-        asked = problem.reached(x)
-        accepted = asked[0]
-        ask = np.flatnonzero(~accepted)
-        action = np.full((len(x), k, x.shape[1]), np.nan)
-        proved = np.zeros(len(x), dtype=bool)
+        decision = problem.reached(x)
         everyone = problem.population(x, wishes)
-        if ask.size:
-            people = everyone if ask.size == len(x) else everyone.take(ask)
-            stuck = ~people.free.any(1)
-            # nothing that this person may act on, and the model says no as they are
-            proved[ask] = ~people.may.any(1)
-            go = np.flatnonzero(~stuck)
-            if go.size:
-                searched = people if go.size == people.n else people.take(go)
-                found = self._recommend(searched, k, Streams.of(searched.x, seed), budget)
-                none = np.zeros(go.size, dtype=bool)
-                if isinstance(found, tuple):
-                    found, none = found
-                found = _led(searched, found, seed, everybody=self.least_cost and k == 1)
-                if problem.demanding:
-                    found = self._surer(searched, found, k, seed, budget)
-                if found.ndim != 3 or found.shape[0] != go.size or found.shape[2] != x.shape[1]:
-                    raise MethodError(
-                        f"'{self.name}' returned actions of shape {found.shape} for {go.size} people."
-                    )
-                wide = np.full((len(x), found.shape[1], x.shape[1]), np.nan)
-                wide[ask[go]] = found
-                action = wide
-                # a proof about less than what may be done is none
-                proved[ask[go]] = none & ~searched.endless.any(1)
-        spent = time.perf_counter() - started
+        action, proved = self._proposals(everyone, ~decision[0], k, seed, budget)
         got = problem.check(
-            x, action, k, preferences=wishes, proved=proved, asked=asked, people=everyone,
-            method=self.name, seconds=spent,
+            x, action, k, preferences=wishes, proved=proved, decision=decision, people=everyone, prove=self._prove,
+            method=self.name, seconds=time.perf_counter() - started,
         )  # fmt: skip
-        got = self._proofs(got, everyone)
         after = problem.model.counter
         meta = {
             "method": self.name,
@@ -205,11 +176,44 @@ class Method(ABC):
             "native_rows": int(after.native_rows - before.native_rows),
             "versions": versions(),
         }
-        object.__setattr__(got, "meta", meta)
-        return got
+        return replace(got, meta=meta)
 
-    def _surer(self, people: Population, action: Actions, k: int, seed: int, budget: Budget) -> Actions:
-        """Options that are as sure as the problem asks, from options that are expected to work."""
+    def _proposals(
+        self, everyone: Population, refused: PersonMask, k: int, seed: int, budget: Budget
+    ) -> tuple[Actions, PersonMask]:
+        """Search for those who are refused and may act; return actions (n, k', d) and (n,) proofs that none exists."""
+        n, d = everyone.x.shape
+        action, proved = np.full((n, k, d), np.nan), np.zeros(n, dtype=bool)
+        search = np.flatnonzero(refused)
+        if not search.size:
+            return action, proved
+        people = everyone if search.size == n else everyone.take(search)
+        # nothing that this person may act on, and the model says no as they are
+        proved[search] = ~people.may.any(1)
+        go = np.flatnonzero(people.free.any(1))
+        if not go.size:
+            return action, proved
+        people = people if go.size == people.n else people.take(go)
+        found = self._recommend(people, k, Streams.of(people.x, seed), budget)
+        none = np.zeros(go.size, dtype=bool)
+        if isinstance(found, tuple):
+            found, none = found
+        if self.problem_.plausibility is not None:
+            found = self.problem_.plausibility.more_options(
+                people, found, seed, everybody=self.least_cost and k == 1
+            )
+        if self.problem_.demanding:
+            found = self._confident(people, found, k, seed, budget)
+        if found.ndim != 3 or found.shape[0] != go.size or found.shape[2] != d:
+            raise MethodError(f"'{self.name}' returned actions of shape {found.shape} for {go.size} people.")
+        action = np.full((n, found.shape[1], d), np.nan)
+        action[search[go]] = found
+        # a proof about less than what may be done is none
+        proved[search[go]] = none & ~people.endless.any(1)
+        return action, proved
+
+    def _confident(self, people: Population, action: Actions, k: int, seed: int, budget: Budget) -> Actions:
+        """Return options that are as sure as the problem asks, from options that are expected to work."""
         from wayforward.methods.engines.confidence_search import surer
 
         def again(some: Population, who: np.ndarray) -> np.ndarray:
@@ -217,17 +221,6 @@ class Method(ABC):
             return found[0] if isinstance(found, tuple) else found
 
         return surer(people, action, again)
-
-    def _proofs(self, got: Recourse, people: Population) -> Recourse:
-        """Turn NOT_FOUND into NONE_EXISTS where a bound on the model shows that nothing within reach is a yes."""
-        from wayforward.problem.proofs import out_of_reach
-        from wayforward.recourse import Outcome
-
-        open_ = np.flatnonzero(got.outcome[:, 0] == Outcome.NOT_FOUND)
-        if open_.size:
-            proved = out_of_reach(people.take(open_))
-            got.outcome[open_[proved]] = Outcome.NONE_EXISTS
-        return got
 
     def parameters(self) -> dict[str, Any]:
         """The method's own settings, as plain data."""
@@ -238,6 +231,11 @@ class Method(ABC):
             for f in fields(self)  # type: ignore[arg-type]
             if isinstance(getattr(self, f.name), (int, float, str, bool, type(None)))
         }
+
+    @property
+    def _prove(self) -> bool:
+        """Whether a proof that no recourse exists is looked for where this method finds none."""
+        return True
 
     def _fit(self, problem: Problem) -> None:
         """Prepare what all people share; optional."""
@@ -250,18 +248,6 @@ class Method(ABC):
 
         Only people whom the model refuses and who may act on something arrive here. NaN: left alone.
         """
-
-
-def _led(people: Population, action: Actions, seed: int, *, everybody: bool) -> Actions:
-    """More options for people whose own are not balanced, where the problem asks for balance and to be led there."""
-    from wayforward.problem.plausibility import Balanced
-
-    asked = people.problem.plausibility
-    if not isinstance(asked, Balanced) or not asked.lead or asked.fitted is None:
-        return action
-    from wayforward.methods.engines.balanced import led
-
-    return led(people, action, asked.fitted, seed, everybody=everybody)
 
 
 def _name_unused(table: Any, schema: Schema) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from wayforward.density.generative import Generator, fit_generator
+from wayforward.density.generative import Generator
 from wayforward.errors import MethodError, require
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import distinct_changes, tidy
 from wayforward.methods.engines.polish import revert, shrink
+from wayforward.problem.batching import distinct_changes, tidy
+from wayforward.problem.learned import fit_generator
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 

@@ -14,9 +14,11 @@ from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.amortised import files
 from wayforward.methods.engines.amortised.engine import Amortised, Law, Plan
 from wayforward.methods.engines.amortised.masks import cheapest, other_masks
-from wayforward.methods.engines.amortised.training import Report, train
-from wayforward.methods.engines.batching import tidy
+from wayforward.methods.engines.amortised.report import Report
+from wayforward.methods.engines.amortised.training import train
+from wayforward.problem.batching import tidy
 from wayforward.shapes import Actions, Rows
+from wayforward.tensor_files import plain, require_same
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
@@ -292,7 +294,7 @@ class Carma(_Trained):
                 for f in problem.schema.features
             ],
             "world": type(problem.world).__name__,
-            "plan": files.plain(self.plan()),
+            "plan": plain(self.plan()),
             "seeds": list(self.seeds),
             "more": self._more(),
         }
@@ -321,7 +323,7 @@ class Carma(_Trained):
             raise FileFormatError(
                 f"'{Path(path).name}' holds settings that this release does not know ({error}). Train it anew."
             ) from error
-        files.same_question(path, told, made._told(problem), ("features", "world"))
+        require_same(path, told, made._told(problem), ("features", "world"))
         made.problem_, made.seconds_fit_ = problem, 0.0
         made.engine_ = made._engine(problem, told["ground"])
         files.put(path, made.engine_, state)
@@ -332,9 +334,7 @@ class Carma(_Trained):
         """Constructor arguments as plain data."""
         skipped = ("validation", "checkpoint", "progress")
         return {
-            f.name: files.plain(getattr(self, f.name))
-            for f in fields(self)
-            if f.init and f.name not in skipped
+            f.name: plain(getattr(self, f.name)) for f in fields(self) if f.init and f.name not in skipped
         }
 
     @classmethod

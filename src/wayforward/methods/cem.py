@@ -81,7 +81,7 @@ class Cem(Method):
         self.price_ = elastic.prices(problem, self.slopes_.span)
         self.generator_ = None
         if self.gamma > 0:
-            from wayforward.density.generative import fit_generator
+            from wayforward.problem.learned import fit_generator
 
             self.generator_ = fit_generator("cvae", problem)
         if self.only == "add":
@@ -145,7 +145,7 @@ class Cem(Method):
 
 def base_values(problem: Problem) -> np.ndarray:
     """(d,) values that say nothing of a person: medians of numbers, commonest levels."""
-    rows, schema = problem._needs_reference(), problem.schema
+    rows, schema = problem.require_reference(), problem.schema
     out = np.full(schema.d, np.nan)
     for j in range(schema.d):
         known = rows[~np.isnan(rows[:, j]), j]

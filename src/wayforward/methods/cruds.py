@@ -9,9 +9,9 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import distinct_changes
 from wayforward.methods.engines.latent.adoption import Plan, check_latent, drawn_ways, latent_of, ways
 from wayforward.methods.engines.latent.search import Descend, Seen
+from wayforward.problem.batching import distinct_changes
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import ask, distinct_changes
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.gradient.relaxed_state import Lanes
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.methods.engines.tighten import polish
 from wayforward.model import Access
+from wayforward.problem.batching import ask, distinct_changes
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from scipy.sparse.csgraph import dijkstra
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.graph import (
     Entries,
     Mode,
@@ -21,6 +20,7 @@ from wayforward.methods.engines.graph import (
     follow,
     nearest_targets,
 )
+from wayforward.problem.batching import ask
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions, Mask, People
 from wayforward.streams import keys_of
@@ -137,7 +137,7 @@ class Face(Method):
     # -- what all people share -----------------------------------------------------------------------------
 
     def _fit(self, problem: Problem) -> None:
-        schema, rows = problem.schema, problem._needs_reference()
+        schema, rows = problem.schema, problem.require_reference()
         yes, value = problem.reached(rows)
         if self.confidence > 0 and problem.model.task == "classification":
             yes = yes & (value >= self.confidence)
@@ -181,7 +181,7 @@ class Face(Method):
 
     def _helpful(self, problem: Problem, rows: np.ndarray) -> np.ndarray:
         """(targets,) for how many refused people each target would do, were they moved there; then its own score."""
-        everyone = problem._needs_reference()
+        everyone = problem.require_reference()
         refused = np.flatnonzero(~problem.reference_reached)
         score = problem.bound_target.score(problem.model.outputs(rows[self.targets_]))
         own = np.argsort(np.argsort(score, kind="stable"), kind="stable") / len(score)
@@ -303,9 +303,10 @@ class Face(Method):
         far = entries.weight + self.ways_[0].length[np.maximum(entries.node, 0), 0]
         return np.asarray(~np.isfinite(far).any(1))
 
-    def _proofs(self, got: Recourse, people: Population) -> Recourse:
+    @property
+    def _prove(self) -> bool:
         """Rows as they are mostly ask for what is forbidden: that shows nothing, and nothing is proved about it."""
-        return got if self.immutables == "ignore" else super()._proofs(got, people)
+        return self.immutables != "ignore"
 
     # -- the way itself ------------------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from wayforward.density.base import present_groups, resolve_groups, telling
-from wayforward.density.generative import Generator, fit_generator, never_moves
+from wayforward.density.generative import Generator
 from wayforward.density.generative.adversary import Form
 from wayforward.errors import MethodError
 from wayforward.methods.c_chvae import CChvae
+from wayforward.problem.learned import fit_generator
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
@@ -60,9 +61,9 @@ class Ibr(CChvae):
             raise MethodError(f"'{self.name}' has adv={self.adv!r}. Choose one of entropy, loglik.")
 
     def _learn(self, problem: Problem) -> Generator:
-        rows = problem._needs_reference()
+        rows = problem.require_reference()
         groups = present_groups(resolve_groups(self.groups, problem.schema, rows))
-        given = never_moves(problem)
+        given = problem.never_moves
         return fit_generator(
             "ibr",
             problem,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import tidy
+from wayforward.problem.batching import tidy
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 

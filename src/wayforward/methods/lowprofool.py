@@ -10,7 +10,6 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.diverse import leaving_out
 from wayforward.methods.engines.gradient.relaxed_state import Lanes
@@ -18,6 +17,7 @@ from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.methods.engines.tighten import polish
 from wayforward.model import Access
+from wayforward.problem.batching import ask
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ class Path:
 
 def correlations(problem: Problem) -> np.ndarray:
     """(d,) absolute correlation of each feature with the model's decision on the reference; levels: their ratio."""
-    reference = problem._needs_reference()
+    reference = problem.require_reference()
     yes = problem.reference_reached.astype(np.float64)
     out = np.zeros(problem.schema.d)
     for j in range(problem.schema.d):

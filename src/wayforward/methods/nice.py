@@ -9,12 +9,12 @@ import numpy as np
 
 from wayforward.errors import DataError, MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import ask, distinct_changes
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.engines.references import References, heom
 from wayforward.methods.nearest_observable import thinned
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
+from wayforward.problem.batching import ask, distinct_changes
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -85,14 +85,14 @@ class Nice(Method):
                     f"'{self.name}' found no accepted row whose label is favourable. "
                     "Check labels, or use justified=False."
                 )
-        self.rows_ = thinned(np.unique(problem._needs_reference()[good], axis=0), self.pool)
+        self.rows_ = thinned(np.unique(problem.require_reference()[good], axis=0), self.pool)
         self.metric_ = heom(problem, self.scale)
         self.crowd_ = thinned(self.rows_, _CROWD)
 
     def _outcomes(self, problem: Problem) -> np.ndarray:
         """(N,) bool: reference rows whose true label is favourable."""
         given = np.asarray(self.labels)
-        rows = len(problem._needs_reference())
+        rows = len(problem.require_reference())
         if given.shape != (rows,):
             raise DataError(
                 f"'{self.name}' got labels of shape {given.shape}; the reference has {rows} rows. Give one each."

@@ -10,9 +10,9 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.confidence_search import edge, scaled
 from wayforward.methods.engines.polish import shrink
+from wayforward.problem.batching import ask
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 

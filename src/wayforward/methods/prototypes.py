@@ -88,12 +88,12 @@ class GuidedPrototypes(Method):
         self.near_ = NeighbourIndex(problem.schema, self.accepted_, metric="l2")
         self.generator_: Any = None
         if self.prototypes == "latent" or self.gamma > 0:
-            from wayforward.density.generative import fit_generator
+            from wayforward.problem.learned import fit_generator
 
             self.generator_ = fit_generator("cvae", problem)
             self.codes_ = self.generator_.encode(self.accepted_).double().cpu().numpy()
         if self.trust > 0:
-            refused = problem._needs_reference()[~problem.reference_reached]
+            refused = problem.require_reference()[~problem.reference_reached]
             if not len(refused):
                 raise MethodError(
                     f"'{self.name}' has trust={self.trust}, and the table holds nobody who is refused."
@@ -155,7 +155,7 @@ def mvdm(problem: Problem) -> np.ndarray:
     Scaled so that the two most different levels of a feature are 1 apart; ordered levels keep their order's distance.
     Source: C. Stanfill, D. Waltz (1986), Toward Memory-Based Reasoning, Commun. ACM 29(12) (value difference metric).
     """
-    schema, rows, yes = problem.schema, problem._needs_reference(), problem.reference_reached
+    schema, rows, yes = problem.schema, problem.require_reference(), problem.reference_reached
     level = np.flatnonzero(schema.has_levels)
     size = schema.n_levels[level] + np.asarray(schema.missing, dtype=np.int64)[level]
     wide = int(size.max(initial=1))

@@ -9,8 +9,8 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import distinct_changes, tidy
 from wayforward.model import Access
+from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:

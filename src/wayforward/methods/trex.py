@@ -9,12 +9,12 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import ask, distinct_changes, tidy
 from wayforward.methods.engines.robust_search import Otherwise, beside
 from wayforward.methods.engines.tighten import polish
 from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.roar import _otherwise
 from wayforward.model import Access
+from wayforward.problem.batching import ask, distinct_changes, tidy
 from wayforward.problem.robust import Stable, with_robust
 from wayforward.shapes import Actions
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.diverse import leaving_out
 from wayforward.methods.engines.gradient.descent import Descent
@@ -18,6 +17,7 @@ from wayforward.methods.engines.gradient.slopes import has_gradients, slopes
 from wayforward.methods.engines.gradient.steps import Ell, Loss, run
 from wayforward.methods.engines.tighten import polish
 from wayforward.model import Access
+from wayforward.problem.batching import ask
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Wachter(Method):
         from wayforward.problem import LpMix, MadL1
 
         scales = (
-            MadL1().fit(problem.schema, problem._needs_reference())._scales
+            MadL1().fit(problem.schema, problem.require_reference())._scales
             if self.scale == "mad"
             else problem.cost._scales
         )
@@ -138,15 +138,11 @@ class Wachter(Method):
         from dataclasses import replace
 
         from wayforward.preferences import Preferences
-        from wayforward.problem import Population, Problem
+        from wayforward.problem import Population
 
         old = people.problem
         features = tuple(replace(f, actionability="actionable", direction="any") for f in old.schema.features)
-        loose = object.__new__(Problem)
-        loose.__dict__.update(old.__dict__)
-        loose.schema = replace(old.schema, features=features)
-        for cached in ("descendants",):
-            loose.__dict__.pop(cached, None)
+        loose = old.with_(schema=replace(old.schema, features=features))
         wide = Population(loose, people.x, Preferences.none(loose.schema, people.n))
         wide.weight = people.weight
         return wide

@@ -24,8 +24,10 @@ from wayforward.scaling import checked_rows, present, ranges, thinned
 if TYPE_CHECKING:
     from wayforward.density.base import Densities
     from wayforward.groups import Groups
+    from wayforward.problem.population import Population
     from wayforward.problem.problem import Problem
     from wayforward.schema import Schema
+    from wayforward.shapes import Actions
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -80,6 +82,13 @@ class Plausibility(ABC):
         """A copy that knows a problem's accepted people, for plausibilities that ask more of it than its table."""
         accepted = None if problem.reference is None else problem.reference_reached
         return self.fit(problem.schema, problem.reference, accepted)
+
+    def more_options(self, people: Population, action: Actions, seed: int, *, everybody: bool) -> Actions:
+        """Return a method's proposals (n, k, d), with more for people none of whose own is plausible, where it can.
+
+        everybody: also for those who have an option, where another may be cheaper.
+        """
+        return action
 
     def score(self, after: npt.ArrayLike) -> Array:
         """(...,) how plausible each profile (..., d) is, higher is more; NaN for an empty slot (all NaN)."""
@@ -516,11 +525,19 @@ class Balanced(Plausibility):
 
     def fit_problem(self, problem: Problem) -> Self:
         """A copy with the densities of a problem, which its methods share; what no act can move there is given."""
-        from wayforward.density.base import problem_density
+        from wayforward.problem.learned import problem_density
 
         if not isinstance(self.density, str):
             return self._with(problem.schema, self.density)
         return self._with(problem.schema, problem_density(problem, self.groups, self.density, seed=self.seed))
+
+    def more_options(self, people: Population, action: Actions, seed: int, *, everybody: bool) -> Actions:
+        """See `Plausibility`; with `lead`, people are led to where all groups are likely."""
+        if not self.lead or self.fitted is None:
+            return action
+        from wayforward.problem.balanced_search import led
+
+        return led(people, action, self.fitted, seed, everybody=everybody)
 
     def to_dict(self) -> dict[str, Any]:
         """Parameters for JSON. Raises: ProblemError with labels of its own, which belong to people, not to a file."""

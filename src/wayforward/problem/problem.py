@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from copy import copy
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from wayforward.errors import DataError, ProblemError
 from wayforward.problem.confidence import Confidence
 from wayforward.problem.population import Population
+from wayforward.problem.proofs import out_of_reach
 from wayforward.problem.robust import Robust
+from wayforward.problem.robust.base import Together
 from wayforward.problem.target import BoundTarget, Target
 from wayforward.ranks import rank_in_run
 from wayforward.recourse import Outcome, Recourse
 from wayforward.schema import Schema
-from wayforward.shapes import Actions, Mask, People, Rows
+from wayforward.shapes import Actions, FeatureMask, Mask, People, PerPerson, PerRow, PersonMask, Rows, Who
 from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from wayforward.world import World
 
 _NATIVE_CHUNK = 65_536
+_WORKED_OUT = ("reference_accepted",)  # what a copy with another condition works out anew
+T = TypeVar("T")
 
 
 class Problem:
@@ -83,6 +89,7 @@ class Problem:
         )
         self.reference: People | None = None if data is None else schema.encode(data, "reference")
         self.cost: Cost = (LpMix(l1=1.0) if cost is None else cost).fit(schema, self.reference)
+        self._shared: dict[Hashable, Any] = {}
         self.confidence = Confidence.of(confidence)
         self.robust: Robust | None = None
         self.plausibility: Plausibility | None = None
@@ -91,9 +98,39 @@ class Problem:
         condition = Robust.of(robust)
         self.robust = None if condition is None else condition.fit(self)
 
+    def with_(
+        self,
+        *,
+        schema: Schema | None = None,
+        further: Robust | None = None,
+    ) -> Problem:
+        """Return a copy with other parts; this problem stays as it is.
+
+        schema: the same columns with other rules of who may change what. further: one more condition that options must
+        withstand. What was shared (see `shared`) stays shared unless the schema changes.
+        """
+        other = copy(self)
+        for name in _WORKED_OUT:
+            other.__dict__.pop(name, None)
+        if schema is not None:
+            other.schema, other._shared = schema, {}
+            other.__dict__.pop("descendants", None)
+        if further is not None:
+            fitted = further.fit(other)
+            other.robust = fitted if self.robust is None else Together((self.robust, fitted))
+        return other
+
+    def shared(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` gave the first time that this key was asked for: models that several methods share."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        got: T = self._shared[key]
+        return got
+
     # -- reference people ----------------------------------------------------------------------------------
 
-    def _needs_reference(self) -> People:
+    def require_reference(self) -> People:
+        """Return the (N, d) observed people. Raises: ProblemError where the problem was given no table."""
         if self.reference is None:
             raise ProblemError(
                 "This needs observed people. Give the problem a table: Problem(..., data=train)."
@@ -103,12 +140,12 @@ class Problem:
     @cached_property
     def reference_reached(self) -> Mask:
         """(N,) bool: reference people that the model accepts; predicted once."""
-        return self.reached(self._needs_reference())[0]
+        return self.reached(self.require_reference())[0]
 
     @cached_property
     def reference_accepted(self) -> People:
         """(R, d) reference people that the model accepts; those whose yes is robust, if it asks and some are."""
-        rows = np.asarray(self._needs_reference()[self.reference_reached])
+        rows = np.asarray(self.require_reference()[self.reference_reached])
         if self.robust is not None and len(rows):
             people, who = self.population(rows), np.arange(len(rows))
             lasting = self.robust.screen(
@@ -148,6 +185,13 @@ class Problem:
                 break
             moved = more
         return moved
+
+    @cached_property
+    def never_moves(self) -> FeatureMask:
+        """(d,) bool: features that no act changes, neither directly nor as a consequence."""
+        actionable = self.schema.actionable
+        moved = (actionable.astype(np.int64) @ self.descendants.astype(np.int64)) > 0
+        return np.asarray(~actionable & ~moved)
 
     def consequences(self, before: Rows, action: np.ndarray) -> np.ndarray:
         """before (..., d) and action (..., d), NaN where left alone -> after (..., d) with everything that follows."""
@@ -259,9 +303,10 @@ class Problem:
         k: int = 1,
         *,
         preferences: Preferences | None = None,
-        proved: Mask | None = None,
-        asked: tuple[Mask, np.ndarray] | None = None,
+        proved: PersonMask | None = None,
+        decision: tuple[PersonMask, PerPerson] | None = None,
         people: Population | None = None,
+        prove: bool = False,
         method: str = "",
         seconds: float = 0.0,
         meta: dict[str, Any] | None = None,
@@ -270,84 +315,103 @@ class Problem:
 
         The only place that says FOUND: the native model decides the returned row to be a yes, the row is legal, no
         rule and no wish is broken, it is plausible where the problem asks for it, and as sure and as robust as it
-        asks. proved (n,): nothing exists for this person (an exact method's claim). asked: what `reached(x)` said,
-        where it was asked before.
+        asks. proved (n,): nothing exists for this person (an exact method's claim). decision: what `reached(x)`
+        returned, where it is known. prove: look for proofs that nothing exists where nothing was found.
         """
         started = time.perf_counter()
-        n, tried, d = action.shape
+        n, _, d = action.shape
         if x.shape != (n, d) or d != self.schema.d:
             raise DataError(
                 f"check needs people (n, d) and actions (n, k, d); got {x.shape} and {action.shape}."
             )
         people = self.population(x, preferences) if people is None else people
-        accepted, value_before = self.reached(x) if asked is None else asked  # nobody is asked about twice
-        who, slot = np.nonzero(~np.isnan(action).all(2) & ~accepted[:, None])
-        rows = action[who, slot]
-        if self.independent:  # setting a value that is there already is not an act in this world
-            rows = np.where(self.schema.differs(rows, x[who]), rows, np.nan)
-        after = self.consequences(x[who], rows)
-        judged = self.judge_rows(people, who, rows, after)
-        good = judged["legal"] & judged["rules"] & judged["wishes"] & ~np.isnan(rows).all(1)
-        value = np.full(len(who), np.nan)
-        yes = np.zeros(len(who), dtype=bool)
-        ask = np.flatnonzero(good)
-        if ask.size:
-            yes[ask], value[ask] = self.reached(after[ask])
-        good &= yes
-        if self.plausibility is not None and good.any():
-            good[good] = people.plausible(who[good], after[good])
-        if self.robust is not None and good.any():
-            ask = np.flatnonzero(good)
-            good[ask] = self.robust.holds(self, x[who[ask]], rows[ask], after[ask])
-        chance = np.full(len(who), np.nan)
-        if self.demanding and good.any():
-            ask = np.flatnonzero(good)
-            chance[ask], good[ask] = self.chance(x[who[ask]], rows[ask])
-        cost = people.cost(who, rows)
-        keep = np.flatnonzero(good)
-        keep = keep[_distinct_cheapest(who[keep], cost[keep], after[keep], rows[keep], k)]
-        rank = rank_in_run(who[keep])
-        if self.world.uncertain and not self.demanding:
-            chance[keep] = self.chance(x[who[keep]], rows[keep])[0]
-
-        out_action, out_after = np.full((n, k, d), np.nan), np.full((n, k, d), np.nan)
-        out_cost, out_score = np.full((n, k), np.inf), np.full((n, k), np.nan)
-        out_plain = np.full((n, k), np.inf)
+        accepted, value_before = self.reached(x) if decision is None else decision
+        best = self._best(self._judged(people, action, accepted), people, k)
+        at = best.who, rank_in_run(best.who)
         outcome = np.full((n, k), Outcome.NOT_FOUND, dtype=object)
-        at = (who[keep], rank)
-        out_action[at], out_after[at], out_cost[at], out_score[at] = (
-            rows[keep],
-            after[keep],
-            cost[keep],
-            value[keep],
-        )
-        out_plain[at] = cost[keep] if people.plain_weight else people.plain_cost(who[keep], rows[keep])
-        out_chance = np.full((n, k), np.nan)
-        out_chance[at] = chance[keep]
         outcome[at] = Outcome.FOUND
         if proved is not None:
             outcome[proved & (outcome[:, 0] != Outcome.FOUND)] = Outcome.NONE_EXISTS
         outcome[accepted] = Outcome.ACCEPTED
-        out_after[accepted, 0], out_cost[accepted, 0], out_plain[accepted, 0] = x[accepted], 0.0, 0.0
-        out_score[accepted, 0] = value_before[accepted]
-        elapsed = seconds + time.perf_counter() - started
+        if prove:
+            open_ = np.flatnonzero(outcome[:, 0] == Outcome.NOT_FOUND)
+            if open_.size:
+                outcome[open_[out_of_reach(people.take(open_))]] = Outcome.NONE_EXISTS
+
+        def filled(value: np.ndarray, empty: float) -> np.ndarray:
+            out = np.full((n, k, *value.shape[1:]), empty)
+            out[at] = value
+            return out
+
+        plain = best.cost if people.plain_weight else people.plain_cost(best.who, best.action)
+        after, score = filled(best.after, np.nan), filled(best.value, np.nan)
+        cost, plain_cost = filled(best.cost, np.inf), filled(plain, np.inf)
+        after[accepted, 0], cost[accepted, 0], plain_cost[accepted, 0] = x[accepted], 0.0, 0.0
+        score[accepted, 0] = value_before[accepted]
         return Recourse(
             schema=self.schema,
             x=x,
-            action=out_action,
-            after=out_after,
-            cost=out_cost,
-            plain_cost=out_plain,
-            chance=out_chance,
-            score=out_score,
+            action=filled(best.action, np.nan),
+            after=after,
+            cost=cost,
+            plain_cost=plain_cost,
+            chance=filled(best.chance, np.nan),
+            score=score,
             outcome=outcome,
-            seconds=np.full(n, elapsed / n),
+            seconds=np.full(n, (seconds + time.perf_counter() - started) / n),
             score_before=value_before,
             method=method,
             preferences=preferences,
             meta={} if meta is None else meta,
             problem=self,
         )
+
+    def _judged(self, people: Population, action: Actions, accepted: PersonMask) -> _Options:
+        """Judge the proposals (n, k', d) of those who are refused; return the good ones."""
+        who, slot = np.nonzero(~np.isnan(action).all(2) & ~accepted[:, None])
+        x, rows = people.x[who], action[who, slot]
+        if self.independent:  # setting a value that is there already is not an act in this world
+            rows = np.where(self.schema.differs(rows, x), rows, np.nan)
+        after = self.consequences(x, rows)
+        judged = self.judge_rows(people, who, rows, after)
+        good = judged["legal"] & judged["rules"] & judged["wishes"] & ~np.isnan(rows).all(1)
+        value, chance = np.full(len(who), np.nan), np.full(len(who), np.nan)
+        ask = np.flatnonzero(good)
+        if ask.size:
+            good[ask], value[ask] = self.reached(after[ask])
+        if self.plausibility is not None and good.any():
+            good[good] = people.plausible(who[good], after[good])
+        if self.robust is not None and good.any():
+            ask = np.flatnonzero(good)
+            good[ask] = self.robust.holds(self, x[ask], rows[ask], after[ask])
+        if self.demanding and good.any():
+            ask = np.flatnonzero(good)
+            chance[ask], good[ask] = self.chance(x[ask], rows[ask])
+        every = _Options(who, rows, after, value, chance, people.cost(who, rows))
+        return every.take(np.flatnonzero(good))
+
+    def _best(self, options: _Options, people: Population, k: int) -> _Options:
+        """Keep each person's k cheapest distinct options, cheapest first, with their chance in an uncertain world."""
+        best = options.take(_distinct_cheapest(options.who, options.cost, options.after, options.action, k))
+        if self.world.uncertain and not self.demanding:
+            best = replace(best, chance=self.chance(people.x[best.who], best.action)[0])
+        return best
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Judged rows: who (m,), action and after (m, d), value, chance and cost (m,)."""
+
+    who: Who
+    action: Rows
+    after: Rows
+    value: PerRow
+    chance: PerRow
+    cost: PerRow
+
+    def take(self, rows: np.ndarray) -> _Options:
+        """Return some of the rows, in the order given."""
+        return _Options(*(getattr(self, part.name)[rows] for part in fields(self)))
 
 
 def _distinct_cheapest(who: np.ndarray, cost: np.ndarray, after: Rows, action: Rows, k: int) -> np.ndarray:

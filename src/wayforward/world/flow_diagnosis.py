@@ -61,7 +61,7 @@ class FlowDiagnosis:
         require("matplotlib", extra="plots")
         from matplotlib.figure import Figure
 
-        from wayforward.answers.figures import BLUE, GREY
+        from wayforward.palette import BLUE, GREY
 
         across = min(4, len(self.names))
         down = -(-len(self.names) // across)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.answers.figures import _LINES, BLUE, BROWN, GREEN, GREY, ORANGE, PURPLE, _new, _style
+from wayforward.answers.figures import _LINES, _new, _style
+from wayforward.palette import BLUE, BROWN, GREEN, GREY, ORANGE, PURPLE
 from wayforward_studies.balanced.beyond_ways import SHARES
 from wayforward_studies.balanced.published import INDICES
 from wayforward_studies.writing import save

@@ -70,7 +70,7 @@ class Way:
 
 def judge(study: Study, beta: float = STRICT, *, lead: bool = True) -> Balanced:
     """The fitted demand by itself."""
-    from wayforward.density.base import problem_density
+    from wayforward.problem.learned import problem_density
 
     fitted = problem_density(study.problem, study.groups, "mixture", seed=study.seed)
     return Balanced(study.groups, beta, fitted, lead=lead).fit_problem(study.problem)

@@ -8,8 +8,9 @@ from typing import get_args
 
 import numpy as np
 
-from wayforward.answers.figures import BLUE, GREY, ORANGE, PURPLE, _new, _style
+from wayforward.answers.figures import _new, _style
 from wayforward.impact.segregation import rectangle_world, segregation_index
+from wayforward.palette import BLUE, GREY, ORANGE, PURPLE
 from wayforward_studies.balanced.setting import Study
 from wayforward_studies.balanced.tables import Recourse
 from wayforward_studies.writing import save

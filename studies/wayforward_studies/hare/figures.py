@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wayforward.answers.figures import _LINES, INK, LIGHT, _new, _style
+from wayforward.answers.figures import _LINES, _new, _style
+from wayforward.palette import INK, LIGHT
 from wayforward_studies.hare.tables import NAMES, Line
 
 if TYPE_CHECKING:

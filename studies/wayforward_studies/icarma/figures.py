@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.answers.figures import BLUE, BROWN, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE, _new, _style
+from wayforward.answers.figures import _new, _style
+from wayforward.palette import BLUE, BROWN, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
 from wayforward_studies.icarma.fairness import GROUPS, SCENARIOS, TOLD, Fairness
 from wayforward_studies.icarma.measures import PerPerson
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.answers.figures import BLUE, GREY, ORANGE, PURPLE, _new, _style
+from wayforward.answers.figures import _new, _style
+from wayforward.palette import BLUE, GREY, ORANGE, PURPLE
 from wayforward_studies.writing import save
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from wayforward.density.generative.coding import Coding
 from wayforward.density.generative.generator import Generator, GroupBlind, Split, TrainingReport
 from wayforward.density.generative.training import Settings, networks
 from wayforward.errors import FileFormatError, MethodError
-from wayforward.methods.engines.amortised.files import _read, _write, same_question
+from wayforward.tensor_files import read_networks, require_same, write_networks
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
@@ -36,7 +36,7 @@ def save_generator(path: str | Path, model: Generator) -> Path:
         "n_z": model.n_z,
         "report": model.report.to_dict(),
     }
-    return _write(path, tensors, "generator", head)
+    return write_networks(path, tensors, "generator", head)
 
 
 def load_generator(path: str | Path, schema: Schema) -> Generator:
@@ -44,8 +44,8 @@ def load_generator(path: str | Path, schema: Schema) -> Generator:
 
     Raises: FileFormatError for a file that is missing or broken, MethodError for another schema.
     """
-    told, tensors = _read(path, "generator")
-    same_question(path, told, {"features": _features(schema)}, ("features",))
+    told, tensors = read_networks(path, "generator")
+    require_same(path, told, {"features": _features(schema)}, ("features",))
     try:
         scales = {key: np.array(some, dtype=np.float64) for key, some in told["scales"].items()}
         coding = Coding(schema, np.array(told["given"], bool), np.array(told["hidden"], bool), scales)

@@ -15,7 +15,6 @@ from wayforward.streams import Streams
 if TYPE_CHECKING:
     from wayforward.density.generative.adversary import Adversary
     from wayforward.density.nets import Stack
-    from wayforward.problem import Problem
     from wayforward.schema import Schema
 
 _LOG_SPREAD = (-8.0, 4.0)  # bounds of log-variances of latent points
@@ -440,20 +439,19 @@ class Identity(Generator):
     """z is the row itself: generated numbers in `unit`s, then the coordinates of generated levels. Nothing is lost.
 
     unit: widths of the schema's ranges, or one number for all. For verifications that need a perfect autoencoder.
-    Example: ``Identity(problem, unit=1.0).encode(x)``.
+    Example: ``Identity(schema, unit=1.0).encode(x)``.
     """
 
     kind = "identity"
 
     def __init__(
         self,
-        problem: Problem,
+        schema: Schema,
         *,
         given: np.ndarray | None = None,
         unit: float | None = None,
         block: int = 256,
     ) -> None:
-        schema = problem.schema
         known = np.zeros(schema.d, dtype=bool) if given is None else np.asarray(given, dtype=bool)
         plain = {
             "origin": 0.0, "unit": 0.0, "centre": 0.0, "spread": 1.0, "least": -np.inf, "greatest": np.inf

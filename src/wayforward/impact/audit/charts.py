@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.figures import (
-    _LINES,
-    BLUE,
-    GREY,
-    INK,
-    LIGHT,
-    ORANGE,
-    _new,
-    _plain_axes,
-    _style,
-    _wrap,
-)
+from wayforward.answers.figures import _LINES, _new, _plain_axes, _style, _wrap
+from wayforward.palette import BLUE, GREY, INK, LIGHT, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

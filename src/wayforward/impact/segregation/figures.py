@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from wayforward.answers import words
-from wayforward.answers.figures import BLUE, GREY, LIGHT, ORANGE, _new, _plain_axes, _style, _wrap
+from wayforward.answers.figures import _new, _plain_axes, _style, _wrap
 from wayforward.errors import DataError
 from wayforward.impact.segregation import DIMENSIONS, Change
+from wayforward.palette import BLUE, GREY, LIGHT, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

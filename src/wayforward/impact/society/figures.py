@@ -56,7 +56,8 @@ def figure_society(
     group). Lines differ in dash and marker besides colour.
     Raises: DataError for an unknown figure; MissingExtra without matplotlib.
     """
-    from wayforward.answers.figures import _LINES, GREY, LIGHT, _new, _plain_axes, _style
+    from wayforward.answers.figures import _LINES, _new, _plain_axes, _style
+    from wayforward.palette import GREY, LIGHT
 
     if isinstance(history, Mapping):
         if not history:

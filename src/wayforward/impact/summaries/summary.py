@@ -313,7 +313,9 @@ def _serve(
     cost, asks = np.full((n, lines), np.inf), np.full((n, lines, x.shape[1]), np.nan)
     best, slot = np.full(n, np.inf), np.full(n, -1)
     for s in range(action.shape[1]):
-        got = problem.check(x, action[:, s : s + 1], 1, preferences=preferences, asked=asked, people=people)
+        got = problem.check(
+            x, action[:, s : s + 1], 1, preferences=preferences, decision=asked, people=people
+        )
         who = np.flatnonzero(line[:, s] >= 0)
         spoken[who, line[who, s]] = True
         good = who[got.found[who, 0]]
@@ -327,7 +329,7 @@ def _serve(
     chosen, whose = np.full((n, 1, x.shape[1]), np.nan), np.full(n, -1)
     some = np.flatnonzero(slot >= 0)
     chosen[some, 0], whose[some] = action[some, slot[some]], line[some, slot[some]]
-    final = problem.check(x, chosen, 1, preferences=preferences, asked=asked, people=people)
+    final = problem.check(x, chosen, 1, preferences=preferences, decision=asked, people=people)
     return final, whose, spoken, works, cost, asks
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.batching import ask, tidy
+from wayforward.problem.batching import ask, tidy
 
 if TYPE_CHECKING:
     from wayforward.problem import Population

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.neighbours import Metric, Reach, nearest, smallest
+from wayforward.problem.batching import ask
 from wayforward.ranks import rank_in_run
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def l1_metric(cost: Cost) -> Metric | None:
 
 def heom(problem: Problem, scale: str) -> Metric:
     """HEOM: |difference| over the reference's range ('range') or standard deviation ('std'); categories 0 or 1."""
-    reference, schema = problem._needs_reference(), problem.schema
+    reference, schema = problem.require_reference(), problem.schema
     width = np.ones(schema.d)
     for j in np.flatnonzero(schema.ordered):
         known = reference[~np.isnan(reference[:, j]), j]

@@ -488,7 +488,7 @@ class Conversation:
             tries.reshape(c * many, 1, -1),
             1,
             preferences=own.take(who),
-            asked=(np.zeros(len(who), dtype=bool), np.full(len(who), self._value)),
+            decision=(np.zeros(len(who), dtype=bool), np.full(len(who), self._value)),
         )
         holds = got.found[:, 0].reshape(c, many)
         out: list[Plan | None] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.batching import tidy
+from wayforward.problem.batching import tidy
 
 if TYPE_CHECKING:
     from wayforward.problem import Population

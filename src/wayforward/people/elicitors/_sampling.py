@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.methods.engines.batching import tidy
 from wayforward.methods.engines.gradient.relaxed_state import Lanes
 from wayforward.people.elicitors._boundary import holds
+from wayforward.problem.batching import tidy
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem

@@ -400,7 +400,7 @@ class HareTalk(Talk):
 
     def _part(self, who: np.ndarray, action: Rows) -> tuple[Rows, np.ndarray]:
         """(m, d) what is left of plans under the limits, and whether it still holds."""
-        from wayforward.methods.engines.batching import tidy
+        from wayforward.problem.batching import tidy
 
         part = tidy(self.people, who, action)
         return part, self._good(who, part)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.methods.engines.batching import tidy
 from wayforward.people.elicitor import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
 from wayforward.people.elicitors._bank import barely, begun, full, leaping, pool, works
 from wayforward.people.elicitors._particles import (
@@ -20,6 +19,7 @@ from wayforward.people.elicitors._particles import (
     prior,
     refresh,
 )
+from wayforward.problem.batching import tidy
 from wayforward.shapes import Actions, Mask, People, Rows, Who
 from wayforward.streams import Streams
 

@@ -100,12 +100,7 @@ class Robust(ABC):
 
 def with_robust(problem: Problem, robust: Robust) -> Problem:
     """The same problem with one more condition, for a search inside a method; the problem itself stays as it is."""
-    twin = object.__new__(type(problem))
-    twin.__dict__.update(problem.__dict__)
-    twin.__dict__.pop("reference_accepted", None)
-    fitted = robust.fit(twin)
-    twin.robust = fitted if problem.robust is None else Together((problem.robust, fitted))
-    return twin
+    return problem.with_(further=robust)
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,7 +95,7 @@ class Amortised:
         self.torch = torch = require("torch", extra="torch")
         self.problem, self.plan, self.seeds, self.law = problem, plan, tuple(seeds), law
         self.dtype = torch.float32
-        reference = problem._needs_reference()
+        reference = problem.require_reference()
         self.refused = reference[~problem.reference_reached]
         if stored is None and not len(self.refused):
             raise ProblemError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.batching import ask, distinct_changes
+from wayforward.problem.batching import ask, distinct_changes
 
 if TYPE_CHECKING:
     from wayforward.problem import Population

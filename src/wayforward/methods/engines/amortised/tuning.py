@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from wayforward.errors import MethodError, require
 
 if TYPE_CHECKING:
-    from wayforward.methods.carma import Carma
+    from wayforward.methods.engines.amortised.report import Report
     from wayforward.problem import Problem
 
-    Kind = TypeVar("Kind", bound=Carma)
+
+class Tunable(Protocol):
+    """A method that trains networks and reports how that went."""
+
+    report_: Report
+
+    def fit(self, problem: Problem) -> Self:
+        """Train for a problem."""
+
+
+Kind = TypeVar("Kind", bound=Tunable)
 
 _SIZES, _BATCHES = (8, 16, 32, 64), (64, 128, 256)
 

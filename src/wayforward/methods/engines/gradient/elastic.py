@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.methods.engines.batching import distinct_changes
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.gradient.fista import Goal, Net, search
 from wayforward.methods.engines.gradient.relaxed_state import Lanes
 from wayforward.methods.engines.tighten import polish
+from wayforward.problem.batching import distinct_changes
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem

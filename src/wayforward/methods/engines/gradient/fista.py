@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.methods.engines.batching import ask
 from wayforward.methods.engines.gradient.relaxed_state import Lanes
 from wayforward.methods.engines.gradient.steps import simplex
+from wayforward.problem.batching import ask
 
 if TYPE_CHECKING:
     from wayforward.problem import Population

@@ -144,7 +144,7 @@ class StandIn:
         self.torch = torch = require("torch", extra="torch")
         self.problem, self.unit, self.dtype, self.epochs = problem, unit, dtype, epochs
         self.rng = np.random.default_rng([seed, 11])
-        reference = problem._needs_reference()
+        reference = problem.require_reference()
         self.blocks = _plain_blocks(problem)
         self.code = Coder(self.blocks, dtype)
         generator = torch.Generator().manual_seed(seed)
@@ -185,7 +185,9 @@ class StandIn:
     def _mixed(self, rows: np.ndarray, times: int) -> np.ndarray:
         """(times * m, d): each row with about half of its actionable values from somebody whom the model accepts."""
         problem = self.problem
-        givers = problem.reference_accepted if problem.reference_reached.any() else problem._needs_reference()
+        givers = (
+            problem.reference_accepted if problem.reference_reached.any() else problem.require_reference()
+        )
         out = np.repeat(rows, times, axis=0)
         other = givers[self.rng.integers(0, len(givers), len(out))]
         moved = problem.descendants.any(0) | problem.schema.actionable
@@ -262,7 +264,7 @@ def _plain_blocks(problem: Problem) -> list[Any]:
     """The code of a stand-in: numbers standardised by the reference, levels one-hot, a flag where values may miss."""
     from wayforward.model.network import Block
 
-    schema, reference = problem.schema, problem._needs_reference()
+    schema, reference = problem.schema, problem.require_reference()
     blocks, at = [], 0
     for j in range(schema.d):
         gone = bool(schema.missing[j])

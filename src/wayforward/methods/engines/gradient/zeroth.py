@@ -54,12 +54,14 @@ def is_smooth(problem: Problem) -> bool:
     """True if the score moves with every small step: neither labels alone nor a piecewise constant model."""
     from wayforward.model import Access
 
-    known = problem.__dict__.get("_smooth")
-    if known is None:
-        model = problem.model
-        tells = model.task == "regression" or model.access > Access.LABEL
-        known = problem.__dict__["_smooth"] = tells and model.thresholds() is None
-    return bool(known)
+    model = problem.model
+
+    def look() -> bool:
+        return bool(
+            (model.task == "regression" or model.access > Access.LABEL) and model.thresholds() is None
+        )
+
+    return problem.shared("smooth", look)
 
 
 class Zeroth(Layout):

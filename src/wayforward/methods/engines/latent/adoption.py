@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.methods.engines.batching import ask, distinct_changes
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.latent.search import Descend, Lanes, Latent, Objective
 from wayforward.methods.engines.tighten import polish
+from wayforward.problem.batching import ask, distinct_changes
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -295,12 +295,12 @@ def latent_of(method: Any, problem: Problem, kind: Any, **settings: Any) -> Any:
     if generator is None and not problem.schema.actionable.any():
         return None
     if generator is None:
-        from wayforward.density.generative import fit_generator
+        from wayforward.problem.learned import fit_generator
 
         asked = {"latent": method.latent, "epochs": method.epochs}
         asked = {key: value for key, value in asked.items() if value is not None}
         generator = fit_generator(
-            kind, problem, problem._needs_reference(), device=method.device, **asked, **settings
+            kind, problem, problem.require_reference(), device=method.device, **asked, **settings
         )
     span = LpMix().fit(problem.schema, problem.reference)._scales.span
     divisor = problem.cost._scales.divisor

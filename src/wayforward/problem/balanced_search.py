@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.batching import ask, tidy
+from wayforward.problem.batching import ask, tidy
 from wayforward.ranks import rank_in_run
 from wayforward.streams import Streams
 
