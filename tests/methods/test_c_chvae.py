@@ -13,9 +13,10 @@ from wayforward.testing import MethodContract, case
 
 torch = pytest.importorskip("torch")
 
-from wayforward.density.generative import Identity, fit_generator  # noqa: E402
+from wayforward.density.generative import Identity  # noqa: E402
 from wayforward.methods.c_chvae import CChvae, shell  # noqa: E402
 from wayforward.model import train  # noqa: E402
+from wayforward.problem.learned import fit_generator  # noqa: E402
 
 
 class TestContract(MethodContract):

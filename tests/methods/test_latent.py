@@ -11,11 +11,12 @@ from wayforward.testing import case
 
 torch = pytest.importorskip("torch")
 
-from wayforward.density.generative import Identity, fit_generator  # noqa: E402
+from wayforward.density.generative import Identity  # noqa: E402
 from wayforward.methods.engines.gradient.slopes import slopes  # noqa: E402
 from wayforward.methods.engines.gradient.steps import Loss, run  # noqa: E402
 from wayforward.methods.engines.latent.adoption import Kept, adopt  # noqa: E402
 from wayforward.methods.engines.latent.search import Descend, Latent  # noqa: E402
+from wayforward.problem.learned import fit_generator  # noqa: E402
 
 
 def plane(d=3, **more):
