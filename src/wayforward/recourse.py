@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, require
+from wayforward.plain_files import read_json, write_text
 from wayforward.schema import Schema, SchemaWarning
 from wayforward.shapes import Actions, Costs, Mask, People
 
@@ -244,8 +245,7 @@ class Recourse:
         """Write to .json or .parquet; `Recourse.load` reads either back, value for value."""
         path = Path(path)
         if path.suffix == ".json":
-            text = json.dumps(self._to_plain(), allow_nan=False)
-            path.write_text(text, encoding="utf-8")
+            write_text(path, json.dumps(self._to_plain(), allow_nan=False))
         elif path.suffix == ".parquet":
             self._to_parquet(path)
         else:
@@ -264,7 +264,7 @@ class Recourse:
             raise FileFormatError(f"Recourse is read from .json or .parquet; got '{path.name}'.")
         try:
             if path.suffix == ".json":
-                got = cls._from_plain(json.loads(path.read_text(encoding="utf-8")))
+                got = cls._from_plain(read_json(path))
             else:
                 got = cls._from_parquet(path)
             if got.k < 1:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, RuleError, SchemaError
+from wayforward.errors import DataError, RuleError, SchemaError
+from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 
 if TYPE_CHECKING:
     from wayforward.rules import RuleSet
@@ -31,7 +32,7 @@ Level = bool | int | float | str
 
 _KINDS = ("real", "integer", "binary", "ordinal", "categorical")
 _MAX_LEVELS_INFERRED = 500
-_MAX_FILE_BYTES = 4_000_000
+_MAX_FILE = 4_000_000  # characters of a schema
 _LATTICE_TOLERANCE = 1e-6  # share of a step by which a stored value may miss the lattice
 
 
@@ -674,12 +675,7 @@ class Schema:
 
     def to_yaml(self, path: str | Path | None = None) -> str:
         """The schema as YAML text, written to `path` if given."""
-        import yaml
-
-        text: str = yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True, width=110)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return dump_yaml(self.to_dict(), path, width=110)
 
     @classmethod
     def from_dict(cls, data: Any, source: str = "schema") -> Schema:
@@ -722,8 +718,11 @@ class Schema:
 
         Raises: FileFormatError for a file that is missing, broken or hostile; SchemaError for wrong content.
         """
-        text, name = _read_text(source)
-        return cls.from_dict(load_yaml(text, name), name)
+        if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
+            text, name = source, "schema text"
+        else:
+            text, name = read_text(source, "schema file", _MAX_FILE), f"schema file '{Path(source).name}'"
+        return cls.from_dict(parse_yaml(text, name, _MAX_FILE), name)
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
@@ -757,61 +756,6 @@ class Schema:
 
 
 # -- helpers -----------------------------------------------------------------------------------------------
-
-
-def load_yaml(text: str, name: str) -> Any:
-    """YAML -> plain data with the safe loader; aliases and double keys are refused.
-
-    Raises: FileFormatError that names the line.
-    """
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.events.AliasEvent):
-                line = self.peek_event().start_mark.line + 1  # type: ignore[no-untyped-call]
-                raise FileFormatError(f"The {name} uses a YAML alias in line {line}. Write the value out.")
-            return super().compose_node(parent, index)
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            seen: set[str] = set()
-            for key, _ in node.value:
-                if isinstance(key.value, str) and key.value in seen:
-                    line = node.start_mark.line + 1
-                    raise FileFormatError(
-                        f"The {name} has the entry '{key.value}' twice (line {line}). Remove one."
-                    )
-                seen.add(str(key.value))
-            return super().construct_mapping(node, deep)
-
-    try:
-        return yaml.load(text, Loader)  # a SafeLoader: builds plain data only
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" in line {mark.line + 1}" if mark else ""
-        why = getattr(error, "problem", None) or "cannot be read"
-        raise FileFormatError(
-            f"The {name} is not a plain YAML file{place}: {why}. Correct the file."
-        ) from None
-    except RecursionError:
-        raise FileFormatError(f"The {name} is nested too deeply. Correct the file.") from None
-    except (ValueError, OverflowError) as error:  # a date or a number that spells no value
-        raise FileFormatError(f"The {name} holds a value that cannot be read: {str(error)[:80]}.") from None
-
-
-def _read_text(source: str | Path) -> tuple[str, str]:
-    if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
-        return source, "schema text"
-    path = Path(source)
-    name = f"schema file '{path.name}'"
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise FileFormatError(f"The {name} is larger than {_MAX_FILE_BYTES:,} bytes. Is it a schema?")
-        return path.read_text(encoding="utf-8"), name
-    except OSError as error:
-        raise FileFormatError(f"The {name} cannot be read: {error.strerror}. Check the path.") from None
-    except UnicodeDecodeError:
-        raise FileFormatError(f"The {name} is not a text file. Give a YAML file.") from None
 
 
 def _did_you_mean(name: str, names: Any) -> str:

@@ -471,7 +471,7 @@ def test_yaml_both_ways(tmp_path):
         ("equations:\n  a: u\nsoft: 3\n", "'soft' must be true, false or a list"),
         ("equations: {a: u\n", "no valid YAML"),
         ("equations: !!python/object/apply:os.system ['true']\n", "no valid YAML"),
-        ("equations:\n  a: &a [*a]\n", "no valid YAML|no text"),
+        ("equations:\n  a: &a [*a]\n", "alias in line 2"),
         ("[" * 5000 + "\n", "no valid YAML"),
         ("#" * 1_000_001 + "\n", "at most 1000000 are read"),
     ],

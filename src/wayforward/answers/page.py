@@ -18,6 +18,7 @@ from wayforward.answers.rounding import rounded
 from wayforward.answers.tables import features_asked, group_table, options_table
 from wayforward.answers.text import consequences, cost_text, outcome_text, steps
 from wayforward.errors import DataError
+from wayforward.plain_files import write_text
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def report(
     text = render(
         problem, recourse, evaluation, chosen, title, limits=side_by_side, limits_counts=side_by_side_counts
     )
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
     return path
 
 

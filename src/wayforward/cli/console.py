@@ -15,6 +15,7 @@ from typing import Any
 import typer
 import typer.core
 
+from wayforward import plain_files
 from wayforward.cli import BAD_INPUT, INTERRUPTED
 from wayforward.errors import FileFormatError, WayforwardError
 
@@ -148,11 +149,9 @@ def write_json(value: Any, path: Path | None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write beside, then move into place, so that a reader never sees half a file."""
+    """Write a file, whole or not at all, in a folder that is made if there is none. Raises: FileFormatError."""
     room_for(path)
-    half = path.with_name(path.name + ".half")
-    half.write_text(text, encoding="utf-8")
-    half.replace(path)
+    plain_files.write_text(path, text)
 
 
 def room_for(path: Path | None, endings: Sequence[str] = ()) -> None:

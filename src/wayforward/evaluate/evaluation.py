@@ -26,6 +26,7 @@ from wayforward.evaluate.foreign import inferred_action, read_options, read_rows
 from wayforward.evaluate.judge import Judged, ask_model, judge
 from wayforward.evaluate.plausible import Reference, at_least_as_likely
 from wayforward.evaluate.stats import NOTHING, Estimate
+from wayforward.plain_files import write_text
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -374,7 +375,7 @@ class Evaluation:
         """JSON text with every number, written to `path` if given."""
         text = json.dumps(self.to_dict(), indent=2, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_text(path, text + "\n")
         return text
 
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wayforward.errors import FileFormatError, PreferencesError
+from wayforward.plain_files import read_json, write_text
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
@@ -544,14 +545,14 @@ class Preferences:
 
     def save(self, path: str | Path) -> None:
         """Write the wishes as JSON, for replay with `load`."""
-        Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False) + "\n", encoding="utf-8")
+        write_text(path, json.dumps(self.to_dict(), allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path, schema: Schema) -> Preferences:
         """Read what `save` wrote. Raises: FileFormatError, PreferencesError."""
         try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            stored = read_json(path)
+        except (OSError, ValueError) as error:
             raise FileFormatError(
                 f"'{path}' cannot be read as preferences ({error}). Give a file from save()."
             ) from error

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wayforward.errors import FileFormatError, PreferencesError
+from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.preferences import GAMMAS, Preferences, Profile
 
 if TYPE_CHECKING:
@@ -283,13 +284,13 @@ class PreferencePlan:
             "seed": self.seed,
             **{part: {name: law.to_dict() for name, law in laws.items()} for part, laws in self._parts()},
         }
-        Path(path).write_text(json.dumps(stored, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        write_text(path, json.dumps(stored, indent=2, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> PreferencePlan:
         """Read what `save` wrote. Raises: FileFormatError."""
         try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"))
+            stored = read_json(path)
             if stored["format"] != _FORMAT:
                 raise ValueError("format")
             parts = {

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, WorldError
+from wayforward.plain_files import check_size, parse_yaml, read_text
 from wayforward.rules.grammar import did_you_mean
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 Edge = tuple[str, str]
 
-_MAX_FILE = 1_000_000  # characters of a graph file
 _SUFFIXES = (".gml", ".dot", ".gv", ".csv", ".txt", ".json", ".yaml", ".yml")
 _DOT_TOKEN = re.compile(
     r'\s+|//[^\n]*|#[^\n]*|/\*.*?\*/|("(?:[^"\\]|\\.)*"|->|--|[{}\[\];,=:]|[^\s{}\[\];,=:"<>-]+)', re.S
@@ -329,25 +329,9 @@ def _of_networkx(graph: Any, drop: frozenset[str]) -> tuple[list[str], list[Edge
 
 
 def _of_file(path: Path, drop: frozenset[str]) -> tuple[list[str], list[Edge]]:
-    try:
-        if path.stat().st_size > 4 * _MAX_FILE:
-            raise FileFormatError(
-                f"The graph file '{path}' has {path.stat().st_size} bytes, too many to read."
-            )
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise FileFormatError(f"The graph file '{path}' cannot be read: {error}") from error
-    suffix = path.suffix.lower()
-    if suffix in (".json", ".yaml", ".yml"):
-        import yaml
-
-        _not_too_long(text)
-        try:
-            data = yaml.safe_load(text)
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            raise FileFormatError(
-                f"The graph file '{path}' is no valid YAML or JSON: {error!s:.200}"
-            ) from error
+    text = read_text(path, "graph file")
+    if path.suffix.lower() in (".json", ".yaml", ".yml"):
+        data = parse_yaml(text, f"graph file '{path.name}'")
         if not isinstance(data, (dict, list)):
             raise FileFormatError(
                 f"The graph file '{path}' holds neither pairs [cause, effect] nor a mapping effect: [causes]."
@@ -356,13 +340,8 @@ def _of_file(path: Path, drop: frozenset[str]) -> tuple[list[str], list[Edge]]:
     return _of_text(text, drop)
 
 
-def _not_too_long(text: str) -> None:
-    if len(text) > _MAX_FILE:
-        raise FileFormatError(f"The graph has {len(text)} characters; at most {_MAX_FILE} are read.")
-
-
 def _of_text(text: str, drop: frozenset[str]) -> tuple[list[str], list[Edge]]:
-    _not_too_long(text)
+    check_size(text, "graph")
     if re.search(r"\bgraph\s*\[", text) and "{" not in text:
         return _of_gml(text, drop)
     if "{" in text or "->" in text or "--" in text:

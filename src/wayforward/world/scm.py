@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, RuleError, WorldError
+from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.rules.arrays import Array, align, operations
 from wayforward.rules.evaluate import TOLERANCE, Truth, magnitude_of, ordered, value_of
 from wayforward.rules.expression import (
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
 
     from wayforward.schema import Schema
 
-_MAX_FILE = 1_000_000  # characters of a YAML file
 Legal = Callable[[int, Array, Any], Array]
 
 
@@ -332,20 +332,10 @@ class SCM(World):
 
         Raises: FileFormatError for a file that is no such YAML, WorldError for what it says.
         """
-        import yaml
-
         text = str(source)
         if isinstance(source, Path) or ("\n" not in text and text.endswith((".yaml", ".yml"))):
-            try:
-                text = Path(source).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise FileFormatError(f"The world file '{source}' cannot be read: {error}") from error
-        if len(text) > _MAX_FILE:
-            raise FileFormatError(f"The world has {len(text)} characters; at most {_MAX_FILE} are read.")
-        try:
-            data = yaml.safe_load(text)
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            raise FileFormatError(f"The world is no valid YAML: {error!s:.200}") from error
+            text = read_text(source, "world file")
+        data = parse_yaml(text, "world")
         if not isinstance(data, dict) or not isinstance(data.get("equations"), dict):
             raise FileFormatError("The world has no 'equations:' with one line for each feature.")
         if extra := set(map(str, data)) - {"equations", "noise", "soft"}:
@@ -370,17 +360,12 @@ class SCM(World):
 
     def to_yaml(self, path: str | Path | None = None) -> str:
         """The world as YAML, which `from_yaml` reads; also written to `path` if given."""
-        import yaml
-
         data: dict[str, Any] = {"equations": {e.name: str(e) for e in self.equations}}
         if self.noise:
             data["noise"] = {name: str(noise) for name, noise in self.noise.items()}
         if self.soft:
             data["soft"] = [name for name in self.names if name in self.soft]
-        text = str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return dump_yaml(data, path)
 
     def __repr__(self) -> str:
         return f"SCM({{{', '.join(f'{e.name!r}: {str(e)!r}' for e in self.equations)}}})"

@@ -17,6 +17,7 @@ from wayforward.impact.audit import charts
 from wayforward.impact.audit.run import MEANING
 from wayforward.impact.audit.twins import SAME
 from wayforward.impact.summaries.summary import listed
+from wayforward.plain_files import write_text
 
 if TYPE_CHECKING:
     from wayforward.evaluate.stats import Estimate
@@ -87,7 +88,7 @@ _DIMENSIONS = {
 def report(audit: Audit, path: str | Path, title: str = "Audit of recourse") -> Path:
     """Write the page to one HTML file and return its path. Raises: MissingExtra without matplotlib or Jinja2."""
     path = Path(path)
-    path.write_text(render(audit, title), encoding="utf-8")
+    write_text(path, render(audit, title))
     return path
 
 

@@ -26,6 +26,7 @@ from wayforward.groups import Groups
 from wayforward.impact.audit.gaps import Correction, Gap, corrected, mean_gap, rate_gap
 from wayforward.impact.audit.twins import Twins, twins, why_no_twins
 from wayforward.impact.audit.worst_off import Subgroup, corrected_together, worst_off
+from wayforward.plain_files import write_text
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ class Audit:
         """JSON text with every number, written to `path` if given."""
         text = json.dumps(_jsonable(self.to_dict()), indent=2, allow_nan=False, ensure_ascii=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_text(path, text + "\n")
         return text
 
     def report(self, path: str | Path, title: str = "Audit of recourse") -> Path:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wayforward.errors import DataError, FileFormatError
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.scenario import Scenario
+from wayforward.plain_files import read_json, write_text
 from wayforward.rules.grammar import did_you_mean
 
 Array = NDArray[np.float64]
@@ -192,14 +193,14 @@ class History:
     def save(self, path: str | Path) -> Path:
         """Write as JSON."""
         path = Path(path)
-        path.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+        write_text(path, json.dumps(self.to_dict(), allow_nan=False))
         return path
 
     @classmethod
     def load(cls, path: str | Path) -> History:
         """Read what `save` wrote. Raises: FileFormatError."""
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+            return cls.from_dict(read_json(path))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
                 f"'{Path(path).name}' holds no history ({type(error).__name__}). Simulate again."

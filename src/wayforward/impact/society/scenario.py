@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError
+from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.rules.grammar import did_you_mean
 
 _MOST = 100_000_000  # of anything that is counted: more is a slip of the finger
@@ -222,12 +223,7 @@ class Scenario:
 
     def to_yaml(self, path: str | Path | None = None) -> str:
         """The scenario as YAML; also written to `path` if given."""
-        import yaml
-
-        text = str(yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True))
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return dump_yaml(self.to_dict(), path)
 
     @classmethod
     def from_yaml(cls, source: str | Path) -> Scenario:
@@ -235,25 +231,17 @@ class Scenario:
 
         Raises: FileFormatError for what is no such file, DataError for what it says.
         """
-        import yaml
-
         text = str(source)
         if isinstance(source, Path) or "\n" not in text:
             path = Path(source)
             if not path.is_file() and text in examples():
                 path = examples()[text]
-            try:
-                text = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
+            if not path.is_file():
                 raise FileFormatError(
                     f"There is no scenario '{path.name}'. Give a YAML file, or one of {', '.join(examples())}."
-                ) from None
-        try:
-            data = yaml.safe_load(text)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that there is not
-            raise FileFormatError(
-                f"The scenario is no YAML: {(str(error) or 'nested').splitlines()[0]}"
-            ) from None
+                )
+            text = read_text(path, "scenario")
+        data = parse_yaml(text, "scenario")
         if not isinstance(data, Mapping):
             raise FileFormatError("The scenario holds no entries. Write 'rounds: 10' and so on.")
         return cls.from_dict(data)

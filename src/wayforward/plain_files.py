@@ -1,0 +1,131 @@
+"""Text, YAML and JSON files: read strictly, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from pathlib import Path
+from typing import Any, NoReturn
+
+from wayforward.errors import FileFormatError
+
+MOST_CHARACTERS = 1_000_000  # of a file that people write by hand
+
+
+def check_size(text: str, name: str, most: int = MOST_CHARACTERS) -> str:
+    """Return the text. Raises: FileFormatError if it is longer than `most` characters."""
+    if len(text) > most:
+        raise FileFormatError(f"The {name} has {len(text)} characters; at most {most} are read.")
+    return text
+
+
+def read_text(path: str | Path, what: str, most: int = MOST_CHARACTERS) -> str:
+    """Read a UTF-8 file of at most `most` characters.
+
+    Raises: FileFormatError ("The {what} 'name' cannot be read: ...") for one that is missing, too large or no text.
+    """
+    path = Path(path)
+    name = f"{what} '{path.name}'"
+    try:
+        size = path.stat().st_size
+        if size > 4 * most:
+            raise FileFormatError(f"The {name} has {size:,} bytes, too many to be a {what}. Check the path.")
+        return check_size(path.read_text(encoding="utf-8"), name, most)
+    except OSError as error:
+        raise FileFormatError(f"The {name} cannot be read: {error.strerror}. Check the path.") from None
+    except ValueError:  # no UTF-8, or a path with a zero byte
+        raise FileFormatError(f"The {name} cannot be read: it is not a text file. Check the path.") from None
+
+
+def parse_yaml(text: str, name: str, most: int = MOST_CHARACTERS) -> Any:
+    """YAML (or JSON) text -> plain data. No code is run; aliases, double entries, NaN and infinities are refused.
+
+    `name` is what errors call the text. Raises: FileFormatError that names the line.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.events.AliasEvent):
+                line = self.peek_event().start_mark.line + 1  # type: ignore[no-untyped-call]
+                raise FileFormatError(f"The {name} uses a YAML alias in line {line}. Write the value out.")
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key.value, str) and key.value in seen:
+                    line = key.start_mark.line + 1
+                    raise FileFormatError(
+                        f"The {name} has the entry '{key.value}' twice (line {line}). Remove one."
+                    )
+                seen.add(str(key.value))
+            return super().construct_mapping(node, deep)
+
+        def construct_yaml_float(self, node: Any) -> float:
+            value = super().construct_yaml_float(node)
+            if not math.isfinite(value):
+                line = node.start_mark.line + 1
+                raise FileFormatError(
+                    f"The {name} has the number {node.value} in line {line}. Give a finite one, or leave it out."
+                )
+            return value
+
+    Loader.add_constructor("tag:yaml.org,2002:float", Loader.construct_yaml_float)
+    try:
+        return yaml.load(check_size(text, name, most), Loader)  # a SafeLoader: builds plain data only
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" in line {mark.line + 1}" if mark else ""
+        why = getattr(error, "problem", None) or "cannot be read"
+        raise FileFormatError(f"The {name} is no valid YAML{place}: {why}. Correct it.") from None
+    except RecursionError:
+        raise FileFormatError(f"The {name} is no valid YAML: it is nested too deeply. Correct it.") from None
+    except (ValueError, OverflowError) as error:  # a date or a number that spells no value
+        raise FileFormatError(f"The {name} holds a value that cannot be read: {str(error)[:80]}.") from None
+
+
+def dump_yaml(data: Any, path: str | Path | None = None, *, width: int = 80) -> str:
+    """Plain data -> YAML text in the order given; also written to `path` if given."""
+    import yaml
+
+    text = str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=width))
+    if path is not None:
+        write_text(path, text)
+    return text
+
+
+def read_json(path: str | Path) -> Any:
+    """Parse a UTF-8 JSON file. Raises: OSError; ValueError for what is no JSON, NaN and infinities included."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write beside the place, then move into it, so that a reader never sees half a file.
+
+    Raises: FileFormatError that names the file where it cannot be written.
+    """
+    place = Path(os.path.realpath(path))  # a link stays a link
+    if place.exists() and not place.is_file() and not place.is_dir():  # a pipe or a terminal
+        place.write_text(text, encoding="utf-8")
+        return
+    fresh = place.with_name(f"{place.name}.{os.getpid()}.half")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        if place.exists():
+            shutil.copymode(place, fresh)
+        fresh.replace(place)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise FileFormatError(
+            f"'{Path(path).name}' cannot be written: {error.strerror}. Choose another place."
+        ) from None
