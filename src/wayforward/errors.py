@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+from collections.abc import Collection
 from types import ModuleType
 
 
@@ -87,3 +89,21 @@ def require(module: str, extra: str) -> ModuleType:
         raise MissingExtra(
             f"This needs {module}. Install it with: pip install 'wayforward[{extra}]'"
         ) from missing
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """Return " Did you mean 'x'?", or nothing if no known word is near."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if not near:
+        folded = {k.casefold(): k for k in known}
+        near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+        near = [folded[n] for n in near]
+    if not near:  # `hours-per-week` without quotes starts with a word of the real name
+        near = [k for k in known if len(word) > 2 and k.casefold().startswith(word.casefold())][:1]
+    return f" Did you mean '{near[0]}'?" if near else ""
+
+
+def suggest(word: object, known: Collection[object]) -> str:
+    """Return " Did you mean 'x'?", or the first twelve names if none is near."""
+    names = [str(name) for name in known]
+    return did_you_mean(str(word), names) or f" Known: {', '.join(names[:12])}."

@@ -15,7 +15,7 @@ import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, require
 from wayforward.plain_files import read_json, write_text
-from wayforward.schema import Schema, SchemaWarning
+from wayforward.schema import Schema, SchemaWarning, decode_column, native_table
 from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
@@ -218,8 +218,6 @@ class Recourse:
 
         `like`: 'pandas', 'polars', 'pyarrow', or None for the first that is installed.
         """
-        from wayforward.schema import _to_library
-
         n, k = self.n, self.k
         columns: dict[str, np.ndarray] = {
             "person": np.repeat(np.arange(n), k),
@@ -236,8 +234,8 @@ class Recourse:
         action = self.action.reshape(n * k, self.d)
         for j, feature in enumerate(self.schema.features):
             for name, values in (("before", before), ("action", action), ("after", after)):
-                columns[f"{name}.{feature.name}"] = self.schema._decode_column(values[:, j], feature)
-        return _to_library(columns, like)
+                columns[f"{name}.{feature.name}"] = decode_column(values[:, j], feature)
+        return native_table(columns, like)
 
     # -- files ---------------------------------------------------------------------------------------------
 

@@ -252,10 +252,10 @@ class Evaluation:
 
     def to_frame(self, like: Any = None) -> Any:
         """`table()` as a frame of pandas, polars or pyarrow, whichever is asked for or installed."""
-        from wayforward.schema import _to_library
+        from wayforward.schema import native_table
 
         rows = self.table()
-        return _to_library({name: np.array([row[name] for row in rows]) for name in rows[0]}, like)
+        return native_table({name: np.array([row[name] for row in rows]) for name in rows[0]}, like)
 
     @property
     def per_person(self) -> Any:
@@ -264,7 +264,7 @@ class Evaluation:
 
     def per_person_frame(self, like: Any = None) -> Any:
         """As `per_person`, in the library asked for: 'pandas', 'polars', 'pyarrow' or 'dict'."""
-        from wayforward.schema import _to_library
+        from wayforward.schema import native_table
 
         columns: dict[str, NDArray[Any]] = {
             "person": np.arange(self.n),
@@ -273,7 +273,7 @@ class Evaluation:
         }
         if self.groups is not None:
             columns["group"] = self.groups
-        return _to_library(columns | self.people, like)
+        return native_table(columns | self.people, like)
 
     def labels(self, groups: Any = None) -> NDArray[Any]:
         """Group labels (n,): given ones, those of a feature by its name, or the ones evaluated with."""

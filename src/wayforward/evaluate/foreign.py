@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.errors import DataError
-from wayforward.schema import Feature, Schema, _frame
+from wayforward.schema import Feature, Schema, read_frame
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ def read_rows(schema: Schema, table: Any, what: str) -> Array:
                 "with level indices. Pass a table to use level names."
             )
         return table.astype(np.float64)
-    frame = _frame(table, what)
+    frame = read_frame(table, what)
     absent = [name for name in schema.names if name not in frame.columns]
     if absent:
         raise DataError(f"The {what} table has no column '{absent[0]}'. Add it: a profile has every feature.")

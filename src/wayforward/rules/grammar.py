@@ -37,14 +37,13 @@ in parentheses counts as 1 or 0.
 # ruff: noqa: RET503 (methods that always raise are typed NoReturn, which ruff does not follow)
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
-from wayforward.errors import RuleError
+from wayforward.errors import RuleError, did_you_mean
 from wayforward.rules.expression import (
     CONDITIONS,
     KEYWORDS,
@@ -182,18 +181,6 @@ def tokens_of(text: str) -> list[Token]:
         raise RuleError(f"'{rest[0]}' is not understood here. {hint}", text, start)
     out.append(Token("end", "", len(text.rstrip()), len(text.rstrip()) + 1))
     return out
-
-
-def did_you_mean(word: str, known: Collection[str]) -> str:
-    """ " Did you mean 'x'?", or nothing if no known word is near."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    if not near:
-        folded = {k.casefold(): k for k in known}
-        near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-        near = [folded[n] for n in near]
-    if not near:  # `hours-per-week` without quotes starts with a word of the real name
-        near = [k for k in known if len(word) > 2 and k.casefold().startswith(word.casefold())][:1]
-    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def _some(names: Sequence[str]) -> str:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import WorldError
+from wayforward.errors import WorldError, did_you_mean
 from wayforward.rules.arrays import Array, align
-from wayforward.rules.grammar import did_you_mean
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema

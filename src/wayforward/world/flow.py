@@ -580,7 +580,7 @@ def _plan(
                 low = -np.inf
             if not np.isfinite(schema.high[j]):
                 high = np.inf
-            origin = low if np.isfinite(low) else float(schema._lattice[0][j])
+            origin = low if np.isfinite(low) else float(schema.lattice[0][j])
             extra = {"low": low, "high": high, "origin": origin, "step": step}
         else:
             low, high = (

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, WorldError
+from wayforward.errors import FileFormatError, WorldError, did_you_mean
 from wayforward.plain_files import check_size, parse_yaml, read_text
-from wayforward.rules.grammar import did_you_mean
 
 if TYPE_CHECKING:
     import networkx

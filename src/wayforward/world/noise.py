@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import RuleError, WorldError
+from wayforward.errors import RuleError, WorldError, did_you_mean
 from wayforward.rules.arrays import Array, operations
 from wayforward.rules.expression import number_text
-from wayforward.rules.grammar import did_you_mean, tokens_of
+from wayforward.rules.grammar import tokens_of
 
 
 @dataclass(frozen=True)

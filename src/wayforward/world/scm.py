@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, RuleError, WorldError
+from wayforward.errors import FileFormatError, RuleError, WorldError, did_you_mean
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.rules.arrays import Array, align, operations
 from wayforward.rules.evaluate import TOLERANCE, Truth, magnitude_of, ordered, value_of
@@ -53,7 +53,7 @@ from wayforward.rules.expression import (
     walk,
 )
 from wayforward.rules.expression import text as text_of
-from wayforward.rules.grammar import did_you_mean, parse_equation
+from wayforward.rules.grammar import parse_equation
 from wayforward.world.base import World, aligned, unknown_nodes
 from wayforward.world.noise import Noise, Normal, parse_noise
 

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayforward.errors import DataError, FileFormatError
+from wayforward.errors import DataError, FileFormatError, did_you_mean
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.scenario import Scenario
 from wayforward.plain_files import read_json, write_text
-from wayforward.rules.grammar import did_you_mean
 
 Array = NDArray[np.float64]
 FORMAT = "wayforward society 1"

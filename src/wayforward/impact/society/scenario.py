@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError
+from wayforward.errors import DataError, FileFormatError, did_you_mean
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
-from wayforward.rules.grammar import did_you_mean
 
 _MOST = 100_000_000  # of anything that is counted: more is a slip of the finger
 _HUGE = 1e300

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.errors import DataError
+from wayforward.errors import DataError, did_you_mean
 from wayforward.impact.conditions import Condition
 from wayforward.impact.summaries.ares_ground import Ground, choose
 from wayforward.impact.summaries.itemsets import frequent
 from wayforward.impact.summaries.summary import Rules, Summariser
-from wayforward.rules.grammar import did_you_mean
 
 if TYPE_CHECKING:
     from wayforward.problem import Population

@@ -287,7 +287,7 @@ def summariser(name: str) -> Summariser:
     """A summariser by name. Raises: DataError for an unknown one."""
     from importlib import import_module
 
-    from wayforward.rules.grammar import did_you_mean
+    from wayforward.errors import did_you_mean
 
     if name not in _KNOWN:
         raise DataError(

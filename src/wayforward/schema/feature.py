@@ -1,0 +1,186 @@
+"""One feature: its kind, unit, bounds, steps, and who may change it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from wayforward.errors import SchemaError, did_you_mean
+
+Kind = Literal["real", "integer", "binary", "ordinal", "categorical"]
+Actionability = Literal["actionable", "mutable", "immutable"]
+Direction = Literal["any", "increase", "decrease"]
+Bounds = Literal["declared", "observed"]
+Level = bool | int | float | str
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "kind": get_args(Kind),
+    "actionability": get_args(Actionability),
+    "direction": get_args(Direction),
+    "bounds": get_args(Bounds),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature:
+    """One thing about a person, in the unit they would say it in.
+
+    name: the column. kind: real, integer, binary, ordinal or categorical.
+    low, high: the least and the greatest legal value (numeric kinds). step: the distance between legal values.
+    levels: the values of a binary, ordinal (in order) or categorical column as the table holds them;
+    level_labels: the same for people. unit, label, description: words for people.
+    actionability: 'actionable', 'mutable' (changes only as a consequence) or 'immutable'.
+    direction: which way a person may move it. missing: may the value be missing.
+    bounds: 'declared' (a value outside is an error) or 'observed' (low and high were read off a table: a person
+    may stand somewhat outside, with a warning, but no advice leads there).
+    Raises: SchemaError that names the feature, the value and the next step.
+    """
+
+    name: str
+    kind: Kind
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    levels: tuple[Level, ...] = ()
+    level_labels: tuple[str, ...] = ()
+    unit: str = ""
+    label: str = ""
+    description: str = ""
+    actionability: Actionability = "actionable"
+    direction: Direction = "any"
+    missing: bool = False
+    sensitive: bool = False
+    bounds: Bounds = "declared"
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise SchemaError(f"A feature needs a name; got {self.name!r}. Give the name of its column.")
+        for field in _CHOICES:
+            check_choice(self.name, field, getattr(self, field))
+        object.__setattr__(self, "levels", tuple(self.levels))
+        object.__setattr__(self, "level_labels", tuple(str(label) for label in self.level_labels))
+        self._check_levels() if self.has_levels else self._check_numbers()
+
+    def _check_levels(self) -> None:
+        for field in ("low", "high", "step"):
+            if getattr(self, field) is not None:
+                raise SchemaError(
+                    f"'{self.name}' is {self.kind} and has {field}={getattr(self, field)}. "
+                    "List its levels instead, or use kind='integer' or 'real'."
+                )
+        if len(set(self.levels)) != len(self.levels):
+            double = next(v for v in self.levels if self.levels.count(v) > 1)
+            raise SchemaError(f"'{self.name}' lists the level {double!r} twice. Remove one.")
+        if any(v is None or (isinstance(v, float) and not math.isfinite(v)) for v in self.levels):
+            raise SchemaError(
+                f"'{self.name}' lists a missing or infinite level. Use missing=True for missing values."
+            )
+        if self.kind == "binary" and len(self.levels) != 2:
+            raise SchemaError(
+                f"'{self.name}' is binary and has {len(self.levels)} levels {list(self.levels)[:5]}. "
+                "Give exactly two, or use kind='categorical'."
+            )
+        if not self.levels:
+            raise SchemaError(f"'{self.name}' is {self.kind} and has no levels. List the values it can take.")
+        if self.level_labels and len(self.level_labels) != len(self.levels):
+            raise SchemaError(
+                f"'{self.name}' has {len(self.levels)} levels and {len(self.level_labels)} level_labels. "
+                "Give one label for each level, in the same order."
+            )
+        if self.kind == "categorical" and self.direction != "any":
+            raise SchemaError(
+                f"'{self.name}' is categorical and has direction='{self.direction}', but its levels have no "
+                "order. Use kind='ordinal' with the levels in order, or direction='any'."
+            )
+
+    def _check_numbers(self) -> None:
+        if self.levels or self.level_labels:
+            raise SchemaError(
+                f"'{self.name}' is {self.kind} and lists levels. Use kind='ordinal' or 'categorical'."
+            )
+        for field in ("low", "high", "step"):
+            value = getattr(self, field)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+                raise SchemaError(
+                    f"'{self.name}' has {field}={value!r}, which is not a number. Give a number."
+                )
+            if not -1e300 <= value <= 1e300:
+                shown = "a huge number" if isinstance(value, int) else value
+                raise SchemaError(f"'{self.name}' has {field}={shown}. Leave it out where there is no bound.")
+            object.__setattr__(self, field, float(value))
+        if self.step is not None and self.step <= 0:
+            raise SchemaError(
+                f"'{self.name}' has step={self.step}. A step is above zero; leave it out for none."
+            )
+        if self.kind == "integer":
+            step = 1.0 if self.step is None else self.step
+            if step != round(step):
+                raise SchemaError(
+                    f"'{self.name}' is an integer with step={step}. Use kind='real' or a whole step."
+                )
+            object.__setattr__(self, "step", step)
+            for field in ("low", "high"):
+                value = getattr(self, field)
+                if value is not None and value != round(value):
+                    raise SchemaError(
+                        f"'{self.name}' is an integer with {field}={value}. Use a whole number."
+                    )
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise SchemaError(
+                f"'{self.name}' has low={self.low:g} above high={self.high:g} {self.unit}".rstrip()
+                + ". Swap the two; for a value nobody can change, use actionability='immutable'."
+            )
+
+    @property
+    def has_levels(self) -> bool:
+        """True for binary, ordinal and categorical features, whose values are level indices."""
+        return self.kind in ("binary", "ordinal", "categorical")
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels; 0 for numeric features."""
+        return len(self.levels)
+
+    @property
+    def ordered(self) -> bool:
+        """True unless the feature is categorical."""
+        return self.kind != "categorical"
+
+    @property
+    def span(self) -> float:
+        """Width of the range of legal values, above zero (1 where there is no or an empty range)."""
+        if self.kind == "categorical":
+            return 1.0
+        if self.has_levels:
+            return float(max(len(self.levels) - 1, 1))
+        if self.low is None or self.high is None or self.high <= self.low:
+            return 1.0
+        return self.high - self.low
+
+    @property
+    def text_label(self) -> str:
+        """What people call it: the label, or the column name made readable."""
+        return self.label or self.name.replace("_", " ").replace("-", " ").strip()
+
+    def level_text(self, index: float) -> str:
+        """The words for a level index."""
+        i = int(index)
+        return self.level_labels[i] if self.level_labels else str(self.levels[i])
+
+
+FIELDS = tuple(field.name for field in fields(Feature))
+
+
+def check_choice(name: str, field: str, value: str) -> None:
+    """Raise SchemaError if a field of the feature `name` is none of the values that it can have."""
+    allowed = _CHOICES[field]
+    if value not in allowed:
+        hint = did_you_mean(str(value), allowed)
+        raise SchemaError(f"'{name}' has {field}={value!r}; it must be one of {', '.join(allowed)}.{hint}")

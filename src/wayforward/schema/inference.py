@@ -1,0 +1,75 @@
+"""A feature read off a column of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import SchemaError
+from wayforward.schema.feature import Feature, Kind
+
+_MAX_LEVELS = 500
+
+
+def infer_feature(series: Any) -> Feature:
+    """Return the feature that a narwhals column seems to be. Raises: SchemaError for one that cannot be a feature."""
+    import narwhals.stable.v2 as nw
+
+    name, dtype = series.name, series.dtype
+    if dtype.is_temporal():
+        raise SchemaError(f"Column '{name}' holds dates. Turn it into a number, such as days, or drop it.")
+    values = [v for v in series.drop_nulls().unique(maintain_order=False).to_list() if v == v]
+    gone = bool(series.is_null().any()) or (dtype.is_float() and bool(series.is_nan().any()))
+    if not values:
+        raise SchemaError(f"Column '{name}' has only missing values. Drop it.")
+    if dtype == nw.Boolean or all(isinstance(v, (bool, np.bool_)) for v in values):
+        return Feature(name=name, kind="binary", levels=(False, True), missing=gone)
+    if dtype.is_numeric():
+        return _infer_number(name, np.asarray(values, dtype=np.float64), gone)
+    kind: Kind = "categorical"
+    levels: list[Any]
+    if dtype in (nw.Enum, nw.Categorical):
+        levels = list(series.cat.get_categories().to_list())
+        native = nw.to_native(series)
+        if getattr(getattr(native, "dtype", None), "ordered", False):
+            kind = "ordinal"
+    else:
+        if not all(isinstance(v, (str, int, float, bool, np.generic)) for v in values):
+            raise SchemaError(
+                f"Column '{name}' holds {type(values[0]).__name__} objects. Use text or numbers."
+            )
+        if all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values):
+            return _infer_number(name, np.asarray(values, dtype=np.float64), gone)
+        mixed = {type(v) for v in values}
+        if len(mixed) > 1:
+            raise SchemaError(
+                f"Column '{name}' mixes {', '.join(sorted(t.__name__ for t in mixed))}. Make it one type."
+            )
+        levels = sorted(values)
+    if len(levels) > _MAX_LEVELS or (len(levels) > 50 and len(levels) > 0.9 * len(series)):
+        raise SchemaError(
+            f"Column '{name}' has {len(levels)} different texts in {len(series)} rows: an identifier or free text? "
+            "Drop it, or group its values."
+        )
+    if len(levels) == 2 and kind == "categorical":
+        kind = "binary"
+    return Feature(name=name, kind=kind, levels=tuple(levels), missing=gone)
+
+
+def _infer_number(name: str, values: np.ndarray, gone: bool) -> Feature:
+    if np.isinf(values).any():
+        raise SchemaError(f"Column '{name}' has an infinite value. Replace it with a number.")
+    low, high = float(values.min()), float(values.max())
+    if set(values.tolist()) <= {0.0, 1.0} and len(values) == 2:
+        return Feature(name=name, kind="binary", levels=(0, 1), missing=gone)
+    if (values == np.round(values)).all() and max(abs(low), abs(high)) < 2**52:
+        return Feature(name=name, kind="integer", low=low, high=high, missing=gone, bounds="observed")
+    for decimals in range(1, 5):
+        scaled = values * 10**decimals
+        if (np.abs(scaled - np.round(scaled)) < 1e-6).all():
+            step: float | None = 10.0**-decimals
+            break
+    else:
+        step = None
+    return Feature(name=name, kind="real", low=low, high=high, step=step, missing=gone, bounds="observed")

@@ -1,0 +1,437 @@
+"""The features of a table in order, and the rules between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import DataError, RuleError, SchemaError, suggest
+from wayforward.plain_files import dump_yaml, parse_yaml, read_text
+from wayforward.schema.feature import FIELDS, Feature, check_choice
+from wayforward.schema.inference import infer_feature
+from wayforward.schema.tables import decode_column, encode, native_table, read_frame
+
+if TYPE_CHECKING:
+    from wayforward.rules import RuleSet
+
+_MAX_FILE = 4_000_000  # characters of a schema
+_LATTICE_TOLERANCE = 1e-6  # share of a step by which a stored value may miss the lattice
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The features of a table in order, and the rules between them; reads and writes YAML.
+
+    Example: ``Schema.infer(train).revise(age={"actionability": "immutable"}).with_rules("after.a >= before.a")``.
+    Raises: SchemaError and RuleError, which name the feature and the next step.
+    """
+
+    features: tuple[Feature, ...]
+    rules: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", tuple(self.features))
+        if isinstance(self.rules, str):
+            raise SchemaError(
+                f"rules is one text, {self.rules!r}. Give a list of rules: rules=[{self.rules!r}]."
+            )
+        object.__setattr__(self, "rules", tuple(self.rules))
+        if not self.features:
+            raise SchemaError(
+                "A schema needs at least one feature; got none. Add the columns that the model reads."
+            )
+        for feature in self.features:
+            if not isinstance(feature, Feature):
+                raise SchemaError(f"A schema is made of Feature objects; got {type(feature).__name__}.")
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
+                raise SchemaError(
+                    f"The feature '{name}' is there twice. Rename or drop one of the two columns."
+                )
+            seen.add(name)
+        if self.rules:
+            clash = self.compiled_rules.contradiction()
+            if clash:
+                raise RuleError(f"The rules contradict each other: {clash} Remove or loosen one of them.")
+
+    # -- nouns ---------------------------------------------------------------------------------------------
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return len(self.features)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Feature names in order."""
+        return tuple(feature.name for feature in self.features)
+
+    def index(self, name: str) -> int:
+        """Position of a feature. Raises: SchemaError with the nearest name."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise SchemaError(f"There is no feature '{name}'.{suggest(name, self.names)}") from None
+
+    def __getitem__(self, name: str) -> Feature:
+        return self.features[self.index(name)]
+
+    @cached_property
+    def compiled_rules(self) -> RuleSet:
+        """The rules, parsed once. Raises: RuleError that points into the text."""
+        from wayforward.rules import RuleSet
+
+        return RuleSet.parse(self.rules, self.features)
+
+    def _column(self, field: str, empty: float) -> np.ndarray:
+        values = (getattr(feature, field) for feature in self.features)
+        return np.array([empty if value is None else value for value in values], dtype=np.float64)
+
+    @cached_property
+    def low(self) -> np.ndarray:
+        """(d,) least legal value; -inf where there is none; 0 for levels."""
+        return np.where(self.has_levels, 0.0, self._column("low", -np.inf))
+
+    @cached_property
+    def high(self) -> np.ndarray:
+        """(d,) greatest legal value; inf where there is none; L-1 for levels."""
+        return np.where(self.has_levels, self.n_levels - 1.0, self._column("high", np.inf))
+
+    @cached_property
+    def step(self) -> np.ndarray:
+        """(d,) distance between legal values; NaN where any real number is legal."""
+        return np.where(self.has_levels, 1.0, self._column("step", np.nan))
+
+    @cached_property
+    def span(self) -> np.ndarray:
+        """(d,) width of the range, above zero."""
+        return np.array([feature.span for feature in self.features])
+
+    @cached_property
+    def n_levels(self) -> np.ndarray:
+        """(d,) number of levels; 0 for numeric features."""
+        return np.array([feature.n_levels for feature in self.features])
+
+    def _where(self, field: str, value: object) -> np.ndarray:
+        return np.array([getattr(feature, field) == value for feature in self.features], dtype=bool)
+
+    @cached_property
+    def has_levels(self) -> np.ndarray:
+        """(d,) bool: binary, ordinal or categorical."""
+        return self._where("has_levels", True)
+
+    @cached_property
+    def is_categorical(self) -> np.ndarray:
+        """(d,) bool: levels without an order."""
+        return self._where("kind", "categorical")
+
+    @cached_property
+    def ordered(self) -> np.ndarray:
+        """(d,) bool: numeric, binary or ordinal."""
+        return ~self.is_categorical
+
+    @cached_property
+    def integral(self) -> np.ndarray:
+        """(d,) bool: values are whole numbers (level indices included)."""
+        return np.asarray(self.has_levels | self._where("kind", "integer"))
+
+    @cached_property
+    def actionable(self) -> np.ndarray:
+        """(d,) bool: people can act on it."""
+        return self._where("actionability", "actionable")
+
+    @cached_property
+    def mutable(self) -> np.ndarray:
+        """(d,) bool: changes only as a consequence."""
+        return self._where("actionability", "mutable")
+
+    @cached_property
+    def immutable(self) -> np.ndarray:
+        """(d,) bool: never changes."""
+        return self._where("actionability", "immutable")
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """(d,) bool: values may be missing."""
+        return self._where("missing", True)
+
+    @cached_property
+    def direction(self) -> np.ndarray:
+        """(d,) int: +1 may only increase, -1 may only decrease, 0 either."""
+        up, down = self._where("direction", "increase"), self._where("direction", "decrease")
+        return np.asarray(up.astype(int) - down.astype(int))
+
+    @cached_property
+    def sensitive(self) -> tuple[str, ...]:
+        """Names of the features marked as sensitive."""
+        return tuple(feature.name for feature in self.features if feature.sensitive)
+
+    @cached_property
+    def lattice(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(d,) origin, step and steps per unit (0 where a step is not a whole fraction of one)."""
+        step = np.where(np.isnan(self.step), 1.0, self.step)
+        low = np.where(np.isfinite(self.low), self.low, 0.0)
+        on_zero = np.abs(low / step - np.round(low / step)) < 1e-9
+        per_unit = 1.0 / step
+        whole = np.abs(per_unit - np.round(per_unit)) < 1e-9 * per_unit
+        return np.where(on_zero, 0.0, low), step, np.where(whole, np.round(per_unit), 0.0)
+
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """(d,) bool: values are whole numbers: integers, and features with levels."""
+        return np.array([f.has_levels or f.kind == "integer" for f in self.features], dtype=bool)
+
+    # -- values --------------------------------------------------------------------------------------------
+
+    def round(self, x: np.ndarray, columns: np.ndarray | slice | int = slice(None)) -> np.ndarray:
+        """Nearest point of every entry's lattice, bounds aside; NaN stays. Shapes as in `snap`."""
+        origin, step, per_unit = (part[columns] for part in self.lattice)
+        count = np.round((x - origin) / step)
+        fraction = np.where(
+            per_unit > 0, per_unit, 1.0
+        )  # k / 100 is the double that people write; k * 0.01 is not
+        grid = np.where(per_unit > 0, origin + count / fraction, origin + count * step)
+        return np.where(np.isnan(self.step[columns]), x, grid)
+
+    def snap(self, x: np.ndarray, columns: np.ndarray | slice | int = slice(None)) -> np.ndarray:
+        """Nearest legal value of every entry; NaN stays. (..., d), or one entry a column of `columns`."""
+        low, high, step = self.low[columns], self.high[columns], self.step[columns]
+        grid = self.round(np.clip(x, low, high), columns)
+        slack = 1e-9 * self.span[columns]
+        with np.errstate(
+            invalid="ignore"
+        ):  # the last step may end short of a bound: take the point before it
+            grid = np.where(grid > high + slack, self.round(grid - step, columns), grid)
+            return np.where(grid < low - slack, self.round(grid + step, columns), grid)
+
+    def legal(
+        self, after: np.ndarray, before: np.ndarray | None = None, acted: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(..., d) bool: the value exists: in bounds, on the step, a known level.
+
+        A value that equals the one before is always legal: a person may stay where they are. acted (..., d): where
+        it is given, a step binds what people set; what follows in a world may fall between two steps, as long as it
+        is a whole number where the feature counts.
+        """
+        with np.errstate(invalid="ignore"):
+            slack = 1e-9 * self.span
+            inside = (after >= self.low - slack) & (after <= self.high + slack)
+            origin, step, _ = self.lattice
+            units = (after - origin) / step
+            off = np.abs(units - np.round(units)) > _LATTICE_TOLERANCE
+            if acted is not None:
+                off = np.where(
+                    acted | ~self.counted, off, np.abs(after - np.round(after)) > _LATTICE_TOLERANCE
+                )
+                off &= acted | self.counted
+            good = inside & ~(off & ~np.isnan(self.step))
+            good |= np.isnan(after) & self.missing
+            if before is not None:
+                good |= ~self.differs(after, before)
+        return np.asarray(good)
+
+    def differs(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """(..., d) bool: two values are not the same (missing equals missing)."""
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(a - b) > 1e-9 * self.span
+        return np.asarray(apart | (np.isnan(a) != np.isnan(b)))
+
+    # -- tables --------------------------------------------------------------------------------------------
+
+    def encode(self, table: Any, what: str = "people") -> np.ndarray:
+        """A pandas, polars or pyarrow table, one mapping, or an (n, d) array -> (n, d) in feature units.
+
+        Columns that the schema does not know are left out. `what` names the table in errors.
+        Raises: DataError that names the column, the value and the next step.
+        """
+        return encode(self.features, table, what)
+
+    def decode(self, x: np.ndarray, like: Any = None) -> Any:
+        """(n, d) in feature units -> a table with the original level values.
+
+        `like`: 'pandas', 'polars', 'pyarrow', 'dict', a table of that library, or None for the first installed.
+        Whole-number columns come back as integers where no value is missing.
+        """
+        x = np.asarray(x, dtype=np.float64)
+        if x.ndim != 2 or x.shape[1] != self.d:
+            raise DataError(f"decode needs an (n, {self.d}) array; got shape {x.shape}.")
+        columns = {feature.name: decode_column(x[:, j], feature) for j, feature in enumerate(self.features)}
+        return native_table(columns, like)
+
+    # -- making and revising -------------------------------------------------------------------------------
+
+    @classmethod
+    def infer(cls, table: Any, *, rules: Sequence[str] = (), **overrides: Mapping[str, Any]) -> Schema:
+        """Read a schema off a pandas, polars or pyarrow table of features (leave the label out).
+
+        Whole numbers become integers (0 and 1: binary), other numbers reals with the number of decimals seen as
+        step, text and booleans levels; an ordered pandas categorical becomes ordinal; a column with missing values
+        is marked `missing`. Bounds are those observed. `overrides` are given on to `revise`.
+        Raises: DataError for an empty table, SchemaError for a column that cannot be a feature.
+        """
+        frame = read_frame(table, "training")
+        if len(frame) == 0:
+            raise DataError(
+                "The training table has no rows, so no schema can be read off it. Give some rows."
+            )
+        if not frame.columns:
+            raise DataError("The training table has no columns, so no schema can be read off it.")
+        schema = cls(tuple(infer_feature(frame[name]) for name in frame.columns))
+        schema = schema.revise(**overrides) if overrides else schema
+        return schema.with_rules(*rules) if rules else schema
+
+    def revise(
+        self, changes: Mapping[str, Mapping[str, Any]] | None = None, /, **more: Mapping[str, Any]
+    ) -> Schema:
+        """A new schema with some fields of some features changed, in one call.
+
+        Example: ``schema.revise(age={"actionability": "immutable"}, income={"direction": "increase"})``; for names
+        that are no Python names: ``schema.revise({"hours-per-week": {"high": 60}})``.
+        Raises: SchemaError for an unknown feature or field, with the nearest name.
+        """
+        new = list(self.features)
+        for name, change in {**(changes or {}), **more}.items():
+            j = self.index(name)
+            if not isinstance(change, Mapping):
+                raise SchemaError(
+                    f"The revision of '{name}' is {change!r}. Give a mapping such as {{'high': 60}}."
+                )
+            for field in change:
+                if field not in FIELDS:
+                    raise SchemaError(
+                        f"A feature has no field '{field}' (in '{name}').{suggest(field, FIELDS)}"
+                    )
+            edit = dict(change)
+            old = new[j]
+            kind = edit.get("kind", old.kind)
+            check_choice(name, "kind", kind)
+            if kind in ("real", "integer") and old.has_levels:
+                edit = {"levels": (), "level_labels": (), **edit}
+            elif kind not in ("real", "integer") and not old.has_levels:
+                edit = {"low": None, "high": None, "step": None, **edit}
+                if "levels" not in edit:
+                    raise SchemaError(f"'{name}' becomes {kind} and needs its levels. Add levels=[...].")
+            if "levels" in edit and "level_labels" not in edit and tuple(edit["levels"]) != old.levels:
+                edit["level_labels"] = ()
+            if "bounds" not in edit and ({"low", "high"} & set(edit)):
+                edit["bounds"] = "declared"
+            new[j] = replace(old, **edit)
+        return Schema(tuple(new), self.rules)
+
+    def with_rules(self, *rules: str) -> Schema:
+        """A new schema with more rules. Raises: RuleError that points into the rule's text."""
+        for rule in rules:
+            if not isinstance(rule, str):
+                raise SchemaError(f"A rule is a text; got {type(rule).__name__}.")
+        return Schema(self.features, self.rules + tuple(rules))
+
+    def drop(self, *names: str) -> Schema:
+        """A new schema without some features (rules that name them are an error)."""
+        gone = {self.index(name) for name in names}
+        return Schema(tuple(f for j, f in enumerate(self.features) if j not in gone), self.rules)
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: fields that hold their default are left out."""
+        plain = {field.name: field.default for field in fields(Feature)}
+        features = []
+        for feature in self.features:
+            entry = {k: v for k, v in asdict(feature).items() if k in ("name", "kind") or v != plain[k]}
+            features.append({k: _plain(v) for k, v in entry.items()})
+        return {"features": features, "rules": list(self.rules)}
+
+    def to_yaml(self, path: str | Path | None = None) -> str:
+        """The schema as YAML text, written to `path` if given."""
+        return dump_yaml(self.to_dict(), path, width=110)
+
+    @classmethod
+    def from_dict(cls, data: Any, source: str = "schema") -> Schema:
+        """Check plain data and make a schema of it. Raises: SchemaError that names the place."""
+        if not isinstance(data, Mapping) or "features" not in data:
+            raise SchemaError(f"The {source} has no 'features'. Start from `wayforward schema infer`.")
+        extra = set(data) - {"features", "rules"}
+        if extra:
+            raise SchemaError(f"The {source} has an unknown entry '{sorted(map(str, extra))[0]}'. Remove it.")
+        from pydantic import TypeAdapter, ValidationError
+
+        entries = data["features"]
+        if not isinstance(entries, list):
+            raise SchemaError(f"'features' in the {source} is {type(entries).__name__}; it must be a list.")
+        adapter = TypeAdapter(Feature)
+        made = []
+        for i, entry in enumerate(entries):
+            name = entry.get("name", f"number {i + 1}") if isinstance(entry, Mapping) else f"number {i + 1}"
+            try:
+                made.append(adapter.validate_python(entry))
+            except ValidationError as error:
+                first = error.errors()[0]
+                place = ".".join(str(part) for part in first["loc"])
+                near = (
+                    suggest(str(first["loc"][-1]), FIELDS)
+                    if first["type"] == "unexpected_keyword_argument"
+                    else ""
+                )
+                raise SchemaError(
+                    f"In the {source}, feature '{name}': {place}: {first['msg']}.{near}"
+                ) from None
+        rules = data.get("rules") or ()
+        if not isinstance(rules, (list, tuple)) or not all(isinstance(rule, str) for rule in rules):
+            raise SchemaError(f"'rules' in the {source} must be a list of texts.")
+        return cls(tuple(made), tuple(rules))
+
+    @classmethod
+    def from_yaml(cls, source: str | Path) -> Schema:
+        """Read a schema from a YAML file, or from YAML text. No code is ever run; aliases are refused.
+
+        Raises: FileFormatError for a file that is missing, broken or hostile; SchemaError for wrong content.
+        """
+        if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
+            text, name = source, "schema text"
+        else:
+            text, name = read_text(source, "schema file", _MAX_FILE), f"schema file '{Path(source).name}'"
+        return cls.from_dict(parse_yaml(text, name, _MAX_FILE), name)
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """A JSON schema of the YAML file, for editors."""
+        from pydantic import TypeAdapter
+
+        schema = TypeAdapter(Schema).json_schema()
+        help_text = {
+            "low": "Least legal value.",
+            "high": "Greatest legal value.",
+            "step": "Distance between legal values; leave out if any real number is legal.",
+            "levels": "The values of a binary, ordinal (in order) or categorical column.",
+            "level_labels": "The levels in words for people, in the same order.",
+            "unit": "The unit that people say, such as EUR/month.",
+            "actionability": "actionable, mutable (changes only as a consequence) or immutable.",
+            "direction": "Which way a person may move it.",
+            "missing": "May the value be missing? Only where the model accepts it.",
+            "bounds": "declared: a value outside is an error. observed: read off a table.",
+        }
+        for field, words in help_text.items():
+            schema["$defs"]["Feature"]["properties"][field]["description"] = words
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+        return schema
+
+    def __repr__(self) -> str:
+        lines = [f"Schema({self.d} features, {len(self.rules)} rules)"]
+        for f in self.features:
+            reach = f"{f.n_levels} levels" if f.has_levels else f"{f.low} to {f.high} {f.unit}".rstrip()
+            lines.append(f"  {f.name}: {f.kind}, {reach}, {f.actionability}, {f.direction}")
+        return "\n".join([*lines, *(f"  rule: {rule}" for rule in self.rules)])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    return value.item() if isinstance(value, np.generic) else value

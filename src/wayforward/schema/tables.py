@@ -1,0 +1,252 @@
+"""Tables of pandas, polars and pyarrow, mappings and arrays -> numbers of features, and back."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import DataError, did_you_mean, suggest
+from wayforward.schema.feature import Feature
+
+
+class SchemaWarning(UserWarning):
+    """Something about a table that a careful user would want to know, and that does not stop the work."""
+
+
+def encode(features: Sequence[Feature], table: Any, what: str) -> np.ndarray:
+    """Return (n, d) numbers in feature units, checked; arguments and errors as of `Schema.encode`."""
+    x = (
+        _encode_array(features, table, what)
+        if isinstance(table, np.ndarray)
+        else _encode_table(features, table, what)
+    )
+    for j, feature in enumerate(features):
+        _check_values(x[:, j], feature, what)
+    return x
+
+
+def _encode_table(features: Sequence[Feature], table: Any, what: str) -> np.ndarray:
+    if isinstance(table, Mapping):
+        table = {k: v if isinstance(v, (list, tuple, np.ndarray)) else [v] for k, v in table.items()}
+        columns: Any = table
+        names = list(table)
+        n = len(next(iter(table.values()), []))
+    else:
+        frame = read_frame(table, what)
+        columns, names, n = frame, frame.columns, len(frame)
+    absent = [feature.name for feature in features if feature.name not in names]
+    if absent:
+        raise DataError(
+            f"The {what} table has no column '{absent[0]}'"
+            + (f" (nor {len(absent) - 1} more: {', '.join(absent[1:6])})" if absent[1:] else "")
+            + f".{suggest(absent[0], names)} Add the column, or drop the feature with schema.drop."
+        )
+    if n == 0:
+        raise DataError(f"The {what} table has no rows. Give at least one person.")
+    x = np.empty((n, len(features)))
+    for j, feature in enumerate(features):
+        x[:, j] = _encode_column(columns[feature.name], feature, what)
+    return x
+
+
+def _encode_array(features: Sequence[Feature], array: np.ndarray, what: str) -> np.ndarray:
+    d = len(features)
+    if array.ndim != 2 or array.shape[1] != d:
+        raise DataError(
+            f"The {what} array has shape {array.shape}; the schema has {d} features, so it must be "
+            f"(n, {d}), in feature units with level indices."
+        )
+    if array.shape[0] == 0:
+        raise DataError(f"The {what} array has no rows. Give at least one person.")
+    try:
+        x = np.array(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"The {what} array holds {array.dtype} values. Give numbers, or a table.") from error
+    for j, feature in enumerate(features):
+        if not feature.has_levels:
+            continue
+        value = x[:, j]
+        wrong = ~np.isnan(value) & ((value < 0) | (value >= feature.n_levels) | (value != np.round(value)))
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            raise DataError(
+                f"Column '{feature.name}' of the {what} array has {value[i]:g} in row {i}; a level index must "
+                f"be a whole number from 0 to {feature.n_levels - 1}. Give the table itself to use level names."
+            )
+    return x
+
+
+def _encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
+    if not feature.has_levels:
+        return _numbers(column, feature, what)
+    if isinstance(column, (list, tuple)):
+        values = column
+    else:
+        values = column.to_list() if hasattr(column, "to_list") else list(column)
+    code: dict[Any, float] = {level: float(i) for i, level in enumerate(feature.levels)}
+    code[None] = np.nan
+    try:
+        found = np.array([code.get(value, -1.0) for value in values], dtype=np.float64)
+    except TypeError as error:
+        raise DataError(f"Column '{feature.name}' of the {what} table holds lists or objects.") from error
+    # usually none: float NaN, pandas NA, numpy scalars and text that spells a number
+    for i in np.flatnonzero(found == -1.0).tolist():
+        found[i] = _level_of(values[i], feature, code)
+    unknown = np.flatnonzero(found == -1.0)
+    if unknown.size:
+        i = int(unknown[0])
+        known = ", ".join(repr(level) for level in feature.levels[:8])
+        known += ", ..." if feature.n_levels > 8 else ""
+        hint = did_you_mean(str(values[i]), [str(level) for level in feature.levels])
+        raise DataError(
+            f"Column '{feature.name}' of the {what} table has the value {values[i]!r} in row {i}, which is not "
+            f"one of its levels ({known}).{hint} Correct it, or add the level to the schema and refit the model."
+        )
+    return found
+
+
+def _check_values(value: np.ndarray, feature: Feature, what: str) -> None:
+    """Raise for a value of the column that cannot be; warn of values somewhat outside observed bounds."""
+    column = f"Column '{feature.name}' of the {what} table"
+    gone, endless = np.isnan(value), np.isinf(value)
+    if gone.any() and not feature.missing:
+        raise DataError(
+            f"{column} has a missing value in row {int(np.argmax(gone))}. "
+            f"Fill it in, or, if the model accepts missing values, "
+            f"revise the schema: {feature.name}={{'missing': True}}."
+        )
+    if endless.any():
+        raise DataError(
+            f"{column} has an infinite value in row {int(np.argmax(endless))}. Replace it with a number."
+        )
+    if feature.has_levels:
+        return
+    low = -math.inf if feature.low is None else feature.low
+    high = math.inf if feature.high is None else feature.high
+    slack = 1e-9 * feature.span
+    outside = (value < low - slack) | (value > high + slack)
+    if not outside.any():
+        return
+    i = int(np.argmax(outside))
+    edge = f"{low:g} to {high:g} {feature.unit}".strip()
+    if feature.bounds == "declared":
+        raise DataError(
+            f"{column} has the value {value[i]:g} in row {i}, outside {edge}. Correct the value, or widen the "
+            "schema with revise."
+        )
+    far = (value < low - feature.span) | (value > high + feature.span)
+    if far.any():
+        i = int(np.argmax(far))
+        raise DataError(
+            f"{column} has the value {value[i]:g} in row {i}, far outside what was observed ({edge}). Check the "
+            "unit; if it is right, widen the schema with revise."
+        )
+    warnings.warn(
+        f"{column} has {int(outside.sum())} value(s) outside what was observed ({edge}). They are kept; no advice "
+        "leads outside. Widen the schema with revise if it may.",
+        SchemaWarning,
+        stacklevel=5,
+    )
+
+
+def read_frame(table: Any, what: str) -> Any:
+    """Return a narwhals frame of any table whose columns have one text name each. Raises: DataError."""
+    import narwhals.stable.v2 as nw
+
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise DataError(
+            f"The {what} table is a {type(table).__name__}. Give a pandas, polars or pyarrow table, or an array."
+        ) from None
+    except Exception as error:  # narwhals refuses double names with an error of the table library
+        raise DataError(f"The {what} table cannot be read: {error}") from None
+    names = list(frame.columns)
+    unnamed = [name for name in names if not isinstance(name, str)]
+    if unnamed:
+        raise DataError(
+            f"The {what} table has a column named {unnamed[0]!r}, which is not a text. Give every column a text name, "
+            "for example with table.rename(columns=str)."
+        )
+    double = [name for name in names if names.count(name) > 1]
+    if double:
+        raise DataError(f"The {what} table has the column '{double[0]}' twice. Rename or drop one of them.")
+    return frame
+
+
+def _numbers(column: Any, feature: Feature, what: str) -> np.ndarray:
+    raw = np.asarray(column if isinstance(column, (list, tuple, np.ndarray)) else column.to_numpy())
+    if raw.dtype.kind in "fiub":
+        return raw.astype(np.float64)
+    out = np.empty(len(raw))
+    for i, value in enumerate(raw):
+        if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+            out[i] = np.nan
+            continue
+        try:
+            if isinstance(value, str):
+                raise ValueError
+            out[i] = float(value)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"Column '{feature.name}' of the {what} table has {value!r} in row {i}; it must be a number"
+                + (f" ({feature.unit})" if feature.unit else "")
+                + ". Correct it, or revise the feature to kind='categorical'."
+            ) from None
+    return out
+
+
+def _level_of(value: Any, feature: Feature, code: dict[Any, float]) -> float:
+    """Index of a value that a plain look-up missed; NaN for a missing value, -1 for an unknown one."""
+    if type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value)):
+        return math.nan
+    if isinstance(value, np.generic):
+        return code.get(value.item(), -1.0)
+    return -1.0
+
+
+def native_table(columns: dict[str, np.ndarray], like: Any) -> Any:
+    """Columns -> a table of the library that `like` names or comes from; None: of the first installed."""
+    from importlib.util import find_spec
+
+    if like is None:
+        like = next((lib for lib in ("pandas", "polars", "pyarrow") if find_spec(lib)), "dict")
+    elif not isinstance(like, str):
+        like = type(like).__module__.split(".")[0]
+    if like == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(columns)
+    if like == "polars":
+        import polars as pl
+
+        return pl.DataFrame(
+            {k: v.tolist() if v.dtype == object else v for k, v in columns.items()}, nan_to_null=True
+        )
+    if like == "pyarrow":
+        import pyarrow as pa
+
+        return pa.table({k: pa.array(v, from_pandas=True) for k, v in columns.items()})
+    if like == "dict":
+        return columns
+    raise DataError(f"decode knows 'pandas', 'polars', 'pyarrow' and 'dict'; got {like!r}.")
+
+
+def decode_column(value: np.ndarray, feature: Feature) -> np.ndarray:
+    """Return (n,) values as the table holds them: levels for indices, None for missing ones."""
+    gone = np.isnan(value)
+    if not feature.has_levels:
+        return value.astype(np.int64) if feature.kind == "integer" and not gone.any() else value
+    kinds = {type(level) for level in feature.levels}
+    plain = len(kinds) == 1 and kinds <= {bool, int, float}
+    index = np.where(gone, 0, value).astype(np.int64)
+    if plain and not gone.any():
+        return np.array(feature.levels)[index]
+    out = np.array(feature.levels, dtype=object)[index]
+    if gone.any():
+        out[gone] = None
+    return out
