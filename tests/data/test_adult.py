@@ -5,6 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wayforward.testing import DatasetContract
+
+
+class TestAdultKeepsTheContract(DatasetContract):
+    dataset = "adult"
+    forms = ("", "missing")
+
 
 def test_rows_of_both_files(read):
     data, everybody = read("adult"), read("adult:missing")

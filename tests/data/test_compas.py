@@ -9,8 +9,15 @@ import pytest
 
 import wayforward.data as datasets
 from wayforward.data import files
-from wayforward.data.compas import FILE, PERSONAL
-from wayforward.data.files import KNOWN, Files, Known
+from wayforward.data.compas import ENTRY, FILE, PERSONAL
+from wayforward.data.files import Files, Known
+from wayforward.testing import DatasetContract
+
+
+class TestCompasKeepsTheContract(DatasetContract):
+    dataset = "compas"
+    forms = ("", "unfiltered", "screened", "score")
+    frozen = True
 
 
 def test_rows_and_label(read):
@@ -68,7 +75,7 @@ def test_nobody_acts_on_the_past_unless_asked(read):
 
 def test_a_file_with_personal_columns_reads_the_same(raw_folder, tmp_path, monkeypatch, read):
     """The published file has 53 columns; made-up personal columns stand in for the real ones."""
-    rows = files.rows_of(Files("compas", raw_folder).read(FILE))
+    rows = files.rows_of(Files("compas", raw_folder, ENTRY.files).read(FILE))
     extra = [name for name in PERSONAL if name not in rows[0]]
     assert len(extra) == 7, "the file here has none of them"
     wide = [[*row, *(extra if i == 0 else [f"made up {i}"] * 7)] for i, row in enumerate(rows)]
@@ -77,7 +84,7 @@ def test_a_file_with_personal_columns_reads_the_same(raw_folder, tmp_path, monke
     with (tmp_path / "compas-scores-two-years.csv").open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(wide)
     content = (tmp_path / "compas-scores-two-years.csv").read_bytes()
-    monkeypatch.setitem(KNOWN, FILE, Known((hashlib.sha256(content).hexdigest(),), "made here"))
+    monkeypatch.setitem(ENTRY.files, FILE, Known((hashlib.sha256(content).hexdigest(),), "made here"))
     data = datasets.load("compas", path=tmp_path)
     np.testing.assert_array_equal(data.x, read("compas").x)
     assert not set(data.schema.names) & set(PERSONAL)

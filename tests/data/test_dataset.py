@@ -1,4 +1,4 @@
-"""What every data set promises, whatever its table."""
+"""What a data set can do: splits, tables, variants by name, a set of another package."""
 
 from __future__ import annotations
 
@@ -9,109 +9,6 @@ import wayforward.data as datasets
 from wayforward.data.dataset import Acts
 from wayforward.errors import DataError
 from wayforward.schema import Feature
-
-FORMS = (
-    "loan",
-    "loan:karimi",
-    "loan:recourse",
-    "loan:clf",
-    "loan:causal_estimator",
-    "german",
-    "adult",
-    "adult:missing",
-    "compas",
-    "compas:unfiltered",
-    "compas:screened",
-    "compas:score",
-    "gmsc",
-    "gmsc:missing",
-    "gmsc:outliers",
-    "gmsc:clipped",
-    "law",
-    "law:zfya",
-    "law:zfya_score",
-    "law:bar",
-    "law:bar+missing",
-    "default_credit",
-    "default_credit:raw-codes",
-)
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_every_value_is_one_that_the_schema_allows(read, name):
-    data = read(name)
-    assert data.x.shape == (data.n, data.d) and data.y.shape == (data.n,)
-    legal = data.schema.legal(data.x) | np.isnan(data.x)
-    worst = data.schema.names[int(np.argmin(legal.mean(axis=0)))]
-    assert legal.all(), f"{worst}: {(~legal).sum()} values off the domain or the lattice"
-    gaps = np.isnan(data.x).any(axis=0)
-    assert (gaps == data.schema.missing).all(), "missing is declared exactly where values are missing"
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_every_level_that_is_declared_occurs(read, name):
-    data = read(name)
-    for j, feature in enumerate(data.schema.features):
-        if feature.kind == "categorical":  # ordinal scales may hold a rung that nobody stands on
-            seen = np.unique(data.x[~np.isnan(data.x[:, j]), j])
-            assert seen.size == feature.n_levels, feature.name
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_the_table_gives_the_array_back(read, name):
-    data = read(name).take(np.arange(0, read(name).n, 37))
-    assert list(data.frame.columns) == list(data.schema.names)
-    np.testing.assert_array_equal(data.schema.encode(data.frame), data.x)
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_the_rules_hold_for_everybody_as_they_stand(read, name):
-    data = read(name)
-    if data.schema.rules:
-        assert data.schema.compiled_rules.kept(data.x, data.x).all()
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_every_actionability_set_applies_and_keeps_the_person_fixed(read, name):
-    data = read(name)
-    assert {"recommended", "benchmark"} <= set(data.acts)
-    for chosen in data.acts:
-        other = data.with_actionability(chosen)
-        assert other.actionability == chosen and other.schema.names == data.schema.names
-        free = [
-            other.schema[name].name
-            for name in other.sensitive
-            if not other.schema.immutable[other.schema.index(name)]
-        ]
-        # Papers that let people change these are quoted as they are; the library's own two sets never do.
-        assert not free or chosen not in ("recommended", "benchmark"), free
-    if not name.startswith("compas"):
-        assert data.schema.actionable.any()
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_the_card_tells_every_choice(read, name):
-    data = read(name)
-    card = data.card()
-    assert data.source.terms in card and data.source.citation in card
-    assert f"{data.n:,} people" in card and data.steps[-1].rows == data.n
-    for text in (*data.notes, *(step.what for step in data.steps), *data.schema.rules):
-        assert text in card
-    for feature in data.schema.features:
-        assert f"| `{feature.name}` |" in card
-    for chosen in data.acts:
-        assert f"- `{chosen}`:" in card
-
-
-@pytest.mark.parametrize("entry", datasets.catalogue(), ids=lambda entry: entry.name)
-def test_the_catalogue_is_true(read, entry):
-    data = read(entry.name)
-    assert data.n == entry.rows
-    assert set(data.acts) == set(entry.acts)
-    assert set(data.sensitive) == set(entry.sensitive)
-    assert set(entry.variants).isdisjoint(entry.acts)
-    for word in entry.variants:
-        read(f"{entry.name}:{'bar+' if (entry.name, word) == ('law', 'missing') else ''}{word}")
 
 
 def test_the_split_is_stratified_deterministic_and_complete(read):
@@ -194,3 +91,40 @@ def test_acts_except_for_and_but():
 def test_names_and_repr_hold_no_row(read):
     assert datasets.names()[0] == "loan" and len(set(datasets.names())) == 7
     assert "array" not in repr(read("german"))
+
+
+def test_a_data_set_of_another_package(tmp_path, monkeypatch):
+    """One module with ENTRY and a function; from then on it is loaded, listed and found as the others are."""
+    monkeypatch.setattr(datasets, "_PLACES", dict(datasets._PLACES))
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "toy_people.py").write_text(TOY)
+    datasets.register("toy", "toy_people:build")
+    data = datasets.load("toy:benchmark")
+    assert (data.n, data.schema.names, data.actionability) == (4, ("age", "pay"), "benchmark")
+    assert datasets.available("toy") and datasets.names()[-1] == "toy" and data.world is None
+    assert datasets.catalogue()[-1].title == "A toy" and "Sensitive: `age`" in data.card()
+    with pytest.raises(DataError, match="a data set 'toy' already"):
+        datasets.register("toy", "toy_people:build")
+    with pytest.raises(DataError, match="'module:function'"):
+        datasets.register("other", "toy_people")
+
+
+TOY = """
+import numpy as np
+from wayforward.data import Acts, Entry, Source, Step, made, number
+
+ENTRY = Entry(
+    name="toy", title="A toy", rows=4, favourable="1 (yes)", sensitive=("age",), acts=("recommended", "benchmark"),
+    source=Source(origin="made here", citation="none", terms="free", url="https://example.org"), needs_files=False,
+)
+FEATURES = (number("age", "age", 18, 90, sensitive=True), number("pay", "pay", 0, 9, unit="kEUR"))
+ACTS = {name: Acts("Pay can rise.", {"age": "I", "pay": "A+"}) for name in ENTRY.acts}
+
+
+def build(files, chosen):
+    return made(
+        ENTRY, chosen=chosen, features=FEATURES, acts=ACTS, columns={"age": [20, 30, 40, 50], "pay": [1, 2, 3, 4]},
+        y=np.array([0, 0, 1, 1]), label="yes", label_text={1: "yes", 0: "no"}, steps=(Step("made", 4),), notes=(),
+        dropped={},
+    )
+"""

@@ -5,6 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wayforward.testing import DatasetContract
+
+
+class TestDefaultCreditKeepsTheContract(DatasetContract):
+    dataset = "default_credit"
+    forms = ("", "raw-codes")
+
 
 def column(data, name):
     return data.x[:, data.schema.index(name)]

@@ -11,19 +11,29 @@ import pytest
 
 import wayforward.data as datasets
 from wayforward.data import files
-from wayforward.data.files import ENV, KNOWN, OFFLINE, Files, Known
+from wayforward.data.files import ENV, OFFLINE, Files, Known
 from wayforward.errors import DataError
 
 CONTENT = b"a,b\n1,2\n"
+TOY = {
+    "toy/t.csv": Known(
+        (hashlib.sha256(CONTENT).hexdigest(),), "https://example.org/toy", ("https://example.org/t.csv",)
+    )
+}
+
+
+def toy_files(path=None):
+    return Files("toy", path, TOY)
+
+
+def all_known():
+    """'folder/file' and what is known of it, of all data sets."""
+    return [pair for entry in datasets.catalogue() for pair in entry.files.items()]
 
 
 @pytest.fixture
 def toy(monkeypatch, tmp_path):
     """A data set of one tiny file, and an empty cache."""
-    known = Known(
-        (hashlib.sha256(CONTENT).hexdigest(),), "https://example.org/toy", ("https://example.org/t.csv",)
-    )
-    monkeypatch.setitem(KNOWN, "toy/t.csv", known)
     monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.delenv(ENV, raising=False)
     work = tmp_path / "work" / "folder"
@@ -36,7 +46,7 @@ def test_a_folder_beside_the_checkout_is_looked_at(toy, monkeypatch):
     target = toy / "work/shared/data/toy/t.csv"
     target.parent.mkdir(parents=True)
     target.write_bytes(CONTENT)
-    assert Files("toy").read("toy/t.csv") == CONTENT
+    assert toy_files().read("toy/t.csv") == CONTENT
 
 
 @pytest.mark.parametrize("place", ["toy/t.csv", "t.csv", "toy/t.csv.gz"])
@@ -45,16 +55,16 @@ def test_a_file_is_found_in_the_folder_that_the_environment_names(toy, monkeypat
     target.parent.mkdir(parents=True)
     target.write_bytes(gzip.compress(CONTENT) if place.endswith("gz") else CONTENT)
     monkeypatch.setenv(ENV, f"{toy / 'elsewhere'}{files.os.pathsep}{toy / 'mine'}")
-    assert Files("toy").read("toy/t.csv") == CONTENT
+    assert toy_files().read("toy/t.csv") == CONTENT
     monkeypatch.delenv(ENV)
-    assert Files("toy", toy / "mine").read("toy/t.csv") == CONTENT
-    assert Files("toy", target).read("toy/t.csv") == CONTENT
+    assert toy_files(toy / "mine").read("toy/t.csv") == CONTENT
+    assert toy_files(target).read("toy/t.csv") == CONTENT
 
 
 def test_another_file_is_refused_with_both_checksums(toy):
     (toy / "t.csv").write_bytes(CONTENT + b"3,4\n")
     with pytest.raises(DataError, match=r"'t.csv' of the data set 'toy'.*is not the one we know") as caught:
-        Files("toy", toy).read("toy/t.csv")
+        toy_files(toy).read("toy/t.csv")
     message = str(caught.value)
     assert hashlib.sha256(CONTENT + b"3,4\n").hexdigest() in message
     assert hashlib.sha256(CONTENT).hexdigest() in message and "https://example.org/toy" in message
@@ -63,13 +73,13 @@ def test_another_file_is_refused_with_both_checksums(toy):
 def test_a_broken_archive_is_refused(toy):
     (toy / "t.csv.gz").write_bytes(gzip.compress(CONTENT)[:-6])
     with pytest.raises(DataError, match="cannot be read.*fresh copy"):
-        Files("toy", toy).read("toy/t.csv")
+        toy_files(toy).read("toy/t.csv")
 
 
 def test_offline_says_where_it_looked_and_what_to_do(toy, monkeypatch):
     monkeypatch.setenv(ENV, str(toy / "mine"))
     with pytest.raises(DataError) as caught:
-        Files("toy").read("toy/t.csv")
+        toy_files().read("toy/t.csv")
     message = str(caught.value)
     for part in (
         "'toy'",
@@ -86,7 +96,7 @@ def test_offline_says_where_it_looked_and_what_to_do(toy, monkeypatch):
 def test_a_path_is_never_replaced_by_a_download(toy, monkeypatch):
     monkeypatch.delenv(OFFLINE)
     with pytest.raises(DataError, match="a path was given, so nothing was downloaded"):
-        Files("toy", toy / "nowhere").read("toy/t.csv")
+        toy_files(toy / "nowhere").read("toy/t.csv")
 
 
 def test_a_download_is_kept_and_checked(toy, monkeypatch):
@@ -101,8 +111,8 @@ def test_a_download_is_kept_and_checked(toy, monkeypatch):
         return str(path / fname)
 
     monkeypatch.setattr(pooch, "retrieve", retrieve)
-    assert Files("toy").read("toy/t.csv") == CONTENT
-    assert Files("toy").read("toy/t.csv") == CONTENT
+    assert toy_files().read("toy/t.csv") == CONTENT
+    assert toy_files().read("toy/t.csv") == CONTENT
     sha256 = hashlib.sha256(CONTENT).hexdigest()
     assert asked == [("https://example.org/t.csv", f"sha256:{sha256}")], (
         "fetched once, then read from the cache"
@@ -120,21 +130,21 @@ def test_a_download_that_fails_is_one_clear_error(toy, monkeypatch):
     with pytest.raises(
         DataError, match=r"a download failed: ConnectionError at example.org.*WAYFORWARD_DATA"
     ):
-        Files("toy").read("toy/t.csv")
+        toy_files().read("toy/t.csv")
 
 
 def test_terms_that_forbid_a_download_are_kept(toy, monkeypatch):
     monkeypatch.delenv(OFFLINE)
     with pytest.raises(DataError, match=r"leave the download to you.*kaggle"):
         datasets.load("gmsc")
-    for key, known in KNOWN.items():
+    for key, known in all_known():
         if key.startswith(("gmsc", "law")):
             assert not known.urls
 
 
 def test_every_known_file_is_the_one_in_the_folder(raw_folder):
-    for key, known in KNOWN.items():
-        content = Files(key.split("/")[0], raw_folder).read(key)
+    for key, known in all_known():
+        content = Files(key.split("/")[0], raw_folder, {key: known}).read(key)
         assert hashlib.sha256(content).hexdigest() in known.sha256
 
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wayforward.testing import DatasetContract
+
+
+class TestGermanKeepsTheContract(DatasetContract):
+    dataset = "german"
+
 
 def by_level(data, name):
     column = data.x[:, data.schema.index(name)]

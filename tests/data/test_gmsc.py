@@ -9,6 +9,13 @@ import pytest
 
 import wayforward.data as datasets
 from wayforward.data.gmsc import GRAPH, NAMES
+from wayforward.testing import DatasetContract
+
+
+class TestGmscKeepsTheContract(DatasetContract):
+    dataset = "gmsc"
+    forms = ("", "missing", "outliers", "clipped")
+
 
 LATE = [NAMES.index(name) for name in NAMES if "PastDue" in name or "DaysLate" in name]
 

@@ -5,6 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wayforward.testing import DatasetContract
+
+
+class TestLawKeepsTheContract(DatasetContract):
+    dataset = "law"
+    forms = ("", "zfya", "zfya_score", "bar", "bar+missing")
+
 
 def share(data, name, level):
     j = data.schema.index(name)

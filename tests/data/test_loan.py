@@ -6,6 +6,12 @@ import numpy as np
 import pytest
 
 from wayforward.data.loan import GRAPH, NAMES, decision, equations, sample
+from wayforward.testing import DatasetContract
+
+
+class TestLoanKeepsTheContract(DatasetContract):
+    dataset = "loan"
+    forms = ("", "karimi", "recourse", "clf", "causal_estimator")
 
 
 def test_the_moments_are_the_published_ones():

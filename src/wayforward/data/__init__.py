@@ -7,33 +7,77 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TypeAlias
 
-from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step
-from wayforward.data.files import Files
-from wayforward.errors import DataError
+from wayforward.data.columns import levels, number, parsed
+from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
+from wayforward.data.files import Files, Known
+from wayforward.errors import DataError, did_you_mean
 
-__all__ = ["Acts", "Dataset", "Entry", "Source", "Step", "available", "catalogue", "load", "names"]
+Build: TypeAlias = Callable[[Files, frozenset[str]], Dataset]
 
-_NAMES = ("loan", "german", "adult", "compas", "gmsc", "law", "default_credit")
+__all__ = [
+    "Acts",
+    "Dataset",
+    "Entry",
+    "Files",
+    "Known",
+    "Source",
+    "Step",
+    "available",
+    "catalogue",
+    "levels",
+    "load",
+    "made",
+    "names",
+    "number",
+    "parsed",
+    "register",
+]
+
+#: name -> where the function is that builds it; its module also holds the `Entry`, as ENTRY
+_PLACES = {
+    "loan": "wayforward.data.loan:build",
+    "german": "wayforward.data.german:build",
+    "adult": "wayforward.data.adult:build",
+    "compas": "wayforward.data.compas:build",
+    "gmsc": "wayforward.data.gmsc:build",
+    "law": "wayforward.data.law:build",
+    "default_credit": "wayforward.data.default_credit:build",
+}
+
+
+def register(name: str, place: str) -> None:
+    """Add a data set of another package: ``register("mine", "my_package.mine:build")``.
+
+    The function takes its raw `Files` and the set of variants that were chosen, and returns a `Dataset` (see `made`);
+    its module has the `Entry` as ENTRY. `wayforward.testing.DatasetContract` tests what any data set promises.
+    Raises: DataError if the name is taken or the place is not 'module:function'.
+    """
+    if name in _PLACES:
+        raise DataError(f"There is a data set '{name}' already. Choose another name.")
+    if place.count(":") != 1:
+        raise DataError(f"The place of '{name}' is {place!r}. Write it as 'module:function'.")
+    _PLACES[name] = place
 
 
 def names() -> tuple[str, ...]:
     """The data sets that `load` knows."""
-    return _NAMES
+    return tuple(_PLACES)
 
 
 def catalogue() -> tuple[Entry, ...]:
     """What is known about each data set before it is read: title, size, terms, variants, who may act."""
-    return tuple(_module(name).ENTRY for name in _NAMES)
+    return tuple(_find(name)[0] for name in _PLACES)
 
 
 def available(name: str, path: str | os.PathLike[str] | None = None) -> bool:
     """Can the data set be loaded from this machine alone, without a download?"""
-    entry: Entry = _module(_known(name)).ENTRY
-    files = Files(name, path)
-    return name == "loan" or all(files.find(key) is not None for key in entry.files)
+    entry, _ = _find(name)
+    files = Files(name, path, entry.files)
+    return not entry.needs_files or all(files.find(key) is not None for key in entry.files)
 
 
 def load(name: str, path: str | os.PathLike[str] | None = None, variant: str | None = None) -> Dataset:
@@ -48,8 +92,7 @@ def load(name: str, path: str | os.PathLike[str] | None = None, variant: str | N
     Example: ``train, test = load("loan").split(test=0.3, seed=0)``.
     """
     name, _, inline = name.partition(":")
-    module = _module(_known(name))
-    entry: Entry = module.ENTRY
+    entry, build = _find(name)
     words = [
         word.strip().lower() for text in (inline, variant or "") for word in text.split("+") if word.strip()
     ]
@@ -70,20 +113,15 @@ def load(name: str, path: str | os.PathLike[str] | None = None, variant: str | N
         clash = sorted(set(group) & set(chosen))
         if len(clash) > 1:
             raise DataError(f"The variants {' and '.join(clash)} of '{name}' exclude each other. Choose one.")
-    data: Dataset = module.build(Files(name, path), frozenset(chosen))
+    data = build(Files(name, path, entry.files), frozenset(chosen))
     return data.with_actionability(acts[0]) if acts and acts[0] != "recommended" else data
 
 
-def _known(name: str) -> str:
-    if name not in _NAMES:
-        import difflib
-
-        near = difflib.get_close_matches(str(name), _NAMES, 1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise DataError(f"There is no data set '{name}'.{hint} Known: {', '.join(_NAMES)}.")
-    return name
-
-
-def _module(name: str) -> Any:
-    """The module of a data set: it has ENTRY and build."""
-    return import_module(f"wayforward.data.{name}")
+def _find(name: str) -> tuple[Entry, Build]:
+    """Return the entry of a data set and the function that builds it."""
+    if name not in _PLACES:
+        hint = did_you_mean(str(name), tuple(_PLACES))
+        raise DataError(f"There is no data set '{name}'.{hint} Known: {', '.join(_PLACES)}.")
+    place, function = _PLACES[name].split(":")
+    module = import_module(place)
+    return module.ENTRY, getattr(module, function)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
+from wayforward.data.columns import levels, number, parsed
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
-from wayforward.data.files import Files, columns_of, numbers, rows_of
+from wayforward.data.files import GITHUB, UCI, Files, Known, columns_of, numbers, rows_of
 from wayforward.schema import Feature
 
 FILES = ("adult/adult.data", "adult/adult.test")
@@ -27,7 +30,21 @@ ENTRY = Entry(
     variants={
         "missing": "all 48,842 rows; unknown workclass, occupation and country stay as missing values",
     },
-    files=FILES,
+    files={
+        file: Known(
+            (sha256,),
+            "https://doi.org/10.24432/C5XW20",
+            (f"{UCI}/{file}", f"{GITHUB}/amirhk/mace/01e6a405/_data_main/{Path(file).name}"),
+        )
+        for file, sha256 in zip(
+            FILES,
+            (
+                "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+                "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+            ),
+            strict=True,
+        )
+    },
 )
 
 _RAW = (
@@ -122,102 +139,44 @@ def features(countries: tuple[str, ...], missing: bool) -> tuple[Feature, ...]:
     """The 12 features; `missing`: keep the level and the gaps that only incomplete rows have."""
     work = _WORKCLASS if missing else {k: v for k, v in _WORKCLASS.items() if k != "Never-worked"}
     return (
-        Feature(
-            name="age",
-            kind="integer",
-            low=17,
-            high=90,
-            unit="years",
-            label="age",
-            sensitive=True,
-            bounds="observed",
-        ),
-        Feature(
-            name="workclass",
-            kind="categorical",
-            levels=tuple(work),
-            level_labels=tuple(work.values()),
-            label="employer",
-            missing=missing,
-        ),
-        Feature(
-            name="education",
-            kind="ordinal",
-            levels=tuple(_EDUCATION),
-            level_labels=tuple(_EDUCATION.values()),
-            label="education",
-        ),
-        Feature(
-            name="marital_status",
-            kind="categorical",
-            levels=tuple(_MARITAL),
-            level_labels=tuple(_MARITAL.values()),
-            label="marital status",
-        ),
-        Feature(
-            name="occupation",
-            kind="categorical",
-            levels=tuple(_OCCUPATION),
-            level_labels=tuple(_OCCUPATION.values()),
-            label="occupation",
-            missing=missing,
-        ),
-        Feature(
-            name="relationship",
-            kind="categorical",
-            levels=tuple(_RELATIONSHIP),
-            level_labels=tuple(_RELATIONSHIP.values()),
-            label="place in the household",
-        ),
-        Feature(
-            name="race",
-            kind="categorical",
-            levels=tuple(_RACE),
-            level_labels=tuple(_RACE.values()),
-            label="race",
-            sensitive=True,
-        ),
-        Feature(
-            name="sex",
-            kind="binary",
-            levels=("Female", "Male"),
-            level_labels=("woman", "man"),
-            label="sex",
-            sensitive=True,
-        ),
-        Feature(
-            name="capital_gain",
-            kind="integer",
-            low=0,
-            high=99_999,
+        number("age", "age", 17, 90, unit="years", sensitive=True),
+        levels("workclass", "employer", "categorical", work, missing=missing),
+        levels("education", "education", "ordinal", _EDUCATION),
+        levels("marital_status", "marital status", "categorical", _MARITAL),
+        levels("occupation", "occupation", "categorical", _OCCUPATION, missing=missing),
+        levels("relationship", "place in the household", "categorical", _RELATIONSHIP),
+        levels("race", "race", "categorical", _RACE, sensitive=True),
+        levels("sex", "sex", "binary", {"Female": "woman", "Male": "man"}, sensitive=True),
+        number(
+            "capital_gain",
+            "capital gain",
+            0,
+            99_999,
+            bounds="declared",
             unit="USD/year",
-            label="capital gain",
             description="99,999 is a top code: that much or more.",
         ),
-        Feature(
-            name="capital_loss",
-            kind="integer",
-            low=0,
-            high=4_356,
-            unit="USD/year",
-            label="capital loss",
-            bounds="observed",
-        ),
-        Feature(
-            name="hours_per_week",
-            kind="integer",
-            low=1,
-            high=99,
+        number("capital_loss", "capital loss", 0, 4_356, unit="USD/year"),
+        number(
+            "hours_per_week",
+            "working time",
+            1,
+            99,
+            bounds="declared",
             unit="hours/week",
-            label="working time",
             description="99 is a top code: that much or more.",
         ),
-        Feature(
-            name="native_country",
-            kind="categorical",
-            levels=countries,
-            level_labels=tuple(country.replace("-", " ").replace("&", " and ") for country in countries),
-            label="country of birth",
+        levels(
+            "native_country",
+            "country of birth",
+            "categorical",
+            dict(
+                zip(
+                    countries,
+                    tuple(country.replace("-", " ").replace("&", " and ") for country in countries),
+                    strict=True,
+                )
+            ),
             sensitive=True,
             missing=missing,
         ),
@@ -280,17 +239,11 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
     )  # the test file ends its labels with a dot
     countries = tuple(sorted(set(raw["native_country"].tolist()) - {"?"}))
     made_of = features(countries, "missing" in chosen)
-    columns = {
-        f.name: [None if value == "?" else value for value in raw[f.name].tolist()]
-        if f.has_levels
-        else numbers(raw[f.name])
-        for f in made_of
-    }
     return made(
         ENTRY,
         chosen=chosen,
         features=made_of,
-        columns=columns,
+        columns=parsed(made_of, raw, missing="?"),
         y=rich.astype(np.int64),
         acts=_acts(made_of),
         label="above_50k",

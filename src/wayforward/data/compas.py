@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from wayforward.data.columns import levels, number, parsed
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
-from wayforward.data.files import Files, columns_of, numbers, rows_of
+from wayforward.data.files import GITHUB, Files, Known, columns_of, numbers, rows_of
 from wayforward.schema import Feature
 
 FILE = "compas/compas-scores-two-years.csv"
@@ -39,11 +40,9 @@ ENTRY = Entry(
     sensitive=("race", "sex", "age"),
     source=Source(
         origin="github.com/propublica/compas-analysis, compas-scores-two-years.csv, commit bafff5da, 7,214 "
-        "rows; "
-        "read with or without its personal columns.",
+        "rows; read with or without its personal columns.",
         citation="Larson, Mattu, Kirchner and Angwin (2016), How We Analyzed the COMPAS Recidivism "
-        "Algorithm, "
-        "ProPublica.",
+        "Algorithm, ProPublica.",
         terms="No licence is stated. Real people: no row may be shown, and the file may not be passed on.",
         url="https://github.com/propublica/compas-analysis",
     ),
@@ -53,7 +52,16 @@ ENTRY = Entry(
         "screened": "only people screened up to 2014-04-01, against the two-sided sample (Barenstein 2019)",
         "score": "the label is 'the COMPAS score is not High', as in CARLA, instead of re-offending",
     },
-    files=(FILE,),
+    files={
+        FILE: Known(
+            (
+                "a5e5c34bfd2d1f065bb12a44c0323421baf74b98b97d585915a0c2e1513ecaba",  # personal columns removed
+                "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",  # as published
+            ),
+            "https://github.com/propublica/compas-analysis",
+            (f"{GITHUB}/propublica/compas-analysis/bafff5da/compas-scores-two-years.csv",),
+        )
+    },
 )
 
 
@@ -61,69 +69,15 @@ def features(missing: bool) -> tuple[Feature, ...]:
     """The 9 features; `missing`: the length of stay may be missing."""
     races = ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other")
     return (
-        Feature(
-            name="age",
-            kind="integer",
-            low=18,
-            high=96,
-            unit="years",
-            label="age",
-            sensitive=True,
-            bounds="observed",
-        ),
-        Feature(
-            name="sex",
-            kind="binary",
-            levels=("Female", "Male"),
-            level_labels=("woman", "man"),
-            label="sex",
-            sensitive=True,
-        ),
-        Feature(name="race", kind="categorical", levels=races, label="race", sensitive=True),
-        Feature(
-            name="juv_fel_count",
-            kind="integer",
-            low=0,
-            high=20,
-            label="felonies as a minor",
-            bounds="observed",
-        ),
-        Feature(
-            name="juv_misd_count",
-            kind="integer",
-            low=0,
-            high=13,
-            label="misdemeanours as a minor",
-            bounds="observed",
-        ),
-        Feature(
-            name="juv_other_count",
-            kind="integer",
-            low=0,
-            high=17,
-            label="other offences as a minor",
-            bounds="observed",
-        ),
-        Feature(
-            name="priors_count", kind="integer", low=0, high=38, label="earlier offences", bounds="observed"
-        ),
-        Feature(
-            name="c_charge_degree",
-            kind="binary",
-            levels=("M", "F"),
-            level_labels=("misdemeanour", "felony"),
-            label="degree of the charge",
-        ),
-        Feature(
-            name="length_of_stay",
-            kind="integer",
-            low=0,
-            high=800,
-            unit="days",
-            label="time in jail",
-            missing=missing,
-            bounds="observed",
-        ),
+        number("age", "age", 18, 96, unit="years", sensitive=True),
+        levels("sex", "sex", "binary", {"Female": "woman", "Male": "man"}, sensitive=True),
+        levels("race", "race", "categorical", races, sensitive=True),
+        number("juv_fel_count", "felonies as a minor", 0, 20),
+        number("juv_misd_count", "misdemeanours as a minor", 0, 13),
+        number("juv_other_count", "other offences as a minor", 0, 17),
+        number("priors_count", "earlier offences", 0, 38),
+        levels("c_charge_degree", "degree of the charge", "binary", {"M": "misdemeanour", "F": "felony"}),
+        number("length_of_stay", "time in jail", 0, 800, unit="days", missing=missing),
     )
 
 
@@ -145,8 +99,7 @@ def _acts(made_of: tuple[Feature, ...]) -> dict[str, Acts]:
         "carla": Acts.except_for("CARLA: age, race and sex are fixed.", made_of, immutable=fixed),
         "segregation": Acts.except_for(
             "Balanced recourse (social segregation): age, sex, race and charge degree are fixed; earlier "
-            "offences "
-            "and time in jail are free. That version has no juvenile counts; they follow here.",
+            "offences and time in jail are free. That version has no juvenile counts; they follow here.",
             made_of,
             immutable=(*fixed, "c_charge_degree"),
             mutable=("juv_fel_count", "juv_misd_count", "juv_other_count"),
@@ -178,14 +131,6 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
     raw = {name: values[keep] for name, values in raw.items()}
     stay, negative = _days_in_jail(raw["c_jail_in"], raw["c_jail_out"])
     made_of = features("unfiltered" in chosen)
-    columns = {
-        f.name: stay
-        if f.name == "length_of_stay"
-        else raw[f.name].tolist()
-        if f.has_levels
-        else numbers(raw[f.name])
-        for f in made_of
-    }
     if "score" in chosen:
         y, label, words = raw["score_text"] != "High", "score_not_high", ("score not High", "score High")
     else:
@@ -195,7 +140,7 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
         ENTRY,
         chosen=chosen,
         features=made_of,
-        columns=columns,
+        columns=parsed(made_of[:-1], raw) | {"length_of_stay": stay},
         y=np.asarray(y).astype(np.int64),
         acts=_acts(made_of),
         label=label,
@@ -209,8 +154,8 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
             "they begin "
             "(by less than a day) count as 0.",
             "decile_score and priors_count stand twice in the raw file with identical values; one is kept.",
-            "Sampling error (Barenstein 2019): people screened after 2014-04-01 are in the file only if they "
-            "re-offended. The default keeps them, as the literature does; 'screened' drops them.",
+            "Sampling error (Barenstein 2019): people screened after 2014-04-01 are in the file only if "
+            "they re-offended. The default keeps them, as the literature does; 'screened' drops them.",
             "age is the age in 2016, 1 to 4 years more than at screening.",
             "CARLA's compas predicts the score and uses two_year_recid as a feature: another task.",
         ),

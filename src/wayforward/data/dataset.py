@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from wayforward.data.files import Known
 from wayforward.errors import DataError
 from wayforward.schema import Feature, Schema
 
@@ -25,6 +26,9 @@ _MARKS: dict[str, dict[str, str]] = {
     "A+": {"actionability": "actionable", "direction": "increase"},
     "A-": {"actionability": "actionable", "direction": "decrease"},
 }
+
+# The same marks in the words of a card.
+_MEANING = {"I": "fixed", "M": "follows", "A": "either way", "A+": "only up", "A-": "only down"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +92,7 @@ class Dataset:
     acts: the actionability sets, by name; `actionability` is the one in the schema.
     fold: (n,) int, the split that the source published (0 is training), or None.
     graph: (cause, effect) pairs that the literature uses, or empty. extra: arrays with one row a person.
+    world_of: schema -> the causal world that the rows were drawn from, or None where nobody knows it.
     """
 
     name: str
@@ -110,6 +115,7 @@ class Dataset:
     fold_names: tuple[str, ...] = ()
     graph: tuple[tuple[str, str], ...] = ()
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
+    world_of: Callable[[Schema], World] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -153,11 +159,7 @@ class Dataset:
     @property
     def world(self) -> World | None:
         """The causal world the rows were drawn from, bound to the schema; None where nobody knows it."""
-        if self.name != "loan":
-            return None
-        from wayforward.world.loan import loan  # a world is built on schemas, so it is looked up on demand
-
-        return loan("karimi" if "karimi" in self.variant else "carma").bind(self.schema)
+        return None if self.world_of is None else self.world_of(self.schema)
 
     def take(self, rows: np.ndarray) -> Dataset:
         """Some of the people: row indices or a (n,) mask."""
@@ -204,10 +206,67 @@ class Dataset:
         return replace(self, schema=self.acts[name].apply(self.schema), actionability=name)
 
     def card(self) -> str:
-        """The data card in markdown: source, terms, what was done to the rows, features, label, traps."""
-        from wayforward.data.cards import card
+        """The data card in markdown: source, terms, what was done to the rows, features, label, traps.
 
-        return card(self)
+        It holds no person's row.
+        """
+        share = float(self.is_favourable.mean())
+        base = self.acts["recommended"]
+        chosen = f" (variant {'+'.join(self.variant)})" if self.variant else ""
+        lines = [
+            f"## {self.name}: {self.title}{chosen}",
+            "",
+            f"{self.n:,} people, {self.d} features; {share:.1%} have the favourable label.",
+            "",
+            f"- Source: {self.source.origin}",
+            f"- Cite: {self.source.citation}",
+            f"- Terms: {self.source.terms}",
+            f"- Home: <{self.source.url}>",
+        ]
+        if self.task == "classification":
+            words = "; ".join(f"{value}: {text}" for value, text in self.label_text.items())
+            lines.append(f"- Label `{self.label}`: {words}. 1 is favourable.")
+        else:
+            low, high = self.favourable if isinstance(self.favourable, tuple) else (0.0, 0.0)
+            lines.append(f"- Label `{self.label}`: a number; favourable above {low:g} up to {high:g}.")
+        lines.append(f"- Sensitive: {', '.join(f'`{name}`' for name in self.sensitive)}")
+        if self.fold is not None:
+            sizes = ", ".join(
+                f"{name} {int((self.fold == i).sum()):,}" for i, name in enumerate(self.fold_names)
+            )
+            lines.append(f"- Published split: {sizes}")
+        if self.graph:
+            lines.append(f"- Causal graph: {', '.join(f'{a} -> {b}' for a, b in self.graph)}")
+        lines += ["", "What was done to the rows:", ""]
+        before = self.steps[0].rows
+        for step in self.steps:
+            lost = f" ({step.rows - before:+,})" if step.rows != before else ""
+            lines.append(f"1. {step.what}: {step.rows:,} rows{lost}")
+            before = step.rows
+        lines += ["", "Choices and traps:", "", *(f"- {note}" for note in self.notes)]
+        lines += [f"- Dropped `{name}`: {why}." for name, why in self.dropped.items()]
+        lines += ["", f"Features (actionability set '{self.actionability}'):", ""]
+        rows = []
+        for feature in self.schema.features:
+            mark = self.acts[self.actionability].marks[feature.name]
+            gaps = "; may be missing" if feature.missing else ""
+            rows.append(
+                (
+                    f"`{feature.name}`",
+                    feature.text_label,
+                    feature.kind,
+                    _range(feature) + gaps,
+                    _MEANING[mark],
+                )
+            )
+        lines += _table(("feature", "label", "kind", "values", "may change"), rows)
+        for rule in self.schema.rules:
+            lines += ["", f"Rule: `{rule}`"]
+        lines += ["", "Actionability sets, and where they differ from 'recommended':", ""]
+        for name, acts in self.acts.items():
+            differs = "" if name == "recommended" else f" Differs: {_differences(acts, base)}."
+            lines.append(f"- `{name}`: {acts.source}{differs}")
+        return "\n".join(lines) + "\n"
 
     def __repr__(self) -> str:
         chosen = "+".join((*self.variant, self.actionability))
@@ -219,7 +278,8 @@ class Entry:
     """What is known about a data set before it is read.
 
     variants: word -> what it changes; `exclusive` groups of words that cannot be combined.
-    acts: names of the actionability sets. files: what the loader reads ('' names none: it is generated).
+    acts: names of the actionability sets. files: 'folder/file' that the loader reads -> what is known of it.
+    needs_files: False where the default form is drawn and only variants read files.
     """
 
     name: str
@@ -231,7 +291,8 @@ class Entry:
     acts: tuple[str, ...]
     variants: Mapping[str, str] = field(default_factory=dict)
     exclusive: tuple[tuple[str, ...], ...] = ()
-    files: tuple[str, ...] = ()
+    files: Mapping[str, Known] = field(default_factory=dict)
+    needs_files: bool = True
 
 
 def made(
@@ -259,3 +320,21 @@ def made(
         source=entry.source,
         **more,
     )
+
+
+def _range(feature: Feature) -> str:
+    if feature.has_levels:
+        shown = [feature.level_text(i) for i in range(min(feature.n_levels, 6))]
+        more = f", ... ({feature.n_levels} levels)" if feature.n_levels > 6 else ""
+        return ("; ".join(shown) + more).replace("|", "/")
+    return f"{feature.low:,.10g} to {feature.high:,.10g} {feature.unit}".rstrip()
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def _differences(acts: Acts, base: Acts) -> str:
+    changed = [f"`{name}` {_MEANING[mark]}" for name, mark in acts.marks.items() if base.marks[name] != mark]
+    return "; ".join(changed) or "the same features"

@@ -6,8 +6,9 @@ import io
 
 import numpy as np
 
+from wayforward.data.columns import levels, number
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
-from wayforward.data.files import Files
+from wayforward.data.files import GITHUB, Files, Known
 from wayforward.schema import Feature
 
 FILE = "default_credit/credit_card.csv"
@@ -19,15 +20,21 @@ ENTRY = Entry(
     favourable="1 (pays next month; raw value 0)",
     sensitive=("SEX", "AGE", "MARRIAGE"),
     source=Source(
-        origin="UCI Machine Learning Repository (an .xls file there); CSV export with the original columns, "
-        "30,000 rows, 25 columns.",
+        origin="UCI Machine Learning Repository (an .xls file there); CSV export with the original "
+        "columns, 30,000 rows, 25 columns.",
         citation="Yeh (2009), Default of Credit Card Clients, doi:10.24432/C55S3H.",
         terms="CC BY 4.0, as reported by UCI.",
         url="https://doi.org/10.24432/C55S3H",
     ),
     acts=("recommended", "benchmark"),
     variants={"raw-codes": "EDUCATION and MARRIAGE keep their undocumented codes as levels of their own"},
-    files=(FILE,),
+    files={
+        FILE: Known(
+            ("4edce6da569b2c30788a85fd98a9bafb1a983e8ca1a7aac875dd7ff853cbd0bb",),
+            "https://doi.org/10.24432/C55S3H",
+            (f"{GITHUB}/ofurman/counterfactuals/3587f943/data/credit_card.csv",),
+        )
+    },
 )
 
 _MONTHS = ("September", "August", "July", "June", "May", "April")
@@ -49,109 +56,65 @@ _STATUS = {
 def features(raw_codes: bool) -> tuple[Feature, ...]:
     """The 23 features; `raw_codes`: undocumented codes are levels of their own."""
     if raw_codes:
-        education = Feature(
-            name="EDUCATION",
-            kind="categorical",
-            levels=(0, 1, 2, 3, 4, 5, 6),
-            level_labels=(
-                "code 0",
-                "graduate school",
-                "university",
-                "high school",
-                "other",
-                "code 5",
-                "code 6",
-            ),
-            label="education",
+        education = levels(
+            "EDUCATION",
+            "education",
+            "categorical",
+            {
+                0: "code 0",
+                1: "graduate school",
+                2: "university",
+                3: "high school",
+                4: "other",
+                5: "code 5",
+                6: "code 6",
+            },
         )
-        marriage = Feature(
-            name="MARRIAGE",
-            kind="categorical",
-            levels=(0, 1, 2, 3),
-            level_labels=("code 0", "married", "single", "other"),
-            label="marital status",
+        marriage = levels(
+            "MARRIAGE",
+            "marital status",
+            "categorical",
+            {0: "code 0", 1: "married", 2: "single", 3: "other"},
             sensitive=True,
         )
     else:
-        education = Feature(
-            name="EDUCATION",
-            kind="ordinal",
-            levels=(4, 3, 2, 1),
-            level_labels=("other or unknown", "high school", "university", "graduate school"),
-            label="education",
+        education = levels(
+            "EDUCATION",
+            "education",
+            "ordinal",
+            {4: "other or unknown", 3: "high school", 2: "university", 1: "graduate school"},
             description="The raw code falls with more education; the levels here rise.",
         )
-        marriage = Feature(
-            name="MARRIAGE",
-            kind="categorical",
-            levels=(1, 2, 3),
-            level_labels=("married", "single", "other or unknown"),
-            label="marital status",
+        marriage = levels(
+            "MARRIAGE",
+            "marital status",
+            "categorical",
+            {1: "married", 2: "single", 3: "other or unknown"},
             sensitive=True,
         )
     return (
-        Feature(
-            name="LIMIT_BAL",
-            kind="integer",
-            low=10_000,
-            high=1_000_000,
-            unit="NT$",
-            label="credit limit",
-            bounds="observed",
-        ),
-        Feature(
-            name="SEX",
-            kind="binary",
-            levels=(1, 2),
-            level_labels=("man", "woman"),
-            label="sex",
-            sensitive=True,
-        ),
+        number("LIMIT_BAL", "credit limit", 10_000, 1_000_000, unit="NT$"),
+        levels("SEX", "sex", "binary", {1: "man", 2: "woman"}, sensitive=True),
         education,
         marriage,
-        Feature(
-            name="AGE",
-            kind="integer",
-            low=21,
-            high=79,
-            unit="years",
-            label="age",
-            sensitive=True,
-            bounds="observed",
-        ),
+        number("AGE", "age", 21, 79, unit="years", sensitive=True),
         *(
-            Feature(
-                name=name,
-                kind="ordinal",
-                levels=tuple(_STATUS),
-                level_labels=tuple(_STATUS.values()),
-                label=f"payment status in {month}",
-            )
+            levels(name, f"payment status in {month}", "ordinal", _STATUS)
             for name, month in zip(_PAY, _MONTHS, strict=True)
         ),
         *(
-            Feature(
-                name=name,
-                kind="integer",
-                low=low,
-                high=high,
+            number(
+                name,
+                f"bill in {month}",
+                low,
+                high,
                 unit="NT$",
-                label=f"bill in {month}",
                 description="Negative: credit on the account.",
-                bounds="observed",
             )
             for name, month, low, high in zip(_BILL, _MONTHS, _LOW_BILL, _HIGH_BILL, strict=True)
         ),
         *(
-            Feature(
-                name=name,
-                kind="integer",
-                low=0,
-                high=high,
-                unit="NT$",
-                label=f"payment in {month}",
-                bounds="observed",
-            )
+            number(name, f"payment in {month}", 0, high, unit="NT$")
             for name, month, high in zip(_PAID, _MONTHS, _HIGH_PAID, strict=True)
         ),
     )
@@ -163,16 +126,14 @@ def _acts(made_of: tuple[Feature, ...], raw_codes: bool) -> dict[str, Acts]:
     marks["EDUCATION"] = "M" if raw_codes else "A+"
     recommended = Acts(
         "Owe less on the last bill, pay more of it, more education; earlier months are the past and the "
-        "bank sets the "
-        "limit.",
+        "bank sets the limit.",
         marks,
     )
     return {
         "recommended": recommended,
         "benchmark": recommended.but(
             "As recommended, and the literature's convention that the last status and earlier bills may "
-            "fall and "
-            "earlier payments rise.",
+            "fall and earlier payments rise.",
             {"PAY_0": "A-", **dict.fromkeys(_BILL, "A-"), **dict.fromkeys(_PAID, "A+")},
         ),
     }
@@ -209,15 +170,12 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
             "The raw label is 1 for a default; here 1 = no default.",
             "The payment columns are PAY_0, PAY_2, ..., PAY_6 (no PAY_1), September back to April 2005.",
             "PAY codes -2 (no use) and 0 (revolving credit) are frequent and undocumented. The scale is "
-            "not linear "
-            "below 1 (default share by PAY_0: 0.13, 0.17, 0.13, then 0.34 and 0.69), so the columns are "
-            "ordinal.",
+            "not linear below 1 (default share by PAY_0: 0.13, 0.17, 0.13, then 0.34 and 0.69), so the "
+            "columns are ordinal.",
             "EDUCATION codes 0, 5 and 6 (345 rows) and MARRIAGE code 0 (54 rows) are undocumented. 'Other "
-            "or unknown' "
-            "stands lowest in EDUCATION because its place is not known.",
+            "or unknown' stands lowest in EDUCATION because its place is not known.",
             "Bill, payment and status of neighbouring months depend on each other; a payment in September "
-            "is usually "
-            "read as one on the August bill.",
+            "is usually read as one on the August bill.",
             "35 raw rows repeat another row apart from ID; they are kept.",
             "Ustun et al. and MACE use a processed table with other features; results are not comparable.",
         ),

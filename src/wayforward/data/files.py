@@ -7,8 +7,8 @@ import gzip
 import hashlib
 import io
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ OFFLINE = "WAYFORWARD_OFFLINE"
 
 @dataclass(frozen=True)
 class Known:
-    """A raw file: its sha256 (any of several), the addresses to fetch it from, its home page.
+    """A raw file that a data set reads: its sha256 (any of several), the addresses to fetch it from, its home page.
 
     The sha256 is that of the uncompressed content. urls is empty where the terms leave it to the user to
     fetch the file, or where the content was converted.
@@ -32,67 +32,8 @@ class Known:
     urls: tuple[str, ...] = ()
 
 
-_RAW = "https://raw.githubusercontent.com"
-_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-_CARMA = "https://github.com/ayanmaj92/carma-recourse (tensors, to be converted to .npz)"
-
-KNOWN: dict[str, Known] = {
-    "german/german.data": Known(
-        ("b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",),
-        "https://doi.org/10.24432/C5NC77",
-        (f"{_UCI}/statlog/german/german.data", f"{_RAW}/amirhk/mace/01e6a405/_data_other/uci_german.csv"),
-    ),
-    "adult/adult.data": Known(
-        ("5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",),
-        "https://doi.org/10.24432/C5XW20",
-        (f"{_UCI}/adult/adult.data", f"{_RAW}/amirhk/mace/01e6a405/_data_main/adult.data"),
-    ),
-    "adult/adult.test": Known(
-        ("a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",),
-        "https://doi.org/10.24432/C5XW20",
-        (f"{_UCI}/adult/adult.test", f"{_RAW}/amirhk/mace/01e6a405/_data_main/adult.test"),
-    ),
-    "compas/compas-scores-two-years.csv": Known(
-        (
-            "a5e5c34bfd2d1f065bb12a44c0323421baf74b98b97d585915a0c2e1513ecaba",  # personal columns removed
-            "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",  # as published
-        ),
-        "https://github.com/propublica/compas-analysis",
-        (f"{_RAW}/propublica/compas-analysis/bafff5da/compas-scores-two-years.csv",),
-    ),
-    "gmsc/cs-training.csv": Known(
-        ("1bd46da486a5708c58c7b01a034fae2a13b327f6f7b62ea7ba4fe3b5824b24ac",),
-        "https://www.kaggle.com/c/GiveMeSomeCredit/data (accept the competition rules there)",
-    ),
-    "law/law_data.csv": Known(
-        ("cbf494af5e0ac317015cf64945a20587c08ec77118e183d3ddb0026719956d88",),
-        "https://github.com/osu-srml/CF_Representation_Learning (data/law_data.csv, commit 8d9a9e50)",
-    ),
-    "law/bar_pass_prediction.csv": Known(
-        ("76ebfdb0427ce8db038d53fa5943180ac77096bffb8264f000ed21e9f0ec82f2",),
-        "https://github.com/TheRohanVerma/CMPUT622_FairSMOTE_vs_FairClassBal "
-        "(data/bar_pass_prediction.csv, commit a895803f)",
-    ),
-    "default_credit/credit_card.csv": Known(
-        ("4edce6da569b2c30788a85fd98a9bafb1a983e8ca1a7aac875dd7ff853cbd0bb",),
-        "https://doi.org/10.24432/C55S3H",
-        (f"{_RAW}/ofurman/counterfactuals/3587f943/data/credit_card.csv",),
-    ),
-    **{
-        f"carma_loan/{part}.npz": Known((sha256,), _CARMA)
-        for part, sha256 in {
-            "causal_estimator/0_20000": "56538b0a19c258fb41396e346abe84dfe5fd277199ba33c58f2814f09f8bff16",
-            "causal_estimator/1_2500": "1b9fcf0fadd47291a3f97215b681127a24fbd2f101c61f1e00894e0bd932d85c",
-            "causal_estimator/2_2500": "08fd73e2f1575edf182cd9ca1684be8df1582059edce2df52ba1655257312579",
-            "clf/0_10000": "e204c4189d66b17632f2333cc1c7d370fe148dadfe7a7cf2b9137fe014231029",
-            "clf/1_5000": "bbc8882e924bd248ce0f3cec4180ec4f93fda913ffb12a47e2f8d35e3fd01f3d",
-            "clf/2_5000": "f94218d4f69e6806e8912a20fa6d07d18ac4569870151ce015f808232ebc6f5c",
-            "recourse/0_10000": "841cd52894b41d30a30544624df8802772c2564362d67912f4d27e800081d970",
-            "recourse/1_5000": "c7c8ef99d6b646a3c5a7bc19bec9fd988a7aebd5f40221206835e3888348b57c",
-            "recourse/2_5000": "d1e8bc52dc6645516653f7ed97012fa0f911f6bb7a84d6d3d043b4df17fb4534",
-        }.items()
-    },
-}
+GITHUB = "https://raw.githubusercontent.com"
+UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
 def cache_folder() -> Path:
@@ -104,10 +45,14 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class Files:
-    """The raw files of one data set. `path`: a folder or a file that the user named, or None."""
+    """The raw files of one data set.
+
+    path: a folder or a file that the user named, or None. known: 'folder/file' -> what is known of it.
+    """
 
     name: str
     path: str | os.PathLike[str] | None = None
+    known: Mapping[str, Known] = field(default_factory=dict)
 
     def folders(self) -> list[Path]:
         """Where to look, in order: the argument, the environment, shared/data in or beside the working folder (where
@@ -125,7 +70,7 @@ class Files:
         plain = Path(key).name
         for folder in self.folders():
             if folder.is_file():
-                if folder.name in (plain, plain + ".gz") or len(_files_of(key)) == 1:
+                if folder.name in (plain, plain + ".gz") or len(self.known) == 1:
                     return folder
                 folder = folder.parent
             for part in (key, short, plain):
@@ -151,7 +96,7 @@ class Files:
                 f"{error}. "
                 "Replace it with a fresh copy."
             ) from error
-        known = KNOWN[key]
+        known = self.known[key]
         got = hashlib.sha256(content).hexdigest()
         if got not in known.sha256:
             raise DataError(
@@ -163,7 +108,7 @@ class Files:
         return content
 
     def _fetch(self, key: str) -> Path:
-        known = KNOWN[key]
+        known = self.known[key]
         reason = "its terms or its form leave the download to you"
         if self.path is None and known.urls:
             if os.environ.get(OFFLINE):
@@ -183,10 +128,6 @@ class Files:
             f"Put '{key}' (or '{key}.gz') into a folder and set {ENV} to that folder; the original is at "
             f"{known.page}."
         )
-
-
-def _files_of(key: str) -> list[str]:
-    return [other for other in KNOWN if other.split("/")[0] == key.split("/")[0]]
 
 
 def _download(url: str, folder: Path, name: str, sha256: Sequence[str]) -> tuple[Path | None, str]:

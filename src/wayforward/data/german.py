@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from wayforward.data.columns import levels, number, parsed
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
-from wayforward.data.files import Files, columns_of, numbers, rows_of, whole
-from wayforward.schema import Feature
+from wayforward.data.files import GITHUB, UCI, Files, Known, columns_of, numbers, rows_of
 
 FILE = "german/german.data"
 
@@ -19,227 +19,172 @@ ENTRY = Entry(
     source=Source(
         origin="UCI Machine Learning Repository, file german.data, 1,000 rows, 21 columns without a header.",
         citation="Hofmann (1994), Statlog (German Credit Data), doi:10.24432/C5NC77; meaning of the codes "
-        "after "
-        "Groemping (2019), South German Credit, doi:10.24432/C5QG88.",
+        "after Groemping (2019), South German Credit, doi:10.24432/C5QG88.",
         terms="CC BY 4.0, as reported by UCI.",
         url="https://doi.org/10.24432/C5NC77",
     ),
     acts=("recommended", "benchmark", "segregation", "mace", "reachml"),
-    files=(FILE,),
+    files={
+        FILE: Known(
+            ("b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",),
+            "https://doi.org/10.24432/C5NC77",
+            (
+                f"{UCI}/statlog/german/german.data",
+                f"{GITHUB}/amirhk/mace/01e6a405/_data_other/uci_german.csv",
+            ),
+        )
+    },
 )
 
 FEATURES = (
-    Feature(
-        name="checking_status",
-        kind="ordinal",
-        levels=("A11", "A12", "A13", "A14"),
-        level_labels=(
-            "no account",
-            "below 0 DM",
-            "0 to below 200 DM",
-            "200 DM or more, or salary for a year",
-        ),
-        label="checking account",
+    levels(
+        "checking_status",
+        "checking account",
+        "ordinal",
+        {
+            "A11": "no account",
+            "A12": "below 0 DM",
+            "A13": "0 to below 200 DM",
+            "A14": "200 DM or more, or salary for a year",
+        },
     ),
-    Feature(
-        name="duration_months",
-        kind="integer",
-        low=4,
-        high=72,
-        unit="months",
-        label="loan duration",
-        bounds="observed",
+    number("duration_months", "loan duration", 4, 72, unit="months"),
+    levels(
+        "credit_history",
+        "credit history",
+        "categorical",
+        {
+            "A30": "payment delayed in the past",
+            "A31": "critical account",
+            "A32": "no credits taken, or all paid back",
+            "A33": "existing credits paid back so far",
+            "A34": "all credits at this bank paid back",
+        },
     ),
-    Feature(
-        name="credit_history",
-        kind="categorical",
-        levels=("A30", "A31", "A32", "A33", "A34"),
-        level_labels=(
-            "payment delayed in the past",
-            "critical account",
-            "no credits taken, or all paid back",
-            "existing credits paid back so far",
-            "all credits at this bank paid back",
-        ),
-        label="credit history",
+    levels(
+        "purpose",
+        "purpose of the loan",
+        "categorical",
+        {
+            "A40": "other",
+            "A41": "new car",
+            "A42": "used car",
+            "A43": "furniture or equipment",
+            "A44": "radio or television",
+            "A45": "household appliances",
+            "A46": "repairs",
+            "A48": "vacation",
+            "A49": "retraining",
+            "A410": "business",
+        },
     ),
-    Feature(
-        name="purpose",
-        kind="categorical",
-        levels=("A40", "A41", "A42", "A43", "A44", "A45", "A46", "A48", "A49", "A410"),
-        level_labels=(
-            "other",
-            "new car",
-            "used car",
-            "furniture or equipment",
-            "radio or television",
-            "household appliances",
-            "repairs",
-            "vacation",
-            "retraining",
-            "business",
-        ),
-        label="purpose of the loan",
+    number("credit_amount", "loan amount", 250, 18_424, unit="DM"),
+    levels(
+        "savings",
+        "savings",
+        "ordinal",
+        {
+            "A61": "none or unknown",
+            "A62": "below 100 DM",
+            "A63": "100 to below 500 DM",
+            "A64": "500 to below 1,000 DM",
+            "A65": "1,000 DM or more",
+        },
     ),
-    Feature(
-        name="credit_amount",
-        kind="integer",
-        low=250,
-        high=18_424,
-        unit="DM",
-        label="loan amount",
-        bounds="observed",
+    levels(
+        "employment_since",
+        "time in the present job",
+        "ordinal",
+        {
+            "A71": "unemployed",
+            "A72": "less than 1 year",
+            "A73": "1 to less than 4 years",
+            "A74": "4 to less than 7 years",
+            "A75": "7 years or more",
+        },
     ),
-    Feature(
-        name="savings",
-        kind="ordinal",
-        levels=("A61", "A62", "A63", "A64", "A65"),
-        level_labels=(
-            "none or unknown",
-            "below 100 DM",
-            "100 to below 500 DM",
-            "500 to below 1,000 DM",
-            "1,000 DM or more",
-        ),
-        label="savings",
-    ),
-    Feature(
-        name="employment_since",
-        kind="ordinal",
-        levels=("A71", "A72", "A73", "A74", "A75"),
-        level_labels=(
-            "unemployed",
-            "less than 1 year",
-            "1 to less than 4 years",
-            "4 to less than 7 years",
-            "7 years or more",
-        ),
-        label="time in the present job",
-    ),
-    Feature(
-        name="installment_rate",
-        kind="ordinal",
-        levels=(1, 2, 3, 4),
-        level_labels=("35 % or more", "25 to below 35 %", "20 to below 25 %", "below 20 %"),
-        label="instalment as a share of income",
+    levels(
+        "installment_rate",
+        "instalment as a share of income",
+        "ordinal",
+        {1: "35 % or more", 2: "25 to below 35 %", 3: "20 to below 25 %", 4: "below 20 %"},
         description="A higher code is a smaller burden.",
     ),
-    Feature(
-        name="personal_status_sex",
-        kind="categorical",
-        levels=("A91", "A92", "A93", "A94"),
-        level_labels=(
-            "man, divorced or separated",
-            "woman, not single, or man, single",
-            "man, married or widowed",
-            "woman, single",
-        ),
-        label="personal status and sex",
+    levels(
+        "personal_status_sex",
+        "personal status and sex",
+        "categorical",
+        {
+            "A91": "man, divorced or separated",
+            "A92": "woman, not single, or man, single",
+            "A93": "man, married or widowed",
+            "A94": "woman, single",
+        },
         sensitive=True,
     ),
-    Feature(
-        name="other_debtors",
-        kind="categorical",
-        levels=("A101", "A102", "A103"),
-        level_labels=("none", "co-applicant", "guarantor"),
-        label="other debtors or guarantors",
+    levels(
+        "other_debtors",
+        "other debtors or guarantors",
+        "categorical",
+        {"A101": "none", "A102": "co-applicant", "A103": "guarantor"},
     ),
-    Feature(
-        name="residence_since",
-        kind="ordinal",
-        levels=(1, 2, 3, 4),
-        level_labels=(
-            "less than 1 year",
-            "1 to less than 4 years",
-            "4 to less than 7 years",
-            "7 years or more",
-        ),
-        label="time at the present home",
+    levels(
+        "residence_since",
+        "time at the present home",
+        "ordinal",
+        {
+            1: "less than 1 year",
+            2: "1 to less than 4 years",
+            3: "4 to less than 7 years",
+            4: "7 years or more",
+        },
     ),
-    Feature(
-        name="property",
-        kind="ordinal",
-        levels=("A121", "A122", "A123", "A124"),
-        level_labels=(
-            "none or unknown",
-            "car or other",
-            "building society savings or life insurance",
-            "real estate",
-        ),
-        label="most valuable property",
+    levels(
+        "property",
+        "most valuable property",
+        "ordinal",
+        {
+            "A121": "none or unknown",
+            "A122": "car or other",
+            "A123": "building society savings or life insurance",
+            "A124": "real estate",
+        },
     ),
-    Feature(
-        name="age",
-        kind="integer",
-        low=19,
-        high=75,
-        unit="years",
-        label="age",
-        sensitive=True,
-        bounds="observed",
+    number("age", "age", 19, 75, unit="years", sensitive=True),
+    levels(
+        "other_installment_plans",
+        "other instalment plans",
+        "categorical",
+        {"A141": "at a bank", "A142": "at stores", "A143": "none"},
     ),
-    Feature(
-        name="other_installment_plans",
-        kind="categorical",
-        levels=("A141", "A142", "A143"),
-        level_labels=("at a bank", "at stores", "none"),
-        label="other instalment plans",
+    levels("housing", "housing", "categorical", {"A151": "for free", "A152": "rented", "A153": "owned"}),
+    levels(
+        "existing_credits",
+        "credits at this bank",
+        "ordinal",
+        {1: "one", 2: "2 or 3", 3: "4 or 5", 4: "6 or more"},
     ),
-    Feature(
-        name="housing",
-        kind="categorical",
-        levels=("A151", "A152", "A153"),
-        level_labels=("for free", "rented", "owned"),
-        label="housing",
+    levels(
+        "job",
+        "job",
+        "ordinal",
+        {
+            "A171": "unemployed, or unskilled and not resident",
+            "A172": "unskilled, resident",
+            "A173": "skilled",
+            "A174": "manager, self-employed or highly qualified",
+        },
     ),
-    Feature(
-        name="existing_credits",
-        kind="ordinal",
-        levels=(1, 2, 3, 4),
-        level_labels=("one", "2 or 3", "4 or 5", "6 or more"),
-        label="credits at this bank",
-    ),
-    Feature(
-        name="job",
-        kind="ordinal",
-        levels=("A171", "A172", "A173", "A174"),
-        level_labels=(
-            "unemployed, or unskilled and not resident",
-            "unskilled, resident",
-            "skilled",
-            "manager, self-employed or highly qualified",
-        ),
-        label="job",
-    ),
-    Feature(
-        name="people_liable",
-        kind="binary",
-        levels=(1, 2),
-        level_labels=("0 to 2", "3 or more"),
-        label="people who depend on the applicant",
-    ),
-    Feature(
-        name="telephone",
-        kind="binary",
-        levels=("A191", "A192"),
-        level_labels=("no", "yes"),
-        label="telephone in the applicant's name",
-    ),
-    Feature(
-        name="foreign_worker",
-        kind="binary",
-        levels=("A201", "A202"),
-        level_labels=("no", "yes"),
-        label="foreign worker",
-        sensitive=True,
-    ),
+    levels("people_liable", "people who depend on the applicant", "binary", {1: "0 to 2", 2: "3 or more"}),
+    levels("telephone", "telephone in the applicant's name", "binary", {"A191": "no", "A192": "yes"}),
+    levels("foreign_worker", "foreign worker", "binary", {"A201": "no", "A202": "yes"}, sensitive=True),
 )
 NAMES = tuple(feature.name for feature in FEATURES)
 
 ACTS = {
     "recommended": Acts(
-        "Corrected meaning of the codes: more on the accounts, a longer job, a smaller burden, a guarantor, "
-        "no other instalment plan; amount and duration either way; the past and the person stay.",
+        "Corrected meaning of the codes: more on the accounts, a longer job, a smaller burden, a "
+        "guarantor, no other instalment plan; amount and duration either way; the past and the person stay.",
         {
             "checking_status": "A+",
             "duration_months": "A",
@@ -270,24 +215,21 @@ ACTS = {
     ),
     "benchmark": Acts.except_for(
         "A common convention: age, personal status and sex, foreign worker and purpose are fixed, the "
-        "records of the "
-        "past follow, everything else moves either way.",
+        "records of the past follow, everything else moves either way.",
         FEATURES,
         immutable=("age", "personal_status_sex", "foreign_worker", "purpose"),
         mutable=("credit_history", "existing_credits", "residence_since"),
     ),
     "segregation": Acts.except_for(
         "Balanced recourse (social segregation): 12 features fixed, 8 free; the paper names these five of "
-        "the eight, "
-        "so the other three are fixed here too.",
+        "the eight, so the other three are fixed here too.",
         FEATURES,
         immutable=set(NAMES)
         - {"people_liable", "installment_rate", "employment_since", "job", "credit_amount"},
     ),
     "mace": Acts(
         "MACE's four columns: sex any, age the same or more, credit amount any, duration fixed; the rest "
-        "is fixed "
-        "because that version leaves it out.",
+        "is fixed because that version leaves it out.",
         {
             name: {"personal_status_sex": "A", "age": "A+", "credit_amount": "A"}.get(name, "I")
             for name in NAMES
@@ -314,19 +256,11 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
     """Read the file; nothing is dropped, no value is changed."""
     raw = columns_of(rows_of(files.read(FILE), delimiter=" "), (*NAMES, "class"))
     good = numbers(raw["class"]) == 1
-    columns = {
-        feature.name: raw[feature.name]
-        if feature.levels and isinstance(feature.levels[0], str)
-        else whole(raw[feature.name])
-        if feature.has_levels
-        else numbers(raw[feature.name])
-        for feature in FEATURES
-    }
     return made(
         ENTRY,
         chosen=chosen,
         features=FEATURES,
-        columns=columns,
+        columns=parsed(FEATURES, raw),
         y=good.astype(np.int64),
         acts=ACTS,
         label="good_risk",
@@ -334,14 +268,13 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
         steps=(Step("read german.data", good.size),),
         notes=(
             "The raw label is 1 = good, 2 = bad; here 1 = good, 0 = bad. UCI's cost matrix: calling a bad "
-            "risk good "
-            "costs 5, the reverse 1.",
+            "risk good costs 5, the reverse 1.",
             "UCI's names of several codes are wrong. The codes are untouched; their labels and the "
-            "directions follow "
-            "Groemping's correction (so A11 is 'no account' and A201 is 'no foreign worker').",
+            "directions follow Groemping's correction (so A11 is 'no account' and A201 is 'no foreign "
+            "worker').",
             "installment_rate is an ordinal code that runs backwards: 4 is the smallest burden, so "
-            "'increase' helps. "
-            "It depends on duration and amount; a causal world should let it move with them.",
+            "'increase' helps. It depends on duration and amount; a causal world should let it move with "
+            "them.",
             "installment_rate, residence_since, existing_credits and people_liable look like counts and "
             "are codes.",
             "Sex cannot be recovered: A92 mixes women who are not single with single men. A47 and A95 do "

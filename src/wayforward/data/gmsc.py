@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
-from wayforward.data.files import Files
+from wayforward.data.files import Files, Known
 from wayforward.errors import DataError
 from wayforward.schema import Feature
 
@@ -50,12 +50,16 @@ ENTRY = Entry(
         "missing": "rows with missing values stay (income, debt ratio, late payments, dependents may be "
         "missing)",
         "outliers": "rows with a utilisation or debt ratio above 10 or an income above 100,000 stay",
-        "clipped": "the preparation of PEAR and iCARMA: complete rows, utilisation and debt ratio cut at 1, "
-        "income at "
-        "17,000, codes 96 and 98 set to 18",
+        "clipped": "the preparation of PEAR and iCARMA: complete rows, utilisation and debt ratio cut at "
+        "1, income at 17,000, codes 96 and 98 set to 18",
     },
     exclusive=(("missing", "clipped"), ("outliers", "clipped")),
-    files=(FILE,),
+    files={
+        FILE: Known(
+            ("1bd46da486a5708c58c7b01a034fae2a13b327f6f7b62ea7ba4fe3b5824b24ac",),
+            "https://www.kaggle.com/c/GiveMeSomeCredit/data (accept the competition rules there)",
+        )
+    },
 )
 
 # The causal graph of PEAR, adopted by iCARMA.
@@ -142,8 +146,7 @@ def _acts(made_of: tuple[Feature, ...]) -> dict[str, Acts]:
         "recommended": recommended,
         "benchmark": Acts(
             "As recommended, without its rule, and late payments may go down: a convention of the "
-            "literature, not an "
-            "action a person has.",
+            "literature, not an action a person has.",
             {**recommended.marks, **late},
         ),
         "hare": Acts.except_for("HARE: age and dependents are fixed.", made_of, immutable=people),
@@ -156,16 +159,14 @@ def _acts(made_of: tuple[Feature, ...]) -> dict[str, Acts]:
         ),
         "icarma": Acts.except_for(
             "iCARMA: acts on income, utilisation, credit lines and real-estate loans; age and dependents "
-            "are fixed, "
-            "debt ratio and late payments follow.",
+            "are fixed, debt ratio and late payments follow.",
             made_of,
             immutable=people,
             mutable=(name(_DEBT), *late),
         ),
         "reachml": Acts(
             "ReachML (there on binned features): age, dependents and late payments are fixed; income only "
-            "up; "
-            "utilisation, debt ratio, credit lines and real-estate loans only down.",
+            "up; utilisation, debt ratio, credit lines and real-estate loans only down.",
             {f.name: "I" if f.name in (*people, *late) else "A-" for f in made_of} | {name(_INCOME): "A+"},
         ),
     }
@@ -231,14 +232,12 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
         steps=tuple(steps),
         notes=(
             "The raw label SeriousDlqin2yrs is 1 for a serious delinquency; here 1 = none. (CARLA's copy "
-            "flips the "
-            "label under the old name.)",
+            "flips the label under the old name.)",
             "96 and 98 in the three late-payment counts are codes, no counts: the same 269 rows hold them "
             "in all three.",
             "Where income is missing, 0 or 1, DebtRatio is an amount; it is treated as missing there.",
             "Utilisation should lie between 0 and 1; 3,321 raw rows exceed 1 (kept: people over their "
-            "limit), 241 "
-            "exceed 10 (dropped unless 'outliers').",
+            "limit), 241 exceed 10 (dropped unless 'outliers').",
             "609 raw rows repeat another row apart from the row number; they are kept.",
             "Strong imbalance: train with class weights or choose a threshold, or almost nobody is refused.",
             "Hyphens in column names became underscores.",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
+from wayforward.data.columns import levels, number, parsed
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
-from wayforward.data.files import Files, columns_of, numbers, rows_of, whole
+from wayforward.data.files import Files, Known, columns_of, numbers, rows_of
 from wayforward.schema import Feature
 
 FILE, BAR_FILE = "law/law_data.csv", "law/bar_pass_prediction.csv"
@@ -20,8 +24,7 @@ ENTRY = Entry(
         origin="law_data.csv of the counterfactual fairness literature (21,791 rows); variant bar: "
         "bar_pass_prediction.csv, another extract of the same study (22,407 rows).",
         citation="Wightman (1998), LSAC National Longitudinal Bar Passage Study; the first extract after "
-        "Kusner et "
-        "al. (2017), Counterfactual Fairness.",
+        "Kusner et al. (2017), Counterfactual Fairness.",
         terms="No licence is stated. Research only; do not pass the file on.",
         url="https://github.com/mkusner/counterfactual-fairness",
     ),
@@ -33,21 +36,53 @@ ENTRY = Entry(
         "missing": "with bar: rows with missing values stay",
     },
     exclusive=(("zfya", "zfya_score", "bar"), ("zfya", "missing"), ("zfya_score", "missing")),
-    files=(FILE, BAR_FILE),
+    files={
+        FILE: Known(
+            ("cbf494af5e0ac317015cf64945a20587c08ec77118e183d3ddb0026719956d88",),
+            "https://github.com/osu-srml/CF_Representation_Learning (data/law_data.csv, commit 8d9a9e50)",
+        ),
+        BAR_FILE: Known(
+            ("76ebfdb0427ce8db038d53fa5943180ac77096bffb8264f000ed21e9f0ec82f2",),
+            "https://github.com/TheRohanVerma/CMPUT622_FairSMOTE_vs_FairClassBal "
+            "(data/bar_pass_prediction.csv, commit a895803f)",
+        ),
+    },
 )
 
 # Kusner et al. (2017): race and sex (and a latent knowledge) cause the three scores.
 GRAPH = tuple((cause, effect) for cause in ("race", "sex") for effect in ("UGPA", "LSAT", "ZFYA"))
 
-_RACES = ("White", "Black", "Asian", "Hispanic", "Mexican", "Other", "Puertorican", "Amerindian")
-_REGIONS = ("NE", "GL", "FW", "SE", "MS", "SC", "Mt", "NG", "MW", "NW")
-_SEX = Feature(
-    name="sex",
-    kind="binary",
-    levels=(1, 2),
-    level_labels=("woman", "man"),
-    label="sex",
-    sensitive=True,
+_LSAT: dict[str, Any] = {
+    "kind": "real", "step": 0.1, "unit": "points", "bounds": "declared", "description": "The old scale from 10 to 48.",
+}  # fmt: skip
+_SEX = levels("sex", "sex", "binary", {1: "woman", 2: "man"}, sensitive=True)
+
+FEATURES = (
+    levels(
+        "race",
+        "race",
+        "categorical",
+        {
+            **{race: race for race in ("White", "Black", "Asian", "Hispanic", "Mexican", "Other")},
+            "Puertorican": "Puerto Rican",
+            "Amerindian": "American Indian",
+        },
+        sensitive=True,
+    ),
+    _SEX,
+    number("LSAT", "law school admission test", 10, 48, **_LSAT),
+    number("UGPA", "college grade average", 0, 4.2, kind="real", step=0.1, unit="points"),
+    levels(
+        "region_first", "region", "categorical", ("NE", "GL", "FW", "SE", "MS", "SC", "Mt", "NG", "MW", "NW")
+    ),
+    number("ZFYA", "first-year average, standardised", -3.35, 3.48, kind="real", step=0.01),
+)
+_NOTES = (
+    "sander_index = 0.6 LSAT / 48 + 0.4 UGPA / 4.2 exactly: a derived copy, dropped.",
+    "sex: 1 is a woman, 2 a man. LSAT has fractions in about 9 % of the rows; Kusner et al. round it.",
+    "UGPA is 0 in 2 rows and above 4.0 in 18.",
+    "125 raw rows repeat another row apart from the row number; they are kept.",
+    "The row numbers of this extract and the IDs of the other do not refer to the same people.",
 )
 
 
@@ -67,59 +102,8 @@ def _law_data(files: Files, chosen: frozenset[str]) -> Dataset:
     steps.append(Step("dropped the one row with region PO, as Kusner et al. do", int(keep.sum())))
     zfya = numbers(raw["ZFYA"])
     by_score = bool(chosen & {"zfya", "zfya_score"})
-    made_of: tuple[Feature, ...] = (
-        Feature(
-            name="race",
-            kind="categorical",
-            levels=_RACES,
-            level_labels=(*_RACES[:6], "Puerto Rican", "American Indian"),
-            label="race",
-            sensitive=True,
-        ),
-        _SEX,
-        Feature(
-            name="LSAT",
-            kind="real",
-            low=10,
-            high=48,
-            step=0.1,
-            unit="points",
-            label="law school admission test",
-            description="The old scale from 10 to 48.",
-        ),
-        Feature(
-            name="UGPA",
-            kind="real",
-            low=0,
-            high=4.2,
-            step=0.1,
-            unit="points",
-            label="college grade average",
-            bounds="observed",
-        ),
-        Feature(name="region_first", kind="categorical", levels=_REGIONS, label="region"),
-    )
-    if not by_score:
-        made_of += (
-            Feature(
-                name="ZFYA",
-                kind="real",
-                low=-3.35,
-                high=3.48,
-                step=0.01,
-                label="first-year average, standardised",
-                bounds="observed",
-            ),
-        )
+    made_of = FEATURES[:-1] if by_score else FEATURES
     passed = numbers(raw["first_pf"]) == 1
-    columns = {
-        "race": raw["race"].tolist(),
-        "sex": whole(raw["sex"]),
-        "LSAT": numbers(raw["LSAT"]),
-        "UGPA": numbers(raw["UGPA"]),
-        "region_first": raw["region_first"].tolist(),
-        "ZFYA": zfya,
-    }
     if by_score:
         label_text = {1: "first-year average above 0", 0: "first-year average 0 or below"}
         dropped = {"first_pf": "known only after the label"}
@@ -131,7 +115,7 @@ def _law_data(files: Files, chosen: frozenset[str]) -> Dataset:
         ENTRY,
         chosen=chosen,
         features=made_of,
-        columns=columns,
+        columns=parsed(made_of, raw),
         y=zfya if score else (zfya > 0 if by_score else passed).astype(np.int64),
         acts=_acts(made_of),
         label="ZFYA" if score else "ZFYA_above_0" if by_score else "first_pf",
@@ -139,14 +123,7 @@ def _law_data(files: Files, chosen: frozenset[str]) -> Dataset:
         task="regression" if score else "classification",
         favourable=(0.0, np.inf) if score else 1,
         steps=tuple(steps),
-        notes=(
-            "sander_index = 0.6 LSAT / 48 + 0.4 UGPA / 4.2 exactly: a derived copy, dropped.",
-            "sex: 1 is a woman, 2 a man. LSAT has fractions in about 9 % of the rows; Kusner et al. round "
-            "it.",
-            "UGPA is 0 in 2 rows and above 4.0 in 18.",
-            "125 raw rows repeat another row apart from the row number; they are kept.",
-            "The row numbers of this extract and the IDs of the other do not refer to the same people.",
-        ),
+        notes=_NOTES,
         dropped={
             "(unnamed)": "the row number",
             "sander_index": "derived from LSAT and UGPA",
@@ -166,8 +143,7 @@ def _acts(made_of: tuple[Feature, ...]) -> dict[str, Acts]:
     return {
         "recommended": Acts(
             "Test and grades can rise; who a person is stays. (Once college is over, UGPA is the past: "
-            "revise it to "
-            "mutable then.)",
+            "revise it to mutable then.)",
             {f.name: "I" if f.name in people else "A+" for f in made_of},
         ),
         "benchmark": Acts(f"As segregation. {fixed.source}", fixed.marks),
@@ -177,117 +153,41 @@ def _acts(made_of: tuple[Feature, ...]) -> dict[str, Acts]:
 
 # -- the other extract ---------------------------------------------------------------------------------------
 
-_RACE1 = ("white", "black", "hisp", "asian", "other")
+_RANK: dict[str, Any] = {"bounds": "declared", "description": "Class rank in tenths."}
 
-
-def _bar_features(missing: frozenset[str]) -> tuple[Feature, ...]:
-    def average(name: str, low: float, high: float, label: str) -> Feature:
-        return Feature(
-            name=name,
-            kind="real",
-            low=low,
-            high=high,
-            step=0.01,
-            label=label,
-            missing=name in missing,
-            bounds="observed",
-        )
-
-    def rank(name: str, label: str) -> Feature:
-        return Feature(
-            name=name,
-            kind="integer",
-            low=1,
-            high=10,
-            label=label,
-            description="Class rank in tenths.",
-            missing=name in missing,
-        )
-
-    return (
-        Feature(
-            name="lsat",
-            kind="real",
-            low=10,
-            high=48,
-            step=0.1,
-            unit="points",
-            label="law school admission test",
-            description="The old scale from 10 to 48.",
-        ),
-        Feature(
-            name="ugpa",
-            kind="real",
-            low=0,
-            high=4.0,
-            step=0.1,
-            unit="points",
-            label="college grade average",
-        ),
-        average("zfygpa", -3.35, 3.25, "first-year average, standardised"),
-        average("zgpa", -6.44, 3.45, "final average, standardised"),
-        rank("decile1", "class rank, first year"),
-        rank("decile1b", "class rank, first year (second source)"),
-        rank("decile3", "class rank, third year"),
-        Feature(
-            name="fulltime",
-            kind="binary",
-            levels=(1, 2),
-            level_labels=("full time", "part time"),
-            label="way of studying",
-            missing="fulltime" in missing,
-        ),
-        Feature(
-            name="tier",
-            kind="ordinal",
-            levels=(1, 2, 3, 4, 5, 6),
-            level_labels=tuple(f"group {i}" for i in range(1, 7)),
-            label="group of law schools",
-            missing="tier" in missing,
-        ),
-        Feature(
-            name="fam_inc",
-            kind="ordinal",
-            levels=(1, 2, 3, 4, 5),
-            level_labels=("lowest", "low", "middle", "high", "highest"),
-            label="income of the parents",
-            sensitive=True,
-            missing="fam_inc" in missing,
-        ),
-        Feature(
-            name="DOB_yr",
-            kind="integer",
-            low=10,
-            high=71,
-            label="year of birth (19..)",
-            missing="DOB_yr" in missing,
-            bounds="observed",
-        ),
-        Feature(
-            name="sex",
-            kind="binary",
-            levels=(1, 2),
-            level_labels=("woman", "man"),
-            label="sex",
-            sensitive=True,
-            missing="sex" in missing,
-        ),
-        Feature(
-            name="race1",
-            kind="categorical",
-            levels=_RACE1,
-            level_labels=("white", "Black", "Hispanic", "Asian", "other"),
-            label="race",
-            sensitive=True,
-            missing="race1" in missing,
-        ),
-    )
+BAR_FEATURES = (
+    number("lsat", "law school admission test", 10, 48, **_LSAT),
+    number("ugpa", "college grade average", 0, 4.0, **(_LSAT | {"description": ""})),
+    number("zfygpa", "first-year average, standardised", -3.35, 3.25, kind="real", step=0.01),
+    number("zgpa", "final average, standardised", -6.44, 3.45, kind="real", step=0.01),
+    number("decile1", "class rank, first year", 1, 10, **_RANK),
+    number("decile1b", "class rank, first year (second source)", 1, 10, **_RANK),
+    number("decile3", "class rank, third year", 1, 10, **_RANK),
+    levels("fulltime", "way of studying", "binary", {1: "full time", 2: "part time"}),
+    levels("tier", "group of law schools", "ordinal", {i: f"group {i}" for i in range(1, 7)}),
+    levels(
+        "fam_inc",
+        "income of the parents",
+        "ordinal",
+        {1: "lowest", 2: "low", 3: "middle", 4: "high", 5: "highest"},
+        sensitive=True,
+    ),
+    number("DOB_yr", "year of birth (19..)", 10, 71),
+    _SEX,
+    levels(
+        "race1",
+        "race",
+        "categorical",
+        {"white": "white", "black": "Black", "hisp": "Hispanic", "asian": "Asian", "other": "other"},
+        sensitive=True,
+    ),
+)
 
 
 def _bar(files: Files, chosen: frozenset[str]) -> Dataset:
     head, *body = rows_of(files.read(BAR_FILE))
     raw = columns_of(body, head)
-    names = [f.name for f in _bar_features(frozenset())]
+    names = [f.name for f in BAR_FEATURES]
     steps = [Step("read bar_pass_prediction.csv", len(body))]
     gaps = {name: raw[name] == "" for name in names}
     if "missing" in chosen:
@@ -297,15 +197,7 @@ def _bar(files: Files, chosen: frozenset[str]) -> Dataset:
         keep = ~np.any(list(gaps.values()), axis=0)
         raw = {name: values[keep] for name, values in raw.items()}
         steps.append(Step("dropped rows with a missing value in a feature", int(keep.sum())))
-    made_of = _bar_features(missing)
-    columns = {
-        f.name: [value or None for value in raw["race1"].tolist()]
-        if f.name == "race1"
-        else whole(raw[f.name])
-        if f.has_levels
-        else numbers(raw[f.name])
-        for f in made_of
-    }
+    made_of = tuple(replace(f, missing=f.name in missing) for f in BAR_FEATURES)
     people = ("fam_inc", "DOB_yr", "sex", "race1")
     follows = ("decile1", "decile1b", "decile3", "tier")
     fixed = Acts.except_for(
@@ -320,7 +212,7 @@ def _bar(files: Files, chosen: frozenset[str]) -> Dataset:
         ENTRY,
         chosen=chosen,
         features=made_of,
-        columns=columns,
+        columns=parsed(made_of, raw),
         y=(raw["pass_bar"] == "1").astype(np.int64),
         acts={
             "recommended": fixed.but(

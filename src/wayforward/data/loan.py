@@ -6,9 +6,12 @@ import io
 
 import numpy as np
 
+from wayforward.data.columns import levels, number
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
-from wayforward.data.files import Files
-from wayforward.schema import Feature
+from wayforward.data.files import Files, Known
+from wayforward.schema import Schema
+from wayforward.world.base import World
+from wayforward.world.loan import loan
 
 NAMES = ("gender", "age", "education", "loan_amount", "loan_duration", "income", "savings")
 GRAPH = (
@@ -27,9 +30,21 @@ GRAPH = (
 SIZE, SEED = 10_000, 0
 
 _RELEASED = {
-    "recourse": ("0_10000", "1_5000", "2_5000"),
-    "clf": ("0_10000", "1_5000", "2_5000"),
-    "causal_estimator": ("0_20000", "1_2500", "2_2500"),
+    "recourse": {
+        "0_10000": "841cd52894b41d30a30544624df8802772c2564362d67912f4d27e800081d970",
+        "1_5000": "c7c8ef99d6b646a3c5a7bc19bec9fd988a7aebd5f40221206835e3888348b57c",
+        "2_5000": "d1e8bc52dc6645516653f7ed97012fa0f911f6bb7a84d6d3d043b4df17fb4534",
+    },
+    "clf": {
+        "0_10000": "e204c4189d66b17632f2333cc1c7d370fe148dadfe7a7cf2b9137fe014231029",
+        "1_5000": "bbc8882e924bd248ce0f3cec4180ec4f93fda913ffb12a47e2f8d35e3fd01f3d",
+        "2_5000": "f94218d4f69e6806e8912a20fa6d07d18ac4569870151ce015f808232ebc6f5c",
+    },
+    "causal_estimator": {
+        "0_20000": "56538b0a19c258fb41396e346abe84dfe5fd277199ba33c58f2814f09f8bff16",
+        "1_2500": "1b9fcf0fadd47291a3f97215b681127a24fbd2f101c61f1e00894e0bd932d85c",
+        "2_2500": "08fd73e2f1575edf182cd9ca1684be8df1582059edce2df52ba1655257312579",
+    },
 }
 
 ENTRY = Entry(
@@ -40,13 +55,11 @@ ENTRY = Entry(
     sensitive=("gender", "age"),
     source=Source(
         origin="Drawn here from the published equations with NumPy's PCG64; no file is needed. The "
-        "released tensors "
-        "(variants recourse, clf, causal_estimator) are those of github.com/ayanmaj92/carma-recourse, "
-        "commit fb8ad2ca.",
+        "released tensors (variants recourse, clf, causal_estimator) are those of "
+        "github.com/ayanmaj92/carma-recourse, commit fb8ad2ca.",
         citation="Majumdar and Valera (2024), CARMA: A practical framework to generate recommendations for "
-        "causal "
-        "algorithmic recourse at scale, FAccT, doi:10.1145/3630106.3659003; equations after Karimi et al. "
-        "(2020).",
+        "causal algorithmic recourse at scale, FAccT, doi:10.1145/3630106.3659003; equations after Karimi "
+        "et al. (2020).",
         terms="The equations are public; the released tensors are under the MIT licence (2025 Ayan "
         "Majumdar).",
         url="https://doi.org/10.1145/3630106.3659003",
@@ -59,42 +72,42 @@ ENTRY = Entry(
         "causal_estimator": "the 25,000 released rows meant for causal generative models (labels recomputed)",
     },
     exclusive=(("karimi", "recourse", "clf", "causal_estimator"),),
-    files=tuple(f"carma_loan/{folder}/{part}.npz" for folder, parts in _RELEASED.items() for part in parts),
+    files={
+        f"carma_loan/{folder}/{part}.npz": Known(
+            (sha256,), "https://github.com/ayanmaj92/carma-recourse (tensors, to be converted to .npz)"
+        )
+        for folder, parts in _RELEASED.items()
+        for part, sha256 in parts.items()
+    },
+    needs_files=False,
 )
 
 # The variables have no hard ends. These ranges hold all 65,000 released rows and about 99.999 % of all draws.
 FEATURES = (
-    Feature(
-        name="gender",
-        kind="binary",
-        levels=(0, 1),
-        level_labels=("group 0", "group 1 (higher income)"),
-        label="gender",
-        sensitive=True,
-    ),
-    Feature(
-        name="age",
+    levels("gender", "gender", "binary", {0: "group 0", 1: "group 1 (higher income)"}, sensitive=True),
+    number(
+        "age",
+        "age",
+        -35,
+        100,
         kind="real",
-        low=-35,
-        high=100,
         unit="years from 35",
-        label="age",
         description="Years above or below 35.",
         sensitive=True,
-        bounds="observed",
     ),
-    Feature(
-        name="education",
+    number(
+        "education",
+        "education",
+        -0.5,
+        0.5,
         kind="real",
-        low=-0.5,
-        high=0.5,
-        label="education",
+        bounds="declared",
         description="A score from -0.5 (least) to 0.5 (most).",
     ),
-    Feature(name="loan_amount", kind="real", low=-60, high=12, label="loan amount", bounds="observed"),
-    Feature(name="loan_duration", kind="real", low=-55, high=21, label="loan duration", bounds="observed"),
-    Feature(name="income", kind="real", low=-12, high=15, label="income", bounds="observed"),
-    Feature(name="savings", kind="real", low=-30, high=35, label="savings", bounds="observed"),
+    number("loan_amount", "loan amount", -60, 12, kind="real"),
+    number("loan_duration", "loan duration", -55, 21, kind="real"),
+    number("income", "income", -12, 15, kind="real"),
+    number("savings", "savings", -30, 35, kind="real"),
 )
 
 ACTS = {
@@ -169,6 +182,14 @@ def _drawn_decision(x: np.ndarray) -> np.ndarray:
     return (np.random.default_rng([SEED, 1]).random(len(x)) < chance).astype(np.int64)
 
 
+def _carma_world(schema: Schema) -> World:
+    return loan("carma").bind(schema)
+
+
+def _karimi_world(schema: Schema) -> World:
+    return loan("karimi").bind(schema)
+
+
 def build(files: Files, chosen: frozenset[str]) -> Dataset:
     """Draw or read the people."""
     folder = next(iter(chosen), None)
@@ -219,4 +240,5 @@ def build(files: Files, chosen: frozenset[str]) -> Dataset:
         fold_names=("training", "validation", "test") if fold is not None else (),
         graph=GRAPH,
         extra={"noise": u},
+        world_of=_karimi_world if folder == "karimi" else _carma_world,
     )

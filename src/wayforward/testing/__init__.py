@@ -1,8 +1,9 @@
-"""Contract tests that a new method inherits, and small random problems to try anything on. Needs pytest."""
+"""Contract tests that a new method or data set inherits, and small random problems to try anything on. Needs pytest."""
 
 from __future__ import annotations
 
 from wayforward.testing.contract import MethodContract
+from wayforward.testing.datasets import DatasetContract
 from wayforward.testing.problems import (
     KINDS,
     WORLDS,
@@ -18,6 +19,7 @@ __all__ = [
     "KINDS",
     "WORLDS",
     "Case",
+    "DatasetContract",
     "MethodContract",
     "case",
     "random_model",
