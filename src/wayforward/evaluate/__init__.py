@@ -7,9 +7,10 @@ from types import ModuleType
 from typing import Any
 
 from wayforward.evaluate.evaluation import MEANING, Evaluation, evaluate, evaluate_rows
+from wayforward.evaluate.judge import second_opinion
 from wayforward.evaluate.stats import Estimate
 
-__all__ = ["MEANING", "Estimate", "Evaluation", "evaluate", "evaluate_rows"]
+__all__ = ["MEANING", "Estimate", "Evaluation", "evaluate", "evaluate_rows", "second_opinion"]
 
 
 class _Callable(ModuleType):

@@ -2,27 +2,49 @@
 
 From the people, the acts and the profiles that an option claims, this works out again whether the profile
 follows from the acts, whether it is legal, keeps the rules and the person's wishes, and what the model itself
-says about that exact row. It shares no code with `Problem.check`, so that a mistake there shows here.
+says about that exact row. One row after the other, in plain Python, from the schema's features, the target's fields
+and the person's preferences; it calls none of `Problem.check`, `Problem.consequences`, `Problem.reached`,
+`Schema.differs`, `Schema.legal` or `RuleSet.kept`, so that a mistake there shows here.
+
+What both share, and what a second opinion therefore cannot find wrong: the wrapped model's native answer
+(`Model.native`), the parser that reads rules and equations into trees, and the functions of learned worlds (see
+`row_world`). Row by row costs about 50 microseconds an option of nine features, besides asking the model: five
+seconds for 100,000 people, who are evaluated in fifteen. So one judge serves few and many.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.errors import DataError
-from wayforward.evaluate.actions import out_of_domain
+from wayforward.evaluate import row_rules
+from wayforward.evaluate.row_world import consequences, lattice_start
+from wayforward.rules.expression import Drag
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
-    from wayforward.schema import Schema
+    from wayforward.recourse import Recourse
+    from wayforward.schema import Feature
+    from wayforward.shapes import (
+        Actions,
+        Costs,
+        OptionMask,
+        People,
+        PerPerson,
+        PerRow,
+        PersonMask,
+        RowMask,
+        Rows,
+    )
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+_CHUNK = 65_536  # rows shown to the model at once
+_ROUNDING = 1e-12  # by which a probability may miss a margin that two formulas put in two places
 
 
 @dataclass(frozen=True)
@@ -36,35 +58,48 @@ class Judged:
     asked (n,): the model says no to the person as they are, so that they ask for recourse.
     """
 
-    returned: Mask
-    follows: Mask
-    legal: Mask
-    rules: Mask
-    wishes: Mask
-    valid: Mask
-    value: Array
-    asked: Mask
-    value_before: Array
+    returned: OptionMask
+    follows: OptionMask
+    legal: OptionMask
+    rules: OptionMask
+    wishes: OptionMask
+    valid: OptionMask
+    value: Costs
+    asked: PersonMask
+    value_before: PerPerson
 
     @property
-    def usable(self) -> Mask:
+    def usable(self) -> OptionMask:
         """(n, k) bool: the person asked, and all of it holds."""
         good = self.returned & self.follows & self.legal & self.rules & self.wishes & self.valid
         return np.asarray(good & self.asked[:, None])
 
 
+def second_opinion(problem: Problem, recourse: Recourse, preferences: Preferences | None = None) -> Judged:
+    """Judge every option of a recourse again, one at a time and on its own: the slowest and plainest judge there is.
+
+    preferences: left out, those stored with the recourse. Also a learned world is asked about one option at a time.
+    Example: ``second_opinion(problem, recourse).usable[recourse.found].all()``.
+    Raises: DataError if the preferences are for other people.
+    """
+    wishes = recourse.preferences if preferences is None else preferences
+    return judge(problem, recourse.x, recourse.action, recourse.after, wishes, alone=True)
+
+
 def judge(
     problem: Problem,
-    x: Array,
-    action: Array,
-    after: Array,
+    x: People,
+    action: Actions,
+    after: Actions,
     preferences: Preferences | None = None,
     *,
     all_asked: bool = False,
+    alone: bool = False,
 ) -> Judged:
     """Work out again what is true of options: x (n, d), action and after (n, k, d).
 
-    `all_asked` takes it as known that the model refuses all of these people, which saves asking it.
+    all_asked: it is known that the model refuses all of these people, which saves asking it. alone: learned worlds are
+    asked about one option at a time.
     Raises: DataError if the preferences are for other people.
     """
     n, k, _ = action.shape
@@ -73,37 +108,65 @@ def judge(
             f"The preferences are for {preferences.frozen.shape[0]} people and the recourse for {n}. "
             "Pass the preferences of these people, in the same order."
         )
-    schema = problem.schema
     if all_asked:
         yes, value_before = np.zeros(n, dtype=bool), np.full(n, np.nan)
     else:
         yes, value_before = ask_model(problem, x)
     returned = np.asarray(~np.isnan(action).all(-1))
     who, slot = np.nonzero(returned)
-    before, act, end = x[who], action[who, slot], after[who, slot]
-    if problem.independent:
-        act = np.where(
-            schema.differs(act, before), act, np.nan
-        )  # staying put is no act where nothing else moves
-
-    valid, value = ask_model(problem, end)
-    found = {
-        "follows": _follows(problem, before, act, end),
-        "legal": _legal(schema, before, act, end),
-        "rules": _rules(schema, before, end),
-        "wishes": _wishes(schema, preferences, who, before, act, end),
-        "valid": valid,
+    columns = [_Column(feature) for feature in problem.schema.features]
+    act = action[who, slot]
+    if problem.independent:  # staying put is no act where nothing else moves
+        act = np.array([_real_acts(columns, *row) for row in _rows(x[who], act)]).reshape(act.shape)
+    found = _judged_rows(problem, columns, who, x[who], act, after[who, slot], preferences, alone)
+    found["valid"], found["value"] = ask_model(problem, after[who, slot])
+    spread = {
+        name: np.full((n, k), np.nan) if name == "value" else np.zeros((n, k), dtype=bool) for name in found
     }
-    spread: dict[str, Mask] = {}
-    for name, flag in found.items():
-        spread[name] = np.zeros((n, k), dtype=bool)
-        spread[name][who, slot] = flag
-    values = np.full((n, k), np.nan)
-    values[who, slot] = value
-    return Judged(returned=returned, value=values, asked=~yes, value_before=value_before, **spread)
+    for name, flags in found.items():
+        spread[name][who, slot] = flags
+    return Judged(returned=returned, asked=~yes, value_before=value_before, **spread)
 
 
-def ask_model(problem: Problem, rows: Array) -> tuple[Mask, Array]:
+def _judged_rows(
+    problem: Problem,
+    columns: Sequence[_Column],
+    who: np.ndarray,
+    before: Rows,
+    act: Rows,
+    end: Rows,
+    preferences: Preferences | None,
+    alone: bool,
+) -> dict[str, np.ndarray]:
+    """Return (m,) bool for each question that needs no model."""
+    schema = problem.schema
+    conditions = [rule.body for rule in schema.compiled_rules.rules] if schema.rules else []
+    limits = None if preferences is None else _Limits(preferences)
+    spans = [column.span for column in columns]
+    led = _expected(problem, columns, before, act, end, alone)
+    out = {name: np.zeros(len(who), dtype=bool) for name in ("follows", "legal", "rules", "wishes")}
+    rows = zip(who.tolist(), led, *(part.tolist() for part in (before, act, end)), strict=True)
+    for i, (person, expected, was, acts, now) in enumerate(rows):
+        moved = [column.differs(a, b) for column, a, b in zip(columns, was, now, strict=True)]
+        empty = all(map(math.isnan, now))
+        unreal = not empty and any(
+            differs and not column.exists(x) for column, x, differs in zip(columns, now, moved, strict=True)
+        )
+        out["follows"][i] = not any(c.differs(a, b) for c, a, b in zip(columns, expected, now, strict=True))
+        out["legal"][i] = not empty and not unreal and _legal(columns, was, acts, now, moved)
+        # A rule says nothing about a value that does not exist; somebody may stand outside what was observed, though.
+        pair = row_rules.Pair(was, now, spans)
+        out["rules"][i] = not conditions or not (
+            unreal or any(not isinstance(c, Drag) and row_rules.truth(c, pair) is False for c in conditions)
+        )
+        out["wishes"][i] = limits is None or limits.hold(columns, person, was, acts, now, moved)
+    return out
+
+
+# -- the model and the target ------------------------------------------------------------------------------
+
+
+def ask_model(problem: Problem, rows: Rows) -> tuple[RowMask, PerRow]:
     """(m, d) -> (m,) bool and (m,) value from the model itself; False, NaN for rows it cannot be shown."""
     schema = problem.schema
     yes, value = np.zeros(len(rows), dtype=bool), np.full(len(rows), np.nan)
@@ -113,91 +176,181 @@ def ask_model(problem: Problem, rows: Array) -> tuple[Mask, Array]:
             (index < 0) | (index >= schema.n_levels) | (index != np.round(index))
         )
     hidden = bad_level | np.isinf(rows) | (np.isnan(rows) & ~schema.missing)
-    show = ~hidden.any(-1)
-    if show.any():
-        yes[show], value[show] = problem.reached(np.ascontiguousarray(rows[show]))
+    shown = np.flatnonzero(~hidden.any(-1))
+    for start in range(0, len(shown), _CHUNK):
+        part = shown[start : start + _CHUNK]
+        yes[part], value[part] = _decided(problem, np.ascontiguousarray(rows[part]))
     return yes, value
 
 
-def _follows(problem: Problem, before: Array, act: Array, end: Array) -> Mask:
-    some = ~np.isnan(act).all(-1)
-    expected = before.copy()
-    stands = (
-        np.isnan(act) & ~problem.schema.has_levels & np.isfinite(before)
-    )  # maybe outside what was observed
-    usable = some & ~(out_of_domain(problem.schema, np.where(np.isnan(act), before, act)) & ~stands).any(-1)
-    if usable.any():
-        expected[usable] = problem.consequences(before[usable], act[usable])
-    # An act outside the domain leads to no defined place; its profile is judged as it stands and is illegal.
-    expected[some & ~usable] = end[some & ~usable]
-    return np.asarray(~problem.schema.differs(expected, end).any(-1))
+def _decided(problem: Problem, rows: Rows) -> tuple[RowMask, PerRow]:
+    """Ask the native model; apply the target's classes, threshold, interval and margin to its answer."""
+    target, model = problem.target, problem.model
+    outputs, labels = model.native(rows)
+    if target.interval is not None:
+        low, high = (
+            edge if given is None else float(given)
+            for edge, given in zip((-math.inf, math.inf), target.interval, strict=True)
+        )
+        predicted = outputs[:, 0]
+        yes = [p - low >= target.margin and p <= high - target.margin for p in predicted.tolist()]
+        return np.array(yes, dtype=bool), predicted
+    wanted = sorted({_class_of(model.classes, label) for label in target.labels})
+    value = outputs[:, wanted[0]] if len(wanted) == 1 else outputs[:, wanted].sum(1)
+    if target.threshold is not None:
+        yes = [p >= target.threshold + target.margin for p in value.tolist()]
+    else:
+        chosen = outputs.argmax(1) if labels is None else labels
+        clear = _by_margin(outputs.tolist(), value.tolist(), wanted, target.margin)
+        yes = [label in wanted and enough for label, enough in zip(chosen.tolist(), clear, strict=True)]
+    return np.array(yes, dtype=bool), value
 
 
-def _legal(schema: Schema, before: Array, act: Array, end: Array) -> Mask:
-    moved = schema.differs(end, before)
-    acted = ~np.isnan(act)
-    fine = ~(out_of_domain(schema, end) & moved).any(-1)
-    fine &= ~(moved & ~_on_step(schema, end, acted)).any(-1)
-    fine &= ~(moved & schema.immutable).any(-1)
-    fine &= ~(acted & ~schema.actionable).any(-1)
-    fine &= ~np.isnan(end).all(-1)
-    with np.errstate(invalid="ignore"):
-        backwards = acted & ((act - before) * schema.direction < -1e-9 * schema.span)
-    return np.asarray(fine & ~backwards.any(-1))
+def _by_margin(
+    outputs: list[list[float]], value: list[float], wanted: Sequence[int], margin: float
+) -> Iterator[bool]:
+    """Tell for each row whether the decision is as clear as asked; of two classes, by the probability of a yes."""
+    for row, p in zip(outputs, value, strict=True):
+        if not margin:
+            yield True
+        elif len(row) == 2:
+            yield p >= 0.5 + margin - _ROUNDING
+        else:
+            other = max(share for j, share in enumerate(row) if j not in wanted)
+            yield max(row[j] for j in wanted) - margin >= other + margin - _ROUNDING
 
 
-def _on_step(schema: Schema, rows: Array, acted: Mask) -> Mask:
-    """Values that are whole steps away from zero or from the lower bound, whichever the lattice starts at.
-
-    What follows from an act may fall between two steps of an amount, never between two whole numbers of a count.
-    """
-    step = np.where(np.isnan(schema.step), 1.0, schema.step)
-    low = np.where(np.isfinite(schema.low), schema.low, 0.0)
-    start = np.where(np.abs(low / step - np.round(low / step)) < 1e-9, 0.0, low)
-    with np.errstate(invalid="ignore"):
-        steps = (rows - start) / step
-        on = np.isnan(schema.step) | np.isnan(rows) | (np.abs(steps - np.round(steps)) <= 1e-6)
-        between = np.array([not f.has_levels and f.kind != "integer" for f in schema.features])
-        follows = between | (np.abs(rows - np.round(rows)) <= 1e-6) | np.isnan(rows)
-    return np.asarray(np.where(acted, on, follows))
+def _class_of(classes: Sequence[object], label: object) -> int:
+    return next(i for i, known in enumerate(classes) if known == label or str(known) == str(label))
 
 
-def _rules(schema: Schema, before: Array, end: Array) -> Mask:
-    kept = np.ones(len(end), dtype=bool)
-    if not schema.rules or not len(end):
-        return kept
-    # A rule says nothing about a value that does not exist; somebody may stand outside what was observed, though.
-    broken = (out_of_domain(schema, end) & schema.differs(end, before)).any(-1)
-    kept[broken] = False
-    ask = ~broken
-    if ask.any():
-        kept[ask] = np.asarray(schema.compiled_rules.kept(before[ask], end[ask]), dtype=bool)
-    return kept
+# -- what a row may be -------------------------------------------------------------------------------------
 
 
-def _wishes(
-    schema: Schema,
-    preferences: Preferences | None,
-    who: NDArray[np.intp],
-    before: Array,
-    act: Array,
-    end: Array,
-) -> Mask:
-    kept = np.ones(len(end), dtype=bool)
-    if preferences is None:
-        return kept
-    acted = ~np.isnan(act)
-    moved = schema.differs(end, before)
-    slack = 1e-9 * schema.span
-    with np.errstate(invalid="ignore"):
-        beyond = (end < preferences.low[who] - slack) | (end > preferences.high[who] + slack)
-    kept &= ~(acted & np.asarray(preferences.frozen)[who]).any(-1)
-    kept &= ~(beyond & moved).any(-1)
-    if preferences.max_changes is not None:
-        kept &= (acted & schema.differs(act, before)).sum(-1) <= preferences.max_changes[who]
-    for j, allowed in preferences.levels.items():
-        level = end[:, j]
-        known = ~np.isnan(level) & (level >= 0) & (level < allowed.shape[1])
-        index = np.where(known, level, 0).astype(np.int64)
-        kept &= ~moved[:, j] | (known & np.asarray(allowed)[who, index])
-    return kept
+class _Column:
+    """A feature as numbers: its bounds, its span, its lattice, which way and by whom it may be moved."""
+
+    def __init__(self, feature: Feature) -> None:
+        levels = feature.has_levels
+        self.low = 0.0 if levels else -math.inf if feature.low is None else feature.low
+        self.high = feature.n_levels - 1.0 if levels else math.inf if feature.high is None else feature.high
+        self.span = feature.span
+        self.step = 1.0 if levels else feature.step
+        self.start = lattice_start(feature)
+        self.levels, self.counted = feature.n_levels, levels or feature.kind == "integer"
+        self.missing = feature.missing
+        self.actionable = feature.actionability == "actionable"
+        self.immutable = feature.actionability == "immutable"
+        self.direction = {"increase": 1, "decrease": -1, "any": 0}[feature.direction]
+
+    def differs(self, a: float, b: float) -> bool:
+        """Return whether two values are not the same; missing equals missing."""
+        return abs(a - b) > 1e-9 * self.span or math.isnan(a) != math.isnan(b)
+
+    def exists(self, x: float) -> bool:
+        """Return whether somebody could have this value: inside the bounds, a whole number where it counts."""
+        if math.isnan(x):
+            return self.missing
+        slack = 1e-9 * self.span
+        inside = self.low - slack <= x <= self.high + slack and not math.isinf(x)
+        return inside and not (self.counted and x != round(x))
+
+    def usable(self, act: float, before: float) -> bool:
+        """Return whether an act, or the value of who leaves it alone, may enter a world.
+
+        Somebody may stand outside what was observed.
+        """
+        if not math.isnan(act):
+            return self.exists(act)
+        return (not self.levels and math.isfinite(before)) or self.exists(before)
+
+    def on_step(self, x: float, acted: bool) -> bool:
+        """Return whether a value is whole steps from the start of the lattice.
+
+        What follows from an act may fall between two steps of an amount, never between two whole numbers of a count.
+        """
+        if math.isnan(x) or (self.step is None if acted else not self.counted):
+            return True
+        steps = (x - self.start) / self.step if acted and self.step is not None else x
+        return math.isfinite(steps) and abs(steps - round(steps)) <= 1e-6
+
+    def backwards(self, before: float, act: float) -> bool:
+        """Return whether an act goes against the direction."""
+        return (act - before) * self.direction < -1e-9 * self.span
+
+
+def _rows(*parts: np.ndarray) -> Iterator[tuple[list[float], ...]]:
+    return zip(*(part.tolist() for part in parts), strict=True)
+
+
+def _real_acts(columns: Sequence[_Column], before: list[float], act: list[float]) -> list[float]:
+    return [a if c.differs(a, b) else math.nan for c, b, a in zip(columns, before, act, strict=True)]
+
+
+def _expected(
+    problem: Problem, columns: Sequence[_Column], before: Rows, act: Rows, end: Rows, alone: bool
+) -> list[list[float]]:
+    """Return where the acts lead. Acts outside the domain lead to no defined place: to the profile itself, for once."""
+    expected, ask = [], []
+    for i, (was, acts, now) in enumerate(_rows(before, act, end)):
+        if all(map(math.isnan, acts)):
+            expected.append(was)
+            continue
+        expected.append(now)
+        if all(column.usable(a, b) for column, a, b in zip(columns, acts, was, strict=True)):
+            ask.append(i)
+    for i, led in zip(ask, consequences(problem, before[ask], act[ask], alone=alone), strict=True):
+        expected[i] = led
+    return expected
+
+
+def _legal(
+    columns: Sequence[_Column], before: list[float], act: list[float], end: list[float], moved: list[bool]
+) -> bool:
+    """Tell whether a profile of values that exist may be reached by these acts."""
+    for column, was, a, now, differs in zip(columns, before, act, end, moved, strict=True):
+        acted = not math.isnan(a)
+        if differs and (column.immutable or not column.on_step(now, acted)):
+            return False
+        if acted and (not column.actionable or column.backwards(was, a)):
+            return False
+    return True
+
+
+class _Limits:
+    """The hard limits of people as plain lists."""
+
+    def __init__(self, preferences: Preferences) -> None:
+        self.frozen, self.low, self.high = (
+            np.asarray(part).tolist() for part in (preferences.frozen, preferences.low, preferences.high)
+        )
+        most = preferences.max_changes
+        self.most = None if most is None else np.asarray(most).tolist()
+        self.levels = {int(j): np.asarray(allowed).tolist() for j, allowed in preferences.levels.items()}
+
+    def hold(
+        self,
+        columns: Sequence[_Column],
+        person: int,
+        before: list[float],
+        act: list[float],
+        end: list[float],
+        moved: list[bool],
+    ) -> bool:
+        """Tell whether acts and profile keep to what this person said; nobody has to act because they stand outside."""
+        acted = [not math.isnan(a) for a in act]
+        if any(f and a for f, a in zip(self.frozen[person], acted, strict=True)):
+            return False
+        for column, low, high, now, differs in zip(
+            columns, self.low[person], self.high[person], end, moved, strict=True
+        ):
+            slack = 1e-9 * column.span
+            if differs and (now < low - slack or now > high + slack):
+                return False
+        changes = sum(a and c.differs(w, b) for a, c, w, b in zip(acted, columns, act, before, strict=True))
+        if self.most is not None and changes > self.most[person]:
+            return False
+        return all(
+            not moved[j] or (0 <= end[j] < len(allowed[person]) and allowed[person][int(end[j])])
+            for j, allowed in self.levels.items()
+        )

@@ -12,6 +12,7 @@ import pytest
 from jaxtyping import Bool, Float, jaxtyped
 
 from wayforward.errors import MissingExtra, UnsupportedModel
+from wayforward.evaluate import second_opinion
 from wayforward.methods import Method
 from wayforward.methods import method as make_method
 from wayforward.preferences import Preferences
@@ -110,6 +111,12 @@ class MethodContract:
         who, slot = np.nonzero(got.found)
         expected = it.problem.consequences(got.x[who], got.action[who, slot])
         assert not it.problem.schema.differs(expected, got.after[who, slot]).any()
+
+    @pytest.mark.parametrize(("kind", "world"), CASES)
+    def test_a_second_opinion_confirms_every_option(self, kind: str, world: str) -> None:
+        """Judged again one by one, by code that shares nothing with the judge."""
+        it, got = self.ask(kind, world)
+        assert second_opinion(it.problem, got).usable[got.found].all()
 
     @pytest.mark.parametrize(("kind", "world"), CASES)
     def test_options_are_distinct_and_sorted_by_their_cost(self, kind: str, world: str) -> None:

@@ -1,0 +1,240 @@
+"""What follows from one person's acts, in plain Python: no arrays, and no code of a world that can do without it.
+
+Where nothing else moves, where structural equations say what does (`wayforward.SCM`), and for linked rules
+(``x drags y by 2``), consequences are worked out here, from the equations' and the rules' parsed trees. Worlds that
+were learned (flows, Gaussian processes, regressions, sub-populations) hold functions that nobody else has: they are
+asked themselves, and what comes of it is no independent opinion about the world, only about what was done with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.errors import WorldError
+from wayforward.evaluate import row_rules as plain
+from wayforward.rules.expression import (
+    Call,
+    Drag,
+    Negate,
+    Product,
+    Quantity,
+    Quotient,
+    Ref,
+    Sum,
+    children,
+    walk,
+)
+from wayforward.world import Independent
+from wayforward.world.scm import BoundSCM, Equation
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+    from wayforward.schema import Feature
+    from wayforward.shapes import Rows
+
+Row = list[float]
+Consequences = Callable[[Row, Row], Row]
+
+
+def consequences(problem: Problem, before: Rows, action: Rows, *, alone: bool = False) -> list[Row]:
+    """Return where acts put people, row by row: before (m, d), action (m, d), NaN where left alone -> m rows.
+
+    alone: a learned world is asked about one row at a time, instead of about all at once.
+    Raises: WorldError if a person cannot have come from the world.
+    """
+    rows, acts = before.tolist(), action.tolist()
+    world = problem.world
+    if type(world) is Independent:
+        ends = [_set(row, act) for row, act in zip(rows, acts, strict=True)]
+    elif type(world) is BoundSCM:
+        equations = _Equations(world)
+        ends = [equations(row, act) for row, act in zip(rows, acts, strict=True)]
+    elif alone:
+        ends = [
+            np.asarray(world.consequences(before[i : i + 1], action[i : i + 1]))[0].tolist()
+            for i in range(len(rows))
+        ]
+    else:
+        ends = np.asarray(world.consequences(before, action)).tolist() if rows else []
+    links = problem.schema.compiled_rules.links if problem.schema.rules else ()
+    if links:
+        drag = _Links(links, problem.schema.features)
+        ends = [drag(*row) for row in zip(rows, acts, ends, strict=True)]
+    return ends
+
+
+def _set(before: Row, action: Row) -> Row:
+    return [now if math.isnan(act) else act for now, act in zip(before, action, strict=True)]
+
+
+def on_lattice(feature: Feature, x: float) -> float:
+    """Return the nearest value that is whole steps away from where the feature's lattice starts, bounds aside."""
+    if feature.has_levels:
+        return float(round(x))
+    if feature.step is None:
+        return x
+    start = lattice_start(feature)
+    return start + round((x - start) / feature.step) * feature.step
+
+
+def lattice_start(feature: Feature) -> float:
+    """Return 0 where the lower bound is whole steps away from it, else the lower bound."""
+    low, step = feature.low or 0.0, feature.step or 1.0
+    return 0.0 if feature.has_levels or abs(low / step - round(low / step)) < 1e-9 else low
+
+
+class _Equations:
+    """What follows by equations: find the noise of what causes move, set what is acted on, compute the rest again."""
+
+    def __init__(self, world: BoundSCM) -> None:
+        self.columns, self.equations = world.columns, world.scm.equations
+        self.soft = [name in world.scm.soft for name in world.scm.names]
+        self.features = [world.schema.features[column] for column in world.columns]
+        self.paths = [_path_to_noise(equation.tree) for equation in self.equations]
+        self.order: list[int] = []
+        for node in range(len(self.equations)):
+            self._visit(node)
+
+    def _visit(self, node: int) -> None:
+        """Put a node's causes before it."""
+        if node not in self.order:
+            for cause in self.equations[node].parents:
+                self._visit(cause)
+            self.order.append(node)
+
+    def __call__(self, before: Row, action: Row) -> Row:
+        was = [before[column] for column in self.columns]
+        now, moved = list(was), [False] * len(was)
+        for j in self.order:
+            act = action[self.columns[j]]
+            acted = not math.isnan(act)
+            if any(moved[cause] for cause in self.equations[j].parents) and (self.soft[j] or not acted):
+                now[j] = self._legal(j, self._value(j, now, self._noise(j, was)))
+            if acted:
+                shifted = self.soft[j] and not math.isnan(was[j])
+                now[j] = now[j] + (act - was[j]) if shifted else act
+            moved[j] = now[j] != was[j] and not (math.isnan(now[j]) and math.isnan(was[j]))
+        end = _set(before, action)
+        for column, number in zip(self.columns, now, strict=True):
+            end[column] = number
+        return end
+
+    def _value(self, j: int, values: Sequence[float], noise: float) -> float:
+        return plain.value(
+            self.equations[j].tree, lambda ref: noise if ref.when == "noise" else values[ref.index]
+        )
+
+    def _noise(self, j: int, values: Sequence[float]) -> float:
+        """Return the noise that gives this person's own value. Raises: WorldError if there is none."""
+        equation = self.equations[j]
+        u = values[j]
+        for node, inner in self.paths[j]:
+            u = _undone(node, inner, u, lambda ref: values[ref.index])
+        known = not any(math.isnan(values[i]) for i in (j, *equation.parents))
+        if math.isnan(u) and known:
+            raise _impossible(equation, values[j])
+        return u
+
+    def _legal(self, j: int, x: float) -> float:
+        """Round what the feature counts; levels and declared bounds of integers also hold it."""
+        feature = self.features[j]
+        if math.isnan(x) or not (feature.has_levels or feature.kind == "integer"):
+            return x
+        if feature.has_levels:
+            low, high = 0.0, float(feature.n_levels - 1)
+        elif feature.bounds == "declared":
+            low = -math.inf if feature.low is None else feature.low
+            high = math.inf if feature.high is None else feature.high
+        else:
+            low, high = -math.inf, math.inf
+        return min(max(float(round(x)) if math.isfinite(x) else x, low), high)
+
+
+def _path_to_noise(node: Quantity) -> list[tuple[Quantity, Quantity]]:
+    """Return each node from the whole equation down to its noise, and its child that holds the noise."""
+    path = []
+    while not isinstance(node, Ref):
+        inner = next(
+            child
+            for child in children(node)
+            if any(isinstance(part, Ref) and part.when == "noise" for part in walk(child))
+        )
+        path.append((node, inner))
+        node = inner  # type: ignore[assignment]
+    return path  # type: ignore[return-value]
+
+
+def _undone(node: Quantity, inner: Quantity, x: float, look: plain.Lookup) -> float:
+    """Return what the inner part must be for the node to be x."""
+    match node:
+        case Sum(terms) | Call("sum", terms):
+            for term in terms:
+                if term is not inner:
+                    x -= plain.value(term, look)
+            return x
+        case Negate(_):
+            return -x
+        case Product(left, right):
+            return plain.divided(x, plain.value(right if inner is left else left, look))
+        case Quotient(left, right) if inner is left:
+            return x * plain.value(right, look)
+        case Quotient(left, _):
+            return plain.divided(plain.value(left, look), x)
+        case Call("exp", _):
+            return plain.log(x)
+        case Call("log", _):
+            return plain.exp(x)
+        case Call("sqrt", _):
+            return x * x if x >= 0 else math.nan
+        case Call("sigmoid", _):
+            return plain.logit(x)
+        case Call("logit", _):
+            return plain.sigmoid(x)
+        case Call("tanh", _):
+            return math.atanh(x) if abs(x) < 1 else math.copysign(math.inf, x) if abs(x) == 1 else math.nan
+    raise AssertionError(f"{type(node).__name__} cannot be undone")
+
+
+def _impossible(equation: Equation, value: float) -> WorldError:
+    return WorldError(
+        f"'{equation.name}' is {value:.6g}, which its equation \"{equation}\" cannot give. "
+        "Correct the value or the equation."
+    )
+
+
+class _Links:
+    """What linked rules drag along for one person, on top of where the world puts them."""
+
+    def __init__(self, links: Sequence[Drag], features: Sequence[Feature]) -> None:
+        self.features = features
+        self.into: dict[int, list[Drag]] = {}
+        for link in links:
+            self.into.setdefault(link.target_index, []).append(link)
+
+    def __call__(self, before: Row, action: Row, after: Row) -> Row:
+        end = list(after)
+        for j in self.into:
+            dragged = self._end(j, before, action, after)
+            if abs(dragged - after[j]) > 1e-9 * self.features[j].span:
+                end[j] = on_lattice(self.features[j], dragged)
+        return end
+
+    def _end(self, j: int, before: Row, action: Row, after: Row) -> float:
+        """Return where feature j ends: rate x change of every source further, unless somebody acts on it."""
+        if j not in self.into or not math.isnan(action[j]):
+            return after[j]
+        move = 0.0
+        for link in self.into[j]:
+            i = link.source_index
+            change = self._end(i, before, action, after) - before[i]
+            move += 0.0 if math.isnan(change) else link.rate * change
+        if move == 0 or math.isnan(after[j]):
+            return after[j]
+        feature, x = self.features[j], after[j] + move
+        if feature.has_levels:
+            return float(min(max(round(x), 0), feature.n_levels - 1))
+        return float(round(x)) if feature.kind == "integer" else x
