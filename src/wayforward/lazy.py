@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: Documented modules of the last release, and where they are now. They answer for one release.
 MOVED = {
@@ -43,6 +47,49 @@ def face(
         raise AttributeError(f"module '{package}' has no attribute '{name}'")
 
     return find
+
+
+class Renamed:
+    """The old name of an attribute: answer with the new one for one release, and warn.
+
+    Example: ``class Gap: stands = Renamed("significant")``, without an annotation, so that it is no field.
+    """
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.old = owner.__name__, name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        _warn_renamed(f"{self.owner}.{self.old}", self.new, 3)
+        return getattr(instance, self.new)
+
+
+def renamed_parameters(**new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that takes parameters under their old names too (old="new"), and warns."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*args: P.args, **given: P.kwargs) -> R:
+            for old in new.keys() & given.keys():
+                _warn_renamed(f"{function.__name__}({old}=...)", new[old], 3)
+                given[new[old]] = given.pop(old)
+            return function(*args, **given)
+
+        return call
+
+    return decorate
+
+
+def _warn_renamed(old: str, new: str, level: int) -> None:
+    warnings.warn(
+        f"{old} is now called '{new}'. The old name goes with the next release.",
+        DeprecationWarning,
+        stacklevel=level + 1,
+    )
 
 
 def _warn(old: str, new: str, level: int) -> None:
