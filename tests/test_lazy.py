@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from wayforward.lazy import Renamed, renamed_parameters
+from wayforward.lazy import Renamed, renamed_names, renamed_parameters
 
 
 @dataclass(frozen=True)
@@ -30,3 +30,11 @@ def test_an_old_parameter_is_taken_with_a_warning() -> None:
     with pytest.warns(DeprecationWarning, match=r"shortened\(told=\.\.\.\) is now called 'most'"):
         assert shortened("abcdef", told=2) == "ab"  # type: ignore[call-arg]
     assert shortened("abcdef", most=4) == "abcd" and shortened("abcdef") == "abc"
+
+
+def test_an_old_name_of_a_module_answers_with_a_warning() -> None:
+    find = renamed_names(__name__, Word="Noun")
+    with pytest.warns(DeprecationWarning, match="Word is now called 'Noun'"):
+        assert find("Word") is Noun
+    with pytest.raises(AttributeError, match="has no attribute 'Verb'"):
+        find("Verb")

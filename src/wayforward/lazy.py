@@ -49,6 +49,18 @@ def face(
     return find
 
 
+def renamed_names(module: str, **new: str) -> Callable[[str], Any]:
+    """Return a module's `__getattr__` for names of its own that have changed (Old="New"), with a warning."""
+
+    def find(name: str) -> Any:
+        if name not in new:
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        _warn_renamed(f"{module}.{name}", new[name], 2)
+        return getattr(sys.modules[module], new[name])
+
+    return find
+
+
 class Renamed:
     """The old name of an attribute: answer with the new one for one release, and warn.
 

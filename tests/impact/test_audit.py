@@ -11,9 +11,10 @@ import pytest
 
 from wayforward.errors import DataError
 from wayforward.groups import Groups
-from wayforward.impact.audit import Audit, audit, both_ways
+from wayforward.impact.audit import Audit, audit, both_ways, report
+from wayforward.impact.audit.findings import findings
 from wayforward.impact.audit.gaps import Gap, correct, corrected, mean_gap, rate_gap
-from wayforward.impact.audit.page import findings, render
+from wayforward.impact.audit.page import render
 from wayforward.impact.audit.worst_off import worst_off
 from wayforward.impact.summaries.globe_ce import GlobeCe
 from wayforward.model import train, wrap
@@ -72,11 +73,11 @@ def one_gap(got: Audit, name: str, metric: str) -> Gap:
 def test_a_harsher_lender_is_found_out():
     got = harsh()
     refused, cost = one_gap(got, "sex", "refused"), one_gap(got, "sex", "cost")
-    assert refused.stands and cost.stands
+    assert refused.significant and cost.significant
     assert (refused.first, refused.second) == ("female", "male")
     assert refused.estimate.value > 0.15 and cost.estimate.value > 0.03
     assert refused.estimate.low < refused.estimate.value < refused.estimate.high
-    assert not any(g.stands for g in got["age"].gaps)
+    assert not any(g.significant for g in got["age"].gaps)
     told = " ".join(findings(got))
     assert "female" in told and re.search(r"By sex: the model refuses", told)
 
@@ -116,8 +117,8 @@ def test_a_gap_in_refusal_stands_though_nobody_of_one_group_is_refused():
     pairs = {(g.first, g.second) for g in one.gaps if g.metric == "refused"}
     assert len(pairs) == 3
     mine = [g for g in one.gaps if "spared" in (g.first, g.second)]
-    assert {g.metric for g in mine} == {"refused"} and all(g.stands for g in mine)
-    assert sum(g.stands for g in got["club and sex"].gaps if g.first.startswith("spared")) == 2
+    assert {g.metric for g in mine} == {"refused"} and all(g.significant for g in mine)
+    assert sum(g.significant for g in got["club and sex"].gaps if g.first.startswith("spared")) == 2
     page = render(got)
     assert "in who is refused" in page and "spared and female" in page
     assert any(
@@ -136,7 +137,7 @@ def test_without_a_planted_gap_corrected_p_values_are_seldom_small():
             lender(), x, groups, "nearest-observable", beside=None, society=False, summaries=(), seed=seed,
             intersections=False,
         )  # fmt: skip
-        alarms += got.stands > 0
+        alarms += got.n_significant > 0
     assert alarms <= 2
 
 
@@ -318,15 +319,17 @@ def test_bad_input_is_named(change, told):
 def test_few_rules_are_told_of_people_who_had_no_say():
     got = harsh()
     one = got.summaries[0]
-    assert one.learnt + one.told == got.answered and abs(one.learnt - one.told) <= 1
-    assert sum(g.served.n for g in one.groups if g.attribute == "sex") == one.told == one.everybody.served.n
+    assert one.learnt + one.n_scored == got.answered and abs(one.learnt - one.n_scored) <= 1
+    assert (
+        sum(g.served.n for g in one.groups if g.attribute == "sex") == one.n_scored == one.everybody.served.n
+    )
     assert one.recourse.n == 0 and one.line.size == 0 and one.who.size == 0  # an audit holds no person's row
     page, told = render(got), " ".join(findings(got))
     assert "who had no say in them" in page and "rules serve" in told
     for line in one.lines:
-        assert line.change[0][1:] in page and f"{line.told:,}" in page
+        assert line.change[0][1:] in page and f"{line.n_addressed:,}" in page
     plain = json.loads(got.to_json())["summaries"][0]
-    assert plain["lines"][0]["works"]["n"] == one.lines[0].told
+    assert plain["lines"][0]["works"]["n"] == one.lines[0].n_addressed
     assert plain["curve"]["cost"] == list(one.curve.cost) == sorted({*got.grid, *got.budgets})
     assert plain["curve"]["served"][-1] <= one.everybody.served.value + 1e-12
 
@@ -338,7 +341,9 @@ def test_rules_that_serve_nobody_are_no_rules():
 
     got = harsh()
     one = got.summaries[0]
-    none = replace(one, everybody=replace(one.everybody, served=stats.rate(np.zeros(one.told, dtype=bool))))
+    none = replace(
+        one, everybody=replace(one.everybody, served=stats.rate(np.zeros(one.n_scored, dtype=bool)))
+    )
     told = " ".join(findings(replace(got, summaries=(none,))))
     assert "no common change was found" in told and "rules serve" not in told
 
@@ -358,8 +363,8 @@ def test_groups_whom_rules_serve_unlike_are_compared_with_everything_else():
         summaries=[GlobeCe(lines=1, budget=60_000)],
     )  # fmt: skip
     gap = one_gap(got, "age", "lines globe-ce")
-    assert gap.stands and abs(gap.estimate.value) > 0.9 and gap.corrected >= gap.p
-    assert sum(gap.counts) == got.summaries[0].told
+    assert gap.significant and abs(gap.estimate.value) > 0.9 and gap.corrected >= gap.p
+    assert sum(gap.counts) == got.summaries[0].n_scored
     told = " ".join(findings(got))
     assert "a few rules for many people (globe-ce) serve" in told, told
     assert "Served by few rules (globe-ce)" in render(got)
@@ -400,7 +405,7 @@ def test_the_page_stands_alone_and_is_accessible(tmp_path):
     groups = [Groups.of("sex", x, SCHEMA), Groups.of("age", x, SCHEMA, cut=[40])]
     problem = lender(700.0, True)
     got = audit(problem, x, groups, others=[problem.model], twins_of=40, summaries=["globe-ce"])
-    path = got.report(tmp_path / "a.html")
+    path = report(got, tmp_path / "a.html")
     text = path.read_text(encoding="utf-8")
     assert "<script" not in text and not re.search(r'(src|href)="https?:', text)
     assert text.count("<table") == text.count("<caption>") > 8
@@ -412,6 +417,20 @@ def test_the_page_stands_alone_and_is_accessible(tmp_path):
     )
     assert "{" not in re.sub(r"<style>.*?</style>|<svg.*?</svg>", "", text, flags=re.DOTALL)
     assert len(set(re.findall(r'id="([^"]+)"', text))) == len(re.findall(r'id="([^"]+)"', text))
+
+
+def test_old_names_of_an_audit_answer_for_one_release(tmp_path):
+    got = harsh()
+    with pytest.warns(DeprecationWarning, match="wayforward.impact.audit.report"):
+        path = got.report(tmp_path / "old.html")
+    assert path.read_text(encoding="utf-8") == render(got)
+    with pytest.warns(DeprecationWarning, match="n_significant"):
+        assert got.stands == got.n_significant
+    with pytest.warns(DeprecationWarning, match="acted_on"):
+        assert got.overall.asked_for == got.overall.acted_on
+    gap = one_gap(got, "sex", "refused")
+    with pytest.warns(DeprecationWarning, match="significant"):
+        assert gap.stands == gap.significant
 
 
 def test_two_plans_of_a_group_are_not_told_apart_from_their_people():
@@ -434,7 +453,7 @@ def test_two_plans_of_a_group_are_not_told_apart_from_their_people():
     )
     group = got["club"].groups[0]
     assert (group.name, group.answered, group.found, group.withheld) == ("few", 30, 2, False)
-    assert group.figures["cost"].n == 0 and np.isnan(group.asked_for).all() and not group.curve
+    assert group.figures["cost"].n == 0 and np.isnan(group.acted_on).all() and not group.curve
     assert all(np.isnan(e.value) for e in group.needed) and group.figures["usable"].n == 30
     compared = {g.metric for g in got["club"].gaps}
     assert "usable" in compared and not {"cost", "burden"} & compared and not got["club"].agreement
@@ -506,7 +525,12 @@ def test_correct_leaves_out_what_was_not_tested():
               float("nan"))  # fmt: skip
     sure = Gap("a", "cost", "x", "y", gap.estimate, (0, 0), (0, 0), 0.02)
     got = correct([gap, sure])
-    assert np.isnan(got[0].corrected) and got[1].corrected == 0.02 and got[1].stands and not got[0].stands
+    assert (
+        np.isnan(got[0].corrected)
+        and got[1].corrected == 0.02
+        and got[1].significant
+        and not got[0].significant
+    )
 
 
 def test_newcombes_interval():
@@ -540,7 +564,7 @@ def test_a_planted_subgroup_is_found():
     usable = np.random.default_rng(0).random(1500) < np.where(inside, 0.3, 0.95)
     found = worst_off(SCHEMA, x, usable)
     first = found[0]
-    assert first.stands and first.gap.value < -0.4
+    assert first.significant and first.gap.value < -0.4
     assert any("city is south" in c for c in first.conditions) and any(
         "age below" in c for c in first.conditions
     )
@@ -560,12 +584,14 @@ def test_a_dear_subgroup_of_an_attribute_that_is_no_feature():
 
 
 def test_where_nothing_is_planted_little_is_told():
-    stands = 0
+    alarms = 0
     for seed in range(20):
         x = people(600, 200 + seed)
         usable = np.random.default_rng(seed).random(600) < 0.7
-        stands += any(one.stands and one.gap.value < 0 for one in worst_off(SCHEMA, x, usable, seed=seed))
-    assert stands <= 3  # one in twenty at most is expected
+        alarms += any(
+            one.significant and one.gap.value < 0 for one in worst_off(SCHEMA, x, usable, seed=seed)
+        )
+    assert alarms <= 3  # one in twenty at most is expected
 
 
 def test_too_few_people_are_not_searched():

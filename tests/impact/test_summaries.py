@@ -13,8 +13,7 @@ import pytest
 
 from wayforward.errors import DataError
 from wayforward.groups import Groups
-from wayforward.impact.summaries import Rules, Summariser, Summary, summarize
-from wayforward.impact.summaries.summary import summariser
+from wayforward.impact.summaries import Rules, Summariser, Summary, summariser, summarize
 from wayforward.methods import method
 from wayforward.model import wrap
 from wayforward.preferences import Preferences
@@ -102,12 +101,12 @@ def test_two_halves_that_share_nobody():
     x = np.unique(x, axis=0)  # so that a row is a person
     refused = ~lender().reached(x)[0]
     got, seen = made(x, most=None)
-    assert len(seen) == got.learnt and got.learnt + got.told == refused.sum()
-    assert refused[got.who].all() and len(set(got.who)) == got.told
+    assert len(seen) == got.learnt and got.learnt + got.n_scored == refused.sum()
+    assert refused[got.who].all() and len(set(got.who)) == got.n_scored
     rows = {tuple(row) for row in seen}
     assert not rows & {tuple(row) for row in x[got.who]} and len(rows) == got.learnt
     few, _ = made(x, most=50)
-    assert (few.learnt, few.told) == (25, 25)
+    assert (few.learnt, few.n_scored) == (25, 25)
     other, seen_other = made(x, most=None, seed=1)
     assert not np.array_equal(seen_other, seen)
     assert np.array_equal(made(x, most=None)[1], seen)
@@ -138,7 +137,7 @@ def test_every_number_by_plain_loops():
     assert works[:, 0].any() and not works[:, 0].all()
     for i, line in enumerate(got.lines):
         spoken = (told[:, 2] == 0) if i == 2 else np.ones(len(told), dtype=bool)
-        assert line.told == line.works.n == spoken.sum()
+        assert line.n_addressed == line.works.n == spoken.sum()
         assert line.works.value == pytest.approx(works[spoken, i].mean())
         assert line.used == pytest.approx((works.any(1) & (cost.argmin(1) == i)).mean())
         if works[:, i].any():
@@ -158,7 +157,7 @@ def test_groups_served_add_up():
     x = people(300, 4)
     got, _ = made(x, groups=Groups.of("sex", x, SCHEMA))
     hits = [round(one.served.value * one.served.n) for one in got.groups]
-    assert sum(one.served.n for one in got.groups) == got.told
+    assert sum(one.served.n for one in got.groups) == got.n_scored
     assert sum(hits) == (got.line >= 0).sum()
     paid = sum(one.cost.value * one.cost.n for one in got.groups)
     assert paid == pytest.approx(got.everybody.cost.value * got.everybody.cost.n)
@@ -201,7 +200,7 @@ def test_json_and_text():
     got, _ = made(x, groups=[Groups.of("sex", x, SCHEMA)])
     plain = json.loads(json.dumps(got.to_dict(), allow_nan=False, default=str))
     assert [one["change"] for one in plain["lines"]] == [list(one.change) for one in got.lines]
-    assert plain["learnt_from"] == got.learnt and plain["told_of"] == got.told and "recourse" not in plain
+    assert plain["learnt_from"] == got.learnt and plain["told_of"] == got.n_scored and "recourse" not in plain
     assert plain["meta"]["parameters"]["extra"] == 3  # a setting of the summariser
     assert "3 lines serve" in str(got) and "If sex is f: become a man." in str(got)
 
@@ -224,7 +223,7 @@ def test_too_few_refused_are_an_error():
     with pytest.raises(DataError, match=re.escape("refuses 19 of these people")):
         made(few)
     more = np.concatenate([few, x[~lender().reached(x)[0]][19:20]])
-    assert made(more)[0].told == 10
+    assert made(more)[0].n_scored == 10
     with pytest.raises(DataError, match="most=10"):
         made(x, most=10)
 

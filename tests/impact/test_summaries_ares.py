@@ -257,7 +257,7 @@ def test_a_naive_loop_over_people_counts_the_same(how: str):
     for line, who, aims in zip(got.lines, rules.who, rules.change, strict=True):
         told = [row for row in x if all(meets(item, row) for item in who)]
         works = [bool(planted(carried_out(aims, row)[None])[0]) for row in told]
-        assert line.told == len(told)
+        assert line.n_addressed == len(told)
         assert line.works.value == pytest.approx(np.mean(works))
         served |= [
             all(meets(item, row) for item in who) and bool(planted(carried_out(aims, row)[None])[0])

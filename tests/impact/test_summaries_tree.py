@@ -364,7 +364,7 @@ def test_where_nobody_can_be_served_the_tree_says_so() -> None:
     assert [one.text for one in got.lines] == ["Everybody: no common change was found that helps."]
     assert (
         got.everybody.served.value == 0.0
-        and got.lines[0].told == got.told
+        and got.lines[0].n_addressed == got.n_scored
         and got.lines[0].works.value == 0.0
     )
 

@@ -47,8 +47,9 @@ def look(
     """Everything that `wayforward audit` does; returns the audit."""
     from wayforward.cli.recommend import choose
     from wayforward.impact.audit import audit
-    from wayforward.impact.audit.page import findings, render
-    from wayforward.impact.summaries.summary import summariser
+    from wayforward.impact.audit.findings import findings
+    from wayforward.impact.audit.page import render
+    from wayforward.impact.summaries import summariser
 
     started = time.perf_counter()
     room_for(html, (".html",))

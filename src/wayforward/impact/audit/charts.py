@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from wayforward.evaluate.stats import Estimate
-    from wayforward.impact.audit.run import AttributeAudit, Audit, GroupFigures
+    from wayforward.impact.audit.figures import GroupFigures
+    from wayforward.impact.audit.result import AttributeAudit, Audit
     from wayforward.impact.summaries import Summary
 
 _ENDS = (
@@ -103,10 +104,10 @@ def figure_budget(audit: Audit, one: AttributeAudit) -> Figure:
     return figure
 
 
-def figure_asked(audit: Audit, one: AttributeAudit) -> Figure:
+def figure_changed_features(audit: Audit, one: AttributeAudit) -> Figure:
     """For each feature, the share of each group's plans that act on it."""
-    groups = [g for g in _few(one, len(_LINES)) if np.isfinite(g.asked_for).all()]
-    shares = np.array([g.asked_for for g in groups])
+    groups = [g for g in _few(one, len(_LINES)) if np.isfinite(g.acted_on).all()]
+    shares = np.array([g.acted_on for g in groups])
     ranked = np.argsort(-shares.max(0), kind="stable")
     order = [int(j) for j in ranked if shares[:, j].max() > 0][:_MOST_FEATURES]
     with _style():
@@ -183,4 +184,4 @@ def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str,
     _plain_axes(ax)
 
 
-__all__ = ["figure_asked", "figure_budget", "figure_outcomes", "figure_summaries", "shown"]
+__all__ = ["figure_budget", "figure_changed_features", "figure_outcomes", "figure_summaries", "shown"]

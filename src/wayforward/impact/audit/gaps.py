@@ -17,6 +17,8 @@ import numpy as np
 from wayforward.errors import DataError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
+from wayforward.lazy import Renamed
+from wayforward.shapes import Floats, Mask, PersonMask
 
 Correction = Literal["holm", "benjamini-hochberg"]
 LEVEL = 0.05
@@ -41,8 +43,10 @@ class Gap:
     p: float
     corrected: float = float("nan")
 
+    stands = Renamed("significant")
+
     @property
-    def stands(self) -> bool:
+    def significant(self) -> bool:
         """The difference is larger than chance would make one among all those that were looked at."""
         return bool(self.corrected < LEVEL)
 
@@ -54,16 +58,16 @@ class Gap:
             "first": self.first,
             "second": self.second,
             "difference": self.estimate.to_dict(),
-            "values": [_plain(v) for v in self.values],
+            "values": [plain_number(v) for v in self.values],
             "n": list(self.counts),
-            "p": _plain(self.p),
-            "p_corrected": _plain(self.corrected),
-            "stands": self.stands,
+            "p": plain_number(self.p),
+            "p_corrected": plain_number(self.corrected),
+            "stands": self.significant,
         }
 
 
-def rate_gap(hit: np.ndarray, one: np.ndarray, two: np.ndarray) -> tuple[Estimate, float]:
-    """Difference of two rates, with interval and p-value: hit (n,) bool, one and two (n,) bool are the groups.
+def rate_gap(hit: PersonMask, one: PersonMask, two: PersonMask) -> tuple[Estimate, float]:
+    """Return the difference of two rates with its interval, and the p-value; one and two (n,) are the groups.
 
     Example: ``rate_gap(usable, age < 30, age >= 60)``.
     """
@@ -77,28 +81,28 @@ def rate_gap(hit: np.ndarray, one: np.ndarray, two: np.ndarray) -> tuple[Estimat
     return Estimate(p - q, low, high, int(a.size + b.size)), _rate_p(a, b)
 
 
-def mean_gap(values: np.ndarray, one: np.ndarray, two: np.ndarray, seed: int = 0) -> tuple[Estimate, float]:
-    """Difference of two means over finite values, with interval and p-value: values (n,), one and two (n,) bool."""
+def mean_gap(values: Floats, one: PersonMask, two: PersonMask, seed: int = 0) -> tuple[Estimate, float]:
+    """Return the difference of two means over finite values (n,) with its interval, and the p-value."""
     a, b = (np.asarray(values, dtype=np.float64)[g] for g in (one, two))
     a, b = a[np.isfinite(a)], b[np.isfinite(b)]
     return stats.mean_difference(a, b, seed=seed), _mean_p(a, b)
 
 
 def correct(gaps: Sequence[Gap], how: Correction = "holm") -> list[Gap]:
-    """The same gaps with corrected p-values. Those without a p-value (nobody to compare) do not count.
+    """Return the same gaps with corrected p-values. Those without a p-value (nobody to compare) do not count.
 
     Raises: DataError for an unknown correction.
     """
-    asked = [i for i, gap in enumerate(gaps) if math.isfinite(gap.p)]
-    fixed = corrected(np.array([gaps[i].p for i in asked]), how)
+    tested = [i for i, gap in enumerate(gaps) if math.isfinite(gap.p)]
+    fixed = corrected(np.array([gaps[i].p for i in tested]), how)
     out = list(gaps)
-    for i, p in zip(asked, fixed, strict=True):
+    for i, p in zip(tested, fixed, strict=True):
         out[i] = replace(out[i], corrected=float(p))
     return out
 
 
-def corrected(p: np.ndarray, how: Correction = "holm") -> np.ndarray:
-    """(m,) p-values -> (m,) corrected for how many there are.
+def corrected(p: Floats, how: Correction = "holm") -> Floats:
+    """Return p-values (m,) corrected for how many there are.
 
     holm: the chance of even one false alarm stays below the level. benjamini-hochberg: the share of false alarms
     among those raised does. Raises: DataError for an unknown correction.
@@ -116,7 +120,7 @@ def corrected(p: np.ndarray, how: Correction = "holm") -> np.ndarray:
     return np.minimum(out, 1.0)
 
 
-def _rate_p(a: np.ndarray, b: np.ndarray) -> float:
+def _rate_p(a: Mask, b: Mask) -> float:
     from scipy.stats import fisher_exact, norm
 
     table = np.array([[a.sum(), (~a).sum()], [b.sum(), (~b).sum()]], dtype=np.float64)
@@ -128,7 +132,7 @@ def _rate_p(a: np.ndarray, b: np.ndarray) -> float:
     return float(2 * norm.sf(abs(a.mean() - b.mean()) / spread))
 
 
-def _mean_p(a: np.ndarray, b: np.ndarray) -> float:
+def _mean_p(a: Floats, b: Floats) -> float:
     from scipy.stats import t
 
     if a.size < 2 or b.size < 2:
@@ -140,5 +144,6 @@ def _mean_p(a: np.ndarray, b: np.ndarray) -> float:
     return float(2 * t.sf(abs(a.mean() - b.mean()) / math.sqrt(va + vb), freedom))
 
 
-def _plain(value: float) -> float | None:
+def plain_number(value: float) -> float | None:
+    """Return the value for JSON: None where it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.answers import words
 from wayforward.errors import WorldError
 from wayforward.evaluate import stats
 from wayforward.evaluate.actions import out_of_domain
 from wayforward.evaluate.stats import Estimate
+from wayforward.impact.privacy import mean_of_enough
+from wayforward.shapes import Floats, Ints, People, PerPerson, Rows
 from wayforward.world import Independent
 
 if TYPE_CHECKING:
@@ -26,8 +29,7 @@ if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
 
-_TELLS = 3  # people: a mean over fewer would tell of a person
-SAME = 0.01  # costs that differ by less are told as the same
+SAME = 0.01  # costs that differ by less count as the same
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Twins:
 
 
 def why_no_twins(problem: Problem, groups: Groups) -> str:
-    """Empty where twins can be made; else the reason, for people."""
+    """Return '' where twins can be made, else the reason in words."""
     if groups.feature is None:
         return (
             f"the model does not see '{groups.name}', so the world cannot say who people would be "
@@ -109,15 +111,15 @@ def why_no_twins(problem: Problem, groups: Groups) -> str:
 def twins(
     problem: Problem,
     method: Method,
-    x: np.ndarray,
-    cost: np.ndarray,
+    x: People,
+    cost: PerPerson,
     groups: Groups,
     *,
     preferences: Preferences | None = None,
     seed: int = 0,
     budget: int | None = None,
 ) -> Twins:
-    """Compare refused people x (n, d) with their twins: cost (n,) of each person's own plan, NaN or inf where none.
+    """Compare refused people x with their twins: cost (n,) of each person's own plan, NaN or inf where none.
 
     method: already fitted to the problem; twins whom the model refuses are answered with the same seed and budget.
     """
@@ -125,76 +127,75 @@ def twins(
     if reason:
         return Twins(groups.name, reason)
     assert groups.feature is not None
-    from wayforward.answers import words
-
-    n, j = len(x), groups.feature
-    schema, feature = problem.schema, problem.schema.features[j]
-    wanted = _representatives(problem, x, groups)
+    n, feature = len(x), problem.schema.features[groups.feature]
+    representative = _representatives(problem, x, groups)
     own = np.where(np.isfinite(cost), cost, np.inf)
-    worst, known = np.zeros(n), np.zeros(n, dtype=bool)
+    largest, known = np.zeros(n), np.zeros(n, dtype=bool)  # difference in cost to any twin
     pairs, impossible = [], 0
-    for g, value in enumerate(wanted):
-        if not np.isfinite(value):
+    for g, value in enumerate(representative):
+        others = np.flatnonzero((groups.member >= 0) & (groups.member != g))
+        if not np.isfinite(value) or not others.size:
             continue
-        who = np.flatnonzero((groups.member >= 0) & (groups.member != g))
-        if not who.size:
-            continue
-        act = np.full((who.size, schema.d), np.nan)
-        act[:, j] = value
         try:
-            twin = np.asarray(problem.consequences(x[who], act), dtype=np.float64)
+            who, twin = _twins_of(problem, x, others, groups.feature, float(value))
         except WorldError as error:
             return Twins(groups.name, f"the world cannot make them: {error}")
-        real = ~(out_of_domain(schema, twin) & schema.differs(twin, x[who])).any(-1)
-        impossible += int((~real).sum())
-        who, twin = who[real], twin[real]
+        impossible += others.size - who.size
         if not who.size:
             continue
-        yes = problem.reached(twin)[0]
+        accepted = problem.reached(twin)[0]
         paid = np.zeros(who.size)
-        if (~yes).any():
-            wishes = None if preferences is None else preferences.take(who[~yes])
-            got = method.recommend(twin[~yes], 1, preferences=wishes, seed=seed, budget=budget)
-            paid[~yes] = got.plain_cost[:, 0]
-        paid = np.where(np.isfinite(paid), paid, np.inf)
-        both = np.isfinite(paid) & np.isfinite(own[who])
+        if (~accepted).any():
+            wishes = None if preferences is None else preferences.take(who[~accepted])
+            got = method.recommend(twin[~accepted], 1, preferences=wishes, seed=seed, budget=budget)
+            paid[~accepted] = got.plain_cost[:, 0]
+        has_plan, has_own = np.isfinite(paid), np.isfinite(own[who])
+        both = has_plan & has_own
         apart = np.full(who.size, np.nan)
         apart[both] = paid[both] - own[who[both]]
-        worst[who[both]] = np.maximum(worst[who[both]], np.abs(apart[both]))
+        largest[who[both]] = np.maximum(largest[who[both]], np.abs(apart[both]))
         known[who[both]] = True
-        one_sided = np.isfinite(paid) != np.isfinite(own[who])
         for a, name in enumerate(groups.names):
             mine = groups.member[who] == a
             if mine.any():
                 pairs.append(
                     TwinPair(
-                        name, groups.names[g], int(mine.sum()), stats.rate(yes[mine]),
-                        _mean(apart[mine], seed), stats.rate(one_sided[mine]),
+                        name, groups.names[g], int(mine.sum()), stats.rate(accepted[mine]),
+                        mean_of_enough(apart[mine], seed), stats.rate((has_plan != has_own)[mine]),
                     )
                 )  # fmt: skip
     if not pairs:
         return Twins(groups.name, "no twin is a person whom the schema allows", impossible=impossible)
+    named = zip(groups.names, representative, strict=True)
     return Twins(
         groups.name,
-        values=tuple(
-            (name, words.now_text(feature, v)) for name, v in zip(groups.names, wanted, strict=True) if v == v
-        ),
+        values=tuple((name, words.now_text(feature, v)) for name, v in named if v == v),
         pairs=tuple(pairs),
-        individual=_mean(worst[known], seed),
-        larger=stats.rate(worst[known] > SAME),
+        individual=mean_of_enough(largest[known], seed),
+        larger=stats.rate(largest[known] > SAME),
         people=int(known.sum()),
         impossible=impossible,
     )
 
 
-def _mean(values: np.ndarray, seed: int) -> Estimate:
-    """A mean, unless it is of so few that it would tell of a person."""
-    found = stats.mean(values, seed=seed)
-    return found if found.n >= _TELLS else stats.NOTHING
+def _twins_of(problem: Problem, x: People, who: Ints, feature: int, value: float) -> tuple[Ints, Rows]:
+    """Set a feature of the people who (m,) and let the world follow; return those whose twin the schema allows.
+
+    Raises: WorldError where the world cannot say what follows.
+    """
+    schema = problem.schema
+    act = np.full((who.size, schema.d), np.nan)
+    act[:, feature] = value
+    twin = np.asarray(problem.consequences(x[who], act), dtype=np.float64)
+    real = ~(out_of_domain(schema, twin) & schema.differs(twin, x[who])).any(-1)
+    return who[real], twin[real]
 
 
-def _representatives(problem: Problem, x: np.ndarray, groups: Groups) -> np.ndarray:
-    """(g,) the value that stands for a group: its level, or the median of a quantity that was cut; NaN for nobody."""
+def _representatives(problem: Problem, x: People, groups: Groups) -> Floats:
+    """Return the value that represents each group (g,): its level, or the median of a quantity that was cut.
+
+    NaN for a group of nobody.
+    """
     schema, j = problem.schema, groups.feature
     assert j is not None
     feature = schema.features[j]

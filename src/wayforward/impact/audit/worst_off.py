@@ -1,8 +1,8 @@
-"""Who fares worst: subgroups of a few readable conditions, found on one half of the people and told of the other.
+"""Who fares worst: subgroups of a few readable conditions, found on one half of the people, measured on the other.
 
 A search over thousands of subgroups always finds one that looks bad. So people are split in two by chance: conditions
-are chosen on one half, and every number that is told comes from the other, which had no say in the choice, corrected
-for how many subgroups are told.
+are chosen on one half, and every number that is returned comes from the other, which had no say in the choice,
+corrected for how many subgroups are returned.
 
 Beam search over conditions as in M. Atzmueller (2015), Subgroup discovery, WIREs Data Min. Knowl. Discov. 5(1).
 """
@@ -18,15 +18,19 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.evaluate.stats import Estimate
-from wayforward.impact.audit.gaps import Correction, corrected, mean_gap, rate_gap
+from wayforward.impact.audit.gaps import LEVEL, Correction, corrected, mean_gap, plain_number, rate_gap
 from wayforward.impact.conditions import conditions_of
+from wayforward.impact.privacy import FEWEST
+from wayforward.lazy import Renamed, renamed_parameters
+from wayforward.shapes import Floats, Ints, Mask, People
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
     from wayforward.schema import Schema
 
-_ALIKE = 0.6  # two subgroups that share more of their people than this are told once
-_TELLS = 3  # people: a mean over fewer would tell of a person
+Rule = tuple[int, ...]  # positions of the conditions of a subgroup, rising
+
+_ALIKE = 0.6  # of two subgroups that share more of their people than this, one is returned
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,17 @@ class Subgroup:
     corrected: float = float("nan")
     member: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool), repr=False, compare=False)
 
+    stands = Renamed("significant")
+
     @property
-    def stands(self) -> bool:
-        """Larger than chance would make one among all subgroups that are told."""
-        return bool(self.corrected < 0.05)
+    def significant(self) -> bool:
+        """Larger than chance would make one among all subgroups that are returned."""
+        return bool(self.corrected < LEVEL)
+
+    @property
+    def fares_worse(self) -> bool:
+        """The subgroup fares worse than everybody else: fewer have a plan, or plans cost more."""
+        return self.gap.value < 0 if self.metric == "usable" else self.gap.value > 0
 
     @property
     def text(self) -> str:
@@ -64,18 +75,19 @@ class Subgroup:
         return {
             "conditions": list(self.conditions),
             "metric": self.metric,
-            **{name: (v if np.isfinite(v) else None) for name, v in number.items()},
+            **{name: plain_number(v) for name, v in number.items()},
             "gap": self.gap.to_dict(),
             "n": self.n,
             "share": self.share,
-            "stands": self.stands,
+            "stands": self.significant,
         }
 
 
+@renamed_parameters(told="most")
 def worst_off(
     schema: Schema,
-    x: np.ndarray,
-    measure: np.ndarray,
+    x: People,
+    measure: Floats | Mask,
     *,
     metric: str = "usable",
     worse: Literal["low", "high"] = "low",
@@ -83,14 +95,14 @@ def worst_off(
     conditions: int = 3,
     smallest: int | None = None,
     width: int = 20,
-    told: int = 3,
+    most: int = 3,
     seed: int = 0,
     correction: Correction = "holm",
 ) -> list[Subgroup]:
-    """The subgroups of x (n, d) that fare worst in a measure (n,): bool for a rate, numbers for a mean (NaN: none).
+    """Find the subgroups of x that fare worst in a measure (n,): bool for a rate, numbers for a mean (NaN: none).
 
     groups: attributes beside the features. conditions: at most so many a subgroup. smallest: people in a subgroup, in
-    each half; left out, 20 or one in twenty. width: subgroups that the search keeps in mind. told: how many come back.
+    each half; left out, 20 or one in twenty. width: subgroups that the search remembers. most: returned at most.
     Returns those that fared worse in the half they were chosen on, the clearest first; none with too few people.
     Raises: DataError for other shapes or settings.
 
@@ -103,9 +115,9 @@ def worst_off(
         )
     if worse not in ("low", "high"):
         raise DataError(f"worse={worse!r}; it must be 'low' or 'high'.")
-    if conditions < 1 or width < 1 or told < 1:
+    if conditions < 1 or width < 1 or most < 1:
         raise DataError(
-            f"conditions={conditions}, width={width} and told={told} must each be 1 or more. Leave them out."
+            f"conditions={conditions}, width={width} and most={most} must each be 1 or more. Leave them out."
         )
     is_rate = measure.dtype == bool
     value = measure.astype(np.float64)
@@ -120,13 +132,13 @@ def worst_off(
         return []
     signed = (1.0 if worse == "high" else -1.0) * value[search]
     ranked = _beam(holds[search], about, signed, conditions, least, width)
-    chosen = _distinct(ranked, holds[search], told)
+    chosen = _distinct(ranked, holds[search], most)
     out = []
     for rule in chosen:
         inside = np.asarray(holds[:, list(rule)].all(1))
         one, two = np.zeros(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
         one[hold], two[hold] = inside[hold], ~inside[hold]
-        if min(one.sum(), two.sum()) < _TELLS:
+        if min(one.sum(), two.sum()) < FEWEST:
             continue
         gap, p = rate_gap(measure, one, two) if is_rate else mean_gap(value, one, two, seed)
         out.append(
@@ -139,8 +151,22 @@ def worst_off(
     return _ranked(out, correction)
 
 
+def worst_off_of(
+    schema: Schema, x: People, usable: Mask, cost: Floats, *, groups: Sequence[Groups], seed: int,
+    correction: Correction,
+) -> tuple[Subgroup, ...]:  # fmt: skip
+    """Find the subgroups with the fewest plans and the dearest ones: usable (n,), cost (n,), NaN for no plan."""
+    how: dict[str, Any] = {"groups": groups, "seed": seed, "correction": correction}
+    found: list[Subgroup] = []
+    if usable.any() and not usable.all():
+        found += worst_off(schema, x, usable, metric="usable", worse="low", **how)
+    if np.isfinite(cost).any():
+        found += worst_off(schema, x, cost, metric="cost", worse="high", **how)
+    return tuple(corrected_together(found, correction))
+
+
 def corrected_together(found: Sequence[Subgroup], how: Correction = "holm") -> list[Subgroup]:
-    """The same subgroups, corrected for all of them, such as those of two measures."""
+    """Return the same subgroups, corrected for all of them, such as those of two measures."""
     fixed = corrected(np.array([one.p for one in found]), how)
     return [replace(one, corrected=float(p)) for one, p in zip(found, fixed, strict=True)]
 
@@ -150,14 +176,14 @@ def _ranked(found: list[Subgroup], how: Correction) -> list[Subgroup]:
 
 
 def _conditions(
-    schema: Schema, x: np.ndarray, groups: Sequence[Groups], search: np.ndarray, least: int
-) -> tuple[list[str], np.ndarray, list[int]]:
-    """Words of each condition, who meets it (n, c), and what it is about (c,): only what the search half decides."""
+    schema: Schema, x: People, groups: Sequence[Groups], search: Ints, least: int
+) -> tuple[list[str], Mask, list[int]]:
+    """Return the words of each condition, who meets it (n, c), and their subjects (c,), as the search half decides."""
     names: list[str] = []
     columns: list[np.ndarray] = []
     about: list[int] = []
 
-    def add(text: str, holds: np.ndarray, subject: int) -> None:
+    def add(text: str, holds: Mask, subject: int) -> None:
         if least <= holds[search].sum() <= len(search) - least:
             names.append(text)
             columns.append(holds)
@@ -173,8 +199,8 @@ def _conditions(
     return names, np.stack(columns, 1) if columns else np.empty((len(x), 0), dtype=bool), about
 
 
-def _clear(size: np.ndarray, total: np.ndarray, square: np.ndarray, signed: np.ndarray) -> np.ndarray:
-    """How far a subgroup stands above the rest, in standard errors, from sums over it."""
+def _standardised_gap(size: Floats, total: Floats, square: Floats, signed: Floats) -> Floats:
+    """Return how far a subgroup lies above the rest, in standard errors, from sums over it."""
     n, rest = len(signed), np.maximum(len(signed) - size, 1)
     size = np.maximum(size, 1)
     mean, other = total / size, (signed.sum() - total) / rest
@@ -188,23 +214,23 @@ def _clear(size: np.ndarray, total: np.ndarray, square: np.ndarray, signed: np.n
 
 
 def _beam(
-    holds: np.ndarray, about: list[int], signed: np.ndarray, depth: int, least: int, width: int
-) -> list[tuple[float, tuple[int, ...]]]:
-    """Subgroups (quality, conditions), the clearest first; at most two conditions about one feature: a range."""
+    holds: Mask, about: list[int], signed: Floats, depth: int, least: int, width: int
+) -> list[tuple[float, Rule]]:
+    """Return subgroups (quality, conditions), the clearest first; at most two conditions about a feature: a range."""
     weight = holds.astype(np.float64)
     subject = np.array(about)
-    beam: list[tuple[int, ...]] = [()]
-    best: dict[tuple[int, ...], float] = {}
+    beam: list[Rule] = [()]
+    best: dict[Rule, float] = {}
     for _ in range(depth):
         inside = np.stack([holds[:, list(rule)].all(1) for rule in beam]).astype(np.float64)  # (b, n)
         size = inside @ weight
         total = (inside * signed) @ weight
         square = (inside * signed**2) @ weight
-        quality = _clear(size, total, square, signed)  # (b, c)
+        quality = _standardised_gap(size, total, square, signed)  # (b, c)
         own = inside.sum(1)
         quality[(size < least) | (size > len(signed) - least)] = -np.inf
         quality[size >= own[:, None]] = -np.inf  # says nothing that the others do not
-        found: dict[tuple[int, ...], float] = {}
+        found: dict[Rule, float] = {}
         for b, rule in enumerate(beam):
             taken = np.bincount(subject[list(rule)], minlength=subject.max() + 1) if rule else None
             for c in np.flatnonzero(np.isfinite(quality[b])):
@@ -223,12 +249,10 @@ def _beam(
     )
 
 
-def _distinct(
-    ranked: list[tuple[float, tuple[int, ...]]], holds: np.ndarray, most: int
-) -> list[tuple[int, ...]]:
-    """The first few that are not mostly the same people."""
-    chosen: list[tuple[int, ...]] = []
-    masks: list[np.ndarray] = []
+def _distinct(ranked: list[tuple[float, Rule]], holds: Mask, most: int) -> list[Rule]:
+    """Return the first few that are not mostly the same people."""
+    chosen: list[Rule] = []
+    masks: list[Mask] = []
     for _, rule in ranked:
         mask = np.asarray(holds[:, list(rule)].all(1))
         if any((mask & m).sum() > _ALIKE * (mask | m).sum() for m in masks):

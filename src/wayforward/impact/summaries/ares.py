@@ -18,8 +18,8 @@ from wayforward.answers import words
 from wayforward.errors import DataError, did_you_mean
 from wayforward.impact.conditions import Condition
 from wayforward.impact.summaries.ares_ground import Ground, choose
+from wayforward.impact.summaries.base import Rules, Summariser
 from wayforward.impact.summaries.itemsets import frequent
-from wayforward.impact.summaries.summary import Rules, Summariser
 
 if TYPE_CHECKING:
     from wayforward.problem import Population

@@ -19,7 +19,8 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.errors import DataError
-from wayforward.impact.summaries.summary import Rules, Summariser, listed
+from wayforward.impact.summaries.base import Rules, Summariser
+from wayforward.impact.summaries.summary import listed
 
 if TYPE_CHECKING:
     from wayforward.problem import Population

@@ -1,67 +1,54 @@
 """A few lines instead of a plan for everyone: for whom, what to do, for how many it works, at what cost.
 
 A search over thousands of rules always finds some that fit the people it was made on. So lines are learnt from one
-half of the refused people, and every number is told of the other half, on whom each line is carried out and judged
-like any other advice: a line that is illegal for somebody, breaks a wish of theirs or is no yes does not serve them.
+half of the refused people and scored on the other half, on whom each line is carried out and judged like any other
+advice: a line that is illegal for somebody, breaks a wish of theirs or is no yes does not serve them.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
+from wayforward.groups import Groups
+from wayforward.impact.privacy import FEWEST, mean_of_enough
+from wayforward.impact.summaries.base import Rules, Summariser
+from wayforward.impact.summaries.registry import summariser
+from wayforward.lazy import Renamed, renamed_names
+from wayforward.recourse import Recourse
+from wayforward.shapes import Actions, Costs, Floats, Ints, Mask, OptionMask, People, PerPerson
 
 if TYPE_CHECKING:
-    from wayforward.groups import Groups
     from wayforward.methods import Method
     from wayforward.preferences import Preferences
-    from wayforward.problem import Population, Problem
-    from wayforward.recourse import Recourse
+    from wayforward.problem import Problem
+
+__all__ = [
+    "Curve",
+    "Rules",
+    "Served",
+    "Summariser",
+    "Summary",
+    "SummaryLine",
+    "listed",
+    "summariser",
+    "summarize",
+]
+__getattr__ = renamed_names(__name__, Line="SummaryLine")
 
 _LEAST = 20  # refused people; fewer make no halves
-_TELLS = 3  # a mean over fewer people would tell of a person
-
-
-class Rules(ABC):
-    """What a summariser learnt. words: for each line, for whom (conditions, none: everybody) and what to do."""
-
-    words: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-
-    @abstractmethod
-    def actions(self, people: Population) -> tuple[np.ndarray, np.ndarray]:
-        """What the lines tell each person to do: actions (n, k, d), NaN where left alone, and their lines (n, k) int.
-
-        An empty slot has line -1. An action is what the line says, exact to the lattice; whoever may not do that gets
-        an empty slot or an action that the judge refuses. A person's actions depend on their own row only.
-        """
-
-    def how_much(self, line: int, x: np.ndarray, action: np.ndarray) -> str:
-        """A sentence on how much a line asks of people it works for, x and action (m, d); '' where its words say it."""
-        return ""
-
-
-class Summariser(ABC):
-    """A way to find lines. Subclasses are dataclasses whose fields are the parameters."""
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    citation: ClassVar[str]
-
-    @abstractmethod
-    def learn(self, people: Population, seed: int) -> Rules:
-        """Lines for refused people; candidates are judged by `Population.evaluate`."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line. who: its conditions (none: everybody); change: what to do. told: people it speaks to.
+class SummaryLine:
+    """One line. who: its conditions (none: everybody); change: what to do. n_addressed: people it speaks to.
 
     works: share of them for whom it is legal, within rules and wishes, and turns the decision. cost: mean cost for
     those. used: share of all people for whom it is the cheapest line that works. how_much: where a line leaves open how
@@ -70,11 +57,13 @@ class Line:
 
     who: tuple[str, ...]
     change: tuple[str, ...]
-    told: int
+    n_addressed: int
     works: Estimate
     cost: Estimate
     used: float
     how_much: str = ""
+
+    told = Renamed("n_addressed")
 
     @property
     def text(self) -> str:
@@ -85,15 +74,13 @@ class Line:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "if": list(self.who), "change": list(self.change), "text": self.text, "told": self.told,
+            "if": list(self.who), "change": list(self.change), "text": self.text, "told": self.n_addressed,
             "how_much": self.how_much, "works": self.works.to_dict(), "cost": self.cost.to_dict(), "used": self.used,
         }  # fmt: skip
 
 
 def listed(parts: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b, and c"."""
-    from wayforward.answers import words
-
+    """Return phrases as one: "a", "a and b", "a, b, and c"."""
     return " and ".join(parts) if len(parts) < 3 else words.join(list(parts))
 
 
@@ -124,7 +111,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Curve:
-    """Share of the people told of whom lines, and plans of their own, serve within a cost; all (c,), rising."""
+    """Share of the people scored whom lines, and plans of their own, serve within a cost; all (c,), rising."""
 
     cost: tuple[float, ...]
     served: tuple[float, ...]
@@ -139,16 +126,16 @@ class Curve:
 class Summary:
     """Lines, and what became of the people who had no say in them.
 
-    name: of the summariser. learnt: people the lines were made on. everybody, groups: share served and cost, beside
-    those of a plan made for each person. extra: cost of the lines less that of own plans, over people whom both serve.
-    curve: share served against cost. who (m,): positions in the table of the people told of; recourse: their judged
-    answers; line (m,): the line that serves each, -1 for none.
+    name: of the summariser. learnt: people the lines were made on; n_scored: others, whom all numbers are of.
+    everybody, groups: share served and cost, beside those of a plan made for each person. extra: cost of the lines less
+    that of own plans, over people whom both serve. curve: share served against cost. who (m,): positions in the table
+    of the people scored; recourse: their judged answers; line (m,): the line that serves each, -1 for none.
     """
 
     name: str
-    lines: tuple[Line, ...]
+    lines: tuple[SummaryLine, ...]
     learnt: int
-    told: int
+    n_scored: int
     everybody: Served
     groups: tuple[Served, ...]
     extra: Estimate
@@ -156,19 +143,21 @@ class Summary:
     unit: str
     rules: Rules = field(repr=False)
     recourse: Recourse = field(repr=False)
-    line: np.ndarray = field(repr=False)
-    who: np.ndarray = field(repr=False)
+    line: Ints = field(repr=False)
+    who: Ints = field(repr=False)
     meta: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    told = Renamed("n_scored")
+
     def apply(self, problem: Problem, x: Any, preferences: Preferences | None = None) -> Recourse:
-        """The lines for other people (n, d) or a table: each gets the cheapest that works for them, judged."""
+        """Apply the lines to other people (n, d) or a table: each gets the cheapest that works for them, judged."""
         rows = problem.schema.encode(x)
-        return _serve(problem, rows, self.rules, preferences)[0]
+        return _carried_out(problem, rows, self.rules, preferences).recourse
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; no person's row is in it."""
         return {
-            "name": self.name, "learnt_from": self.learnt, "told_of": self.told, "cost_unit": self.unit,
+            "name": self.name, "learnt_from": self.learnt, "told_of": self.n_scored, "cost_unit": self.unit,
             "lines": [one.to_dict() for one in self.lines], "everybody": self.everybody.to_dict(),
             "groups": [one.to_dict() for one in self.groups], "extra_cost": self.extra.to_dict(),
             "curve": self.curve.to_dict(), "meta": self.meta,
@@ -179,8 +168,8 @@ class Summary:
         rows = [
             f"{i}. {one.text} "
             + (
-                f"Works for {one.works.value:.0%} of {one.told}, mean cost {one.cost.value:.3g}."
-                if one.told
+                f"Works for {one.works.value:.0%} of {one.n_addressed}, mean cost {one.cost.value:.3g}."
+                if one.n_addressed
                 else "Speaks to none of them."
             )
             for i, one in enumerate(self.lines, 1)
@@ -201,20 +190,65 @@ def summarize(
     grid: Sequence[float] | None = None,
     seed: int = 0,
 ) -> Summary:
-    """Few lines for the people in x (a table or (n, d)) whom the model refuses.
+    """Find few lines for the people in x (a table or (n, d)) whom the model refuses.
 
     how: 'ares', 'globe-ce', 'tree', or a summariser with its own settings. groups: attributes with a label for
     everybody in x. most: refused people looked at, drawn by chance. beside: a method that makes a plan for each person,
     to see what few lines cost, or such plans for everybody in x; None leaves it out. grid: costs at which the share
-    served is told; left out, sixty up to what nearly all plans stay below.
+    served is counted; left out, sixty up to what nearly all plans stay below.
     Raises: DataError where too few people are refused, or for an unknown summariser.
 
     Example: ``print(summarize(problem, people, "tree", groups=Groups.of("sex", people, schema)))``.
     """
-    schema = problem.schema
-    rows = schema.encode(x)
+    rows = problem.schema.encode(x)
     maker = summariser(how) if isinstance(how, str) else how
     attributes = _attributes(groups, len(rows))
+    learn, score = _halves(problem, rows, most, seed)
+    wishes = [None if preferences is None else preferences.take(some) for some in (learn, score)]
+    rules = maker.learn(problem.population(rows[learn], wishes[0]), seed)
+    got = _carried_out(problem, rows[score], rules, wishes[1])
+    own = _own_plans(problem, beside, rows, score, wishes[1], seed)
+    paid = np.where(got.line >= 0, got.recourse.cost[:, 0], np.nan)
+    own_found, own_paid = np.zeros(len(score), dtype=bool), np.full(len(score), np.nan)
+    if own is not None:
+        own_found = np.asarray(own.found[:, 0])
+        own_paid[own_found] = own.cost[own_found, 0]
+
+    def served(attribute: str, group: str, some: Mask) -> Served:
+        if 0 < some.sum() < FEWEST:
+            return Served(attribute, group, *[stats.NOTHING] * 5)
+        return Served(
+            attribute, group, stats.rate((got.line >= 0)[some]), mean_of_enough(paid[some], seed),
+            stats.NOTHING if own is None else stats.rate(own_found[some]), mean_of_enough(own_paid[some], seed),
+            mean_of_enough((paid - own_paid)[some], seed),
+        )  # fmt: skip
+
+    return Summary(
+        name=maker.name,
+        lines=_lines(rules, got, rows[score], seed),
+        learnt=len(learn),
+        n_scored=len(score),
+        everybody=served("", "everybody", np.ones(len(score), dtype=bool)),
+        groups=tuple(
+            served(one.name, name, one.take(score).mask(g))
+            for one in attributes
+            for g, name in enumerate(one.names)
+        ),
+        extra=mean_of_enough(paid - own_paid, seed),
+        curve=_curve(paid, own_paid, grid),
+        unit=problem.cost.unit,
+        rules=rules,
+        recourse=got.recourse,
+        line=got.line,
+        who=score,
+        meta={
+            "seed": seed, "in_words": maker.summary, "citation": maker.citation, "parameters": maker.parameters(),
+        },
+    )  # fmt: skip
+
+
+def _halves(problem: Problem, rows: People, most: int | None, seed: int) -> tuple[Ints, Ints]:
+    """Return positions of the refused people to learn from, and of those to score. Raises: DataError for too few."""
     refused = np.flatnonzero(~problem.reached(rows)[0])
     order = np.random.default_rng([seed, 17]).permutation(refused)[: None if most is None else most]
     if len(refused) < _LEAST:
@@ -226,120 +260,75 @@ def summarize(
         raise DataError(
             f"most={most} is too few to make two halves of. Use {_LEAST} or more, or leave it out."
         )
-    learn, tell = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
-    wishes = [None if preferences is None else preferences.take(some) for some in (learn, tell)]
-    rules = maker.learn(problem.population(rows[learn], wishes[0]), seed)
-    got, line, spoken, works, cost, asks = _serve(problem, rows[tell], rules, wishes[1])
-    own = _own(problem, beside, rows, tell, wishes[1], seed)
-    served, own_served = line >= 0, None if own is None else np.asarray(own.found[:, 0])
-    paid = np.where(served, got.cost[:, 0], np.nan)
-    own_paid = np.full(len(tell), np.nan)
-    if own is not None and own_served is not None:
-        own_paid[own_served] = own.cost[own_served, 0]
-
-    def mean(values: np.ndarray) -> Estimate:
-        found = stats.mean(values, seed=seed)
-        return found if found.n >= _TELLS else stats.NOTHING
-
-    def part(attribute: str, group: str, some: np.ndarray) -> Served:
-        if 0 < some.sum() < _TELLS:
-            return Served(attribute, group, *[stats.NOTHING] * 5)
-        ours = stats.rate(own_served[some]) if own_served is not None else stats.NOTHING
-        return Served(
-            attribute, group, stats.rate(served[some]), mean(paid[some]), ours, mean(own_paid[some]),
-            mean((paid - own_paid)[some]),
-        )  # fmt: skip
-
-    parts = [
-        part(one.name, name, one.take(tell).mask(g)) for one in attributes for g, name in enumerate(one.names)
-    ]
-    return Summary(
-        name=maker.name,
-        lines=tuple(
-            Line(
-                who, change, int(spoken[:, i].sum()), stats.rate(works[:, i], spoken[:, i]),
-                mean(np.where(works[:, i], cost[:, i], np.nan)), float((line == i).mean()),
-                rules.how_much(i, rows[tell][works[:, i]], asks[works[:, i], i]) if works[:, i].any() else "",
-            )
-            for i, (who, change) in enumerate(rules.words)
-        ),
-        learnt=len(learn),
-        told=len(tell),
-        everybody=part("", "everybody", np.ones(len(tell), dtype=bool)),
-        groups=tuple(parts),
-        extra=mean(paid - own_paid),
-        curve=_curve(paid, own_paid, grid),
-        unit=problem.cost.unit,
-        rules=rules,
-        recourse=got,
-        line=line,
-        who=tell,
-        meta={
-            "seed": seed, "in_words": maker.summary, "citation": maker.citation, "parameters": _parameters(maker),
-        },
-    )  # fmt: skip
+    return np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
 
 
-_KNOWN = {"tree": ("tree", "Tree"), "ares": ("ares", "Ares"), "globe-ce": ("globe_ce", "GlobeCe")}
+@dataclass(frozen=True, eq=False)
+class _CarriedOut:
+    """Lines carried out by n people and judged: the answer to each with the cheapest line that works, -1 for none.
 
-
-def summariser(name: str) -> Summariser:
-    """A summariser by name. Raises: DataError for an unknown one."""
-    from importlib import import_module
-
-    from wayforward.errors import did_you_mean
-
-    if name not in _KNOWN:
-        raise DataError(
-            f"There is no summariser '{name}'.{did_you_mean(name, list(_KNOWN))} Known: {', '.join(_KNOWN)}."
-        )
-    module, kind = _KNOWN[name]
-    made: Summariser = getattr(import_module(f"wayforward.impact.summaries.{module}"), kind)()
-    return made
-
-
-def _serve(
-    problem: Problem, x: np.ndarray, rules: Rules, preferences: Preferences | None
-) -> tuple[Recourse, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The judged answer, and for n people and L lines: line (n,), spoken to, works, cost (n, L), action (n, L, d).
-
-    Every line is judged for everyone it speaks to; a person gets the cheapest that works.
+    For L lines: whom each addresses, for whom it works, at what cost (inf: does not) and by what action.
     """
+
+    recourse: Recourse
+    line: Ints  # (n,)
+    addressed: OptionMask  # (n, L)
+    works: OptionMask  # (n, L)
+    cost: Costs  # (n, L)
+    action: Actions  # (n, L, d)
+
+
+def _carried_out(problem: Problem, x: People, rules: Rules, preferences: Preferences | None) -> _CarriedOut:
+    """Judge every line for everyone it speaks to; a person gets the cheapest that works."""
     people = problem.population(x, preferences)
     action, line = rules.actions(people)
-    asked = problem.reached(x)
+    decision = problem.reached(x)
     n, lines = len(x), len(rules.words)
-    spoken, works = np.zeros((n, lines), dtype=bool), np.zeros((n, lines), dtype=bool)
-    cost, asks = np.full((n, lines), np.inf), np.full((n, lines, x.shape[1]), np.nan)
+    addressed, works = np.zeros((n, lines), dtype=bool), np.zeros((n, lines), dtype=bool)
+    cost, by_line = np.full((n, lines), np.inf), np.full((n, lines, x.shape[1]), np.nan)
     best, slot = np.full(n, np.inf), np.full(n, -1)
+
+    def judged(some: Actions) -> Recourse:
+        return problem.check(x, some, 1, preferences=preferences, decision=decision, people=people)
+
     for s in range(action.shape[1]):
-        got = problem.check(
-            x, action[:, s : s + 1], 1, preferences=preferences, decision=asked, people=people
-        )
+        got = judged(action[:, s : s + 1])
         who = np.flatnonzero(line[:, s] >= 0)
-        spoken[who, line[who, s]] = True
+        addressed[who, line[who, s]] = True
         good = who[got.found[who, 0]]
         at = (good, line[good, s])
         cheaper = got.cost[good, 0] < cost[at]
         works[at] = True
-        asks[at] = np.where(cheaper[:, None], got.action[good, 0], asks[at])
+        by_line[at] = np.where(cheaper[:, None], got.action[good, 0], by_line[at])
         cost[at] = np.minimum(cost[at], got.cost[good, 0])
         better = good[got.cost[good, 0] < best[good]]
         best[better], slot[better] = got.cost[better, 0], s
     chosen, whose = np.full((n, 1, x.shape[1]), np.nan), np.full(n, -1)
     some = np.flatnonzero(slot >= 0)
     chosen[some, 0], whose[some] = action[some, slot[some]], line[some, slot[some]]
-    final = problem.check(x, chosen, 1, preferences=preferences, decision=asked, people=people)
-    return final, whose, spoken, works, cost, asks
+    return _CarriedOut(judged(chosen), whose, addressed, works, cost, by_line)
 
 
-def _own(
-    problem: Problem, beside: str | Method | Recourse | None, rows: np.ndarray, tell: np.ndarray,
+def _lines(rules: Rules, got: _CarriedOut, x: People, seed: int) -> tuple[SummaryLine, ...]:
+    """Return each line with what became of the people x (n, d) whom it addresses."""
+    out = []
+    for i, (who, change) in enumerate(rules.words):
+        works = got.works[:, i]
+        out.append(
+            SummaryLine(
+                who, change, int(got.addressed[:, i].sum()), stats.rate(works, got.addressed[:, i]),
+                mean_of_enough(np.where(works, got.cost[:, i], np.nan), seed), float((got.line == i).mean()),
+                rules.how_much(i, x[works], got.action[works, i]) if works.any() else "",
+            )
+        )  # fmt: skip
+    return tuple(out)
+
+
+def _own_plans(
+    problem: Problem, beside: str | Method | Recourse | None, rows: People, score: Ints,
     wishes: Preferences | None, seed: int,
 ) -> Recourse | None:  # fmt: skip
-    """Plans of their own for the people told of: looked for, or taken from those given for all rows."""
-    from wayforward.recourse import Recourse
-
+    """Return plans of their own for the people scored: looked for, or taken from those given for all rows."""
     if beside is None:
         return None
     if isinstance(beside, Recourse):
@@ -347,28 +336,26 @@ def _own(
             raise DataError(
                 f"beside holds plans of {beside.n} people; there are {len(rows)} in the table. Give the same people."
             )
-        return beside[tell]
+        return beside[score]
     from wayforward.methods import method
 
     how = method(beside) if isinstance(beside, str) else beside
-    return how.fit(problem).recommend(rows[tell], 1, preferences=wishes, seed=seed)
+    return how.fit(problem).recommend(rows[score], 1, preferences=wishes, seed=seed)
 
 
-def _curve(paid: np.ndarray, own: np.ndarray, grid: Sequence[float] | None) -> Curve:
-    """Shares of all people told of."""
+def _curve(paid: PerPerson, own: PerPerson, grid: Sequence[float] | None) -> Curve:
+    """Return the shares of all people scored whose line, and whose own plan, stays within each cost."""
     known = np.concatenate([paid[np.isfinite(paid)], own[np.isfinite(own)]])
     if grid is None:
         grid = np.linspace(0, float(np.quantile(known, 0.99)), 60).tolist() if known.size else []
 
-    def share(cost: np.ndarray) -> tuple[float, ...]:
+    def share(cost: Floats) -> tuple[float, ...]:
         return tuple(float((cost <= c * (1 + 1e-12)).mean()) for c in grid)
 
     return Curve(tuple(float(c) for c in grid), share(paid), share(own) if np.isfinite(own).any() else ())
 
 
 def _attributes(groups: Sequence[Groups] | Groups, n: int) -> list[Groups]:
-    from wayforward.groups import Groups
-
     found = [groups] if isinstance(groups, Groups) else list(groups)
     for one in found:
         if len(one) != n:
@@ -376,9 +363,3 @@ def _attributes(groups: Sequence[Groups] | Groups, n: int) -> list[Groups]:
                 f"'{one.name}' has labels of {len(one)} people; there are {n} in the table. Give the same people."
             )
     return found
-
-
-def _parameters(maker: Summariser) -> dict[str, Any]:
-    from dataclasses import fields
-
-    return {f.name: getattr(maker, f.name) for f in fields(maker)}  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.impact.conditions import Condition, conditions_of
+from wayforward.impact.summaries.base import Rules, Summariser
 from wayforward.impact.summaries.common_actions import (
     Action,
     Move,
@@ -28,7 +29,6 @@ from wayforward.impact.summaries.common_actions import (
     units,
 )
 from wayforward.impact.summaries.path_words import path_words
-from wayforward.impact.summaries.summary import Rules, Summariser
 
 if TYPE_CHECKING:
     from wayforward.problem import Population

@@ -1,0 +1,152 @@
+"""One attribute at a time: the figures of its groups, and their differences."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from wayforward.groups import Groups
+from wayforward.impact.audit.agreement import Agreement, agreement
+from wayforward.impact.audit.figures import RATES, GroupFigures, Measured, group_figures
+from wayforward.impact.audit.gaps import Gap, mean_gap, rate_gap
+from wayforward.impact.audit.result import AttributeAudit
+from wayforward.impact.audit.strata import Simpson, gaps_among_alike
+from wayforward.impact.audit.suppression import quoted_list, suppress_small_groups
+from wayforward.impact.privacy import FEWEST
+from wayforward.shapes import Ints, Mask
+
+Pair = tuple[int, int | None]  # positions of two groups; None: everybody else
+
+MOST_PAIRED = 6  # with more groups each is compared with everybody else, or the pairs drown everything
+_COMPARED = ("refused", "usable", "proved", "plausible", "cost", "burden", "cost_all", "density_gain")
+_COMPARED_CROSSED = ("refused", "usable", "cost")  # of parts of two attributes: many groups, so few measures
+
+
+def compare(measured: Measured, groups: Groups, crossed: bool) -> AttributeAudit:
+    """Measure and compare the groups of one attribute, or (crossed) the parts of two."""
+    measured.progress(f"comparing by {groups.name}", 0, 1)
+    figures = tuple(group_figures(measured, name, groups.mask(g)) for g, name in enumerate(groups.names))
+    unlabelled = int((groups.member < 0).sum())
+    figures, notes = suppress_small_groups(figures, unlabelled, measured.smallest)
+    by_answers, of_all = pairs_of(figures, crossed), pairs_of(figures, crossed, of_all=True)
+    notes += _notes(figures, crossed, bool(of_all), measured.smallest)
+    gaps: list[Gap] = []
+    agreements: list[Agreement] = []
+    alike: list[Simpson] = []
+    label = groups.member[measured.who]
+    for a, b in list(dict.fromkeys([*of_all, *by_answers])):
+        names = groups.names[a], side_name(groups, b)
+        one, two = sides_of(label, a, b)
+        everyone = sides_of(groups.member, a, b)
+        answers = (a, b) in by_answers and bool(two.any())
+        measures = [
+            metric
+            for metric in (_COMPARED_CROSSED if crossed else _COMPARED)
+            if ((a, b) in of_all if metric == "refused" else answers)
+        ]
+        if not everyone[1].any() or not measures:
+            continue
+        gaps += _gaps(measured, groups.name, names, (one, two), everyone, measures)
+        if not crossed and answers:
+            agreements += agreement(measured, groups.name, names, one, two)
+            alike += gaps_among_alike(measured, groups, names, one, two)
+    return AttributeAudit(
+        name=groups.name,
+        parts=tuple(groups.name.split(" and ")) if crossed else (groups.name,),
+        crossed=crossed,
+        in_model=groups.feature is not None and _model_sees(measured, groups.feature),
+        unlabelled=unlabelled,
+        groups=figures,
+        gaps=tuple(gaps),
+        agreement=tuple(agreements),
+        simpson=tuple(alike),
+        notes=tuple(notes),
+    )
+
+
+def pairs_of(figures: Sequence[GroupFigures], crossed: bool, of_all: bool = False) -> list[Pair]:
+    """Return which groups are compared: every pair of those large enough, or each with everybody else.
+
+    of_all: in a measure over everybody, so that people count and not those answered.
+    """
+    known = [g for g, one in enumerate(figures) if (one.compared_refused if of_all else one.compared)]
+    if crossed or len(known) > MOST_PAIRED:
+        return [(g, None) for g in known] if len(known) > 1 else []
+    return list(itertools.combinations(known, 2))
+
+
+def sides_of(label: Ints, a: int, b: int | None) -> tuple[Mask, Mask]:
+    """Return who is of group a, and who of group b or (None) of any other group: labels (m,) -> (m,), (m,) bool."""
+    return label == a, ((label != a) & (label >= 0)) if b is None else label == b
+
+
+def side_name(groups: Groups, b: int | None) -> str:
+    """Return the name of the second side of a comparison."""
+    return "everybody else" if b is None else groups.names[b]
+
+
+def _notes(figures: Sequence[GroupFigures], crossed: bool, anything: bool, smallest: int) -> list[str]:
+    """Return what a reader should know of groups that are empty, small or never refused; anything: is compared."""
+    shown = [f for f in figures if not f.hidden]
+    notes = []
+    empty = [f.name for f in figures if not f.people]
+    if empty and not crossed:
+        notes.append(f"Nobody belongs to the group {quoted_list(empty)}.")
+    spared = [f.name for f in shown if f.people and not f.refused]
+    if spared:
+        notes.append(f"The model refuses nobody of the group {quoted_list(spared)}.")
+    few = [f.name for f in shown if f.withheld]
+    if few and not crossed:
+        notes.append(
+            f"Fewer than {FEWEST} people were answered of the group {quoted_list(few)}: their means would tell of a "
+            "person."
+        )
+    part = [f"{f.name} ({f.answered})" for f in shown if f.compared_refused and not f.compared]
+    small = [f"{f.name} ({f.answered})" for f in shown if f.answered and not f.compared_refused]
+    if part and anything:
+        notes.append(
+            f"Compared only in who is refused, with fewer than {smallest} people answered: {quoted_list(part)}."
+        )
+    if small:
+        notes.append(f"Told but not compared, with fewer than {smallest} people: {quoted_list(small)}.")
+    if not anything:
+        notes.append("Fewer than two groups are large enough, so nothing is compared.")
+    return notes
+
+
+def _gaps(
+    measured: Measured, attribute: str, names: tuple[str, str], answered: tuple[Mask, Mask],
+    everyone: tuple[Mask, Mask], measures: Sequence[str],
+) -> list[Gap]:  # fmt: skip
+    """Return the differences between two sides: among those answered (m,), in who is refused among everyone (n,)."""
+    out = []
+    for metric in measures:
+        if metric == "refused":
+            estimate, p = rate_gap(measured.refused, *everyone)
+            sides = [measured.refused[side] for side in everyone]
+        elif metric not in measured.measures or metric in measured.without_differences:
+            continue  # the same for everybody: nothing is there to be compared
+        else:
+            values = measured.measures[metric]
+            if metric in RATES:
+                estimate, p = rate_gap(values > 0, *answered)
+            else:
+                estimate, p = mean_gap(values, *answered, measured.seed)
+            sides = [values[side][np.isfinite(values[side])] for side in answered]
+            if metric not in RATES and min(side.size for side in sides) < FEWEST:
+                continue  # a mean of so few would tell of a person
+        first, second = (float(side.mean()) if side.size else float("nan") for side in sides)
+        counts = sides[0].size, sides[1].size
+        out.append(Gap(attribute, metric, *names, estimate, (first, second), counts, p))
+    return out
+
+
+def _model_sees(measured: Measured, feature: int) -> bool:
+    """Is the model shown this feature? Not if it was trained on named columns and this is none of them."""
+    from wayforward.model.native import trained_names
+
+    names = trained_names(getattr(measured.problem.model, "wrapped", None))
+    name = measured.problem.schema.names[feature]
+    return names is None or name in names or name.replace(" ", "_") in names

@@ -1,0 +1,270 @@
+"""Figures of one group: who is refused, who has a plan, what it costs, and over whom each number is.
+
+Sources: burden from S. Sharma, J. Henderson & J. Ghosh (2020), AIES; group costs from V. Gupta et al. (2019),
+Equalizing Recourse across Groups; equal effectiveness from L. Kavouras et al. (2023), NeurIPS (FACTS); recourse and
+fairness in A.-H. Karimi et al. (2022), ACM Comput. Surv. 55(5), section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import WayforwardError
+from wayforward.evaluate import stats
+from wayforward.evaluate.stats import NOTHING, Estimate
+from wayforward.impact.audit.gaps import plain_number
+from wayforward.impact.privacy import FEWEST
+from wayforward.lazy import Renamed
+from wayforward.recourse import Outcome
+from wayforward.shapes import Floats, Ints, Mask, People, PersonMask
+
+if TYPE_CHECKING:
+    from wayforward.evaluate import Evaluation
+    from wayforward.groups import Groups
+    from wayforward.methods import Method
+    from wayforward.preferences import Preferences
+    from wayforward.problem import Problem
+    from wayforward.recourse import Recourse
+
+Progress = Callable[[str, int, int], None]  # (stage, done, in all)
+
+# What each figure of a group means, and over whom; tables keep this order.
+MEANING: dict[str, str] = {
+    "refused": "refused by the model, of all people",
+    "usable": "have a usable plan, of those answered",
+    "proved": "proved: no allowed change helps, of those answered",
+    "not_found": "no plan found and none excluded, of those answered",
+    "valid": "have a plan that the model accepts, usable or not, of those answered",
+    "plausible": "have a usable plan that looks like people who are accepted, of those answered",
+    "cost": "mean cost of the plan, of those with a usable one",
+    "burden": "mean straight-line (Euclidean) distance from the person to where the plan leads, every range counting "
+    "as 1 and another level as 1, of those with a usable one",
+    "cost_all": "mean cost in shares of ranges, whoever has no plan counting as the dearest plan, of those answered",
+    "log_density": "mean log-density where the plan leads, in the world, of those with a usable one",
+    "density_gain": "mean gain in log-density by the plan, of those with a usable one",
+    "likely": "plan leads to somebody at least as likely, of those with a usable one",
+}
+RATES = ("refused", "usable", "proved", "not_found", "valid", "plausible", "likely")
+SHARES_SERVED = (0.25, 0.5, 0.75, 0.9)
+
+
+@dataclass(frozen=True)
+class GroupFigures:
+    """What was measured of one group.
+
+    people, refused, answered: how many; found, proved, open: how the answered ended. figures: name -> Estimate, see
+    `MEANING`; the n of each is its denominator. acted_on: (d,) share of the group's plans that act on each feature.
+    served: share of the answered whom each common budget serves. needed: cost within which a quarter, half, three
+    quarters and nine in ten of the answered are served, inf where so many never are. compared: enough answered
+    people to; compared_refused: enough people to compare who is refused, which needs no answer.
+    withheld: so few that a mean would tell of a person; only counts are published. Where one or two have a plan,
+    acted_on, needed and curve are withheld, too. hidden: why nothing of the group is on the page and in JSON, counts
+    included; '' where it is published.
+    """
+
+    name: str
+    people: int
+    refused: int
+    answered: int
+    found: int
+    proved: int
+    open: int
+    compared: bool
+    compared_refused: bool
+    figures: dict[str, Estimate]
+    acted_on: tuple[float, ...]
+    served: tuple[Estimate, ...] = ()
+    needed: tuple[Estimate, ...] = ()
+    curve: tuple[float, ...] = ()
+    withheld: bool = False
+    hidden: str = ""
+
+    asked_for = Renamed("acted_on")
+
+    def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
+        """Plain values for JSON; names: of the features."""
+        counts = {
+            "people": self.people,
+            "refused": self.refused,
+            "answered": self.answered,
+            "found": self.found,
+            "none_exists": self.proved,
+            "not_found": self.open,
+        }
+        return {
+            "group": self.name,
+            **(dict.fromkeys(counts) | {"why_withheld": self.hidden} if self.hidden else counts),
+            "compared": self.compared,
+            "compared_in_refusal": self.compared_refused,
+            "withheld": self.withheld,
+            "figures": {name: e.to_dict() for name, e in self.figures.items()},
+            "asked_for": {n: plain_number(v) for n, v in zip(names, self.acted_on, strict=True)},
+            "served_within_budget": [e.to_dict() for e in self.served],
+            "cost_to_serve": [e.to_dict() for e in self.needed],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Everything measured once, before groups are compared.
+
+    x (n, d): everybody; refused (n,); who (m,): positions of those answered; recourse, judged: their plans and what an
+    evaluation says of them; measures: name -> (m,), 1 or 0 for rates (NaN: does not apply), numbers for means (NaN: no
+    usable plan). attributes: compared along. budgets, grid: common costs at which the share served is measured.
+    second_cost (m,): of a second method's plans, NaN where it has none; None without one. notes: what could not be
+    measured, added to on the way.
+    """
+
+    problem: Problem
+    method: Method
+    x: People
+    refused: PersonMask
+    who: Ints
+    recourse: Recourse
+    judged: Evaluation
+    measures: dict[str, Floats]
+    attributes: Sequence[Groups]
+    preferences: Preferences | None
+    budgets: tuple[float, ...]
+    grid: tuple[float, ...]
+    smallest: int
+    seed: int
+    budget: int | None
+    notes: list[str]
+    progress: Progress
+    second: str | None = None
+    second_cost: Floats | None = None
+
+    @property
+    def answered(self) -> People:
+        """(m, d) the people answered."""
+        return np.asarray(self.x[self.who])
+
+    @property
+    def has_cost(self) -> PersonMask:
+        """(m,) bool: has a usable plan, so that its cost counts."""
+        return np.asarray(np.isfinite(self.measures["cost"]))
+
+    @cached_property
+    def without_differences(self) -> set[str]:
+        """Measures that are the same for everybody, or the same as another one: decided without looking at groups."""
+        out = set()
+        for name, values in self.measures.items():
+            known = values[np.isfinite(values)]
+            if not known.size or np.ptp(known) == 0:
+                out.add(name)
+        if np.allclose(self.measures["cost"], self.measures["cost_all"], equal_nan=True):
+            out.add("cost_all")
+        return out
+
+
+def knows_density(problem: Problem, x: People) -> bool:
+    """Whether the problem's world says how likely a person is."""
+    if problem.independent:
+        return False
+    try:
+        problem.world.log_density(x[:1])
+    except WayforwardError:
+        return False
+    return True
+
+
+def measures_of(problem: Problem, judged: Evaluation, dense: bool) -> dict[str, Floats]:
+    """Return name -> (m,): 1, 0 for rates (NaN: does not apply), numbers for means (NaN: no usable plan)."""
+    usable = judged.people["usable"] > 0
+    # The evaluation found a usable plan or did not; a proof counts only where no plan does.
+    proved = (judged.outcome == Outcome.NONE_EXISTS) & ~usable
+    out: dict[str, Floats] = {
+        "usable": usable.astype(np.float64),
+        "proved": proved.astype(np.float64),
+        "not_found": (~usable & ~proved).astype(np.float64),
+        "valid": judged.people["validity"],
+        "plausible": judged.people["usable_plausible"],
+        "cost": judged.people["cost"],
+        "burden": judged.people["proximity"],
+        "cost_all": judged.people["cost_l1_range_all"],
+    }
+    out["cost"] = np.where(usable, out["cost"], np.nan)
+    if not problem.schema.actionable.any():  # where nothing may be done, nothing is the dearest plan
+        out["cost_all"] = np.full(len(usable), np.nan)
+    if dense:
+        out["density_gain"] = judged.people["density_gain"]
+        out["likely"] = judged.people["density_at_least"]
+        before = np.full(len(usable), np.nan)
+        if usable.any():
+            before[usable] = problem.world.log_density(judged.x[usable])
+        out["log_density"] = before + out["density_gain"]
+    return out
+
+
+def group_figures(measured: Measured, name: str, member: Mask) -> GroupFigures:
+    """Return everything about one group; member (n,) bool."""
+    mine = member[measured.who]
+    counted = {
+        key: int((measured.measures[key][mine] > 0).sum()) for key in ("usable", "proved", "not_found")
+    }
+    withheld = 0 < int(mine.sum()) < FEWEST
+    cost = np.where(measured.has_cost, measured.measures["cost"], np.inf)[mine]
+    cost = cost[:0] if withheld else cost
+    acted = measured.judged.acted[mine & measured.has_cost]
+    few = 0 < len(acted) < FEWEST  # so few plans that what they cost and change is that of a person
+    acted = acted[: 0 if withheld or few else None]
+    d = measured.x.shape[1]
+    enough = max(measured.smallest, FEWEST)
+    return GroupFigures(
+        name=name,
+        people=int(member.sum()),
+        refused=int(measured.refused[member].sum()),
+        answered=int(mine.sum()),
+        found=counted["usable"],
+        proved=counted["proved"],
+        open=counted["not_found"],
+        compared=int(mine.sum()) >= enough,
+        compared_refused=int(member.sum()) >= enough,
+        figures=_estimates(measured, member, mine, withheld),
+        acted_on=tuple(float(v) for v in acted.mean(0)) if len(acted) else (float("nan"),) * d,
+        served=tuple(stats.rate(cost <= b * (1 + 1e-12)) for b in measured.budgets),
+        needed=tuple(NOTHING if few else _cost_to_serve(cost, share) for share in SHARES_SERVED),
+        curve=tuple(float((cost <= b).mean()) for b in measured.grid) if len(cost) and not few else (),
+        withheld=withheld,
+    )
+
+
+def _estimates(measured: Measured, member: Mask, mine: Mask, withheld: bool) -> dict[str, Estimate]:
+    """Return each measure over the group's answered people (m,) bool, in the order of `MEANING`; none withheld."""
+    found = {"refused": stats.rate(measured.refused[member])}
+    means: dict[str, Floats] = {}
+    for key, values in measured.measures.items():
+        if key in RATES:
+            part = values[mine]
+            found[key] = stats.rate(part > 0, np.isfinite(part))
+        else:
+            means[key] = values[mine]
+    found |= {
+        key: e if e.n >= FEWEST else NOTHING for key, e in stats.means(means, seed=measured.seed).items()
+    }
+    if withheld:
+        found = {key: e if key == "refused" else NOTHING for key, e in found.items()}
+    return {key: found[key] for key in MEANING if key in found}
+
+
+def _cost_to_serve(cost: Floats, share: float) -> Estimate:
+    """Return the least cost within which a share of the group is served, inf where it never is.
+
+    The interval is that of order statistics.
+    """
+    from scipy.stats import binom
+
+    n = len(cost)
+    if not n:
+        return NOTHING
+    ranked = np.sort(cost)
+    low, high = binom.ppf(0.025, n, share), binom.ppf(0.975, n, share)
+    at = [int(np.clip(np.ceil(v) - 1, 0, n - 1)) for v in (share * n, low, high + 1)]
+    value, least, greatest = (float(ranked[i]) for i in at)
+    return Estimate(value, least, greatest, n)

@@ -1,0 +1,94 @@
+"""Few rules for many people as part of an audit: made beside the plans, and compared between groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from wayforward.errors import DataError, WayforwardError
+from wayforward.groups import Groups
+from wayforward.impact.audit.comparison import pairs_of, side_name, sides_of
+from wayforward.impact.audit.figures import Measured
+from wayforward.impact.audit.gaps import Gap, mean_gap, rate_gap
+from wayforward.impact.audit.result import AttributeAudit
+from wayforward.impact.privacy import FEWEST
+from wayforward.impact.summaries import Summariser, Summary, summarize
+from wayforward.impact.summaries.registry import summariser
+from wayforward.shapes import Floats, Mask
+
+
+def summarisers_of(summaries: Sequence[str | Summariser]) -> list[Summariser]:
+    """Return summarisers by name, before any work. Raises: DataError for an unknown or a repeated one."""
+    if isinstance(summaries, str):
+        summaries = (summaries,)
+    found = [summariser(one) if isinstance(one, str) else one for one in summaries]
+    names = [one.name for one in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"The summary '{twice[0]}' was asked for twice. Name each once.")
+    return found
+
+
+def summaries_of(measured: Measured, summarisers: Sequence[Summariser], most: int) -> list[Summary]:
+    """Summarise the people answered beside the audit's plans; all are learnt from and scored on the same people."""
+    out = []
+    for one in summarisers if most > 0 else ():
+        measured.progress(f"rules for many: {one.name}", 0, 1)
+        try:
+            out.append(
+                summarize(
+                    measured.problem, measured.answered, one,
+                    groups=[attribute.take(measured.who) for attribute in measured.attributes],
+                    preferences=measured.preferences, most=most, beside=measured.recourse,
+                    grid=sorted({*measured.grid, *measured.budgets}), seed=measured.seed,
+                )
+            )  # fmt: skip
+        except WayforwardError as error:
+            measured.notes.append(f"No rules for many were made by {one.name}: {str(error).rstrip('.')}.")
+    return out
+
+
+def with_line_gaps(
+    audits: list[AttributeAudit], measured: Measured, summaries: Sequence[Summary]
+) -> list[AttributeAudit]:
+    """Add to each attribute how lines serve its groups, and what they cost beside own plans."""
+    known = {groups.name: groups for groups in measured.attributes}
+    out = []
+    for one in audits:
+        groups = None if one.crossed else known.get(one.name)
+        if groups is not None:
+            gaps = [gap for summary in summaries for gap in _line_gaps(measured, one, groups, summary)]
+            one = replace(one, gaps=(*one.gaps, *gaps))
+        out.append(one)
+    return out
+
+
+def _line_gaps(measured: Measured, one: AttributeAudit, groups: Groups, summary: Summary) -> list[Gap]:
+    """Return differences in who is served, and in what lines cost more than own plans, over those scored."""
+    label, served = groups.member[measured.who][summary.who], summary.line >= 0
+    own = measured.recourse[summary.who]
+    both = served & own.found[:, 0]
+    extra = np.full(len(both), np.nan)
+    extra[both] = summary.recourse.cost[both, 0] - own.cost[both, 0]
+    out = []
+    for a, b in pairs_of(one.groups, False):
+        names = groups.names[a], side_name(groups, b)
+        first, second = sides_of(label, a, b)
+        if min(first.sum(), second.sum()) >= measured.smallest and served.any() and not served.all():
+            estimate, p = rate_gap(served, first, second)
+            values, counts = _values(served, first, second)
+            out.append(Gap(groups.name, f"lines {summary.name}", *names, estimate, values, counts, p))
+        first, second = first & both, second & both
+        if min(first.sum(), second.sum()) >= max(measured.smallest, FEWEST) and np.ptp(extra[both]) > 0:
+            estimate, p = mean_gap(extra, first, second, measured.seed)
+            values, counts = _values(extra, first, second)
+            out.append(Gap(groups.name, f"extra {summary.name}", *names, estimate, values, counts, p))
+    return out
+
+
+def _values(values: Floats | Mask, first: Mask, second: Mask) -> tuple[tuple[float, float], tuple[int, int]]:
+    """Return the means of both sides, and how many people they are of."""
+    means = float(values[first].mean()), float(values[second].mean())
+    return means, (int(first.sum()), int(second.sum()))
