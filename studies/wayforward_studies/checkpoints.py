@@ -1,4 +1,4 @@
-"""Slow stages are kept in a folder: the same command goes on where it stopped, and says how long each stage took."""
+"""Store finished stages in a folder, so that the same command goes on where it stopped; time each stage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import wayforward
 Arrays = dict[str, np.ndarray]
 
 _PACKAGE, _STUDIES = Path(wayforward.__file__).parent, Path(__file__).parent
-_DOORS = ("answers", "cli", "testing")  # what is written there changes no number that is kept
+_DOORS = ("answers", "cli", "testing")  # what is written there changes no number of a stage
 
 
 class Tick(Protocol):
@@ -67,8 +67,8 @@ def code_version(own: tuple[str, ...] = (), package: Path = _PACKAGE, studies: P
 
 
 @dataclass
-class Kept:
-    """The folder of finished stages; None keeps nothing. `seconds` tells the work of each stage that was used.
+class Checkpoints:
+    """The folder of finished stages; None stores nothing. seconds: the work of each stage that was used.
 
     own: modules in the studies that decide, see `code_version`. A stage is made again once code that decides changed.
     """
@@ -78,7 +78,7 @@ class Kept:
     own: tuple[str, ...] = ()
 
     def arrays(self, name: str, decides: Any, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
-        """What `make` gives, from the folder where it is there; `decides`: all that the result depends on.
+        """Return what `make` gives, from the folder where it is there. decides: all that the result depends on.
 
         A file that cannot be read is made again. A file appears only when it is whole.
         """
@@ -102,7 +102,7 @@ class Kept:
         return got
 
     def file(self, name: str, decides: Any, ending: str) -> Path | None:
-        """Where a stage that writes its own file should put it; None keeps nothing."""
+        """Where a stage that writes its own file should put it; None: nowhere."""
         if self.folder is None:
             return None
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,161 +11,88 @@ import typer
 
 from wayforward.cli.console import say, steps, table, write_json
 from wayforward.errors import DataError
+from wayforward_studies.pages import Page
+from wayforward_studies.replication import Replication, Request
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 Json = Annotated[Path | None, typer.Option("--json", help="Write the numbers as JSON; '-' for the output.")]
 
-#: What each paper's command understands beside --table, --dataset, --seeds, --n, --out and --cache.
-_OPTIONS = {
-    "icarma": ("figures", "fresh", "epochs", "seed"),
-    "hare": ("classifiers", "bases", "extras"),
-    "pear": ("seed",),
-    "balanced": ("figures", "extras", "seed"),
+#: Paper -> module and start of the names of its request and its replication; what `--extra` alone asks for, second.
+STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
+    "icarma": (("icarma.run", "Icarma"),),
+    "hare": (("hare.run", "Hare"),),
+    "pear": (("pear.run", "Pear"),),
+    "balanced": (("balanced.run", "Balanced"), ("balanced.beyond", "Beyond")),
 }
 
 
-def measure(paper: str, *, cache: Path | None, json: Path | None, **asked: Any) -> bool:
-    """Measure what was asked for, print it, write it. Returns False if a published line came out worse.
+def parts(paper: str) -> list[tuple[type[Request], type[Replication]]]:
+    """Requests and replications of a paper."""
+    modules = [(import_module(f"wayforward_studies.{module}"), name) for module, name in STUDIES[paper]]
+    return [(getattr(m, f"{name}Request"), getattr(m, f"{name}Replication")) for m, name in modules]
+
+
+def _options(paper: str) -> set[str]:
+    return {field.name for request, _ in parts(paper) for field in fields(request)}
+
+
+def works(paper: str, options: dict[str, Any]) -> list[Replication]:
+    """The replications that measure what was asked for; options without a value are left out.
 
     Raises: DataError for a paper that is not there, or an option that its replication does not have.
     """
-    if paper not in _OPTIONS:
-        raise DataError(f"There is no replication of '{paper}'. Known: {', '.join(_OPTIONS)}.")
-    everywhere = ("tables", "datasets", "seeds", "n", "out")
-    given = {name: value for name, value in asked.items() if value not in (None, (), False)}
+    if paper not in STUDIES:
+        raise DataError(f"There is no replication of '{paper}'. Known: {', '.join(STUDIES)}.")
+    given = {name: value for name, value in options.items() if value not in (None, (), False)}
     for name in given:
-        if name not in (*everywhere, *_OPTIONS[paper]):
+        if name not in _options(paper):
             option = name.removesuffix("s") if name != "bases" else "base"
-            others = ", ".join(known for known, options in _OPTIONS.items() if name in options)
+            others = ", ".join(other for other in STUDIES if name in _options(other))
             raise DataError(
                 f"--{option} is no option of the replication of {paper}, but of {others}. Leave it out."
             )
-    from wayforward.data.files import cache_folder
-
-    given["cache"] = cache_folder() / "replicate" if cache is None else cache
-    return {"icarma": _icarma, "hare": _hare, "pear": _pear, "balanced": _balanced}[paper](given, json)
-
-
-def _icarma(given: dict[str, Any], json: Path | None) -> bool:
-    from wayforward_studies.icarma.run import Replication, Request
-    from wayforward_studies.icarma.tables import COLUMNS, cells
-
-    request = Request(**given)
-    if request.n:
-        say(f"note: a quick look at {request.n:,} people at most; its files are marked 'quick'.")
-    work = Replication(request, steps)
-    pages = []
-    for what, number, dataset in request.pages:
-        page = work.page(what, number, dataset)
-        pages.append(page)
-        rows = None if page.table is None else [cells(line) for line in page.table.lines]
-        _told(page, COLUMNS, rows, json)
-    return _finished("icarma", pages, json)
+    wanted = parts(paper)
+    if len(wanted) > 1:  # the paper's own pages, and those beyond it
+        own = {"tables", "figures"} & given.keys() or "extras" not in given
+        wanted = [*(wanted[1:] if "extras" in given else ()), *(wanted[:1] if own else ())]
+    out = []
+    for request, replication in wanted:
+        names = {field.name for field in fields(request)}
+        out.append(replication(request(**{n: v for n, v in given.items() if n in names}), steps))
+    return out
 
 
-def _hare(given: dict[str, Any], json: Path | None) -> bool:
-    from wayforward_studies.hare.run import Replication, Request
-    from wayforward_studies.hare.tables import cells, columns, summary
-
-    request = Request(**given)
-    if request.quick:
-        say(
-            f"note: a quick look (people: {request.n}, seeds: {request.seeds}); its files are marked 'quick'."
-        )
-    work = Replication(request, steps)
-    pages = []
-    for name in request.pages:
-        page = work.page(name)
-        pages.append(page)
-        one = page.table
-        _told(page, columns(one), [cells(one, line) for line in one.lines], json, summary(one))
-    return _finished("hare", pages, json)
-
-
-def _pear(given: dict[str, Any], json: Path | None) -> bool:
-    from wayforward_studies.pear.run import Replication, Request
-
-    if given.pop("tables", ()):
-        raise DataError("The replication of pear has one page. Leave --table out.")
-    told = Replication(Request(**given), steps).run()
-    if str(json) != "-":
-        last = [line for line in told["lines"] if line["questions"] in (0, told["provenance"]["budget"])]
-        shown = ("dataset", "setting", "questions", "least cost", "regret")
-        rows = [[f"{v:.3f}" if isinstance(v, float) else str(v) for v in (r[c] for c in shown)] for r in last]
-        table("PEAR: regret before and after the questions", shown, rows)
-        found = [(c["name"], c["measured"], c["verdict"]) for c in told["findings"]]
-        table("Findings", ("finding", "measured", "verdict"), found)
-        say(f"written: {', '.join(told['files'])}")
-    write_json(told, json)
-    return all(c["verdict"] != "not as published" for c in told["findings"])
-
-
-def _balanced(given: dict[str, Any], json: Path | None) -> bool:
-    extras = given.pop("extras", ())
-    further = _beyond_balanced(given, extras, json) if extras else []
-    if extras and not given.get("tables") and not given.get("figures"):
-        write_json({"paper": "balanced", "pages": [page.to_dict() for page in further]}, json)
-        return all(c.verdict != "not met" for page in further for c in page.checks)
-    from wayforward_studies.balanced.run import Replication, Request, rows
-
-    request = Request(**given)
-    if request.quick:
-        say(f"note: a quick look at {request.n:,} people at most; its files are marked 'quick'.")
-    work = Replication(request, steps)
-    pages: list[Any] = []
-    for make, numbers in ((work.table, request.tables), (work.figure, request.figures)):
-        for number in numbers:
-            page = make(number)
-            pages.append(page)
-            shown = ("setting", "method", "measure", "paper", "ours", "verdict")
-            cells = [
-                [
-                    f"{v:.4f}" if isinstance(v, float) else str("" if v is None else v)
-                    for v in (r[c] for c in shown)
-                ]
-                for r in rows(page.lines)
-            ]
-            _told(page, shown, cells or None, json)
-    pages += further
-    write_json({"paper": "balanced", "pages": [page.to_dict() for page in pages]}, json)
-    return all(c.verdict not in ("not as published", "not met") for page in pages for c in page.checks)
-
-
-def _beyond_balanced(given: dict[str, Any], extras: tuple[str, ...], json: Path | None) -> list[Any]:
-    from wayforward_studies.balanced.beyond import Beyond, Request
-
-    named = {name: value for name, value in given.items() if name not in ("tables", "figures")}
-    request = Request(pages=extras, **named)
-    if request.quick:
-        say(
-            f"note: a quick look (people: {request.n:,}, seeds: {request.seeds}); its files are marked 'quick'."
-        )
-    work, pages = Beyond(request, steps), []
-    for name in request.pages:
-        pages.append(work.page(name))
-        _told(pages[-1], (), None, json)  # its tables are wide: they stand in its files
-    return pages
-
-
-def _told(page: Any, columns: Any, rows: Any, json: Path | None, more: str = "") -> None:
-    if str(json) == "-":
-        return
-    if rows is None:
-        typer.echo(page.title)
-    else:
+def show(page: Page, work: type[Replication]) -> None:
+    """Print a page."""
+    columns, rows = work.console(page)
+    if rows:
         table(page.title, columns, rows)
-    if more:
-        typer.echo(more)
+    else:
+        typer.echo(page.title)
+    if page.summary:
+        typer.echo(page.summary)
     if page.checks:
         found = [(c.name, c.measured, c.verdict) for c in page.checks]
         table("Findings", ("finding", "measured", "verdict"), found)
     say(f"written: {', '.join(page.files)}")
 
 
-def _finished(paper: str, pages: list[Any], json: Path | None) -> bool:
-    write_json({"paper": paper, "pages": [page.to_dict() for page in pages]}, json)
-    return all(page.table is None or not page.table.counts["worse"] for page in pages)
+def render(paper: str, out: Path | None) -> list[tuple[Page, type[Replication]]]:
+    """Write every page of a folder again from its JSON, nothing measured. Raises: DataError where there is none."""
+    known = parts(paper) if paper in STUDIES else []
+    folder = out or Path("docs/replication") / paper
+    files = sorted(folder.glob("*.json"))
+    if not known or not files:
+        raise DataError(
+            f"There is no page of '{paper}' in {folder}. Name its folder with --out, or measure first."
+        )
+    pages = []
+    for file in files:
+        paper_page = len(known) == 1 or file.name.startswith(("table", "figure"))
+        work = known[0 if paper_page else 1][1]
+        pages.append((work.render(file), work))
+    return pages
 
 
 @app.command()
@@ -228,11 +157,36 @@ def command(
         Path | None,
         typer.Option("--cache", help="Where finished stages are kept. Left out: the user's cache."),
     ] = None,
+    from_json: Annotated[
+        bool,
+        typer.Option(
+            "--render", help="Write the pages in the folder again from their JSON; nothing is measured."
+        ),
+    ] = False,
     json: Json = None,
 ) -> None:
     """Measure a paper's tables and figures again: paper beside ours, with tolerances and a verdict."""
-    measure(
-        paper, tables=tuple(tables or ()), figures=tuple(figures or ()), datasets=tuple(datasets or ()),
-        classifiers=tuple(classifiers or ()), bases=tuple(bases or ()), extras=tuple(extras or ()), fresh=fresh,
-        out=out, seeds=seeds, epochs=epochs, n=n, seed=seed or None, cache=cache, json=json,
-    )  # fmt: skip
+    if from_json:
+        pages = render(paper, out)
+    else:
+        from wayforward.data.files import cache_folder
+
+        options = {
+            "tables": tuple(tables or ()), "figures": tuple(figures or ()), "datasets": tuple(datasets or ()),
+            "classifiers": tuple(classifiers or ()), "bases": tuple(bases or ()), "extras": tuple(extras or ()),
+            "fresh": fresh, "out": out, "seeds": seeds, "epochs": epochs, "n": n, "seed": seed or None,
+            "cache": cache_folder() / "replicate" if cache is None else cache,
+        }  # fmt: skip
+        pages = []
+        for work in works(paper, options):
+            if work.request.quick:
+                say("note: a quick look at few people or seeds; its files are marked 'quick'.")
+            for name in work.request.pages:
+                pages.append((work.page(name), type(work)))
+                if str(json) != "-":
+                    show(*pages[-1])
+    if from_json and str(json) != "-":
+        say(
+            f"written: {', '.join(name for page, _ in pages for name in page.files if name not in page.figures)}"
+        )
+    write_json({"paper": paper, "pages": [page.to_dict() for page, _ in pages]}, json)

@@ -7,7 +7,7 @@ import pytest
 
 from wayforward.data import load
 from wayforward.data.loan import decision, sample
-from wayforward_studies.checkpoints import Kept
+from wayforward_studies.checkpoints import Checkpoints
 from wayforward_studies.icarma.setting import Setting, train_classifier
 from wayforward_studies.icarma.solvers import Study
 
@@ -23,4 +23,4 @@ def small() -> Setting:
 
 @pytest.fixture
 def study(small: Setting) -> Study:
-    return Study(small, Kept(None), n=24, seeds=1, epochs=2)
+    return Study(small, Checkpoints(None), n=24, seeds=1, epochs=2)

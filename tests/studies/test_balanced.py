@@ -13,17 +13,23 @@ from wayforward.errors import DataError
 from wayforward_studies.balanced import run, tables
 from wayforward_studies.balanced.measures import indices, measured, method_of
 from wayforward_studies.balanced.published import BY_BETA, BY_METHOD, INDICES
-from wayforward_studies.balanced.run import Line, Replication, Request, rows
+from wayforward_studies.balanced.run import BalancedReplication, BalancedRequest
 from wayforward_studies.balanced.setting import study
+from wayforward_studies.balanced.tables import MethodResult
 
 
-def line(setting: str = "synthetic", method: str = "ebr", **off: float) -> Line:
+def line(setting: str = "synthetic", method: str = "ebr", **off: float) -> MethodResult:
     """A line that measured what the paper prints, but for `off`."""
     origin = BY_METHOD[setting]["origin"]
     paper = BY_METHOD[setting].get(method, {})
     mean = {"invalid": 0.0, "increases": 0.0, **paper}
     mean = {key: value + off.get(key, 0.0) for key, value in mean.items()}
-    return Line(setting, method, mean, dict.fromkeys(mean, 0.0), origin, paper, 1)
+    return MethodResult(setting, method, mean, dict.fromkeys(mean, 0.0), origin, paper, 1)
+
+
+def markdown(lines: list[MethodResult]) -> str:
+    """The tables of lines."""
+    return "\n".join(text for table in tables.tables(lines, {}) for text in table.markdown())
 
 
 def test_the_synthetic_set_has_the_published_origin_row():
@@ -76,9 +82,9 @@ def test_findings_are_read_off_the_lines():
     )
     origin = BY_METHOD["synthetic"]["origin"]
 
-    def ablation(sign: float) -> list[Line]:
+    def ablation(sign: float) -> list[MethodResult]:
         return [
-            Line("synthetic", m, {**p, "cost": sign * p["cost"]}, dict.fromkeys(p, 0.0), origin, p, 1)
+            MethodResult("synthetic", m, {**p, "cost": sign * p["cost"]}, dict.fromkeys(p, 0.0), origin, p, 1)
             for m, p in BY_BETA.items()
         ]
 
@@ -92,10 +98,10 @@ def test_worse_by_chance_is_told_from_worse() -> None:
     assert run.paired_half(np.array([0.01])) == np.inf
     bad = line(method="ebr", atkinson=0.5, centralization=0.3)
     assert bad.worse == bad.chance == ("centralization", "atkinson")  # one seed says nothing
-    assert "°" not in tables.markdown([line(method="origin"), bad])
+    assert "°" not in markdown([line(method="origin"), bad])
     sure = replace(bad, seeds=5, half={"centralization": 0.01, "atkinson": 0.4, "proximity": 0.0})
     assert sure.chance == ("atkinson",)
-    shown = tables.markdown([line(method="origin"), sure])
+    shown = markdown([line(method="origin"), sure])
     assert shown.count("°") == 1 and "2**, 1 of them within chance" in shown
 
 
@@ -141,15 +147,15 @@ def test_a_small_study_writes_its_pages_and_goes_on_from_kept_stages(tmp_path, m
     # One method of the paper is really asked; the nearest recourse stands in for the others.
     real = run.answer
     monkeypatch.setattr(run, "answer", lambda name, it: real(name if name == "ebr" else "local-search", it))
-    request = Request(tables=(1,), figures=(1,), n=60, seeds=1, out=tmp_path / "out", cache=tmp_path)
-    pages = Replication(request).pages()
+    request = BalancedRequest(tables=(1,), figures=(1,), n=60, seeds=1, out=tmp_path / "out", cache=tmp_path)
+    pages = [BalancedReplication(request).page(name) for name in request.pages]
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f for page in pages for f in page.files}
     assert all("quick" in f for page in pages for f in page.files if f.endswith(".md"))
-    told = json.loads((tmp_path / "out" / "table-1-quick.json").read_text())
+    data = json.loads((tmp_path / "out" / "table-1-quick.json").read_text())
     assert "## Deviations" in (tmp_path / "out" / "table-1-quick.md").read_text()
-    assert told["provenance"]["n"] == 60 and told["lines"][0]["paper"] == 0.4803
+    assert data["provenance"]["n"] == 60 and data["lines"][0]["paper"] == 0.4803
     monkeypatch.setattr(run, "answer", lambda *_: pytest.fail("asked again"))
-    assert rows(Replication(request).table(1).lines) == rows(pages[0].lines)
+    assert BalancedReplication(request).page("table-1").rows == pages[0].rows
 
 
 @pytest.mark.skipif(not available("german"), reason="the raw file of german is not on this machine")
@@ -172,7 +178,7 @@ def test_causal_recourse_moves_effects():
 def test_what_cannot_be_measured_is_refused(wrong):
     """By name."""
     with pytest.raises(DataError):
-        Request(**wrong)
+        BalancedRequest(**wrong)
 
 
 def test_a_small_draw_still_refuses_somebody() -> None:

@@ -13,9 +13,10 @@ from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.segregation import Areas, places, segregation
 from wayforward.schema import Feature, Schema
-from wayforward_studies.balanced import beyond, beyond_pages, beyond_people, beyond_ways
-from wayforward_studies.balanced.beyond import Beyond, Line, Request
-from wayforward_studies.balanced.beyond_ways import SHARES, Way
+from wayforward_studies.balanced import beyond, beyond_measures, beyond_pages, beyond_people
+from wayforward_studies.balanced.beyond import BeyondReplication, BeyondRequest
+from wayforward_studies.balanced.beyond_measures import SHARES, AtBeta
+from wayforward_studies.balanced.beyond_results import BeyondResult
 from wayforward_studies.balanced.published import INDICES
 from wayforward_studies.balanced.setting import study
 
@@ -30,12 +31,12 @@ def plane():
 
 def test_balance_is_found_paid_for_and_judged_apart_from_the_method(plane):
     """Asked for .3 everybody's option is likely in both groups; plainly hardly anybody's is, and it costs less."""
-    bare = beyond_ways.option(plane, Way("local-search"))
-    asked = beyond_ways.option(plane, Way("local-search", 0.3))
+    bare = beyond_measures.option(plane, AtBeta("local-search"))
+    asked = beyond_measures.option(plane, AtBeta("local-search", 0.3))
     assert bare["in balance"] < 0.1 < 0.95 < asked["in balance"] == asked["usable"]
     assert bare["cost"] < asked["cost"]
     assert bare["broken"] == asked["broken"] == 0
-    assert bare["worse"] == len(beyond_ways.worse({n: bare[f"origin {n}"] for n in INDICES}, bare))
+    assert bare["worse"] == len(beyond_measures.worse({n: bare[f"origin {n}"] for n in INDICES}, bare))
 
 
 def test_a_search_for_the_least_cost_is_shown_balanced_places_that_it_missed(plane):
@@ -43,9 +44,9 @@ def test_a_search_for_the_least_cost_is_shown_balanced_places_that_it_missed(pla
     from wayforward.problem import Population
     from wayforward.problem.balanced_search import led
 
-    problem = Way("local-search", 0.01).problem(plane)
+    problem = AtBeta("local-search", 0.01).problem(plane)
     people = Population(problem, plane.x[~plane.problem.reached(plane.x)[0]][:40])
-    cheap = Way("local-search", 0.01).made(plane).fit(problem).recommend(people.x, seed=0).action[:, :1]
+    cheap = AtBeta("local-search", 0.01).made(plane).fit(problem).recommend(people.x, seed=0).action[:, :1]
     far = np.full_like(cheap, np.nan)
     far[..., 0], far[..., 1] = 0.5, 0.8
     options = [led(people, action, problem.plausibility.fitted, 0, everybody=True) for action in (cheap, far)]
@@ -60,8 +61,8 @@ def test_a_search_for_the_least_cost_is_shown_balanced_places_that_it_missed(pla
 
 def test_networks_learn_balance_and_the_rest_is_led(plane):
     """Without being asked, next to nobody is sent to a balanced place; asked, the networks send many there."""
-    bare = beyond_ways.option(plane, Way("carma"))
-    asked = beyond_ways.option(plane, Way("carma", 0.1))
+    bare = beyond_measures.option(plane, AtBeta("carma"))
+    asked = beyond_measures.option(plane, AtBeta("carma", 0.1))
     assert bare["in balance"] < 0.05
     assert asked["alone"] > 0.3
     assert asked["found"] >= 0.95 and asked["alone"] <= asked["found"]
@@ -69,18 +70,20 @@ def test_networks_learn_balance_and_the_rest_is_led(plane):
 
 def test_ebr_is_not_asked_twice(plane):
     """Its beta is its own; the problem stays as it is."""
-    assert Way("ebr", 0.1).problem(plane) is plane.problem
-    assert Way("ebr", 0.1).made(plane).beta == 0.1
-    problem = Way("nice", 0.1).problem(plane, lead=False)
+    assert AtBeta("ebr", 0.1).problem(plane) is plane.problem
+    assert AtBeta("ebr", 0.1).made(plane).beta == 0.1
+    problem = AtBeta("nice", 0.1).problem(plane, lead=False)
     assert problem.plausibility.beta == 0.1 and not problem.plausibility.lead
     assert plane.problem.plausibility is None
 
 
 def test_nobody_and_everybody_are_the_ends_of_the_way(plane):
     """Share 0 is the population before, share 1 the one in which all have moved; more people follow at more."""
-    way = Way("local-search")
-    got = beyond_ways.followed(plane, way)
-    before, after = (beyond_ways.indices(plane, x) for x in (plane.x, beyond_ways.advise(plane, way).after()))
+    way = AtBeta("local-search")
+    got = beyond_measures.followed(plane, way)
+    before, after = (
+        beyond_measures.indices(plane, x) for x in (plane.x, beyond_measures.advise(plane, way).after())
+    )
     for name in INDICES:
         assert got[f"0 {name}"] == pytest.approx(before[name])
         assert got[f"1 {name}"] == pytest.approx(after[name])
@@ -98,9 +101,9 @@ def test_each_of_three_groups_is_compared_with_all_others():
     for g, name in enumerate(it.groups.names):
         two = Groups("two", ("others", "one"), (it.groups.member == g).astype(np.int64))
         want = segregation(here, two, group="one", areas=areas)
-        got = beyond_ways.indices(it, it.x, name)
+        got = beyond_measures.indices(it, it.x, name)
         assert got == pytest.approx({index: getattr(want, index) for index in INDICES})
-    out = beyond_ways.grouped(it, Way("local-search"))
+    out = beyond_measures.grouped(it, AtBeta("local-search"))
     refused = ~it.problem.reached(it.x)[0]
     assert [out[f"{name} | refused"] for name in "LMR"] == [
         float((refused & (it.groups.member == g)).sum()) for g in range(3)
@@ -121,8 +124,8 @@ def test_limits_are_drawn_for_everybody_and_broken_ones_are_counted(plane):
     it = beyond_people.ruled(plane)
     assert it.problem.model is plane.problem.model
     wishes = beyond_people.wished(it)
-    way = Way("local-search", 0.3)
-    advice = beyond_ways.advise(it, way, wishes)
+    way = AtBeta("local-search", 0.3)
+    advice = beyond_measures.advise(it, way, wishes)
     some = advice.recourse.found[:, 0]
     x, after = it.x[advice.refused][some], advice.recourse.after[some, 0]
     assert 0 < some.mean() < 1
@@ -130,12 +133,12 @@ def test_limits_are_drawn_for_everybody_and_broken_ones_are_counted(plane):
     assert not (moved[wishes.frozen[some]] != 0).any()
     assert ((after >= wishes.low[some] - 1e-9) & (after <= wishes.high[some] + 1e-9))[moved != 0].all()
     assert (np.abs(moved[:, 0]) <= moved[:, 1] + 1e-9).all()  # the rule
-    assert beyond_ways.judged(advice, wishes)["broken"] == 0
-    careless = beyond_ways.judged(beyond_ways.advise(plane, way), wishes)
+    assert beyond_measures.judged(advice, wishes)["broken"] == 0
+    careless = beyond_measures.judged(beyond_measures.advise(plane, way), wishes)
     assert careless["broken"] > 0
 
 
-def line(measure, values, setting="synthetic", way=Way("local-search")):  # noqa: B008
+def line(measure, values, setting="synthetic", method=AtBeta("local-search")):  # noqa: B008
     """A line of the page of compliance whose index `measure` takes these values over the shares."""
     one = {}
     for s, value in zip(SHARES, values, strict=True):
@@ -143,7 +146,7 @@ def line(measure, values, setting="synthetic", way=Way("local-search")):  # noqa
         one[f"{s:g} took"] = s
     one |= {"willing took": 0.6, "refused": 10.0}
     each = tuple({**one} for _ in range(3))
-    return Line(setting, way, "", one, dict.fromkeys(one, 0.0), each)
+    return BeyondResult(setting, method, "", one, dict.fromkeys(one, 0.0), each)
 
 
 def test_findings_tell_a_straight_way_from_a_detour():
@@ -164,11 +167,11 @@ def test_findings_tell_a_straight_way_from_a_detour():
 
 def test_pages_are_written_and_go_on_from_kept_stages(tmp_path, monkeypatch):
     """Every page of a small look, named so; the second run asks nobody."""
-    few = {page: (Way("local-search"), Way("local-search", 0.3)) for page in beyond.PAGES}
-    monkeypatch.setattr(beyond, "_WAYS", few)
-    asked = {"pages": beyond.PAGES, "datasets": ("synthetic", "synthetic-3"), "n": 100, "seeds": 1}
-    request = Request(**asked, out=tmp_path / "out", cache=tmp_path)
-    work = Beyond(request)
+    few = {page: (AtBeta("local-search"), AtBeta("local-search", 0.3)) for page in beyond.PAGES}
+    monkeypatch.setattr(beyond, "_METHODS_OF", few)
+    options = {"extras": beyond.PAGES, "datasets": ("synthetic", "synthetic-3"), "n": 100, "seeds": 1}
+    request = BeyondRequest(**options, out=tmp_path / "out", cache=tmp_path)
+    work = BeyondReplication(request)
     pages = [work.page(name) for name in request.pages]
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f for page in pages for f in page.files}
     assert all("quick" in f for page in pages for f in page.files)
@@ -177,9 +180,9 @@ def test_pages_are_written_and_go_on_from_kept_stages(tmp_path, monkeypatch):
     assert {row["part"] for row in told["lines"]} == set(beyond.LIMITS)
     assert {c["name"]: c["verdict"] for c in told["findings"]}["broken"] == "met"
     for name in ("option", "followed", "grouped", "limited"):
-        monkeypatch.setattr(beyond_ways, name, lambda *_: pytest.fail("asked again"))
-    again = Beyond(request)
-    assert [again.page(name).rows() for name in request.pages] == [page.rows() for page in pages]
+        monkeypatch.setattr(beyond_measures, name, lambda *_: pytest.fail("asked again"))
+    again = BeyondReplication(request)
+    assert [again.page(name).rows for name in request.pages] == [page.rows for page in pages]
 
 
 @pytest.mark.skipif(not available("compas"), reason="the raw file of compas is not on this machine")
@@ -197,9 +200,9 @@ def test_labels_of_many_groups_belong_to_the_people_that_a_seed_draws():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"pages": ("weather",)},
+        {"extras": ("weather",)},
         {"datasets": ("loan",)},
-        {"pages": ("groups",), "datasets": ("law-race",)},
+        {"extras": ("groups",), "datasets": ("law-race",)},
         {"n": 3},
         {"seeds": 0},
     ],
@@ -207,4 +210,4 @@ def test_labels_of_many_groups_belong_to_the_people_that_a_seed_draws():
 def test_what_cannot_be_measured_is_refused(wrong):
     """By name."""
     with pytest.raises(DataError):
-        Request(**wrong)
+        BeyondRequest(**wrong)

@@ -1,15 +1,15 @@
-"""Stages that are kept in a folder, and which changes of the code make them anew."""
+"""Stages that are stored in a folder, and which changes of the code make them anew."""
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from wayforward_studies import checkpoints as keeping
-from wayforward_studies.checkpoints import Kept, code_version
+from wayforward_studies import checkpoints
+from wayforward_studies.checkpoints import Checkpoints, code_version
+from wayforward_studies.commands import STUDIES, parts
 
 OWN = ("one/run.py",)
 
@@ -80,18 +80,19 @@ def test_results_of_other_code_do_not_come_back(tmp_path: Path, monkeypatch: pyt
         made.append(1)
         return {"a": np.array(len(made))}
 
-    for code, told in (("old", 1), ("old", 1), ("new", 2), ("new", 2), ("old", 1)):
-        monkeypatch.setattr(keeping, "code_version", lambda own, code=code: code + str(own))
-        kept = Kept(tmp_path, own=OWN)
-        assert kept.arrays("stage", [1], make)["a"] == told
-    other = Kept(tmp_path, own=("two/run.py",))
+    for code, calls in (("old", 1), ("old", 1), ("new", 2), ("new", 2), ("old", 1)):
+        monkeypatch.setattr(checkpoints, "code_version", lambda own, code=code: code + str(own))
+        stages = Checkpoints(tmp_path, own=OWN)
+        assert stages.arrays("stage", [1], make)["a"] == calls
+    other = Checkpoints(tmp_path, own=("two/run.py",))
     assert other.arrays("stage", [1], make)["a"] == 3
-    assert other.file("net", [1], ".pt") != Kept(tmp_path, own=OWN).file("net", [1], ".pt")
+    assert other.file("net", [1], ".pt") != Checkpoints(tmp_path, own=OWN).file("net", [1], ".pt")
 
 
-@pytest.mark.parametrize("name", ["balanced", "hare", "icarma", "pear"])
+@pytest.mark.parametrize("name", STUDIES)
 def test_every_replication_names_its_own_modules(name: str) -> None:
     """Modules that are there, in its own folder."""
-    run = importlib.import_module(f"wayforward_studies.{name}.run")
-    assert run.DECIDES and all(module.startswith(f"{name}/") for module in run.DECIDES)
-    assert code_version(run.DECIDES) != code_version()
+    for _, replication in parts(name):
+        own = replication.decides
+        assert own and all(module.startswith(f"{name}/") for module in own)
+        assert code_version(own) != code_version()

@@ -1,4 +1,4 @@
-"""`wayforward replicate icarma` writes what it says, marks quick looks, goes on from kept stages, checks options."""
+"""`wayforward replicate icarma` writes what it says, marks quick looks, goes on from stored stages, checks options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from wayforward.cli.app import app
-from wayforward_studies.checkpoints import Kept
+from wayforward_studies.checkpoints import Checkpoints
 from wayforward_studies.icarma import run as running
 from wayforward_studies.icarma.setting import Setting
 
@@ -42,16 +42,16 @@ def test_a_quick_table(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert len(rows) == 12 and {row["method"] for row in rows} == {"oracle", "oracle-free"}
     assert rows[0]["validity_paper"] == "0.876" and float(rows[0]["validity"]) <= 1
-    told = json.loads((tmp_path / "out/table-6-loan-quick.json").read_text())
-    made = told["provenance"]
+    data = json.loads((tmp_path / "out/table-6-loan-quick.json").read_text())
+    made = data["provenance"]
     assert (
         made["quick look"]
         and made["people asked"] == 12
         and set(made["splits"]) == {"train", "validation", "test"}
     )
     assert {"numpy", "python", "wayforward"} <= set(made["versions"]) and made["seconds"]
-    assert sum(told["counts"].values()) == 12
-    assert str(tmp_path) not in text + json.dumps(told)  # nothing about this machine
+    assert sum(data["counts"].values()) == 12
+    assert str(tmp_path) not in text + json.dumps(data)  # nothing about this machine
 
     # a second run asks nobody again and writes the same numbers
     before = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "kept").rglob("*") if p.is_file()}
@@ -72,23 +72,23 @@ def test_amortised_pages(tmp_path: Path) -> None:
         assert {f"{page}.{e}" for e in ("md", "csv", "json")} <= names
     assert {f"{n}.{e}" for n in ("table-1-loan-quick-trade-off", "figure-3-loan-quick", "figure-4-loan-quick")
             for e in ("svg", "png")} <= names  # fmt: skip
-    told = json.loads((tmp_path / "numbers.json").read_text())
-    assert [page["title"].split(".")[0] for page in told["pages"]] == ["Table 1", "Figure 3", "Figure 4"]
-    assert all((tmp_path / "out" / file).is_file() for page in told["pages"] for file in page["files"])
+    data = json.loads((tmp_path / "numbers.json").read_text())
+    assert [page["title"].split(".")[0] for page in data["pages"]] == ["Table 1", "Figure 3", "Figure 4"]
+    assert all((tmp_path / "out" / file).is_file() for page in data["pages"] for file in page["files"])
     assert (tmp_path / "out/table-1-loan-quick.md").read_text().count("```{image}") == 1
 
 
 @pytest.mark.parametrize(
-    "line, said",
+    "line, message",
     [
-        ("--table 4", "There is no table 4 to measure"),
-        ("--figure 1", "There is no figure 1 to measure"),
+        ("--table 4", "has no table 4"),
+        ("--figure 1", "has no figure 1"),
         ("--dataset german", "no data set 'german'"),
         ("--table 3 --dataset gmsc", "is not about gmsc"),
     ],
 )
-def test_wrong_options_are_named(line: str, said: str) -> None:
-    assert said in replicate(line, code=2).output
+def test_wrong_options_are_named(line: str, message: str) -> None:
+    assert message in replicate(line, code=2).output
 
 
 def test_an_unknown_paper() -> None:
@@ -97,24 +97,24 @@ def test_an_unknown_paper() -> None:
 
 
 def test_pages_of_a_request() -> None:
-    pages = running.Request().pages
-    assert len(pages) == 7 + 3 and ("figure", 8, "gmsc") in pages and ("table", 3, "gmsc") not in pages
-    assert running.Request(tables=(1,), datasets=("gmsc",)).pages == (("table", 1, "gmsc"),)
-    assert {name for _, _, name in running.Request(fresh=True).pages} == {"loan"}
+    pages = running.IcarmaRequest().pages
+    assert len(pages) == 7 + 3 and "figure-8-gmsc" in pages and "table-3-gmsc" not in pages
+    assert running.IcarmaRequest(tables=(1,), datasets=("gmsc",)).pages == ("table-1-gmsc",)
+    assert {name.split("-")[2] for name in running.IcarmaRequest(fresh=True).pages} == {"loan"}
 
 
 def test_a_broken_file_is_made_again(tmp_path: Path) -> None:
-    kept, made = Kept(tmp_path), []
+    stages, made = Checkpoints(tmp_path), []
 
     def make() -> dict[str, np.ndarray]:
         made.append(1)
         return {"a": np.arange(3)}
 
     for _ in range(2):
-        np.testing.assert_array_equal(kept.arrays("stage", [1], make)["a"], [0, 1, 2])
+        np.testing.assert_array_equal(stages.arrays("stage", [1], make)["a"], [0, 1, 2])
     assert len(made) == 1
     (file,) = tmp_path.iterdir()
     file.write_bytes(b"half")
-    np.testing.assert_array_equal(kept.arrays("stage", [1], make)["a"], [0, 1, 2])
-    kept.arrays("stage", [2], make)
+    np.testing.assert_array_equal(stages.arrays("stage", [1], make)["a"], [0, 1, 2])
+    stages.arrays("stage", [2], make)
     assert len(made) == 3

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wayforward_studies.findings import falls
 from wayforward_studies.icarma.measures import measure, per_person
-from wayforward_studies.icarma.published import Case
+from wayforward_studies.icarma.published import IcarmaCase
 from wayforward_studies.icarma.solvers import Study
+from wayforward_studies.verdicts import falls
 
 
 def test_denominators(study: Study) -> None:
-    x, problem, said = study.x, study.problems["true"], study.said(Case())
+    x, problem, said = study.x, study.problems["true"], study.said(IcarmaCase())
     j, i = study.setting.schema.names.index("savings"), study.setting.schema.names.index("income")
     action = np.full(x.shape, np.nan)
     action[:10, j] = 34.0  # far beyond what anybody has: accepted, and less likely
@@ -35,7 +35,7 @@ def test_denominators(study: Study) -> None:
 
 
 def test_hap_counts_the_hardest_feature_that_a_person_can_act_on(study: Study) -> None:
-    said, x = study.said(Case(features=2)), study.x
+    said, x = study.said(IcarmaCase(features=2)), study.x
     hardest = np.where(said.frozen, -1, said.score).argmax(1)
     action = np.full(x.shape, np.nan)
     action[np.arange(24), hardest] = x[np.arange(24), hardest] + 0.1
@@ -51,7 +51,7 @@ def test_weights_do_not_enter_the_cost(study: Study) -> None:
     action[:, ~study.setting.schema.actionable] = np.nan
     action += 1.0
     one, other = (
-        per_person(study.problems["true"], study.x, action, study.said(Case(profile=p)))
+        per_person(study.problems["true"], study.x, action, study.said(IcarmaCase(profile=p)))
         for p in ("constant", "linear")
     )
     np.testing.assert_array_equal(one.cost, other.cost)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from wayforward_studies.icarma.preferences import asked, preferences, two_features
-from wayforward_studies.icarma.published import ROWS, Case
+from wayforward_studies.icarma.published import ROWS, IcarmaCase
 from wayforward_studies.icarma.setting import Setting
 
 
 def test_replay_is_identical_and_reads_the_file(small: Setting, tmp_path: Path) -> None:
-    case = Case(law="reverse", features=0)
+    case = IcarmaCase(law="reverse", features=0)
     first = preferences(small.schema, case, 50, folder=tmp_path)
     (file,) = tmp_path.iterdir()
     content = file.read_text()
@@ -35,7 +35,7 @@ def test_replay_is_identical_and_reads_the_file(small: Setting, tmp_path: Path) 
 def test_profiles_weigh_the_same_answers(small: Setting, tmp_path: Path) -> None:
     """iCARMA, eqs. 4 and 12 (Budde et al., 2026): weights 1, 4, 7, 10 and 1, 2, 5, 10 for four ranks."""
     said = {
-        p: preferences(small.schema, Case(profile=p), 30, folder=tmp_path)
+        p: preferences(small.schema, IcarmaCase(profile=p), 30, folder=tmp_path)
         for p in ("constant", "linear", "convex")
     }
     assert len(list(tmp_path.iterdir())) == 1
@@ -48,7 +48,9 @@ def test_profiles_weigh_the_same_answers(small: Setting, tmp_path: Path) -> None
 
 def test_fewer_features_are_taken_from_the_same_ranking(small: Setting) -> None:
     acts = small.schema.actionable
-    can = {f: ~preferences(small.schema, Case(features=f), 200).frozen[:, acts] for f in (1, 2, 3, 4, 0)}
+    can = {
+        f: ~preferences(small.schema, IcarmaCase(features=f), 200).frozen[:, acts] for f in (1, 2, 3, 4, 0)
+    }
     for few in (1, 2, 3, 4):
         assert (can[few].sum(1) == few).all()
         assert few == 1 or (can[few] >= can[few - 1]).all()
@@ -56,7 +58,7 @@ def test_fewer_features_are_taken_from_the_same_ranking(small: Setting) -> None:
 
 
 @pytest.mark.parametrize("case", sorted({row.case for row in ROWS if row.case.dataset == "loan"}))
-def test_every_case_can_be_drawn(small: Setting, case: Case) -> None:
+def test_every_case_can_be_drawn(small: Setting, case: IcarmaCase) -> None:
     said = preferences(small.schema, case, 40)
     assert said.n == 40 and (~said.frozen[:, small.schema.actionable]).any(1).all()
 

@@ -6,25 +6,25 @@ from collections import Counter
 
 import pytest
 
-from wayforward_studies.icarma.published import PROFILES, ROWS, Case, rows
+from wayforward_studies.icarma.published import PROFILES, ROWS, IcarmaCase, rows
 
 
 @pytest.mark.parametrize(
     "table, case, method, numbers",
     [
-        (1, Case(features=2), "oracle", (0.539, 1.0, None)),
-        (1, Case(features=1), "icarma", (0.836, 0.258, None)),
-        (1, Case("gmsc", features=0), "icarma", (0.753, 0.886, None)),
-        (2, Case(profile="convex"), "oracle", (0.959, 1.0, 0.387)),
-        (2, Case(features=0, profile="linear"), "icarma", (0.958, 0.439, 0.440)),
-        (2, Case("gmsc", features=3, profile="linear"), "icarma", (0.73, 0.86, 0.34)),
-        (3, Case(elicited="scores", profile="concave"), "icarma", (0.995, 0.713, 0.225)),
-        (5, Case(law="reverse", features=1), "icarma-reverse", (0.785, 0.210, None)),
-        (5, Case(law="causal", features=3), "oracle", (0.821, 1.0, None)),
-        (6, Case(law="reverse", features=2), "oracle-free", (0.997, 0.29, None)),
+        (1, IcarmaCase(features=2), "oracle", (0.539, 1.0, None)),
+        (1, IcarmaCase(features=1), "icarma", (0.836, 0.258, None)),
+        (1, IcarmaCase("gmsc", features=0), "icarma", (0.753, 0.886, None)),
+        (2, IcarmaCase(profile="convex"), "oracle", (0.959, 1.0, 0.387)),
+        (2, IcarmaCase(features=0, profile="linear"), "icarma", (0.958, 0.439, 0.440)),
+        (2, IcarmaCase("gmsc", features=3, profile="linear"), "icarma", (0.73, 0.86, 0.34)),
+        (3, IcarmaCase(elicited="scores", profile="concave"), "icarma", (0.995, 0.713, 0.225)),
+        (5, IcarmaCase(law="reverse", features=1), "icarma-reverse", (0.785, 0.210, None)),
+        (5, IcarmaCase(law="causal", features=3), "oracle", (0.821, 1.0, None)),
+        (6, IcarmaCase(law="reverse", features=2), "oracle-free", (0.997, 0.29, None)),
     ],
 )
-def test_numbers(table: int, case: Case, method: str, numbers: tuple) -> None:
+def test_numbers(table: int, case: IcarmaCase, method: str, numbers: tuple) -> None:
     """Budde et al. (2026), Tables 1, 2, 3, 5 and 6."""
     (row,) = [r for r in rows(table) if (r.case, r.method) == (case, method)]
     assert (row.validity, row.plausibility, row.hap) == numbers
@@ -48,7 +48,7 @@ def test_the_same_line_in_two_tables_has_the_same_numbers() -> None:
 
 
 def test_words() -> None:
-    assert str(Case(features=0, profile="linear")) == "a random number of features, linear weights"
-    assert str(Case(law="causal")) == "causal order, all 4 features"
-    assert str(Case(elicited="scores", features=0)) == "scores, features at random"
-    assert Case(features=2).key == "loan-ranks-uniform-2-constant"
+    assert str(IcarmaCase(features=0, profile="linear")) == "a random number of features, linear weights"
+    assert str(IcarmaCase(law="causal")) == "causal order, all 4 features"
+    assert str(IcarmaCase(elicited="scores", features=0)) == "scores, features at random"
+    assert IcarmaCase(features=2).key == "loan-ranks-uniform-2-constant"

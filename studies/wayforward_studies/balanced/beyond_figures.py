@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.answers.figures import _LINES, _new, _style
 from wayforward.palette import BLUE, BROWN, GREEN, GREY, ORANGE, PURPLE
-from wayforward_studies.balanced.beyond_ways import SHARES
+from wayforward_studies.balanced.beyond_measures import SHARES
+from wayforward_studies.balanced.beyond_results import BeyondResult
 from wayforward_studies.balanced.published import INDICES
-from wayforward_studies.writing import save
-
-if TYPE_CHECKING:
-    from wayforward_studies.balanced.beyond import Line
+from wayforward_studies.pages import save
 
 _METHODS = {
     "local-search": (BLUE, "o"),
@@ -28,7 +25,7 @@ _METHODS = {
 }
 
 
-def compliance(lines: Sequence[Line], folder: Path, name: str) -> list[str]:
+def compliance(lines: Sequence[BeyondResult], folder: Path, name: str) -> tuple[str, ...]:
     """A column for each setting, a row for each index, a line for each way; the band is the spread over seeds."""
     settings = list(dict.fromkeys(line.setting for line in lines))
     with _style():
@@ -41,7 +38,7 @@ def compliance(lines: Sequence[Line], folder: Path, name: str) -> list[str]:
                 for line, (dash, mark, colour) in zip(some, _LINES, strict=False):
                     value = np.array([line.mean[f"{s:g} {index}"] for s in SHARES])
                     wide = np.array([line.spread[f"{s:g} {index}"] for s in SHARES])
-                    ax.plot(SHARES, value, dash, marker=mark, ms=3, color=colour, label=line.way.name)
+                    ax.plot(SHARES, value, dash, marker=mark, ms=3, color=colour, label=line.method.name)
                     if len(line.each) > 1 and setting == "synthetic":
                         ax.fill_between(SHARES, value - wide, value + wide, color=colour, alpha=0.08, lw=0)
                 if row == 0:
@@ -54,7 +51,7 @@ def compliance(lines: Sequence[Line], folder: Path, name: str) -> list[str]:
         return save(figure, folder, name)
 
 
-def options(lines: Sequence[Line], folder: Path, name: str) -> list[str]:
+def options(lines: Sequence[BeyondResult], folder: Path, name: str) -> tuple[str, ...]:
     """A panel for each setting: cost against Atkinson; hollow as the method is, filled at the two betas."""
     settings = list(dict.fromkeys(line.setting for line in lines))
     with _style():
@@ -63,12 +60,12 @@ def options(lines: Sequence[Line], folder: Path, name: str) -> list[str]:
         for ax, setting in zip(axes, settings, strict=True):
             some = [line for line in lines if line.setting == setting]
             for method, (colour, mark) in _METHODS.items():
-                mine = [line for line in some if line.way.method == method]
+                mine = [line for line in some if line.method.method == method]
                 cost = [line.mean["cost"] for line in mine]
                 height = [line.mean["atkinson"] for line in mine]
                 ax.plot(cost, height, "-", color=colour, lw=0.8, alpha=0.7)
                 for line, x, y in zip(mine, cost, height, strict=True):
-                    fill = "white" if line.way.beta is None else colour
+                    fill = "white" if line.method.beta is None else colour
                     label = method if line is mine[-1] else None
                     ax.plot([x], [y], mark, color=colour, mfc=fill, ms=5, label=label)
             ax.axhline(some[0].mean["origin atkinson"], color=GREY, lw=0.8, ls=":")

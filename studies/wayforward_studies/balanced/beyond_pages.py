@@ -1,26 +1,22 @@
-"""The four pages beyond the paper as files: tables, findings, figures, CSV and JSON with what they were made of."""
+"""The four pages beyond the paper: their tables, text and findings."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from wayforward.impact.segregation import DIMENSIONS
 from wayforward_studies.balanced import beyond_figures as figures
-from wayforward_studies.balanced.beyond import LIMITS, Line, Page, Request
+from wayforward_studies.balanced.beyond_measures import SHARES, AtBeta
 from wayforward_studies.balanced.beyond_people import RULES
-from wayforward_studies.balanced.beyond_ways import SHARES, Way
+from wayforward_studies.balanced.beyond_results import LIMITS, BeyondResult
 from wayforward_studies.balanced.published import INDICES
-from wayforward_studies.findings import Check, findings
-from wayforward_studies.writing import csv_text, plain, put
-
-if TYPE_CHECKING:
-    from wayforward_studies.checkpoints import Kept
+from wayforward_studies.pages import Line, Table
+from wayforward_studies.verdicts import Check, mean_ratio
 
 TITLES = {
     "options": "Balance as an option of any method",
@@ -28,8 +24,11 @@ TITLES = {
     "groups": "More than two groups",
     "limits": "Balance within rules and personal limits",
 }
-_INDEX = "Centralization and Atkinson: higher is more segregated; proximity: lower is. **Bold**: worse than before."
-_TOLD = {
+_INDEX = (
+    "Centralization and Atkinson: higher is more segregated; proximity: lower is. "
+    "**Bold**: more segregated than before."
+)
+_INTRO = {
     "options": (
         "Every method as it is, and with `Balanced` in the problem at two betas; `ebr`, which asks by itself, "
         "beside them. *found*: refused people with an option. *alone*: the same if nobody whom the method leads "
@@ -60,46 +59,29 @@ _TOLD = {
 }
 
 
-def write(request: Request, name: str, lines: Sequence[Line], kept: Kept) -> Page:
-    """Write a page's files."""
-    from wayforward.methods.base import versions
-
-    out = request.out
-    out.mkdir(parents=True, exist_ok=True)
-    called = name + ("-quick" if request.quick else "")
-    drawn = {"compliance": figures.compliance, "options": figures.options}.get(name)
-    made = [] if drawn is None else drawn(lines, out, called)
-    checks = CHECKS[name](lines)
-    files = (*made, f"{called}.md", f"{called}.json", f"{called}.csv")
-    page = Page(called, TITLES[name], tuple(lines), tuple(checks), files)
-    text = [f"# {TITLES[name]}", "", _TOLD[name], "", _seeds(request), ""]
-    text += [f"![{TITLES[name]}]({file})" for file in made if file.endswith(".svg")]
-    for setting in dict.fromkeys(line.setting for line in lines):
-        some = [line for line in lines if line.setting == setting]
-        text += ["", f"## {setting}", "", *TABLES[name](some)]
-    text += ["", "## Findings", findings(checks)]
-    put(out / f"{called}.md", "\n".join(text))
-    put(out / f"{called}.csv", csv_text(page.rows()))
-    settings = {key: value for key, value in asdict(request).items() if key not in ("out", "cache", "pages")}
-    work = sum(value for key, value in kept.seconds.items() if key.startswith(name))
-    told = {**page.to_dict(), "provenance": {**settings, "versions": versions(), "seconds_of_stages": work}}
-    put(out / f"{called}.json", json.dumps(plain(told)) + "\n")
-    return page
+FIGURES: Mapping[str, Callable[[Sequence[BeyondResult], Path, str], tuple[str, ...]]] = {
+    "compliance": figures.compliance,
+    "options": figures.options,
+}
+TOLERANCE = (
+    "No tolerance: nothing of this is in the paper. Findings are aims that we set ourselves, *met* or not, "
+    "with the limit in their statement."
+)
 
 
-def _seeds(request: Request) -> str:
-    look = "**A quick look.** " if request.quick else ""
-    told = "One seed" if request.seeds == 1 else f"Means over {request.seeds} seeds"
+def intro(name: str, made: Mapping[str, Any]) -> str:
+    """What stands above the tables. made: the page's provenance."""
+    over = "One seed" if made["seeds"] == 1 else f"Means over {made['seeds']} seeds"
     return (
-        f"{look}{told} (people, classifier, densities, method); spreads stand in the CSV. At "
-        f"most {request.n:,} people a setting. Made with `wayforward replicate balanced --extra all`."
+        f"{_INTRO[name]}\n\n{over} (people, classifier, densities, method); spreads stand in the CSV. At most "
+        f"{made['n']:,} people a setting. Made with `wayforward replicate balanced --extra all`."
     )
 
 
 # -- tables ----------------------------------------------------------------------------------------------------
 
 
-def _cell(line: Line, name: str, digits: int = 3) -> str:
+def _cell(line: BeyondResult, name: str, digits: int = 3) -> str:
     value = line.mean.get(name, math.nan)
     if not math.isfinite(value):
         return "–"
@@ -107,82 +89,80 @@ def _cell(line: Line, name: str, digits: int = 3) -> str:
     return f"**{text}**" if name in INDICES and name in line.worse else text
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    out = ["| " + " | ".join(heads) + " |", "| " + " | ".join("---" for _ in heads) + " |"]
-    return out + ["| " + " | ".join(row) + " |" for row in rows]
+def _before(lines: Sequence[BeyondResult]) -> str:
+    before = ", ".join(f"{name} {lines[0].mean[f'origin {name}']:.3f}" for name in INDICES)
+    return f"Refused people a run: {lines[0].mean['refused']:,.0f}. Before anybody acts: {before}."
 
 
-def _before(lines: Sequence[Line]) -> str:
-    told = ", ".join(f"{name} {lines[0].mean[f'origin {name}']:.3f}" for name in INDICES)
-    return f"Refused people a run: {lines[0].mean['refused']:,.0f}. Before anybody acts: {told}."
+Shown = tuple[Sequence[str], list[list[str]], str]  # heads, rows, and the text above them
 
 
-def _options(lines: Sequence[Line]) -> list[str]:
+def _options(lines: Sequence[BeyondResult]) -> Shown:
     measures = ("found", "alone", "usable", "in balance", "cost", "gap", *INDICES)
     rows = []
     for line in lines:
-        beta = "–" if line.way.beta is None else f"{line.way.beta:g}"
+        beta = "–" if line.method.beta is None else f"{line.method.beta:g}"
         tail = [str(len(line.worse)), _cell(line, "fit", 1), _cell(line, "speed", 0)]
-        rows.append([line.way.method, beta, *(_cell(line, name) for name in measures), *tail])
-    return [_before(lines), "", *_table(("method", "beta", *measures, "worse", "fit", "people/s"), rows)]
+        rows.append([line.method.method, beta, *(_cell(line, name) for name in measures), *tail])
+    return ("method", "beta", *measures, _WORSE, "fit", "people/s"), rows, _before(lines)
 
 
-def _compliance(lines: Sequence[Line]) -> list[str]:
-    told = ("0", "0.1", "0.2", "0.3", "0.5", "0.7", "0.9", "1", "willing")
+def _compliance(lines: Sequence[BeyondResult]) -> Shown:
+    shares = ("0", "0.1", "0.2", "0.3", "0.5", "0.7", "0.9", "1", "willing")
     rows = []
     for line in lines:
         for name in INDICES:
-            least = line.mean[f"0 {name}"]
+            before = line.mean[f"0 {name}"]
             cells = []
-            for share in told:
+            for share in shares:
                 value = line.mean[f"{share} {name}"]
-                bad = DIMENSIONS[name] * (value - least) > 1e-12
+                bad = DIMENSIONS[name] * (value - before) > 1e-12
                 cells.append(f"**{value:.3f}**" if bad else f"{value:.3f}")
             cells[-1] += f" ({line.mean['willing took']:.2f})"
-            rows.append([line.way.name, name, *cells])
-    head = f"Refused people a run: {lines[0].mean['refused']:,.0f}. Columns: the share that follows."
-    return [head, "", *_table(("method", "index", *told), rows)]
+            rows.append([line.method.name, name, *cells])
+    text = f"Refused people a run: {lines[0].mean['refused']:,.0f}. Columns: the share that follows."
+    return ("method", "index", *shares), rows, text
 
 
-def _groups(lines: Sequence[Line]) -> list[str]:
+def _groups(lines: Sequence[BeyondResult]) -> Shown:
     rows = []
-    for line in by_group(lines):
+    for line in [group for method in lines for group in method.groups()]:
         moved = [f"{line.mean[f'origin {name}']:.3f} → {_cell(line, name)}" for name in INDICES]
-        some = [
+        numbers = [
             _cell(line, "people", 0),
             _cell(line, "refused", 0),
             _cell(line, "found"),
             _cell(line, "cost"),
         ]
-        rows.append([line.way.name, line.part, *some, *moved, str(len(line.worse))])
-    heads = ("method", "group", "people", "refused", "found", "cost", *INDICES, "worse")
-    return _table(heads, rows)
+        rows.append([line.method.name, line.part, *numbers, *moved, str(len(line.worse))])
+    return ("method", "group", "people", "refused", "found", "cost", *INDICES, _WORSE), rows, ""
 
 
-def _limits(lines: Sequence[Line]) -> list[str]:
-    out = [
-        "Rules: " + "; ".join(f"`{rule}`" for rule in RULES[lines[0].setting]) + ".",
-        "",
-        _before(lines),
-        "",
-    ]
-    measures = ("found", "usable", "in balance", "cost", "gap", *INDICES)
+def _limits(lines: Sequence[BeyondResult]) -> Shown:
+    rules = "Rules: " + "; ".join(f"`{rule}`" for rule in RULES[lines[0].setting]) + "."
+    digits = {
+        "found": 3,
+        "usable": 3,
+        "broken": 0,
+        "in balance": 3,
+        "cost": 3,
+        "gap": 3,
+        **dict.fromkeys(INDICES, 3),
+    }
     rows = [
         [
             line.part,
-            line.way.name,
-            _cell(line, "found"),
-            _cell(line, "usable"),
-            _cell(line, "broken", 0),
-            *(_cell(line, name) for name in measures[2:]),
+            line.method.name,
+            *(_cell(line, name, n) for name, n in digits.items()),
             str(len(line.worse)),
         ]
         for line in lines
     ]
-    return out + _table(("under", "method", "found", "usable", "broken", *measures[2:], "worse"), rows)
+    return ("under", "method", *digits, _WORSE), rows, f"{rules}\n\n{_before(lines)}"
 
 
-TABLES: Mapping[str, Callable[[Sequence[Line]], list[str]]] = {
+_WORSE = "more segregated"
+_TABLES: Mapping[str, Callable[[Sequence[BeyondResult]], Shown]] = {
     "options": _options,
     "compliance": _compliance,
     "groups": _groups,
@@ -190,48 +170,36 @@ TABLES: Mapping[str, Callable[[Sequence[Line]], list[str]]] = {
 }
 
 
-def by_group(lines: Sequence[Line]) -> list[Line]:
-    """Lines of the page of groups, one for each group."""
+def tables(name: str, lines: Sequence[BeyondResult]) -> tuple[Table, ...]:
+    """A table for each setting."""
     out = []
-    for line in lines:
-        for group in dict.fromkeys(key.partition(" | ")[0] for key in line.mean):
-            mean, spread = (
-                {
-                    key.partition(" | ")[2]: value
-                    for key, value in told.items()
-                    if key.startswith(f"{group} | ")
-                }
-                for told in (line.mean, line.spread)
-            )
-            out.append(Line(line.setting, line.way, group, mean, spread))
-    return out
+    for setting in dict.fromkeys(line.setting for line in lines):
+        heads, rows, text = _TABLES[name]([line for line in lines if line.setting == setting])
+        out.append(Table(tuple(heads), tuple(Line(tuple(row)) for row in rows), setting, text))
+    return tuple(out)
 
 
 # -- findings --------------------------------------------------------------------------------------------------
 
 
-def _of(lines: Sequence[Line]) -> dict[tuple[str, Way, str], Line]:
-    return {(line.setting, line.way, line.part): line for line in lines}
+def _of(lines: Sequence[BeyondResult]) -> dict[tuple[str, AtBeta, str], BeyondResult]:
+    return {(line.setting, line.method, line.part): line for line in lines}
 
 
 def _check(name: str, statement: str, holds: bool | None, measured: str) -> Check:
     return Check(name, statement, holds, measured, aim=True)
 
 
-def _ratio(values: Sequence[float]) -> str:
-    return f"{np.mean(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-
-
-def _options_found(lines: Sequence[Line]) -> list[Check]:
+def _options_found(lines: Sequence[BeyondResult]) -> list[Check]:
     by, out = _of(lines), []
-    asked = [line for line in lines if line.way.asks]
+    asked = [line for line in lines if line.method.asks]
     least = min(asked, key=lambda line: line.mean["usable"])
     out.append(
         _check(
             "who is served",
             "with balance at least .95 of the refused have a usable option, from every method",
             least.mean["usable"] >= 0.95,
-            f"least {least.mean['usable']:.3f}: {least.way.name}, {least.setting}",
+            f"least {least.mean['usable']:.3f}: {least.method.name}, {least.setting}",
         )
     )
     alike = max(abs(line.mean["found"] - line.mean["usable"]) for line in lines)
@@ -240,9 +208,9 @@ def _options_found(lines: Sequence[Line]) -> list[Check]:
             "confirmed", "`evaluate` confirms every option", alike < 1e-9, f"largest difference {alike:.4f}"
         )
     )
-    for method in dict.fromkeys(line.way.method for line in asked):
-        mine = [line for line in asked if line.way.method == method and line.way.beta == 0.3]
-        pairs = [(by[line.setting, Way(method), ""], line) for line in mine]
+    for method in dict.fromkeys(line.method.method for line in asked):
+        mine = [line for line in asked if line.method.method == method and line.method.beta == 0.3]
+        pairs = [(by[line.setting, AtBeta(method), ""], line) for line in mine]
         cost = [line.mean["cost"] / bare.mean["cost"] for bare, line in pairs]
         first, last = (sum(len(line.worse) for line in side) for side in zip(*pairs, strict=True))
         better = sum(
@@ -261,7 +229,7 @@ def _options_found(lines: Sequence[Line]) -> list[Check]:
                 "fewer indices are worse than before anybody acts, or none is",
                 last < first if first else last == 0,
                 f"worse {first} → {last} of {3 * len(pairs)}; nearer to even than plain in {better}; cost x "
-                f"{_ratio(cost)}; gap smaller in {sum(gap)} of {len(gap)}",
+                f"{mean_ratio(cost)}; gap smaller in {sum(gap)} of {len(gap)}",
             )
         )
         alone = {line.setting: line.mean["alone"] for line in mine}
@@ -277,13 +245,13 @@ def _options_found(lines: Sequence[Line]) -> list[Check]:
     return out
 
 
-def _against_ebr(by: Mapping[tuple[str, Way, str], Line]) -> list[Check]:
+def _against_ebr(by: Mapping[tuple[str, AtBeta, str], BeyondResult]) -> list[Check]:
     out = []
     for method in ("local-search", "carma", "icarma"):
         pairs = [
-            (line, by[setting, Way("ebr", 0.3), ""])
+            (line, by[setting, AtBeta("ebr", 0.3), ""])
             for (setting, way, _), line in by.items()
-            if way == Way(method, 0.3) and (setting, Way("ebr", 0.3), "") in by
+            if way == AtBeta(method, 0.3) and (setting, AtBeta("ebr", 0.3), "") in by
         ]
         if not pairs:
             continue
@@ -294,13 +262,13 @@ def _against_ebr(by: Mapping[tuple[str, Way, str], Line]) -> list[Check]:
                 f"{method} against ebr",
                 "costs less than ebr at the same beta",
                 max(cost) < 1,
-                f"x {_ratio(cost)}; more segregated than with ebr in {more} of {3 * len(pairs)}",
+                f"x {mean_ratio(cost)}; more segregated than with ebr in {more} of {3 * len(pairs)}",
             )
         )
     return out
 
 
-def _compliance_found(lines: Sequence[Line]) -> list[Check]:
+def _compliance_found(lines: Sequence[BeyondResult]) -> list[Check]:
     out, crooked = [], []
     for line in lines:
         for name in INDICES:
@@ -310,7 +278,7 @@ def _compliance_found(lines: Sequence[Line]) -> list[Check]:
             share = [line.mean[f"{s:g} took"] for s in SHARES]
             value = np.array([line.mean[f"{s:g} {name}"] for s in SHARES])
             off = np.abs(value - (start + np.array(share) * (end - start))).max() / abs(end - start)
-            crooked.append((float(off), f"{line.setting}, {line.way.name}, {name}"))
+            crooked.append((float(off), f"{line.setting}, {line.method.name}, {name}"))
     crooked.sort()
     if crooked:
         out.append(
@@ -330,13 +298,15 @@ def _compliance_found(lines: Sequence[Line]) -> list[Check]:
                 more = sign * line.seeds(f"{s:g} {name}") - ends
                 error = more.std(ddof=1) / math.sqrt(len(more)) if len(more) > 1 else math.inf
                 if more.mean() > max(2 * error, 0.001):
-                    beyond.append((float(more.mean()), f"{line.setting}, {line.way.name}, {name} at {s:g}"))
+                    beyond.append(
+                        (float(more.mean()), f"{line.setting}, {line.method.name}, {name} at {s:g}")
+                    )
             change = sign * (line.mean[f"1 {name}"] - line.mean[f"0 {name}"])
             if change < -0.005:
                 half = sign * (line.mean[f"0.5 {name}"] - line.mean[f"0 {name}"]) / change
                 early.append((half, name))
     worst = max(beyond, default=(0.0, "nowhere"))
-    places = dict.fromkeys(told.rpartition(" at ")[0] for _, told in beyond)
+    places = dict.fromkeys(place.rpartition(" at ")[0] for _, place in beyond)
     out.append(
         _check(
             "a share divides more than nobody and than everybody",
@@ -353,11 +323,11 @@ def _compliance_found(lines: Sequence[Line]) -> list[Check]:
                     f"half of the people, {name}",
                     "bring half of the gain or more",
                     float(np.mean(gained)) >= 0.5 - 1e-9,
-                    f"share of the gain {_ratio(gained)} over {len(gained)} ways that gain",
+                    f"share of the gain {mean_ratio(gained)} over {len(gained)} ways that gain",
                 )
             )
     took = {
-        line.way.name: [other.mean["willing took"] for other in lines if other.way == line.way]
+        line.method.name: [other.mean["willing took"] for other in lines if other.method == line.method]
         for line in lines
     }
     out.append(
@@ -371,23 +341,23 @@ def _compliance_found(lines: Sequence[Line]) -> list[Check]:
     return out
 
 
-def _groups_found(lines: Sequence[Line]) -> list[Check]:
+def _groups_found(lines: Sequence[BeyondResult]) -> list[Check]:
     out = []
-    for way in dict.fromkeys(line.way for line in lines):
-        some = by_group([line for line in lines if line.way == way])
+    for way in dict.fromkeys(line.method for line in lines):
+        some = [group for line in lines if line.method == way for group in line.groups()]
         counts = {
             setting: [len(line.worse) for line in some if line.setting == setting]
             for setting in dict.fromkeys(line.setting for line in some)
         }
         total = sum(sum(v) for v in counts.values())
-        told = ", ".join(f"{name} {sum(v)} of {3 * len(v)}" for name, v in counts.items())
+        shown = ", ".join(f"{name} {sum(v)} of {3 * len(v)}" for name, v in counts.items())
         out.append(
-            _check(way.name, "no group is further from the rest by any index", total == 0, f"worse: {told}")
+            _check(way.name, "no group is further from the rest by any index", total == 0, f"worse: {shown}")
         )
     return out
 
 
-def _limits_found(lines: Sequence[Line]) -> list[Check]:
+def _limits_found(lines: Sequence[BeyondResult]) -> list[Check]:
     by = _of(lines)
     broken = sum(line.seeds("broken").sum() for line in lines)
     alike = max(abs(line.mean["found"] - line.mean["usable"]) for line in lines)
@@ -403,10 +373,10 @@ def _limits_found(lines: Sequence[Line]) -> list[Check]:
             "confirmed", "`evaluate` confirms every option", alike < 1e-9, f"largest difference {alike:.4f}"
         ),
     ]
-    ebr, nearest = Way("ebr", 0.3), Way("local-search")
+    ebr, nearest = AtBeta("ebr", 0.3), AtBeta("local-search")
     for part in LIMITS:
-        for way in dict.fromkeys(line.way for line in lines if line.way != nearest):
-            mine = {line.setting: line for line in lines if line.way == way and line.part == part}
+        for way in dict.fromkeys(line.method for line in lines if line.method != nearest):
+            mine = {line.setting: line for line in lines if line.method == way and line.part == part}
             found = {
                 name: line.mean["found"] / by[name, nearest, part].mean["found"]
                 for name, line in mine.items()
@@ -421,7 +391,9 @@ def _limits_found(lines: Sequence[Line]) -> list[Check]:
                 )
             )
     pairs = [
-        (line, by[line.setting, Way("local-search", 0.3), line.part]) for line in lines if line.way == ebr
+        (line, by[line.setting, AtBeta("local-search", 0.3), line.part])
+        for line in lines
+        if line.method == ebr
     ]
     if pairs:
         most = max(ebr_line.mean["found"] - other.mean["found"] for ebr_line, other in pairs)
@@ -436,7 +408,7 @@ def _limits_found(lines: Sequence[Line]) -> list[Check]:
     return out
 
 
-CHECKS: Mapping[str, Callable[[Sequence[Line]], list[Check]]] = {
+CHECKS: Mapping[str, Callable[[Sequence[BeyondResult]], list[Check]]] = {
     "options": _options_found,
     "compliance": _compliance_found,
     "groups": _groups_found,

@@ -13,12 +13,12 @@ from wayforward.impact.segregation import rectangle_world, segregation_index
 from wayforward.palette import BLUE, GREY, ORANGE, PURPLE
 from wayforward_studies.balanced.setting import Study
 from wayforward_studies.balanced.tables import Recourse
-from wayforward_studies.writing import save
+from wayforward_studies.pages import save
 
 _Ends = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-def rectangles(folder: Path, name: str) -> list[str]:
+def rectangles(folder: Path, name: str) -> tuple[str, ...]:
     """Where the refused go in the world of the theorems (a = b = 1, c = u = 1/2), with the index above each panel."""
     world = rectangle_world(1, 1, 0.5, 0.5, side=13)
     with _style():
@@ -35,7 +35,7 @@ def rectangles(folder: Path, name: str) -> list[str]:
         return save(figure, folder, name)
 
 
-def people(study: Study, ends: _Ends, folder: Path, name: str) -> list[str]:
+def people(study: Study, ends: _Ends, folder: Path, name: str) -> tuple[str, ...]:
     """A panel for each method: accepted people as they are, refused people where they end."""
     with _style():
         figure = _new(10.5, 6.6)

@@ -1,14 +1,16 @@
-"""Tables as Markdown, what the paper reads out of them, the theorems as numbers, and the causal setting."""
+"""What was measured of methods, as rows and tables; what the paper reads out of them; the theorems as numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from wayforward.impact.segregation import (
+    DIMENSIONS,
     cost_bound,
     cost_of_region,
     rectangle_world,
@@ -17,53 +19,157 @@ from wayforward.impact.segregation import (
 )
 from wayforward_studies.balanced.measures import OURS
 from wayforward_studies.balanced.published import BY_METHOD, INDICES, MEASURES
-from wayforward_studies.findings import Check, listed
+from wayforward_studies.pages import Line, Row, Table, number
+from wayforward_studies.verdicts import RULE, Cell, Check, half_width, listed
 
-if TYPE_CHECKING:
-    from wayforward_studies.balanced.run import Line, Replication
-
-_SHOWN = ("centralization", "atkinson", "proximity", "cost", "gap", "ynn", "invalid")
+#: How far a mean may lie from the paper's and still be called the same; whether higher is better.
+TOLERANCE = {
+    "centralization": 0.01,
+    "atkinson": 0.02,
+    "proximity": 0.01,
+    "cost": 0.05,
+    "gap": 0.02,
+    "ynn": 0.1,
+    "invalid": 0.02,
+}
+SIGN = {"centralization": -1, "atkinson": -1, "proximity": 1, "cost": -1, "gap": -1, "ynn": 1, "invalid": -1}
 _HEADS = ("Centralization", "Atkinson", "Proximity", "Cost", "Cost gap", "yNN", "Invalid")
 Recourse = Literal["original", "distance", "realistic", "balanced"]
 _LIMITS = {"german-sex": 0.05}  # the most that EBR may leave without recourse where we set ourselves more
 
 
-def markdown(lines: Sequence[Line]) -> str:
-    """A table for each setting; a cell is 'paper | ours ± spread'."""
-    out: list[str] = []
-    for name in dict.fromkeys(line.setting for line in lines):
-        some = [line for line in lines if line.setting == name]
-        refused = [line.mean["refused"] for line in some if "refused" in line.mean]
-        out += ["", f"## {name}", ""]
-        if refused:
-            out += [f"Refused people a run: {np.mean(refused):,.0f}.", ""]
-        out.append("| method | " + " | ".join(_HEADS) + " | worse indices |")
-        out.append("| --- |" + " --- |" * (len(_HEADS) + 1))
-        for line in some:
-            cells = [_cell(line, measure) for measure in _SHOWN]
-            if line.method == "origin":
-                worse = "–"
-            else:
-                paper = line.paper.get("increases", _worse_in_paper(name, line))
-                sure = f", {len(line.chance)} of them within chance" if line.chance and line.seeds > 1 else ""
-                ours = f"**{len(line.worse)}**{sure}" if line.worse else "0"
-                worse = f"{'–' if paper is None else int(paper)}; {ours}"
-            called = f"{line.method} (ours)" if line.method in OURS else line.method
-            out.append(f"| {called} | " + " | ".join(cells) + f" | {worse} |")
-    return "\n".join(out) + "\n"
+@dataclass(frozen=True)
+class MethodResult:
+    """A method in a setting: means over the seeds, their spread, and what the paper prints.
+
+    half: half of the 95 % interval (Student's t) of each index's difference from the origin, paired by seed.
+    """
+
+    setting: str
+    method: str
+    mean: Mapping[str, float]
+    spread: Mapping[str, float]
+    origin: Mapping[str, float]
+    paper: Mapping[str, float]
+    seeds: int
+    half: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def chance(self) -> tuple[str, ...]:
+        """Of `worse`, those whose difference may be chance: its interval contains 0, or there is none."""
+        return tuple(name for name in self.worse if self.by_chance(name))
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """Indices whose mean over the seeds is more segregated than the origin's, as the paper counts them."""
+        return tuple(
+            name
+            for name in INDICES
+            if name in self.mean and DIMENSIONS[name] * (self.mean[name] - self.origin[name]) > 1e-12
+        )
+
+    def by_chance(self, index: str) -> bool:
+        """May the difference of an index from the origin be chance?"""
+        return not abs(self.mean[index] - self.origin[index]) > self.half.get(index, math.inf)
+
+    def cell(self, name: str) -> Cell:
+        """A measure beside the paper's, to be judged."""
+        ours, half = self.mean.get(name, math.nan), half_width(self.spread.get(name, math.nan), self.seeds)
+        ends = (ours - half, ours + half)
+        return Cell(ours, self.paper.get(name), TOLERANCE.get(name), SIGN.get(name, 1), ends)
+
+    def rows(self) -> list[Row]:
+        """One row for each measure, 'increases' last: how many indices are worse."""
+        out = []
+        for name in MEASURES:
+            counted = name == "increases"
+            if (counted and self.method == "origin") or not (name in self.mean or name in self.paper):
+                continue
+            out.append(
+                {
+                    "setting": self.setting,
+                    "method": self.method,
+                    "measure": name,
+                    "paper": self.paper.get(name),
+                    "ours": float(len(self.worse)) if counted else self.mean.get(name, math.nan),
+                    "spread": self.spread.get(name, math.nan),
+                    "half_of_paired_interval": self.half.get(name, math.nan),
+                    "seeds": self.seeds,
+                    "tolerance": TOLERANCE.get(name),
+                    "verdict": self.cell(name).verdict or "",
+                }
+            )
+        return out
 
 
-def _worse_in_paper(name: str, line: Line) -> int | None:
-    """How many indices the paper's own numbers make worse."""
-    from wayforward_studies.balanced.run import _BETTER
+def results(rows: Iterable[Row], origins: Mapping[str, Mapping[str, float]]) -> list[MethodResult]:
+    """The results that rows tell; origins: the indices before anybody acts, by setting."""
+    by: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        by.setdefault((row["setting"], row["method"]), {})[row["measure"]] = row
 
-    origin = BY_METHOD.get(name, {}).get("origin", {})
+    def values(some: Mapping[str, Row], column: str) -> dict[str, float]:
+        return {name: number(row[column]) for name, row in some.items() if row[column] is not None}
+
+    return [
+        MethodResult(
+            setting,
+            method,
+            values(some, "ours"),
+            values(some, "spread"),
+            origins[setting],
+            values(some, "paper"),
+            next(iter(some.values()))["seeds"],
+            values(some, "half_of_paired_interval"),
+        )
+        for (setting, method), some in by.items()
+    ]
+
+
+def tolerance() -> str:
+    """The tolerances and what they mean."""
+    heads = dict(zip(TOLERANCE, _HEADS, strict=True))
+    of = ", ".join(f"{heads[name]} {value:g}" for name, value in TOLERANCE.items())
+    return f"Tolerance: {of}. Higher is better for proximity and yNN, lower elsewhere. {RULE}"
+
+
+def tables(lines: Sequence[MethodResult], refused: Mapping[str, float]) -> tuple[Table, ...]:
+    """A table for each setting; a cell is 'paper; ours ± spread'. refused: people a run, by setting."""
+    heads = ("method", *_HEADS, "indices more segregated")
+    return tuple(
+        Table(
+            heads,
+            tuple(_line(line) for line in lines if line.setting == name),
+            name,
+            f"Refused people a run: {refused[name]:,.0f}." if name in refused else "",
+        )
+        for name in dict.fromkeys(line.setting for line in lines)
+    )
+
+
+def _line(line: MethodResult) -> Line:
+    if line.method == "origin":
+        worse = "–"
+    else:
+        paper = line.paper.get("increases", _worse_in_paper(line))
+        luck = f", {len(line.chance)} of them within chance" if line.chance and line.seeds > 1 else ""
+        ours = f"**{len(line.worse)}**{luck}" if line.worse else "0"
+        worse = f"{'–' if paper is None else int(paper)}; {ours}"
+    name = f"{line.method} (ours)" if line.method in OURS else line.method
+    cells = tuple(line.cell(measure) for measure in TOLERANCE)
+    kind = "origin rows" if line.method == "origin" else "published lines"
+    return Line((name, *(_cell(line, measure) for measure in TOLERANCE), worse), cells, kind=kind)
+
+
+def _worse_in_paper(line: MethodResult) -> int | None:
+    """How many indices the paper's own numbers make more segregated."""
+    origin = BY_METHOD.get(line.setting, {}).get("origin", {})
     if not origin or not all(index in line.paper for index in INDICES):
         return None
-    return sum(_BETTER[index] * (line.paper[index] - origin[index]) < 0 for index in INDICES)
+    return sum(DIMENSIONS[index] * (line.paper[index] - origin[index]) > 0 for index in INDICES)
 
 
-def _cell(line: Line, measure: str) -> str:
+def _cell(line: MethodResult, measure: str) -> str:
     if measure not in line.mean and measure not in line.paper:
         return "–"
     paper = f"{line.paper[measure]:.4f}" if measure in line.paper else "–"
@@ -75,101 +181,94 @@ def _cell(line: Line, measure: str) -> str:
     return f"{paper}; {ours}"
 
 
-def checks_of(number: int, lines: Sequence[Line]) -> list[Check]:
+def checks_of(number: int, lines: Sequence[MethodResult]) -> list[Check]:
     """What the paper concludes from a table, asked of our numbers."""
-    out: list[Check] = []
     if number == 4:
         return [_invalid(line) for line in lines if line.method == "causal"]
     if number == 5:
         return _ablation(lines)
+    out: list[Check] = []
     for name in dict.fromkeys(line.setting for line in lines):
         by = {line.method: line for line in lines if line.setting == name}
+        invalid = [_invalid(by[method]) for method in ("ibr", "ebr")]
         if number == 3:
-            out += [_invalid(by[method]) for method in ("ibr", "ebr")]
+            out += invalid
             continue
-        if number == 1:
-            origin = by["origin"]
-            off = {m: abs(origin.mean[m] - origin.paper[m]) for m in INDICES}
-            out.append(
-                Check(
-                    "origin row",
-                    "calibrated: within .01 of the paper",
-                    max(off.values()) <= 0.01,
-                    listed({m: origin.mean[m] for m in INDICES}),
-                    aim=True,
-                )
+        out += _calibrated(by["origin"]) if number == 1 else []
+        out += [
+            Check(f"{name}: {m}", "improves all three indices", _improves(by[m]), _moves(by[m]))
+            for m in ("ebr", "ibr")
+        ]
+        out += _others(name, by) if number == 1 else []
+        realistic = {m: by[m].mean["ynn"] for m in ("ebr", "ibr", "growing-spheres", "wachter")}
+        out.append(
+            Check(
+                f"{name}: yNN",
+                "balanced recourse is nearer to accepted people than nearest recourse",
+                min(realistic["ebr"], realistic["ibr"])
+                > max(realistic["growing-spheres"], realistic["wachter"]),
+                listed(realistic),
             )
-        for method in ("ebr", "ibr"):
-            line = by[method]
-            out.append(
-                Check(f"{name}: {method}", "improves all three indices", _improves(line), _moves(line))
-            )
-        if number == 1:
-            for method in ("c-chvae", "growing-spheres", "wachter", "cruds", "causal"):
-                line = by[method]
-                out.append(
-                    Check(
-                        f"{name}: {method}",
-                        f"worsens at least one index ({int(line.paper['increases'])} in the paper)",
-                        _worsens(line),
-                        _moves(line),
-                    )
-                )
-            cost = {m: by[m].mean["cost"] for m in ("growing-spheres", "c-chvae", "ibr", "ebr")}
-            out.append(
-                Check(
-                    "order of costs",
-                    "nearest, then c-chvae, then ibr, then ebr",
-                    list(cost.values()) == sorted(cost.values()),
-                    listed(cost),
-                )
-            )
-        if number in (1, 2, 6):
-            realistic = {m: by[m].mean["ynn"] for m in ("ebr", "ibr", "growing-spheres", "wachter")}
-            least = min(realistic["ebr"], realistic["ibr"])
-            out.append(
-                Check(
-                    f"{name}: yNN",
-                    "balanced recourse is nearer to accepted people than nearest recourse",
-                    least > max(realistic["growing-spheres"], realistic["wachter"]),
-                    listed(realistic),
-                )
-            )
-            out += [_invalid(by[method]) for method in ("ibr", "ebr")]
+        )
+        out += invalid
     return out
 
 
-def _improves(line: Line) -> bool | None:
+def _calibrated(origin: MethodResult) -> list[Check]:
+    off = max(abs(origin.mean[m] - origin.paper[m]) for m in INDICES)
+    shown = listed({m: origin.mean[m] for m in INDICES})
+    return [Check("origin row", "calibrated: within .01 of the paper", off <= 0.01, shown, aim=True)]
+
+
+def _others(name: str, by: Mapping[str, MethodResult]) -> list[Check]:
+    """Table 1: what the methods do that ask for no balance, and the order of costs."""
+    cost = {m: by[m].mean["cost"] for m in ("growing-spheres", "c-chvae", "ibr", "ebr")}
+    return [
+        *(
+            Check(
+                f"{name}: {method}",
+                f"worsens at least one index ({int(by[method].paper['increases'])} in the paper)",
+                _worsens(by[method]),
+                _moves(by[method]),
+            )
+            for method in ("c-chvae", "growing-spheres", "wachter", "cruds", "causal")
+        ),
+        Check(
+            "order of costs",
+            "nearest, then c-chvae, then ibr, then ebr",
+            list(cost.values()) == sorted(cost.values()),
+            listed(cost),
+        ),
+    ]
+
+
+def _improves(line: MethodResult) -> bool | None:
     """All three indices better beyond chance; None where some may be chance, whichever way they went."""
     if set(line.worse) - set(line.chance):
         return False
-    return None if any(_by_chance(line, index) for index in INDICES) else True
+    return None if any(line.by_chance(index) for index in INDICES) else True
 
 
-def _worsens(line: Line) -> bool | None:
+def _worsens(line: MethodResult) -> bool | None:
     """Some index worse beyond chance; None where one may be, as its difference is within chance."""
     if set(line.worse) - set(line.chance):
         return True
-    return None if any(_by_chance(line, index) for index in INDICES) else False
+    return None if any(line.by_chance(index) for index in INDICES) else False
 
 
-def _by_chance(line: Line, index: str) -> bool:
-    return not abs(line.mean[index] - line.origin[index]) > line.half.get(index, math.inf)
-
-
-def _moves(line: Line) -> str:
+def _moves(line: MethodResult) -> str:
     moved = ", ".join(f"{m} {line.origin[m]:.4f} → {line.mean[m]:.4f}{_half(line, m)}" for m in INDICES)
-    lies = [index for index in INDICES if _by_chance(line, index)]
-    luck = f"; within chance: {', '.join(lies)}" if lies and line.seeds > 1 else ""
+    uncertain = [index for index in INDICES if line.by_chance(index)]
+    luck = f"; within chance: {', '.join(uncertain)}" if uncertain and line.seeds > 1 else ""
     return f"{moved}; a single seed: {line.mean['increases']:.1f} worse{luck}"
 
 
-def _half(line: Line, index: str) -> str:
+def _half(line: MethodResult, index: str) -> str:
     half = line.half.get(index, math.inf)
     return f" ± {half:.4f}" if math.isfinite(half) else ""
 
 
-def _invalid(line: Line) -> Check:
+def _invalid(line: MethodResult) -> Check:
     printed = line.paper.get("invalid", 0.0)
     limit = min(printed, _LIMITS.get(line.setting, printed)) if line.method == "ebr" else printed
     whose = "the paper's" if limit == printed else f"our aim; the paper's is {printed:.4f}"
@@ -182,7 +281,7 @@ def _invalid(line: Line) -> Check:
     )
 
 
-def _ablation(lines: Sequence[Line]) -> list[Check]:
+def _ablation(lines: Sequence[MethodResult]) -> list[Check]:
     by = {line.method: line for line in lines}
     ebr = {name.partition("=")[2]: line for name, line in by.items() if name.startswith("ebr")}
     ibr = {name.partition("=")[2]: line for name, line in by.items() if name.startswith("ibr")}
@@ -225,7 +324,7 @@ def theorems(draws: int = 200, seed: int = 0) -> list[Check]:
         low, high = world.overlap
         region = world.x1[(world.x1[:, 0] >= low - 1e-12) & (world.x1[:, 0] <= high + 1e-12)]
         bound.append(cost_bound(world.x3, world.x4, region) - cost_of_region(world.x3, world.x4, region))
-    said = f"of {draws} worlds, least"
+    among = f"of {draws} worlds, least"
     return [
         Check(
             "closed forms",
@@ -237,21 +336,13 @@ def theorems(draws: int = 200, seed: int = 0) -> list[Check]:
             "theorem 4.1",
             "distance-based and realistic recourse raise the index",
             min(rises) > 0,
-            f"{said} rise {min(rises):.4f}",
+            f"{among} rise {min(rises):.4f}",
         ),
-        Check("theorem 5.1", "balanced recourse lowers it", min(falls) > 0, f"{said} fall {min(falls):.4f}"),
+        Check("theorem 5.1", "balanced recourse lowers it", min(falls) > 0, f"{among} fall {min(falls):.4f}"),
         Check(
             "theorem 5.4",
             "balanced recourse costs at most d(X3, X') + d(X4, X')",
             min(bound) >= 0,
-            f"{said} distance to the bound {min(bound):.4f}",
+            f"{among} distance to the bound {min(bound):.4f}",
         ),
     ]
-
-
-def causal_lines(replication: Replication) -> list[Line]:
-    """Table 4: the origin row and causal recourse in German."""
-    return replication.lines("german-causal", ("causal",))
-
-
-assert set(_SHOWN) <= set(MEASURES)

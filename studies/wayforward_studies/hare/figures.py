@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wayforward.answers.figures import _LINES, _new, _style
 from wayforward.palette import INK, LIGHT
-from wayforward_studies.hare.tables import NAMES, Line
+from wayforward_studies.hare.tables import NAMES, CaseResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,16 +38,8 @@ def curves(
                 line, mark, colour = look
                 ax.plot(one.place, one.paper, marker=mark, color=colour, ls=":", lw=1, fillstyle="none", ms=6)
                 drawn = ax.errorbar(
-                    one.place,
-                    one.value,
-                    one.spread,
-                    marker=mark,
-                    color=colour,
-                    ls=line,
-                    lw=1.5,
-                    ms=6,
-                    capsize=2,
-                )
+                    one.place, one.value, one.spread, marker=mark, color=colour, ls=line, lw=1.5, ms=6, capsize=2
+                )  # fmt: skip
                 seen.setdefault(one.label, drawn)
             ax.set_title(title, fontsize=9.5)
             ax.set_xlabel(label)
@@ -62,7 +54,7 @@ def curves(
     return figure
 
 
-def agreement(lines: Sequence[Line]) -> Figure:
+def agreement(lines: Sequence[CaseResult]) -> Figure:
     """Measured against published GTP, a mark for each way of asking; on the line they are the same."""
     with _style():
         figure = _new(5.2, 5.0)
@@ -84,47 +76,37 @@ def agreement(lines: Sequence[Line]) -> Figure:
     return figure
 
 
-def by_place(lines: Sequence[Line], place: Mapping[Any, float], of: Any) -> dict[str, list[Curve]]:
-    """Curves of lines: a panel for each data set, a curve for each base method; `of` gives a line's key in `place`."""
-    panels: dict[str, list[Curve]] = {}
-    for dataset in dict.fromkeys(line.case.dataset for line in lines):
-        for base in dict.fromkeys(line.case.base for line in lines if line.case.dataset == dataset):
-            some = [
-                line
-                for line in lines
-                if (line.case.dataset, line.case.base) == (dataset, base)
-                and of(line) in place
-                and line.values
-            ]
-            panels.setdefault(dataset, []).append(
-                Curve(
-                    NAMES.get(base, base),
-                    [place[of(line)] for line in some],
-                    [line.gtp for line in some],
-                    [line.values["gtp"].spread for line in some],
-                    [line.paper.stated["gtp"].mean if line.paper else float("nan") for line in some],
-                )
-            )
-    return panels
+CurvesOf = Callable[[CaseResult], Sequence[str]]
 
 
-def by_way(lines: Sequence[Line], place: Mapping[Any, float], of: Any) -> dict[str, list[Curve]]:
-    """As `by_place`, but a curve for each way of asking."""
-    panels: dict[str, list[Curve]] = {}
+def base_of(line: CaseResult) -> Sequence[str]:
+    """One curve for each base method."""
+    return [NAMES.get(line.case.base, line.case.base)]
+
+
+def way_of(line: CaseResult) -> Sequence[str]:
+    """One curve for each way of asking."""
+    return [str(line.way)]
+
+
+def panels(
+    lines: Sequence[CaseResult], place: Mapping[Any, float], of: Callable[[CaseResult], Any], by: CurvesOf
+) -> dict[str, list[Curve]]:
+    """Curves of lines: a panel for each data set; `of` gives a line's key in `place`, `by` the curves that it is on."""
+    out: dict[str, list[Curve]] = {}
     for dataset in dict.fromkeys(line.case.dataset for line in lines):
-        for way in dict.fromkeys(line.way for line in lines if line.case.dataset == dataset):
-            some = [line for line in lines if (line.case.dataset, line.way) == (dataset, way) and line.values]
-            some = [line for line in some if of(line) in place]
-            panels.setdefault(dataset, []).append(
-                Curve(
-                    str(way),
-                    [place[of(line)] for line in some],
-                    [line.gtp for line in some],
-                    [line.values["gtp"].spread for line in some],
-                    [line.paper.stated["gtp"].mean if line.paper else float("nan") for line in some],
-                )
+        here = [line for line in lines if line.case.dataset == dataset]
+        for label in dict.fromkeys(name for line in here for name in by(line)):
+            some = [line for line in here if label in by(line) and of(line) in place and line.values]
+            curve = Curve(
+                label,
+                [place[of(line)] for line in some],
+                [line.gtp for line in some],
+                [line.values["gtp"].spread for line in some],
+                [line.paper.stated["gtp"].mean if line.paper else float("nan") for line in some],
             )
-    return panels
+            out.setdefault(dataset, []).append(curve)
+    return out
 
 
 def _looks(n: int) -> list[tuple[Any, str, str]]:

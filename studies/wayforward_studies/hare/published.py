@@ -28,7 +28,7 @@ TITLES = {
 
 
 @dataclass(frozen=True, order=True)
-class Way:
+class Asking:
     """How people were asked. iterations 0: the base method alone, nobody was asked.
 
     asker: 'hare' or 'learned'. calibrate: which candidates are moved to the boundary. keep: the plan from before takes
@@ -64,11 +64,11 @@ class Way:
         return f"{name} {', '.join(more)}".strip()
 
 
-BASE, HARE, MULTI = Way(), Way(1, 30), Way(5, 30)
+BASE, HARE, MULTI = Asking(), Asking(1, 30), Asking(5, 30)
 
 
 @dataclass(frozen=True, order=True)
-class Case:
+class HareCase:
     """Whom we ask about what: a classifier, a data set, a base method, and how far away their wishes are.
 
     What the paper does not try: answers, how people err (`study.NOISES`); pinned, False for wishes at percentiles of
@@ -105,14 +105,14 @@ class Stated:
 
 
 #: Lines that the paper repeats from the other classifier: nothing to compare with.
-COPIED = frozenset((Case(dataset, "cruds", "ann"), way) for dataset in DATASETS for way in (HARE, MULTI))
+COPIED = frozenset((HareCase(dataset, "cruds", "ann"), way) for dataset in DATASETS for way in (HARE, MULTI))
 
-_WAYS: dict[int, tuple[Way, ...]] = {
+_WAYS: dict[int, tuple[Asking, ...]] = {
     1: (BASE, HARE, MULTI),
-    2: (BASE, Way(1, 10), HARE, Way(1, 70), Way(1, 100)),
-    3: (HARE, Way(3, 30), MULTI, Way(10, 30)),
+    2: (BASE, Asking(1, 10), HARE, Asking(1, 70), Asking(1, 100)),
+    3: (HARE, Asking(3, 30), MULTI, Asking(10, 30)),
     4: (BASE, HARE, MULTI),
-    5: (BASE, Way(5, 30, "best"), MULTI),
+    5: (BASE, Asking(5, 30, "best"), MULTI),
     6: (BASE, HARE, MULTI),
 }
 
@@ -244,28 +244,28 @@ _TABLES = {1: _TABLE_1, 2: _TABLE_2, 3: _TABLE_3, 4: _TABLE_4, 5: _TABLE_5, 6: _
 
 
 @dataclass(frozen=True)
-class Row:
+class Published:
     """One line of one table: a case, a way of asking, and what is stated about them by name of the measure."""
 
     table: int
-    case: Case
-    way: Way
+    case: HareCase
+    way: Asking
     stated: dict[str, Stated]
 
 
-def rows(table: int) -> Iterator[Row]:
+def rows(table: int) -> Iterator[Published]:
     """The lines of a table in the paper's order, a way of asking each."""
     for line in _TABLES[table].strip().replace("\n    |", " |").splitlines():
         who, *cells = (part.split() for part in line.split("|"))
         yield from _line(table, who, cells)
 
 
-def _line(table: int, who: list[str], cells: list[list[str]]) -> Iterator[Row]:
+def _line(table: int, who: list[str], cells: list[list[str]]) -> Iterator[Published]:
     classifier = who.pop(0) if table == 1 else "ann"
-    case = Case(who[0], who[1], classifier, who[2] if table == 6 else "far")
+    case = HareCase(who[0], who[1], classifier, who[2] if table == 6 else "far")
     for place, way in enumerate(_WAYS[table]):
         names = MEASURES[: len(cells)]
-        yield Row(
+        yield Published(
             table, case, way, {name: _number(cell[place]) for name, cell in zip(names, cells, strict=True)}
         )
 
@@ -283,7 +283,7 @@ def radius(dataset: str, classifier: str, scale: str) -> float:
     """
     classifier = classifier if classifier in CLASSIFIERS else "ann"
     stated = {row.case: row.stated["gtp"].mean for table in (1, 6) for row in rows(table) if row.way == BASE}
-    if (case := Case(dataset, "wachter", classifier, scale)) in stated:
+    if (case := HareCase(dataset, "wachter", classifier, scale)) in stated:
         return stated[case]
-    network = {s: stated[Case(dataset, "wachter", "ann", s)] for s in SCALES}
-    return stated[Case(dataset, "wachter", classifier, "far")] * network[scale] / network["far"]
+    network = {s: stated[HareCase(dataset, "wachter", "ann", s)] for s in SCALES}
+    return stated[HareCase(dataset, "wachter", classifier, "far")] * network[scale] / network["far"]

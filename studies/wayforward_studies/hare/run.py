@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from wayforward.errors import DataError
-from wayforward_studies.checkpoints import Kept, Show, quiet
-from wayforward_studies.findings import Check
 from wayforward_studies.hare import figures
 from wayforward_studies.hare.published import (
     BASE,
@@ -23,60 +20,49 @@ from wayforward_studies.hare.published import (
     MULTI,
     SCALES,
     TITLES,
-    Case,
-    Row,
-    Way,
+    Asking,
+    HareCase,
+    Published,
     rows,
 )
 from wayforward_studies.hare.setting import Table as Data
 from wayforward_studies.hare.study import NOISES, Study, known_base, parameters_of, table_of
-from wayforward_studies.hare.tables import Line, Table, Value, checks, markdown, stated
-from wayforward_studies.writing import csv_text, plain, put, save
-
-#: Modules that decide a kept stage, beside the package's.
-DECIDES = ("hare/published.py", "hare/setting.py", "hare/study.py")
+from wayforward_studies.hare.tables import TOLERANCE, CaseResult, Value, checks, stated_base, table
+from wayforward_studies.pages import Page, save
+from wayforward_studies.replication import Replication, Request, at_least, checksums, known, made_with
+from wayforward_studies.verdicts import Check
 
 PEOPLE, SEEDS = 150, 5
 EXTRAS = ("printed", "percentiles", "strict-face", "learned", "noise", "ensembles", "causal")
+_WITH_SUCCESS = ("strict-face", "ensembles")
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to measure. Nothing named: all six tables.
+class HareRequest(Request):
+    """Nothing named: all six tables.
 
     extras: pages beyond the paper, of `EXTRAS`, or 'all'. seeds: classifiers, people's wishes and draws. n: people a
-    seed. out: where pages go. cache: where finished stages are kept.
+    seed.
     """
 
     tables: tuple[int, ...] = ()
-    datasets: tuple[str, ...] = ()
     classifiers: tuple[str, ...] = ()
     bases: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
     seeds: int = SEEDS
     n: int = PEOPLE
     out: Path = Path("docs/replication/hare")
-    cache: Path | None = None
 
     def __post_init__(self) -> None:
         if "all" in self.extras:
             object.__setattr__(self, "extras", EXTRAS)
-        known: tuple[tuple[str, tuple[Any, ...], tuple[Any, ...]], ...] = (
-            ("table", self.tables, tuple(TITLES)),
-            ("data set", self.datasets, DATASETS),
-            ("classifier", self.classifiers, CLASSIFIERS),
-            ("extra page", self.extras, EXTRAS),
-        )
-        for what, given, all_of_them in known:
-            for one in given:
-                if one not in all_of_them:
-                    raise DataError(
-                        f"The study has no {what} {one!r}. Choose one of {', '.join(map(str, all_of_them))}."
-                    )
-        if self.seeds < 1 or self.n < 1:
-            raise DataError(f"seeds={self.seeds} and n={self.n} leave nobody to ask. Give 1 or more of each.")
+        known("table", self.tables, TITLES)
+        known("data set", self.datasets, DATASETS)
+        known("classifier", self.classifiers, CLASSIFIERS)
+        known("extra page", self.extras, EXTRAS)
+        at_least(1, n=self.n, seeds=self.seeds)
         for number in self.tables:
-            if not list(self.rows(number)):
+            if not self.rows(number):
                 raise DataError(f"Table {number} has no line about that. Leave an option out.")
 
     @property
@@ -90,11 +76,11 @@ class Request:
         wanted = self.tables or (() if self.extras else tuple(TITLES))
         return (*(f"table-{number}" for number in wanted), *self.extras)
 
-    def rows(self, number: int) -> list[Row]:
+    def rows(self, number: int) -> list[Published]:
         """The lines of a table that were asked for."""
         return [row for row in rows(number) if self.about(row.case)]
 
-    def about(self, case: Case) -> bool:
+    def about(self, case: HareCase) -> bool:
         """Was this case asked for?"""
         return (
             case.dataset in (self.datasets or DATASETS)
@@ -103,250 +89,161 @@ class Request:
         )
 
 
-@dataclass(frozen=True)
-class Page:
-    """One table, measured. files: what was written. provenance: what it was made of."""
-
-    title: str
-    name: str
-    table: Table
-    files: tuple[str, ...]
-    provenance: dict[str, Any]
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """The findings."""
-        return self.table.checks
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {
-            "title": self.title,
-            "lines": [line.to_dict() for line in self.table.lines],
-            "counts": self.table.counts,
-            "findings": [
-                {"name": c.name, "paper": c.statement, "measured": c.measured, "verdict": c.verdict}
-                for c in self.table.checks
-            ],
-            "files": list(self.files),
-            "provenance": self.provenance,
-        }
-
-
-Asked = tuple[Case, Way, Row | None]
+Query = tuple[HareCase, Asking, Published | None]
 
 
 @dataclass
-class Replication:
-    """Measures the pages of a request one by one. tables: data sets to use instead of the study's, for tests."""
+class HareReplication(Replication):
+    """Measures tables and extras. tables: data sets to use instead of the study's, for tests."""
 
-    request: Request
-    show: Show = quiet
+    paper: ClassVar[str] = "hare"
+    decides: ClassVar[tuple[str, ...]] = ("hare/published.py", "hare/setting.py", "hare/study.py")
+    request: HareRequest
     tables: dict[str, Data] = field(default_factory=dict)
     _cpu: dict[str, float] = field(default_factory=dict, repr=False)
     _chosen: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def page(self, name: str) -> Page:
-        """Measure one page and write its files."""
-        self.kept = Kept(self.request.cache, own=DECIDES)
+    def measure(self, name: str) -> Page:
+        """Measure one page."""
         self._cpu.clear()
         self._chosen.clear()
         if name.startswith("table-"):
             number = int(name.removeprefix("table-"))
-            asked: list[Asked] = [(row.case, row.way, row) for row in self.request.rows(number)]
-            title, text = f"Table {number}. {TITLES[number]}", _TOLD[number]
-            names = MEASURES if number == 4 else MEASURES[:2]
-            lines = self.lines(asked)
-            table = Table(lines, names, checks(number, lines))
+            lines = self.lines([(row.case, row.way, row) for row in self.request.rows(number)])
+            title, found = f"Table {number}. {TITLES[number]}", checks(number, lines)
         else:
-            title, text, asked = self._extra(name)
-            lines = self.lines(asked)
-            some = (
-                ("gtp", "gtd", "success", "violations")
-                if name in ("strict-face", "ensembles")
-                else MEASURES[:2]
-            )
-            table = Table(lines, some, _extra_checks(name, lines))
-        file = name + ("-quick" if self.request.quick else "")
-        drawn = self._figure(name, lines, file)
-        page = Page(
-            title, file, table, (f"{file}.csv", f"{file}.md", f"{file}.json", *drawn), self._provenance(lines)
+            title, _, queries = _EXTRA[name]
+            lines = self.lines([query for query in queries() if self.request.about(query[0])])
+            found = _extra_checks(name, lines)
+        file = self.request.file(name)
+        drawn = _figure(name, lines, self.request.out, file)
+        rows_ = tuple(line.row() for line in lines)
+        return Page(self.paper, file, title, rows_, found, self._provenance(lines), drawn)
+
+    @classmethod
+    def laid_out(cls, page: Page) -> Page:
+        """The page with its table, verdicts and text."""
+        made, name = page.provenance, page.name.removesuffix("-quick")
+        lines = [CaseResult.of(row, made["base GTP"], made["seeds"]) for row in page.rows]
+        measures = MEASURES if name == "table-4" else MEASURES[:4] if name in _WITH_SUCCESS else MEASURES[:2]
+        whole = table(lines, measures)
+        intro = _EXTRA[name][1] if name in _EXTRA else _TABLES[int(name[-1])]
+        return replace(
+            page,
+            rows=tuple(line.row() for line in lines),
+            tables=(whole,),
+            intro=intro,
+            tolerance=TOLERANCE if whole.judged else "No tolerance: the paper has no such numbers.",
+            notes=_notes(made),
         )
-        self._write(page, text, drawn)
-        return page
 
     # -- measuring ------------------------------------------------------------------------------------------
 
-    def lines(self, asked: Sequence[Asked]) -> tuple[Line, ...]:
+    def lines(self, queries: Sequence[Query]) -> tuple[CaseResult, ...]:
         """Every line, all seeds together; cases of one classifier are measured together."""
         request = self.request
-        missing = {base: known_base(base) for base in dict.fromkeys(case.base for case, _, _ in asked)}
-        wanted = list(dict.fromkeys((case, way) for case, way, _ in asked if missing[case.base] is None))
-        wanted += [
-            (case, BASE)
-            for case, way, _ in asked
-            if (case, BASE) not in wanted and missing[case.base] is None
-        ]
-        wanted = list(dict.fromkeys(wanted))
-        found: dict[tuple[Case, Way], list[dict[str, np.ndarray]]] = {}
+        missing = {base: known_base(base) for base in dict.fromkeys(case.base for case, _, _ in queries)}
+        there = [(case, way) for case, way, _ in queries if missing[case.base] is None]
+        wanted = list(dict.fromkeys(there + [(case, BASE) for case, _ in there]))
+        found: dict[tuple[HareCase, Asking], list[dict[str, np.ndarray]]] = {}
         groups = dict.fromkeys((case.dataset, case.classifier, case.world) for case, _ in wanted)
         with self.show("people asked", max(1, len(wanted) * request.seeds)) as tick:
-            done = 0
             for group in groups:
+                dataset, classifier, world = group
                 some = [(c, w) for c, w in wanted if (c.dataset, c.classifier, c.world) == group]
+                data = self.tables.get(dataset)
                 for seed in range(request.seeds):
                     study = Study(
-                        group[0],
-                        group[1],
-                        seed,
-                        request.n,
-                        self.kept,
-                        world=group[2],
-                        table=self.tables.get(group[0]),
+                        dataset, classifier, seed, request.n, self.checkpoints, world=world, table=data
                     )
                     for case, way in some:
                         got = study.measured(case, way)
                         self._cpu[f"{case.key}-{way.key}-{seed}"] = float(got["cpu"])
                         found.setdefault((case, way), []).append(got)
-                        done += 1
-                        tick(done)
-                    self._chosen["-".join(filter(None, (*group, str(seed))))] = study.told()
+                        tick(sum(map(len, found.values())))
+                    self._chosen["-".join(filter(None, (*group, str(seed))))] = study.quality()
         values = {
             key: {name: Value.of([one[name] for one in seeds]) for name in (*MEASURES, "questions")}
             for key, seeds in found.items()
         }
-        return tuple(self._line(case, way, row, values, missing[case.base]) for case, way, row in asked)
+        return tuple(self._line(query, values, missing[query[0].base]) for query in queries)
 
     def _line(
         self,
-        case: Case,
-        way: Way,
-        row: Row | None,
-        values: dict[tuple[Case, Way], dict[str, Value]],
-        gone: str | None,
-    ) -> Line:
-        if gone is not None:
-            return Line(case, way, {}, row, note=f"not there: {gone}")
+        query: Query,
+        values: Mapping[tuple[HareCase, Asking], Mapping[str, Value]],
+        missing: str | None,
+    ) -> CaseResult:
+        case, way, row = query
+        if missing is not None:
+            return CaseResult(case, way, {}, row, note=f"not there: {missing}")
         base = values[case, BASE]["gtp"].mean
-        paper = _stated_base(case)
-        return Line(case, way, values[case, way], row, base, paper)
+        return CaseResult(
+            case, way, values[case, way], row, base, stated_base(case), seeds=self.request.seeds
+        )
 
-    def _extra(self, name: str) -> tuple[str, str, list[Asked]]:
-        title, text, asked = _EXTRA[name]
-        known = [(case, way, row) for case, way, row in asked() if self.request.about(case)]
-        return title, text, known
-
-    # -- writing --------------------------------------------------------------------------------------------
-
-    def _figure(self, name: str, lines: Sequence[Line], file: str) -> list[str]:
-        out = self.request.out
-        if name == "table-1":
-            return save(figures.agreement(lines), out, file)
-        if name == "table-2":
-            place: dict[Any, float] = {0: 0, 10: 10, 30: 30, 70: 70, 100: 100}
-            panels = figures.by_place(lines, place, lambda line: line.way.budget)
-            return save(figures.curves(panels, "questions", {v: str(k) for k, v in place.items()}), out, file)
-        if name == "table-3":
-            place = {1: 0, 3: 1, 5: 2, 10: 3}
-            panels = figures.by_place(lines, place, lambda line: line.way.iterations)
-            return save(
-                figures.curves(panels, "iterations", {v: str(k) for k, v in place.items()}), out, file
-            )
-        if name == "table-6":
-            some = [line for line in lines if line.case.base == "growing-spheres"]
-            place = {scale: float(i) for i, scale in enumerate(SCALES)}
-            panels = figures.by_way(some or lines, place, lambda line: line.case.scale)
-            return save(figures.curves(panels, "wish", {v: str(k) for k, v in place.items()}), out, file)
-        if name == "learned":
-            some = [line for line in lines if line.case.scale == "far" and line.case.classifier == "ann"]
-            place = {0: 0, 5: 5, 10: 10, 30: 30}
-            asked = [
-                (label, [line for line in some if line.way == BASE or line.way.key.startswith(start)])
-                for label, start in (
-                    ("ours: learned", "learned"),
-                    ("Multi-HARE", "hare-5"),
-                    ("HARE", "hare-1"),
-                )
-            ]
-            panels = {}
-            for label, part in asked:
-                for dataset, curve in figures.by_place(part, place, lambda line: line.way.budget).items():
-                    one = curve[0]
-                    panels.setdefault(dataset, []).append(
-                        figures.Curve(label, one.place, one.value, one.spread, one.paper)
-                    )
-            return save(figures.curves(panels, "questions", {v: str(k) for k, v in place.items()}), out, file)
-        if name == "noise":
-            place = {answers: float(i) for i, answers in enumerate(NOISES)}
-            panels = figures.by_way(lines, place, lambda line: line.case.answers)
-            ticks = {v: str(k).replace("-", "\n") for k, v in place.items()}
-            return save(figures.curves(panels, "answers", ticks), out, file)
-        return []
-
-    def _provenance(self, lines: Sequence[Line]) -> dict[str, Any]:
+    def _provenance(self, lines: Sequence[CaseResult]) -> dict[str, Any]:
         from wayforward.methods.base import versions
 
         request = self.request
         names = dict.fromkeys(line.case.dataset for line in lines)
         tables = {name: self.tables.get(name) or table_of(name) for name in names}
+        bases = dict.fromkeys(line.case.base for line in lines)
         return {
             "quick look": request.quick,
             "people a seed": request.n,
             "seeds": request.seeds,
             "data (sha256)": {name: table.checksum for name, table in tables.items()},
             "classifiers": dict(self._chosen),
-            "base methods": {
-                base: parameters_of(base)
-                for base in dict.fromkeys(line.case.base for line in lines)
-                if known_base(base) is None
-            },
-            "seconds": round(sum(self.kept.seconds.values()), 1),
+            "base methods": {base: parameters_of(base) for base in bases if known_base(base) is None},
+            "base GTP": {line.case.key: line.base for line in lines if line.values},
+            "seconds": round(sum(self.checkpoints.seconds.values()), 1),
             "processor seconds": round(sum(self._cpu.values()), 1),
             "versions": versions(),
         }
 
-    def _write(self, page: Page, text: str, drawn: Sequence[str]) -> None:
-        out = self.request.out
-        out.mkdir(parents=True, exist_ok=True)
-        body = [f"# {page.title}", ""]
-        if page.provenance["quick look"]:
-            body += [
-                f"**A quick look (people: {self.request.n}, seeds: {self.request.seeds}), not the replication.**",
-                "",
-            ]
-        body += [text, "", markdown(page.table).rstrip(), ""]
-        for file in drawn:
-            if file.endswith(".svg"):
-                body += [f"```{{image}} {file}", f":alt: {page.title}", "```", ""]
-        body += [_made(page), ""]
-        put(out / f"{page.name}.md", "\n".join(body))
-        put(out / f"{page.name}.csv", csv_text([line.to_dict() for line in page.table.lines]))
-        put(out / f"{page.name}.json", json.dumps(plain(page.to_dict()), indent=1, allow_nan=False) + "\n")
 
-
-def _made(page: Page) -> str:
-    p = page.provenance
-    splits = ", ".join(f"{name} `{value}`" for name, value in p["data (sha256)"].items())
-    torch = f", torch {p['versions']['torch']}" if "torch" in p["versions"] else ""
-    seeds = f"{p['seeds']} seed{'s' if p['seeds'] > 1 else ''}"
+def _notes(made: Mapping[str, Any]) -> str:
     return (
-        f"Made of {seeds} with {p['people a seed']} refused people each; data (sha256) {splits}; "
-        f"{p['processor seconds']:,.0f} seconds of one processor ({p['seconds']:,.0f} by the clock of a busy machine); "
-        f"wayforward {p['versions'].get('wayforward', '')}, Python {p['versions']['python']}, numpy "
-        f"{p['versions']['numpy']}{torch}. All numbers: {{download}}`CSV <{page.name}.csv>`, "
-        f"{{download}}`JSON with the provenance <{page.name}.json>`."
+        f"Made of {made['seeds']} seed{'s' if made['seeds'] > 1 else ''} with {made['people a seed']} refused people "
+        f"each; data (sha256) {checksums(made['data (sha256)'])}; {made['processor seconds']:,.0f} seconds of one "
+        f"processor ({made['seconds']:,.0f} by the clock of a busy machine); {made_with(dict(made))}."
     )
 
 
-def _stated_base(case: Case) -> float | None:
-    for number in (1, 6):
-        got = stated(number).get((case, BASE))
-        if got is not None:
-            return got["gtp"]
-    return None
+def _figure(name: str, lines: Sequence[CaseResult], out: Path, file: str) -> tuple[str, ...]:
+    """Draw the figure of a page that has one. Returns its files."""
+    if name == "table-1":
+        return save(figures.agreement(lines), out, file)
+    if name not in _AXES:
+        return ()
+    label, place, of, by = _AXES[name]
+    if name == "table-6":
+        lines = [line for line in lines if line.case.base == "growing-spheres"] or lines
+    if name == "learned":
+        lines = [line for line in lines if line.case.scale == "far" and line.case.classifier == "ann"]
+    panels = figures.panels(lines, place, of, by)
+    ticks = {place: str(key).replace("-", "\n") for key, place in place.items()}
+    return save(figures.curves(panels, label, ticks), out, file)
 
 
-_TOLD = {
+def _asker(line: CaseResult) -> Sequence[str]:
+    """The curves of the page `learned` that a line lies on: the base begins all of them."""
+    names = {"learned": "ours: learned", "hare-5": "Multi-HARE", "hare-1": "HARE"}
+    return [name for start, name in names.items() if line.way == BASE or line.way.key.startswith(start)]
+
+
+#: Label of the axis, where a key lies on it, the key of a line, and the curves that it is on.
+_AXES: dict[str, tuple[str, Mapping[Any, float], Callable[[CaseResult], Any], figures.CurvesOf]] = {
+    "table-2": ("questions", {n: n for n in (0, 10, 30, 70, 100)}, lambda line: line.way.budget, figures.base_of),
+    "table-3": ("iterations", {1: 0, 3: 1, 5: 2, 10: 3}, lambda line: line.way.iterations, figures.base_of),
+    "table-6": ("wish", {s: i for i, s in enumerate(SCALES)}, lambda line: line.case.scale, figures.way_of),
+    "learned": ("questions", {n: n for n in (0, 5, 10, 30)}, lambda line: line.way.budget, _asker),
+    "noise": ("answers", {a: i for i, a in enumerate(NOISES)}, lambda line: line.case.answers, figures.way_of),
+}  # fmt: skip
+
+
+_TABLES = {
     1: "The wish is far away. GTP and GTD: distance and direction from the plan to what the person wants (less is "
     "better); *paper → mean over seeds ± its standard deviation over seeds*.",
     2: "The wish is far away; HARE with one iteration and 10 to 100 questions.",
@@ -363,51 +260,55 @@ _TOLD = {
 # -- beyond the paper --------------------------------------------------------------------------------------------
 
 
-def _grid(cases: Sequence[Case], ways: Sequence[Way], paper: int | None = None) -> list[Asked]:
+def _grid(cases: Sequence[HareCase], ways: Sequence[Asking], paper: int | None = None) -> list[Query]:
     """Every case with every way; paper: the table that states the same case as the paper has it."""
-    told = {} if paper is None else {(row.case, row.way): row for row in rows(paper)}
-    return [(case, way, told.get((case, way))) for case in cases for way in ways]
+    stated = {} if paper is None else {(row.case, row.way): row for row in rows(paper)}
+    return [(case, way, stated.get((case, way))) for case in cases for way in ways]
 
 
-_LEARNED = {b: Way(1, b, asker="learned") for b in (5, 10, 30)}
+_LEARNED = {b: Asking(1, b, asker="learned") for b in (5, 10, 30)}
 
 
-def _printed() -> list[Asked]:
-    cases = [Case(dataset, "growing-spheres") for dataset in DATASETS]
-    ways = [Way(t, 30, keep=keep) for t in (1, 3, 5, 10) for keep in (True, False)]
-    told = {(row.case, row.way): row for row in rows(3)}
-    return [(c, w, told.get((c, Way(w.iterations, 30)))) for c in cases for w in ways]
+def _printed() -> list[Query]:
+    cases = [HareCase(dataset, "growing-spheres") for dataset in DATASETS]
+    ways = [Asking(t, 30, keep=keep) for t in (1, 3, 5, 10) for keep in (True, False)]
+    stated = {(row.case, row.way): row for row in rows(3)}
+    return [(c, w, stated.get((c, Asking(w.iterations, 30)))) for c in cases for w in ways]
 
 
-def _percentiles() -> list[Asked]:
-    cases = [Case(dataset, "wachter", scale=scale, pinned=False) for dataset in DATASETS for scale in SCALES]
+def _percentiles() -> list[Query]:
+    cases = [
+        HareCase(dataset, "wachter", scale=scale, pinned=False) for dataset in DATASETS for scale in SCALES
+    ]
     return _grid(cases, (BASE, HARE, MULTI))
 
 
-def _strict() -> list[Asked]:
-    cases = [Case(dataset, base) for dataset in DATASETS for base in ("face", "face-strict")]
+def _strict() -> list[Query]:
+    cases = [HareCase(dataset, base) for dataset in DATASETS for base in ("face", "face-strict")]
     return _grid(cases, (BASE, HARE, MULTI), 1)
 
 
-def _learned() -> list[Asked]:
-    far = [Case(dataset, "growing-spheres", clf) for dataset in DATASETS for clf in CLASSIFIERS]
-    near = [Case(d, "growing-spheres", "ann", s) for d in DATASETS for s in SCALES[:2]]
+def _learned() -> list[Query]:
+    far = [HareCase(dataset, "growing-spheres", clf) for dataset in DATASETS for clf in CLASSIFIERS]
+    near = [HareCase(d, "growing-spheres", "ann", s) for d in DATASETS for s in SCALES[:2]]
     return _grid([*far, *near], (BASE, *_LEARNED.values(), HARE, MULTI))
 
 
-def _noise() -> list[Asked]:
-    cases = [Case(d, "growing-spheres", answers=answers) for d in DATASETS for answers in NOISES]
+def _noise() -> list[Query]:
+    cases = [HareCase(d, "growing-spheres", answers=answers) for d in DATASETS for answers in NOISES]
     return _grid(cases, (HARE, MULTI, _LEARNED[10], _LEARNED[30]))
 
 
-def _ensembles() -> list[Asked]:
-    cases = [Case(d, "growing-spheres", clf) for d in DATASETS for clf in ("gb", "rf")]
+def _ensembles() -> list[Query]:
+    cases = [HareCase(d, "growing-spheres", clf) for d in DATASETS for clf in ("gb", "rf")]
     return _grid(cases, (BASE, HARE, MULTI, _LEARNED[10]))
 
 
-def _causal() -> list[Asked]:
+def _causal() -> list[Query]:
     cases = [
-        Case("gmsc", base, world=world) for base in ("wachter", "growing-spheres") for world in ("", "linear")
+        HareCase("gmsc", base, world=world)
+        for base in ("wachter", "growing-spheres")
+        for world in ("", "linear")
     ]
     return _grid(cases, (BASE, HARE, MULTI, _LEARNED[10]))
 
@@ -461,7 +362,7 @@ _EXTRA: dict[str, tuple[str, str, Any]] = {
 }
 
 
-def _extra_checks(name: str, lines: Sequence[Line]) -> tuple[Check, ...]:
+def _extra_checks(name: str, lines: Sequence[CaseResult]) -> tuple[Check, ...]:
     found = {(line.case, line.way): line.gtp for line in lines if line.values}
     if name != "learned":
         return ()

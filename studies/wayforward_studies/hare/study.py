@@ -21,8 +21,8 @@ from wayforward.people.simulated import IdealProfile, Noise
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem
 from wayforward.schema import Schema
-from wayforward_studies.checkpoints import Arrays, Kept, Show, quiet
-from wayforward_studies.hare.published import MEASURES, Case, Way, radius
+from wayforward_studies.checkpoints import Arrays, Checkpoints, Show, quiet
+from wayforward_studies.hare.published import MEASURES, Asking, HareCase, radius
 from wayforward_studies.hare.setting import Setting, Table, make_setting, make_table
 
 #: How people err; 'drifting' ones have the near wish in mind at first and the asked one at the end.
@@ -65,7 +65,7 @@ class Plans:
 
 @dataclass
 class Study:
-    """Measures cases of one classifier, data set and seed. n: people. kept: finished stages.
+    """Measures cases of one classifier, data set and seed. n: people. checkpoints: finished stages.
 
     table: the data, where it is not the study's own. missing: base methods that are not there, with the reason.
     """
@@ -74,7 +74,7 @@ class Study:
     classifier: str
     seed: int
     n: int
-    kept: Kept
+    checkpoints: Checkpoints
     world: str = ""
     show: Show = quiet
     table: Table | None = None
@@ -88,9 +88,9 @@ class Study:
         """The classifier and the people; made only when a stage is not there yet."""
         return make_setting(self._table, self.classifier, self.seed, self.n, world=self.world)
 
-    def told(self) -> dict[str, float]:
+    def quality(self) -> dict[str, float]:
         """Accuracy of the classifier on those held back, and the share of them that it refuses."""
-        got = self.kept.arrays(
+        got = self.checkpoints.arrays(
             f"hare-classifier-{self.dataset}-{self.classifier}-{self.seed}",
             [self._table.checksum, self.world, self.n, _RELEASE],
             lambda: {name: np.array(value) for name, value in self.setting.chosen.items()},
@@ -101,7 +101,7 @@ class Study:
     def _table(self) -> Table:
         return table_of(self.dataset) if self.table is None else self.table
 
-    def measured(self, case: Case, way: Way) -> Arrays:
+    def measured(self, case: HareCase, way: Asking) -> Arrays:
         """The measures of everybody, (n,) each, NaN where a person has no plan; 'found', 'questions', 'cpu' ().
 
         Raises: MethodError where the base method is not there.
@@ -117,11 +117,11 @@ class Study:
             "n": self.n,
             "release": _RELEASE,
         }
-        return self.kept.arrays(
+        return self.checkpoints.arrays(
             f"hare-{case.key}-{way.key}-{self.seed}", decides, lambda: self._measure(case, way)
         )
 
-    def _measure(self, case: Case, way: Way) -> Arrays:
+    def _measure(self, case: HareCase, way: Asking) -> Arrays:
         started = time.process_time()
         plans, wanted = self.plans(case.base), self.wanted(case)
         after, found = plans.after, plans.found
@@ -137,7 +137,7 @@ class Study:
 
     # -- stages ---------------------------------------------------------------------------------------------
 
-    def wanted(self, case: Case) -> np.ndarray:
+    def wanted(self, case: HareCase) -> np.ndarray:
         """(n, d) the profiles that people have in mind: boundary points that differ in numbers."""
         key = (case.scale, case.pinned)
         if key not in self._wanted:
@@ -192,7 +192,7 @@ class Study:
         action = np.where(fixed & found[:, None], after, np.nan)
         return Plans(relaxed, action, after, found, wishes)
 
-    def _talk(self, plans: Plans, case: Case, way: Way, wanted: np.ndarray) -> Any:
+    def _talk(self, plans: Plans, case: HareCase, way: Asking, wanted: np.ndarray) -> Any:
         from wayforward.people.elicitors import elicitor
 
         more: dict[str, Any] = {}

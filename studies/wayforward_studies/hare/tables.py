@@ -1,19 +1,13 @@
-"""The tables: what the paper states beside what was measured, with a verdict for every line and every finding.
-
-A GTP is compared as such where our base method starts within 15 % of the paper's; elsewhere the share by which asking
-lowers it is compared, to 10 points, since people who start elsewhere end elsewhere.
-"""
+"""The tables: what the paper states beside what was measured, with a verdict for every line and every finding."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from wayforward_studies.findings import Check, findings
 from wayforward_studies.hare.published import (
     BASE,
     COPIED,
@@ -21,11 +15,14 @@ from wayforward_studies.hare.published import (
     MEASURES,
     MULTI,
     SCALES,
-    Case,
-    Row,
-    Way,
+    Asking,
+    HareCase,
+    Published,
+    Stated,
     rows,
 )
+from wayforward_studies.pages import Line, Row, Table
+from wayforward_studies.verdicts import RULE, Cell, Check, half_width
 
 NEAR, POINTS = 0.15, 0.10
 _TIE = 0.01  # the paper prints two digits: what differs by less may be a tie
@@ -69,19 +66,20 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Line:
+class CaseResult:
     """One line: a case, a way of asking, what was measured, and, where the paper has this line, what it states.
 
     base: our GTP before anybody was asked; base_paper: the paper's. note: why there is nothing, where there is nothing.
     """
 
-    case: Case
-    way: Way
+    case: HareCase
+    way: Asking
     values: Mapping[str, Value]
-    paper: Row | None = None
+    paper: Published | None = None
     base: float = float("nan")
     base_paper: float | None = None
     note: str = ""
+    seeds: int = 1
 
     @property
     def gtp(self) -> float:
@@ -89,18 +87,27 @@ class Line:
         return self.values["gtp"].mean if "gtp" in self.values else float("nan")
 
     @property
-    def verdict(self) -> str:
-        """See `verdict`; empty where there is nothing to compare."""
-        if self.paper is None or not self.values or self.base_paper is None:
-            return ""
-        if (self.case, self.way) in COPIED:
-            return "copied in the paper"
-        return verdict(self.way, self.gtp, self.base, self.paper.stated["gtp"].mean, self.base_paper)
+    def copied(self) -> bool:
+        """Did the paper copy this line, so that there is nothing to compare with?"""
+        return self.paper is not None and (self.case, self.way) in COPIED
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def cell(self) -> Cell | None:
+        """What is judged, see `judged`; None where there is nothing to compare."""
+        if self.paper is None or not self.values or self.base_paper is None or self.copied:
+            return None
+        half = half_width(self.values["gtp"].spread, self.seeds)
+        return judged(self.way, self.gtp, self.base, self.paper.stated["gtp"].mean, self.base_paper, half)
+
+    @property
+    def verdict(self) -> str:
+        """A word or a few; empty where there is nothing to compare."""
+        return "copied in the paper" if self.copied else (self.cell and self.cell.verdict) or ""
+
+    def row(self) -> Row:
         """One flat row for CSV and JSON."""
         case, way = self.case, self.way
-        out: dict[str, Any] = {
+        out: Row = {
             "dataset": case.dataset,
             "classifier": case.classifier,
             "base": case.base,
@@ -121,50 +128,57 @@ class Line:
             out[f"{name}_paper_spread"] = None if stated is None else stated.spread
             out[name] = None if value is None else value.mean
             out[f"{name}_spread"] = None if value is None else value.spread
-        return out | {
-            "plans": self.values["gtp"].n if self.values else 0,
-            "verdict": self.verdict,
-            "note": self.note,
+        plans = self.values["gtp"].n if self.values else 0
+        return out | {"plans": plans, "verdict": self.verdict, "note": self.note}
+
+    @classmethod
+    def of(cls, row: Row, bases: Mapping[str, float], seeds: int) -> CaseResult:
+        """From a row; bases: our GTP before anybody was asked, by the key of the case."""
+        world = "" if row["world"] == "independent" else row["world"]
+        case = HareCase(
+            row["dataset"], row["base"], row["classifier"], row["scale"], row["answers"], row["pinned"], world
+        )
+        asker = "hare" if row["asked"] == "base" else row["asked"]
+        way = Asking(row["iterations"], row["budget"], row["calibrate"], asker, row["keep_incumbent"])
+        names = [name for name in (*MEASURES, "questions") if row[name] is not None]
+        values = {name: Value(row[name], row[f"{name}_spread"], row["plans"]) for name in names}
+        stated = {
+            n: Stated(row[f"{n}_paper"], row[f"{n}_paper_spread"])
+            for n in MEASURES
+            if row[f"{n}_paper"] is not None
         }
+        paper = Published(0, case, way, stated) if stated else None
+        return cls(
+            case, way, values, paper, bases.get(case.key, float("nan")), stated_base(case), row["note"], seeds
+        )
 
 
-def verdict(way: Way, gtp: float, base: float, paper: float, base_paper: float) -> str:
-    """'within', 'better' or 'worse' for a way of asking; 'within' or 'apart' for a base method.
+def judged(
+    way: Asking, gtp: float, base: float, paper: float, base_paper: float, half: float | None = None
+) -> Cell:
+    """The number that is compared: the GTP or, from another start, the share by which asking lowers it.
 
-    gtp, base: measured, after asking and before. paper, base_paper: stated.
+    gtp, base: measured, after asking and before. paper, base_paper: stated. half: of the 95 % interval of `gtp`.
     """
     close = abs(base / base_paper - 1) <= NEAR + 1e-9
-    if way == BASE:
-        return "within" if close else "apart"
-    if close:
-        gap, slack = gtp / paper - 1, NEAR
-    else:  # the share by which asking lowers the distance
-        gap, slack = (1 - paper / base_paper) - (1 - gtp / base), POINTS
-    return "within" if abs(gap) <= slack + 1e-9 else "better" if gap < 0 else "worse"
+    ends = None if half is None else (gtp - half, gtp + half)
+    if way == BASE or close:
+        return Cell(gtp, paper, NEAR * paper, -1, ends)
+    falls = None if ends is None else (1 - ends[1] / base, 1 - ends[0] / base)
+    return Cell(1 - gtp / base, 1 - paper / base_paper, POINTS, 1, falls)
 
 
-@dataclass(frozen=True)
-class Table:
-    """One table with the findings that hang on it. measures: its columns; spread over seeds."""
-
-    lines: tuple[Line, ...]
-    measures: tuple[str, ...]
-    checks: tuple[Check, ...] = field(default=())
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many published lines of asking are within, better, worse, and how many bases within or apart."""
-        words = [(line.way == BASE, line.verdict) for line in self.lines]
-        out = {word: words.count((False, word)) for word in ("within", "better", "worse")}
-        return out | {f"base {word}": words.count((True, word)) for word in ("within", "apart")}
+def stated_base(case: HareCase) -> float | None:
+    """The paper's GTP before anybody is asked."""
+    return next((got["gtp"] for n in (1, 6) if (got := stated(n).get((case, BASE))) is not None), None)
 
 
 # -- findings ----------------------------------------------------------------------------------------------------
 
-Values = Mapping[tuple[Case, Way], Mapping[str, float]]
+Values = Mapping[tuple[HareCase, Asking], Mapping[str, float]]
 
 
-def measured(lines: Iterable[Line]) -> Values:
+def measured(lines: Iterable[CaseResult]) -> Values:
     """The means of lines that hold something, by case and way."""
     return {
         (line.case, line.way): {name: value.mean for name, value in line.values.items()}
@@ -182,30 +196,29 @@ def stated(number: int) -> Values:
     }
 
 
-def checks(number: int, lines: Sequence[Line]) -> tuple[Check, ...]:
+def checks(number: int, lines: Sequence[CaseResult]) -> tuple[Check, ...]:
     """What the paper reads out of a table, asked of our numbers and of its own.
 
     A finding holds if it does in at least as large a share of the cases as in the paper's own numbers.
     """
     ours, paper = measured(lines), stated(number)
-    asked = {case for case, _ in ours}
-    paper = {key: value for key, value in paper.items() if key[0] in asked}
+    measured_cases = {case for case, _ in ours}
+    paper = {key: value for key, value in paper.items() if key[0] in measured_cases}
     return tuple(
         check
         for name, statement, test in _FINDINGS[number]
-        if (check := _asked(name, statement, test, ours, paper)) is not None
+        if (check := _tested(name, statement, test, ours, paper)) is not None
     )
 
 
-Test = Callable[[Values, Case], bool | None]  # None: the case does not have what the finding is about
+Test = Callable[[Values, HareCase], bool | None]  # None: the case does not have what the finding is about
 
 
-def _asked(name: str, statement: str, test: Test, ours: Values, paper: Values) -> Check | None:
+def _tested(name: str, statement: str, test: Test, ours: Values, paper: Values) -> Check | None:
     def count(values: Values) -> tuple[int, int, list[str]]:
         cases = sorted({case for case, _ in values})
-        told = [(case, test(values, case)) for case in cases]
-        told = [(case, yes) for case, yes in told if yes is not None]
-        return sum(bool(yes) for _, yes in told), len(told), [_short(c) for c, yes in told if not yes]
+        tested = [(case, yes) for case in cases if (yes := test(values, case)) is not None]
+        return sum(bool(yes) for _, yes in tested), len(tested), [_short(c) for c, yes in tested if not yes]
 
     held, cases, missed = count(ours)
     if not cases:
@@ -220,7 +233,7 @@ def _asked(name: str, statement: str, test: Test, ours: Values, paper: Values) -
     return Check(name, statement, held / cases >= share - 1e-9, words)
 
 
-def _short(case: Case) -> str:
+def _short(case: HareCase) -> str:
     words = [
         case.dataset,
         *([] if case.classifier == "ann" else [case.classifier]),
@@ -229,10 +242,10 @@ def _short(case: Case) -> str:
     return " ".join(words + ([] if case.scale == "far" else [case.scale]))
 
 
-def _chain(name: str, ways: Sequence[Way], *, strict: bool = False, slack: float = _TIE) -> Test:
+def _chain(name: str, ways: Sequence[Asking], *, strict: bool = False, slack: float = _TIE) -> Test:
     """Each way is no worse than the one before it, or, strictly, better."""
 
-    def test(values: Values, case: Case) -> bool | None:
+    def test(values: Values, case: HareCase) -> bool | None:
         got = [values[case, way][name] for way in ways if (case, way) in values and name in values[case, way]]
         if len(got) < len(ways):
             return None
@@ -242,8 +255,8 @@ def _chain(name: str, ways: Sequence[Way], *, strict: bool = False, slack: float
     return test
 
 
-def _same(name: str, ways: Sequence[Way], slack: float) -> Test:
-    def test(values: Values, case: Case) -> bool | None:
+def _same(name: str, ways: Sequence[Asking], slack: float) -> Test:
+    def test(values: Values, case: HareCase) -> bool | None:
         got = [values[case, way].get(name) for way in ways if (case, way) in values]
         numbers = [one for one in got if one is not None]
         return None if len(numbers) < 2 else max(numbers) - min(numbers) <= slack
@@ -252,7 +265,7 @@ def _same(name: str, ways: Sequence[Way], slack: float) -> Test:
 
 
 def _none(name: str, bases: Sequence[str]) -> Test:
-    def test(values: Values, case: Case) -> bool | None:
+    def test(values: Values, case: HareCase) -> bool | None:
         got = [one[name] for (c, _), one in values.items() if c == case and name in one]
         return None if not got or case.base not in bases else max(got) == 0
 
@@ -260,7 +273,7 @@ def _none(name: str, bases: Sequence[str]) -> Test:
 
 
 def _some(name: str, base: str) -> Test:
-    def test(values: Values, case: Case) -> bool | None:
+    def test(values: Values, case: HareCase) -> bool | None:
         got = [one[name] for (c, _), one in values.items() if c == case and name in one]
         return None if not got or case.base != base else min(got) > 0.5
 
@@ -271,12 +284,12 @@ def _at(scale: str, test: Test) -> Test:
     return lambda values, case: test(values, case) if case.scale == scale else None
 
 
-_BUDGETS = tuple(Way(1, b) for b in (10, 30, 70, 100))
-_ITERATED = {t: Way(t, 30) for t in (1, 3, 5, 10)}
-_BEST = Way(5, 30, "best")
+_BUDGETS = tuple(Asking(1, b) for b in (10, 30, 70, 100))
+_ITERATED = {t: Asking(t, 30) for t in (1, 3, 5, 10)}
+_BEST = Asking(5, 30, "best")
 
 
-def _pairs(first: Way, second: Way, statement: str, *, strict: bool) -> list[tuple[str, str, Test]]:
+def _pairs(first: Asking, second: Asking, statement: str, *, strict: bool) -> list[tuple[str, str, Test]]:
     return [
         (
             f"{second} against {'the base' if first == BASE else first}, {HEADS[name]}",
@@ -298,8 +311,8 @@ _FINDINGS: dict[int, list[tuple[str, str, Test]]] = {
         ("more questions, GTD", "GTD falls (or stays) with every larger budget.",
          _chain("gtd", (BASE, *_BUDGETS), slack=0.03)),
         ("30 questions do most of it", "The step from 30 to 100 questions is smaller than that from none to 30.",
-         lambda v, c: None if (c, BASE) not in v or (c, Way(1, 100)) not in v
-         else v[c, HARE]["gtp"] - v[c, Way(1, 100)]["gtp"] < v[c, BASE]["gtp"] - v[c, HARE]["gtp"]),
+         lambda v, c: None if (c, BASE) not in v or (c, Asking(1, 100)) not in v
+         else v[c, HARE]["gtp"] - v[c, Asking(1, 100)]["gtp"] < v[c, BASE]["gtp"] - v[c, HARE]["gtp"]),
     ],
     3: [
         ("three iterations against one", "Refining in iterations gives plans nearer to what people want.",
@@ -330,67 +343,46 @@ _FINDINGS: dict[int, list[tuple[str, str, Test]]] = {
 }  # fmt: skip
 
 
-# -- writing -----------------------------------------------------------------------------------------------------
+# -- layout ------------------------------------------------------------------------------------------------------
+
+TOLERANCE = (
+    "Tolerance: a GTP 15 % of the paper's, where our base method starts within 15 % of theirs; elsewhere the share by "
+    "which asking lowers it, 10 points, since people who start elsewhere end elsewhere. Less is better. "
+    + RULE
+)
 
 
-def columns(table: Table) -> tuple[str, ...]:
-    """Heads of the table."""
-    more = ["questions"] if any(line.way.budget for line in table.lines) else []
-    verdicts = ["verdict"] if any(line.paper for line in table.lines) else []
-    return ("data", "base", "asked", *(HEADS[name] for name in table.measures), *more, *verdicts)
+def table(lines: Sequence[CaseResult], measures: Sequence[str]) -> Table:
+    """The table of the lines, with columns for these measures."""
+    some = any(line.way.budget for line in lines)
+    heads = ("data", "base", "asked", *(HEADS[name] for name in measures), *(["questions"] if some else []))
+    return Table(heads, tuple(_line(line, measures, some) for line in lines))
 
 
-def cells(table: Table, line: Line) -> tuple[str, ...]:
+def _line(line: CaseResult, measures: Sequence[str], with_questions: bool) -> Line:
     """One line as text: paper, then measured."""
     case = line.case
-    data = [case.dataset.upper() if case.dataset != "adult" else "Adult"]
-    data += [case.classifier.upper()]
-    data += [f"{case.scale}" + ("" if case.pinned else ", percentile")]
+    data = [case.dataset.upper() if case.dataset != "adult" else "Adult", case.classifier.upper()]
+    data += [case.scale + ("" if case.pinned else ", percentile")]
     data += [case.answers] if case.answers != "exact" else []
     data += [f"{case.world} world"] if case.world else []
     out = [", ".join(data), NAMES.get(case.base, case.base), str(line.way)]
     if line.note:
-        out += [line.note, *[""] * (len(table.measures) - 1)]
+        out += [line.note, *[""] * (len(measures) - 1)]
     else:
-        out += [_number(line, name) for name in table.measures]
-    head = columns(table)
-    if "questions" in head:
-        asked = line.values.get("questions")
-        out.append(f"{asked.mean:.1f}" if asked is not None and line.way.budget else "")
-    if "verdict" in head:
-        out.append(line.verdict)
-    return tuple(out)
+        out += [_number(line, name) for name in measures]
+    if with_questions:
+        n = line.values.get("questions")
+        out.append(f"{n.mean:.1f}" if n is not None and line.way.budget else "")
+    kind = "base methods" if line.way == BASE else "published lines with questions"
+    cell, note = line.cell, line.verdict if line.copied else ""
+    return Line(tuple(out), () if cell is None else (cell,), note, kind)
 
 
-def _number(line: Line, name: str) -> str:
+def _number(line: CaseResult, name: str) -> str:
     value = line.values.get(name)
     if value is None or not value.n:
         return "-"
-    told = f"{value.mean:.2f} ± {value.spread:.2f}"
+    text = f"{value.mean:.2f} ± {value.spread:.2f}"
     paper = None if line.paper is None else line.paper.stated.get(name)
-    return told if paper is None else f"{paper.mean:.2f} → {told}"
-
-
-def summary(table: Table) -> str:
-    """How many published lines are how."""
-    counts = table.counts
-    if not sum(counts.values()):
-        return ""
-    asked = counts["within"] + counts["better"] + counts["worse"]
-    bases = counts["base within"] + counts["base apart"]
-    words = [
-        f"Of {asked} published lines with questions, {counts['within']} are within the tolerance, "
-        f"{counts['better']} are better and {counts['worse']} are worse"
-    ]
-    if bases:
-        words.append(f"{counts['base within']} of {bases} base methods start within 15 % of the paper's")
-    return "; ".join(words) + "."
-
-
-def markdown(table: Table) -> str:
-    """The summary, the table and the findings as Markdown."""
-    head = columns(table)
-    out = [summary(table), ""] if summary(table) else []
-    out += ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    out += ["| " + " | ".join(cells(table, line)) + " |" for line in table.lines]
-    return "\n".join(out) + "\n" + findings(table.checks)
+    return text if paper is None else f"{paper.mean:.2f} → {text}"

@@ -18,14 +18,14 @@ import numpy as np
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
 from wayforward.preferences import Preferences, privileged_at_random, privileged_by_income, privileged_by_race
-from wayforward_studies.findings import Check
 from wayforward_studies.icarma.measures import PerPerson, per_person
 from wayforward_studies.icarma.preferences import LEVELS, asked, two_features
 from wayforward_studies.icarma.solvers import Study
+from wayforward_studies.verdicts import Check, above_zero
 
 SCENARIOS = ("baseline", "random", "income", "race")
 GROUPS = ("women, non-white", "women, white", "men, non-white", "men, white")
-TOLD = {
+NAMES = {
     "baseline": "everybody, all 4 features",
     "random": "2 features, profile at random",
     "income": "2 features, profile by income",
@@ -139,19 +139,19 @@ def run(study: Study, method: str = "icarma") -> Fairness:
     rng = np.random.default_rng([study.seed, 5])
     people = balanced(study.x[:, place["gender"]], rng)
     x = study.x[people.rows]
-    said: dict[str, Preferences] = {
+    wishes: dict[str, Preferences] = {
         "baseline": Preferences.from_scores(
             schema, np.ones((len(x), len(asked(schema)))), LEVELS, profile="constant"
         )
     }
     for scenario in SCENARIOS[1:]:
         has = privileged(scenario, people, x[:, place["income"]], rng)
-        said[scenario] = two_features(schema, has, seed=study.seed)
+        wishes[scenario] = two_features(schema, has, seed=study.seed)
     world = study.home(method)
     found: dict[str, PerPerson] = {}
-    for scenario, wishes in said.items():
-        action = study.answer(wishes, method, "ranks", "constant", f"fairness-{scenario}", x)
-        found[scenario] = per_person(study.problems[world], x, action, wishes)
+    for scenario, some in wishes.items():
+        action = study.answer(some, method, "ranks", "constant", f"fairness-{scenario}", x)
+        found[scenario] = per_person(study.problems[world], x, action, some)
     return Fairness(
         people,
         {s: np.where(one.valid, one.cost, np.nan) for s, one in found.items()},
@@ -168,13 +168,13 @@ def checks(fair: Fairness) -> tuple[Check, ...]:
     for measure, worse in (("cost", 1), ("density", -1)):
         word = "cost" if measure == "cost" else "log-density"
         gaps = {s: fair.gap(measure, s, "gender") for s in SCENARIOS}
-        told = ", ".join(f"{s} {_said(gaps[s])}" for s in ("baseline", "random", "income"))
+        shown = ", ".join(f"{s} {_shown(gaps[s])}" for s in ("baseline", "random", "income"))
         out.append(
             Check(
                 f"existing gap, {word}",
                 f"With all features, women have {'a higher cost' if worse > 0 else 'a lower log-density'} than men.",
                 _decided(gaps["baseline"], worse),
-                f"women minus men: {told}",
+                f"women minus men: {shown}",
             )
         )
         for start, end in (("baseline", "random"), ("random", "income")):
@@ -186,7 +186,7 @@ def checks(fair: Fairness) -> tuple[Check, ...]:
                     if end == "random"
                     else "The effects are more pronounced when limits go with income.",
                     _decided(grown, worse),
-                    f"the gap grows by {_said(grown)}",
+                    f"the gap grows by {_shown(grown)}",
                 )
             )
         hidden = {s: fair.gap(measure, s, "race") for s in SCENARIOS}
@@ -201,7 +201,7 @@ def checks(fair: Fairness) -> tuple[Check, ...]:
                 "Race moves nothing, yet a gap appears as soon as limits go with race.",
                 _decided(hidden["race"], worse) if none else False,
                 "non-white minus white: "
-                + ", ".join(f"{s} {_said(hidden[s])}" for s in ("baseline", "random", "race")),
+                + ", ".join(f"{s} {_shown(hidden[s])}" for s in ("baseline", "random", "race")),
             )
         )
         means = {g: fair.mean(measure, "race", g) for g in GROUPS}
@@ -219,9 +219,8 @@ def checks(fair: Fairness) -> tuple[Check, ...]:
 
 def _decided(gap: Estimate, sign: int) -> bool | None:
     """Is the gap on the side of `sign`? None while its interval holds zero."""
-    low, high = (gap.low, gap.high) if sign > 0 else (-gap.high, -gap.low)
-    return True if low > 0 else False if high < 0 else None
+    return above_zero(gap.low, gap.high) if sign > 0 else above_zero(-gap.high, -gap.low)
 
 
-def _said(one: Estimate) -> str:
+def _shown(one: Estimate) -> str:
     return f"{one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}]"

@@ -10,7 +10,7 @@ import numpy as np
 
 from wayforward.answers.figures import _new, _style
 from wayforward.palette import BLUE, BROWN, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
-from wayforward_studies.icarma.fairness import GROUPS, SCENARIOS, TOLD, Fairness
+from wayforward_studies.icarma.fairness import GROUPS, NAMES, SCENARIOS, Fairness
 from wayforward_studies.icarma.measures import PerPerson
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def fairness(fair: Fairness) -> Figure:
                 ax.grid(axis="y", color=LIGHT, lw=0.8)
                 ax.set_axisbelow(True)
                 if row == 0:
-                    ax.set_title(TOLD[scenario], fontsize=9.5)
+                    ax.set_title(NAMES[scenario], fontsize=9.5)
             grid[row][0].set_ylabel(label)
         handles = [_handle(mark, colour, group, fill) for group, (mark, colour, fill) in _MARKS.items()]
         figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)

@@ -25,7 +25,7 @@ from wayforward.preferences import (
     ranking_law,
 )
 from wayforward.schema import Schema
-from wayforward_studies.icarma.published import Case
+from wayforward_studies.icarma.published import IcarmaCase
 
 LEVELS = 4  # a ranking of four features and a scale of four scores
 
@@ -41,7 +41,7 @@ def law(schema: Schema, name: str) -> np.ndarray | None:
 
 
 def preferences(
-    schema: Schema, case: Case, n: int, *, seed: int = 0, folder: Path | None = None
+    schema: Schema, case: IcarmaCase, n: int, *, seed: int = 0, folder: Path | None = None
 ) -> Preferences:
     """The preferences of n people. What `folder` holds of an earlier call is replayed, else drawn and kept there."""
     file = None if folder is None else folder / f"{case.drawn}-{n}-seed{seed}.json"
@@ -73,7 +73,7 @@ def two_features(schema: Schema, privileged: np.ndarray, *, seed: int = 0) -> Pr
     )
 
 
-def _scores(schema: Schema, case: Case, n: int, seed: int) -> np.ndarray:
+def _scores(schema: Schema, case: IcarmaCase, n: int, seed: int) -> np.ndarray:
     """(n, a) scores 1..4, and 5 for "I cannot", over the features that people are asked about."""
     a = len(asked(schema))
     if case.elicited == "scores":

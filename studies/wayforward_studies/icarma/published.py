@@ -21,7 +21,7 @@ TOLERANCE = {
 
 
 @dataclass(frozen=True, order=True)
-class Case:
+class IcarmaCase:
     """Whom we ask and what they say they can do.
 
     elicited: 'ranks' or 'scores'. law: how likely each ranking is: 'uniform', 'causal' or 'reverse'. features: how
@@ -57,7 +57,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
+class Published:
     """One line of one table: shares of people, None where the paper states none.
 
     method: 'oracle', 'oracle-free' (without the demand for plausibility), 'icarma', 'icarma-reverse' (trained on
@@ -65,7 +65,7 @@ class Row:
     """
 
     table: int
-    case: Case
+    case: IcarmaCase
     method: str
     validity: float
     plausibility: float
@@ -84,7 +84,7 @@ class Row:
         return TOLERANCE[kind][name]
 
 
-def _table_1() -> Iterator[Row]:
+def _table_1() -> Iterator[Published]:
     for features, oracle, validity, plausibility in (
         (4, 0.959, 0.999, 0.886),
         (3, 0.796, 0.995, 0.689),
@@ -92,13 +92,13 @@ def _table_1() -> Iterator[Row]:
         (1, 0.22, 0.836, 0.258),
         (0, 0.637, 0.963, 0.6),
     ):
-        yield Row(1, Case(features=features), "oracle", oracle, 1.0)
-        yield Row(1, Case(features=features), "icarma", validity, plausibility)
-    yield Row(1, Case("gmsc", features=4), "icarma", 0.88, 0.956)
-    yield Row(1, Case("gmsc", features=0), "icarma", 0.753, 0.886)
+        yield Published(1, IcarmaCase(features=features), "oracle", oracle, 1.0)
+        yield Published(1, IcarmaCase(features=features), "icarma", validity, plausibility)
+    yield Published(1, IcarmaCase("gmsc", features=4), "icarma", 0.88, 0.956)
+    yield Published(1, IcarmaCase("gmsc", features=0), "icarma", 0.753, 0.886)
 
 
-def _table_2() -> Iterator[Row]:
+def _table_2() -> Iterator[Published]:
     soft = zip(
         (0.614, 0.492, 0.443, 0.387),
         ((0.999, 0.886, 0.852), (0.998, 0.631, 0.044), (0.996, 0.532, 0.029), (0.998, 0.541, 0.044)),
@@ -111,23 +111,25 @@ def _table_2() -> Iterator[Row]:
     )
     for features, oracle, lines in ((4, 0.959, soft), (0, 0.637, both)):
         for profile, (oracle_hap, icarma) in zip(PROFILES, lines, strict=True):
-            case = Case(features=features, profile=profile)
-            yield Row(2, case, "oracle", oracle, 1.0, oracle_hap)
-            yield Row(2, case, "icarma", *icarma)
-    yield Row(2, Case("gmsc", features=4, profile="linear"), "icarma", 0.865, 0.879, 0.30)
-    yield Row(2, Case("gmsc", features=3, profile="constant"), "icarma", 0.76, 0.88, 0.40)
-    yield Row(2, Case("gmsc", features=3, profile="linear"), "icarma", 0.73, 0.86, 0.34)
+            case = IcarmaCase(features=features, profile=profile)
+            yield Published(2, case, "oracle", oracle, 1.0, oracle_hap)
+            yield Published(2, case, "icarma", *icarma)
+    yield Published(2, IcarmaCase("gmsc", features=4, profile="linear"), "icarma", 0.865, 0.879, 0.30)
+    yield Published(2, IcarmaCase("gmsc", features=3, profile="constant"), "icarma", 0.76, 0.88, 0.40)
+    yield Published(2, IcarmaCase("gmsc", features=3, profile="linear"), "icarma", 0.73, 0.86, 0.34)
 
 
-def _table_3() -> Iterator[Row]:
+def _table_3() -> Iterator[Published]:
     soft = ((0.996, 0.841, 0.829), (0.995, 0.713, 0.225), (0.991, 0.646, 0.178), (0.982, 0.5, 0.194))
     both = ((0.991, 0.712, 0.838), (0.99, 0.618, 0.415), (0.987, 0.569, 0.349), (0.964, 0.443, 0.323))
     for features, lines in ((4, soft), (0, both)):
         for profile, line in zip(PROFILES, lines, strict=True):
-            yield Row(3, Case(elicited="scores", features=features, profile=profile), "icarma", *line)
+            yield Published(
+                3, IcarmaCase(elicited="scores", features=features, profile=profile), "icarma", *line
+            )
 
 
-def _table_5() -> Iterator[Row]:
+def _table_5() -> Iterator[Published]:
     for features, oracle, validity, plausibility in (
         (4, 0.959, 0.998, 0.864),
         (3, 0.821, 0.997, 0.713),
@@ -135,8 +137,8 @@ def _table_5() -> Iterator[Row]:
         (1, 0.259, 0.886, 0.297),
         (0, 0.656, 0.971, 0.611),
     ):
-        yield Row(5, Case(law="causal", features=features), "oracle", oracle, 1.0)
-        yield Row(5, Case(law="causal", features=features), "icarma", validity, plausibility)
+        yield Published(5, IcarmaCase(law="causal", features=features), "oracle", oracle, 1.0)
+        yield Published(5, IcarmaCase(law="causal", features=features), "icarma", validity, plausibility)
     for features, oracle, uniform, trained in (
         (4, 0.959, (1.0, 0.870), (1.0, 0.746)),
         (3, 0.778, (0.992, 0.644), (0.993, 0.587)),
@@ -144,13 +146,13 @@ def _table_5() -> Iterator[Row]:
         (1, 0.166, (0.798, 0.194), (0.785, 0.210)),
         (0, 0.60, (0.950, 0.548), (0.935, 0.498)),
     ):
-        case = Case(law="reverse", features=features)
-        yield Row(5, case, "oracle", oracle, 1.0)
-        yield Row(5, case, "icarma", *uniform)
-        yield Row(5, case, "icarma-reverse", *trained)
+        case = IcarmaCase(law="reverse", features=features)
+        yield Published(5, case, "oracle", oracle, 1.0)
+        yield Published(5, case, "icarma", *uniform)
+        yield Published(5, case, "icarma-reverse", *trained)
 
 
-def _table_6() -> Iterator[Row]:
+def _table_6() -> Iterator[Published]:
     for law, features, free, plausibility, strict in (
         ("uniform", 1, 0.876, 0.25, 0.22),
         ("uniform", 2, 0.994, 0.25, 0.539),
@@ -159,12 +161,12 @@ def _table_6() -> Iterator[Row]:
         ("reverse", 1, 0.838, 0.198, 0.166),
         ("reverse", 2, 0.997, 0.29, 0.467),
     ):
-        case = Case(law=law, features=features)
-        yield Row(6, case, "oracle-free", free, plausibility)
-        yield Row(6, case, "oracle", strict, 1.0)
+        case = IcarmaCase(law=law, features=features)
+        yield Published(6, case, "oracle-free", free, plausibility)
+        yield Published(6, case, "oracle", strict, 1.0)
 
 
-ROWS: tuple[Row, ...] = (*_table_1(), *_table_2(), *_table_3(), *_table_5(), *_table_6())
+ROWS: tuple[Published, ...] = (*_table_1(), *_table_2(), *_table_3(), *_table_5(), *_table_6())
 
 TITLES = {
     1: "Hard limits: fewer features that each person can act on",
@@ -175,6 +177,6 @@ TITLES = {
 }
 
 
-def rows(table: int, dataset: str | None = None) -> tuple[Row, ...]:
+def rows(table: int, dataset: str | None = None) -> tuple[Published, ...]:
     """The lines of one table, in the paper's order; `dataset`: only those of one data set."""
     return tuple(row for row in ROWS if row.table == table and dataset in (None, row.case.dataset))

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from wayforward.errors import DataError
-from wayforward_studies.checkpoints import Kept, Show, quiet
-from wayforward_studies.findings import Check, findings
+from wayforward_studies.checkpoints import Show, quiet
 from wayforward_studies.icarma import fairness as case_study
-from wayforward_studies.icarma import figures
-from wayforward_studies.icarma.published import TITLES, Case, rows
+from wayforward_studies.icarma import figures, tables
+from wayforward_studies.icarma.published import TITLES, IcarmaCase, Published, rows
 from wayforward_studies.icarma.setting import Setting
 from wayforward_studies.icarma.solvers import Study
-from wayforward_studies.icarma.tables import METHODS, Line, Table, aims, checks, markdown
-from wayforward_studies.writing import csv_text, plain, put, save
-
-#: Modules that decide a kept stage, beside the package's.
-DECIDES = (
-    "icarma/fairness.py",
-    "icarma/measures.py",
-    "icarma/preferences.py",
-    "icarma/setting.py",
-    "icarma/solvers.py",
-)
+from wayforward_studies.pages import Page, Row, save
+from wayforward_studies.replication import Replication, Request, checksums, known, made_with
+from wayforward_studies.verdicts import Check
 
 TABLES, FIGURES, DATASETS = (1, 2, 3, 5, 6), (3, 4, 8), ("loan", "gmsc")
 _ON = {
@@ -42,35 +32,25 @@ _ON = {
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to measure. Nothing named: everything; only tables named: no figure, and the other way round.
+class IcarmaRequest(Request):
+    """Only tables named: no figure, and the other way round.
 
-    fresh: Loan on people drawn anew. seeds, epochs: of iCARMA (epochs None: as the paper prints them). n: at most so
-    many people, for a quick look. out: where tables and figures go. cache: where finished stages are kept.
+    fresh: Loan on people drawn anew. seeds, epochs: of iCARMA (epochs None: as the paper prints them). n: for a quick
+    look.
     """
 
     tables: tuple[int, ...] = ()
     figures: tuple[int, ...] = ()
-    datasets: tuple[str, ...] = ()
     fresh: bool = False
     seeds: int = 10
     epochs: int | None = None
-    n: int | None = None
     seed: int = 0
     out: Path = Path("docs/replication/icarma")
-    cache: Path | None = None
 
     def __post_init__(self) -> None:
-        for what, given, known in (("table", self.tables, TABLES), ("figure", self.figures, FIGURES)):
-            for number in given:
-                if number not in known:
-                    raise DataError(
-                        f"There is no {what} {number} to measure; the paper's are "
-                        f"{', '.join(map(str, known))}. Choose one of them."
-                    )
-        for name in self.datasets:
-            if name not in DATASETS:
-                raise DataError(f"The study has no data set '{name}'. Choose one of {', '.join(DATASETS)}.")
+        known("table", self.tables, TABLES)
+        known("figure", self.figures, FIGURES)
+        known("data set", self.datasets, DATASETS)
         if not self.pages:
             named = ", ".join([f"table {t}" for t in self.tables] + [f"figure {f}" for f in self.figures])
             raise DataError(
@@ -78,56 +58,30 @@ class Request:
             )
 
     @property
-    def pages(self) -> tuple[tuple[str, int, str], ...]:
-        """('table' or 'figure', number, data set) of every page that was asked for."""
+    def pages(self) -> tuple[str, ...]:
+        """'table-1-loan' and so on."""
         everything = not self.tables and not self.figures
         wanted = [("table", t) for t in (TABLES if everything else self.tables)]
         wanted += [("figure", f) for f in (FIGURES if everything else self.figures)]
         chosen = self.datasets or (("loan",) if self.fresh else DATASETS)
         return tuple(
-            (what, i, name)
+            f"{what}-{number}-{name}"
             for name in DATASETS
-            for what, i in wanted
-            if name in _ON[what, i] and name in chosen
+            for what, number in wanted
+            if name in _ON[what, number] and name in chosen
         )
 
 
-@dataclass(frozen=True)
-class Page:
-    """One table or figure, measured. files: what was written. provenance: what it was made of."""
-
-    title: str
-    name: str
-    table: Table | None
-    checks: tuple[Check, ...]
-    files: tuple[str, ...]
-    provenance: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {
-            "title": self.title,
-            "lines": [] if self.table is None else [line.to_dict() for line in self.table.lines],
-            "counts": {} if self.table is None else self.table.counts,
-            "findings": [
-                {"name": c.name, "paper": c.statement, "measured": c.measured, "verdict": c.verdict}
-                for c in self.checks
-            ],
-            "files": list(self.files),
-            "provenance": self.provenance,
-        }
-
-
 @dataclass
-class Replication:
-    """Measures the pages of a request one by one; studies are made when a page needs them.
+class IcarmaReplication(Replication):
+    """Studies are made when a page needs them. make: gives the setting of a data set, for tests with a small one."""
 
-    make: gives the setting of a data set, so that tests can bring a small one.
-    """
-
-    request: Request
-    show: Show = quiet
-    make: Callable[[str, Request, Show], Setting] | None = None
+    paper: ClassVar[str] = "icarma"
+    decides: ClassVar[tuple[str, ...]] = tuple(
+        f"icarma/{name}.py" for name in ("fairness", "measures", "preferences", "setting", "solvers")
+    )
+    request: IcarmaRequest
+    make: Callable[[str, IcarmaRequest, Show], Setting] | None = None
     studies: dict[str, Study] = field(default_factory=dict)
 
     def study(self, dataset: str) -> Study:
@@ -136,76 +90,73 @@ class Replication:
             request = self.request
             setting = (self.make or make_setting)(dataset, request, self.show)
             self.studies[dataset] = Study(
-                setting,
-                Kept(request.cache, own=DECIDES),
-                request.n,
-                request.seeds,
-                request.epochs,
-                request.seed,
-                self.show,
+                setting, self.checkpoints, request.n, request.seeds, request.epochs, request.seed, self.show
             )
         return self.studies[dataset]
 
-    def page(self, what: str, number: int, dataset: str) -> Page:
-        """Measure one table or figure and write its files."""
-        study = self.study(dataset)
-        study.kept.seconds.clear()
+    def measure(self, name: str) -> Page:
+        """Measure one table or figure."""
+        what, place, dataset = name.split("-")
+        number, study = int(place), self.study(dataset)
         study.used.clear()
-        name = f"{what}-{number}-{study.setting.name}" + ("-quick" if self.request.n else "")
-        found: tuple[Check, ...] = ()
-        table, body, drawn, data = None, "", [], []
+        file = self.request.file(f"{what}-{number}-{study.setting.name}")
+        found: Sequence[Check] = ()
+        drawn: tuple[str, ...] = ()
         if what == "table":
-            table = measure_table(study, number, dataset)
-            found, data, body = table.checks, [line.to_dict() for line in table.lines], markdown(table)
+            lines, found = measure_table(study, number, dataset)
             if number == 1:
-                drawn = self._trade_off(study, table, name)
+                drawn = self._trade_off(study, dataset, file)
         elif number == 4:
             fair = case_study.run(study)
-            found, data = case_study.checks(fair), fair.rows()
-            body = _FAIR + findings(found)
-            drawn = save(figures.fairness(fair), self.request.out, name)
+            found, lines = case_study.checks(fair), fair.rows()
+            drawn = save(figures.fairness(fair), self.request.out, file)
         else:
-            drawn, data = self._densities(study, number, dataset, name)
-            body = _DENSITY[number]
-        title = _title(what, number, study)
-        provenance = self._provenance(study)
-        page = Page(
-            title, name, table, found, (f"{name}.csv", f"{name}.md", f"{name}.json", *drawn), provenance
-        )
-        self._write(page, body, data, [d for d in drawn if d.endswith(".svg")])
-        return page
+            lines, drawn = self._densities(study, number, dataset, file)
+        title = _title(what, number, study.setting.name)
+        return Page(self.paper, file, title, tuple(lines), tuple(found), self._provenance(study), drawn)
 
-    def _trade_off(self, study: Study, table: Table, name: str) -> list[str]:
+    @classmethod
+    def laid_out(cls, page: Page) -> Page:
+        """The page with its table, verdicts and text."""
+        what, number = page.name.split("-")[:2]
+        notes = _notes(page)
+        if what == "figure":
+            return replace(page, intro=_FIGURES[int(number)], tolerance=_NOT_COMPARED, notes=notes)
+        judged = tuple(tables.judge(row) for row in page.rows)
+        return replace(
+            page,
+            rows=judged,
+            intro=tables.TABLE,
+            tolerance=tables.tolerance(),
+            tables=tables.tables(judged),
+            notes=notes,
+        )
+
+    def _trade_off(self, study: Study, dataset: str, file: str) -> tuple[str, ...]:
         panels: dict[str, list[figures.Point]] = {}
-        for line in table.lines:
-            points = panels.setdefault(str(line.case), [])
-            label = _SHORT.get(line.method, METHODS[line.method])
-            points.append(
-                figures.Point(label, line.measured.validity.value, line.measured.plausibility.value)
-            )
-            if line.paper is not None:
-                points.append(figures.Point(label, line.paper.validity, line.paper.plausibility, paper=True))
-        for title, points in panels.items():
-            case = next(line.case for line in table.lines if str(line.case) == title)
-            points += [figures.Point("ours: price", v, p, curve=way) for way, v, p in study.curve(case)]
-        return save(figures.trade_off(panels), self.request.out, f"{name}-trade-off")
+        for case, method, paper in _lines(study, 1, dataset):
+            points = panels.setdefault(str(case), [])
+            label, found = _SHORT.get(method, tables.METHODS[method]), study.measured(case, method)
+            points.append(figures.Point(label, found.validity.value, found.plausibility.value))
+            if paper is not None:
+                points.append(figures.Point(label, paper.validity, paper.plausibility, paper=True))
+            if method == study.ours[-1]:
+                points += [figures.Point("ours: price", v, p, curve=way) for way, v, p in study.curve(case)]
+        return save(figures.trade_off(panels), self.request.out, f"{file}-trade-off")
 
     def _densities(
-        self, study: Study, number: int, dataset: str, name: str
-    ) -> tuple[list[str], list[dict[str, Any]]]:
+        self, study: Study, number: int, dataset: str, file: str
+    ) -> tuple[list[Row], tuple[str, ...]]:
         if number == 3:
             panels = {
                 title: {
-                    "iCARMA": study.people(Case(dataset, features=many), "icarma", study.home("icarma")),
-                    "oracle": study.people(Case(dataset, features=many), "oracle", "true"),
+                    "iCARMA": study.people(IcarmaCase(dataset, features=many), "icarma", study.home("icarma")),
+                    "oracle": study.people(IcarmaCase(dataset, features=many), "oracle", "true"),
                 }
                 for title, many in (
-                    ("all 4 features", 4),
-                    ("3 features", 3),
-                    ("2 features", 2),
-                    ("1 feature", 1),
+                    ("all 4 features", 4), ("3 features", 3), ("2 features", 2), ("1 feature", 1)
                 )
-            }
+            }  # fmt: skip
             data = [
                 {
                     "setting": title,
@@ -215,79 +166,67 @@ class Replication:
                 for title, methods in panels.items()
                 for method, one in methods.items()
             ]
-            return save(figures.densities(panels), self.request.out, name), data
+            return data, save(figures.densities(panels), self.request.out, file)
         cases = {
-            "all 4 features": Case(dataset),
-            "hard limits at random": Case(dataset, features=0),
-            "soft, linear weights": Case(dataset, profile="linear"),
-            "hard (3) and soft, linear": Case(dataset, features=3, profile="linear"),
+            "all 4 features": IcarmaCase(dataset),
+            "hard limits at random": IcarmaCase(dataset, features=0),
+            "soft, linear weights": IcarmaCase(dataset, profile="linear"),
+            "hard (3) and soft, linear": IcarmaCase(dataset, features=3, profile="linear"),
         }
         found = {t: study.people(case, "icarma", study.home("icarma")) for t, case in cases.items()}
         values = {"as they are": next(iter(found.values())).before}
         values |= {title: one.after[one.proposed] for title, one in found.items()}
         data = [{"setting": title, **_quantiles(v)} for title, v in values.items()]
-        return save(figures.spread(values), self.request.out, name), data
+        return data, save(figures.spread(values), self.request.out, file)
 
     def _provenance(self, study: Study) -> dict[str, Any]:
         from wayforward.methods.base import versions
 
-        request, setting = self.request, study.setting
         return {
-            "quick look": bool(request.n),
-            "data": setting.name,
+            "quick look": self.request.quick,
+            "data": study.setting.name,
             "people asked": len(study.x),
-            "splits": setting.checksums,
-            "seed": request.seed,
-            "made": dict(setting.chosen),
+            "splits": study.setting.checksums,
+            "seed": self.request.seed,
+            "made": dict(study.setting.chosen),
             "parameters": dict(study.used),
-            "seconds": {name: round(s, 2) for name, s in sorted(study.kept.seconds.items())},
+            "seconds": {name: round(s, 2) for name, s in sorted(self.checkpoints.seconds.items())},
             "versions": versions(),
         }
 
-    def _write(self, page: Page, body: str, data: Sequence[dict[str, Any]], drawn: Sequence[str]) -> None:
-        out = self.request.out
-        out.mkdir(parents=True, exist_ok=True)
-        text = [f"# {page.title}", ""]
-        if page.provenance["quick look"]:
-            text += [
-                f"**A quick look at {page.provenance['people asked']:,} people, not the replication.**",
-                "",
-            ]
-        text += [body.rstrip(), ""]
-        for file in drawn:
-            text += [f"```{{image}} {file}", f":alt: {page.title}", "```", ""]
-        text += [_made(page), ""]
-        put(out / f"{page.name}.md", "\n".join(text))
-        put(out / f"{page.name}.csv", csv_text(data))
-        put(out / f"{page.name}.json", json.dumps(plain(page.to_dict()), indent=1, allow_nan=False) + "\n")
 
-
-def measure_table(study: Study, number: int, dataset: str) -> Table:
-    """Every line of a table on one data set, ours after the paper's, and the findings."""
-    lines: list[Line] = []
+def _lines(study: Study, number: int, dataset: str) -> list[tuple[IcarmaCase, str, Published | None]]:
+    """IcarmaCase, method and published line of a table: the paper's lines, and ours after those of a case."""
     published = rows(number, dataset)
+    with_ours = number == 1 or (number == 2 and dataset == "loan")
+    out: list[tuple[IcarmaCase, str, Published | None]] = []
     for i, row in enumerate(published):
-        lines.append(_line(study, row.case, row.method, row))
+        out.append((row.case, row.method, row))
         last = i + 1 == len(published) or published[i + 1].case != row.case
-        if last and (number == 1 or (number == 2 and dataset == "loan")):
-            lines += [_line(study, row.case, method) for method in study.ours]
-    found = {(line.case, line.method): line.measured for line in lines}
-    told = checks(number, dataset, found)
+        if last and with_ours:
+            out += [(row.case, method, None) for method in study.ours]
+    return out
+
+
+def measure_table(study: Study, number: int, dataset: str) -> tuple[list[Row], list[Check]]:
+    """Every line of a table on one data set, and the findings."""
+    out, found = [], {}
+    for case, method, paper in _lines(study, number, dataset):
+        home = study.home(method)
+        replayed = home == "learned" and case.dataset == "loan"
+        other = study.measured(case, method, "true") if replayed else None
+        found[case, method] = study.measured(case, method)
+        out.append(tables.flat(case, method, found[case, method], paper, home, other))
+    checked = list(tables.checks(number, dataset, found))
     if number == 1:
-        for case in dict.fromkeys(line.case for line in lines):
-            methods = [line.method for line in lines if line.case == case]
-            told += aims(case, {method: study.people(case, method, "true") for method in methods})
-    return Table(number, dataset, tuple(lines), told)
+        for case in dict.fromkeys(case for case, _ in found):
+            methods = [method for other, method in found if other == case]
+            checked += tables.aims(case, {method: study.people(case, method, "true") for method in methods})
+    return out, checked
 
 
-def _line(study: Study, case: Case, method: str, row: Any = None) -> Line:
-    home = study.home(method)
-    other = study.measured(case, method, "true") if home == "learned" and case.dataset == "loan" else None
-    return Line(case, method, study.measured(case, method), row, home, other)
-
-
-def make_setting(dataset: str, request: Request, show: Show = quiet) -> Setting:
-    """The setting of a data set with its flow; both are kept in the cache."""
+def make_setting(dataset: str, request: IcarmaRequest, show: Show = quiet) -> Setting:
+    """The setting of a data set with its flow; both are stored in the cache."""
     from wayforward_studies.icarma.setting import fresh_loan_setting, gmsc_setting, loan_setting, with_flow
 
     make = {"loan": fresh_loan_setting if request.fresh else loan_setting, "gmsc": gmsc_setting}[dataset]
@@ -302,42 +241,38 @@ def make_setting(dataset: str, request: Request, show: Show = quiet) -> Setting:
 
 _SHORT = {"polished-hard": "ours: hard limit", "polished-price": "ours: price"}
 
-_FAIR = """\
-Who may act on what is drawn in four ways; gender and race are balanced. Women are gender 0, the group with the lower
-income; race is a fair coin. Cost is the mean of valid proposals, without weights; the log-density is that of where all
-proposals lead. Bars are 95 % bootstrap intervals. A finding is *undecided* where an interval holds zero.
-"""
-_DENSITY = {
-    3: "Log-density of where proposals lead against that of where people stand, for fewer and fewer features. Points\n"
-    "below the line are less likely than the person was; those far below the frame are drawn on its edge.\n",
-    8: "Log-density (in the flow) of the refused people as they are and of where the proposals of iCARMA lead.\n",
+_NOT_COMPARED = (
+    "No tolerance: the paper prints no numbers of this figure. "
+    "A finding is *undecided* where a 95 % interval holds zero."
+)
+_FIGURES = {
+    3: "Log-density of where proposals lead against that of where people stand, for fewer and fewer features. Points "
+    "below the line are less likely than the person was; those far below the frame are drawn on its edge.",
+    4: "Who may act on what is drawn in four ways; gender and race are balanced. Women are gender 0, the group with "
+    "the lower income; race is a fair coin. Cost is the mean of valid proposals, without weights; the log-density is "
+    "that of where all proposals lead. Bars are 95 % bootstrap intervals.",
+    8: "Log-density (in the flow) of the refused people as they are and of where the proposals of iCARMA lead.",
 }
 
 
-def _title(what: str, number: int, study: Study) -> str:
+def _title(what: str, number: int, setting: str) -> str:
     named = {"loan": "Loan, released splits", "loan-fresh": "Loan, drawn anew", "gmsc": "Give Me Some Credit"}
     topics = {
         3: "Log-density after against before, by number of features",
-        4: "Case study: fairness by gender and race",
+        4: "IcarmaCase study: fairness by gender and race",
         8: "Log-densities before and after",
     }
     topic = TITLES[number] if what == "table" else topics[number]
-    where = named.get(study.setting.name, study.setting.name)
-    return f"{what.capitalize()} {number}. {topic} ({where})"
+    return f"{what.capitalize()} {number}. {topic} ({named.get(setting, setting)})"
 
 
-def _made(page: Page) -> str:
+def _notes(page: Page) -> str:
     p = page.provenance
-    slow = sum(p["seconds"].values())
     seeds = max((len(one.get("seeds", ())) for one in p["parameters"].values()), default=0)
     chosen = f"iCARMA chosen on validation from {seeds} seeds; " if seeds else ""
-    splits = ", ".join(f"{name} `{value}`" for name, value in p["splits"].items())
     return (
-        f"Made of {p['people asked']:,} refused people; splits (sha256) {splits}; seed {p['seed']}; {chosen}"
-        f"{slow:,.0f} seconds of work; wayforward "
-        f"{p['versions'].get('wayforward', '')}, Python {p['versions']['python']}, numpy {p['versions']['numpy']}"
-        f"{', torch ' + p['versions']['torch'] if 'torch' in p['versions'] else ''}. All numbers: "
-        f"{{download}}`CSV <{page.name}.csv>`, {{download}}`JSON with the provenance <{page.name}.json>`."
+        f"Made of {p['people asked']:,} refused people; splits (sha256) {checksums(p['splits'])}; seed {p['seed']}; "
+        f"{chosen}{sum(p['seconds'].values()):,.0f} seconds of work; {made_with(dict(p))}."
     )
 
 

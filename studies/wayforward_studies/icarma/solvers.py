@@ -10,10 +10,10 @@ import numpy as np
 
 from wayforward.preferences import LOAN_LAWS, PreferenceLaw, Preferences
 from wayforward.problem import Problem
-from wayforward_studies.checkpoints import Kept, Show, quiet
+from wayforward_studies.checkpoints import Checkpoints, Show, quiet
 from wayforward_studies.icarma.measures import Measured, PerPerson, measure, per_person
 from wayforward_studies.icarma.preferences import LEVELS, preferences
-from wayforward_studies.icarma.published import Case
+from wayforward_studies.icarma.published import IcarmaCase
 from wayforward_studies.icarma.setting import Setting
 
 #: How iCARMA is trained: batch, margin, temperature and the weights of effort and range as the paper prints them
@@ -45,7 +45,7 @@ class Study:
     """
 
     setting: Setting
-    kept: Kept = field(default_factory=Kept)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
     n: int | None = None
     seeds: int = 10
     epochs: int | None = None
@@ -53,7 +53,7 @@ class Study:
     show: Show = quiet
     used: dict[str, Any] = field(default_factory=dict)  # parameters of each method that was used
     _models: dict[tuple[str, str, str, str], Any] = field(default_factory=dict)
-    _measured: dict[tuple[Case, str, str], Measured] = field(default_factory=dict)
+    _measured: dict[tuple[IcarmaCase, str, str], Measured] = field(default_factory=dict)
 
     @cached_property
     def everybody(self) -> np.ndarray:
@@ -73,15 +73,15 @@ class Study:
         out = {"true": setting.problem(), "learned": setting.problem(world=learned)}
         return out | {"true strict": setting.strict(), "learned strict": setting.strict(learned)}
 
-    def said(self, case: Case) -> Preferences:
+    def said(self, case: IcarmaCase) -> Preferences:
         """What these people say, drawn once and replayed."""
-        folder = None if self.kept.folder is None else self.kept.folder / "preferences"
+        folder = None if self.checkpoints.folder is None else self.checkpoints.folder / "preferences"
         drawn = preferences(self.setting.schema, case, len(self.everybody), seed=self.seed, folder=folder)
         return drawn.take(np.arange(len(self.x)))
 
     # -- answers -------------------------------------------------------------------------------------------
 
-    def action(self, case: Case, method: str) -> np.ndarray:
+    def action(self, case: IcarmaCase, method: str) -> np.ndarray:
         """(n, d) what each person should do, NaN where nothing is proposed."""
         return self.answer(self.said(case), method, case.elicited, case.profile, case.key)
 
@@ -118,7 +118,7 @@ class Study:
             return {"action": got.action[:, 0]}
 
         decides = [self._decides(method, said), people.tolist()]
-        return self.kept.arrays(f"{self.setting.name}-{method}-{name}", decides, make)["action"]
+        return self.checkpoints.arrays(f"{self.setting.name}-{method}-{name}", decides, make)["action"]
 
     def _decides(self, method: str, said: Preferences) -> dict[str, Any]:
         """All that an answer depends on, beside the people."""
@@ -139,7 +139,7 @@ class Study:
         model = self._models[key]
         report = model.report_
         name = f"icarma, {elicited}, {law} law, {weights} weights, {world} world"
-        self.kept.seconds[f"training {name}"] = report.seconds
+        self.checkpoints.seconds[f"training {name}"] = report.seconds
         self.used[name] = model.parameters() | {
             "seeds": list(model.seeds),
             "chosen seed": report.seed,
@@ -168,7 +168,7 @@ class Study:
         )
         problem, name = self.problems[world], f"{self.setting.name}-icarma-{elicited}-{law}-{profile}-{world}"
         decides = [self.setting.checksums, method.parameters(), list(method.seeds), self.seed]
-        file = self.kept.file(name, decides, ".safetensors")
+        file = self.checkpoints.file(name, decides, ".safetensors")
         if file is not None and file.exists():
             return ICarma.load(file, problem)
         with self.show(f"training {name}, epochs", method.epochs) as tick:
@@ -187,11 +187,11 @@ class Study:
 
     # -- measures ------------------------------------------------------------------------------------------
 
-    def people(self, case: Case, method: str, world: str) -> PerPerson:
+    def people(self, case: IcarmaCase, method: str, world: str) -> PerPerson:
         """Each person's answer, replayed in the 'true' or the 'learned' world."""
         return per_person(self.problems[world], self.x, self.action(case, method), self.said(case))
 
-    def measured(self, case: Case, method: str, world: str | None = None) -> Measured:
+    def measured(self, case: IcarmaCase, method: str, world: str | None = None) -> Measured:
         """The measures of one line of a table, in the world that the method worked in or in another one."""
         used = world or self.home(method)
         key = (case, method, used)
@@ -204,7 +204,7 @@ class Study:
         """Our hybrid, shown after the paper's methods: plausibility as a hard limit, and at `PRICE`."""
         return ("polished-hard", "polished-price")
 
-    def curve(self, case: Case) -> list[tuple[str, float, float]]:
+    def curve(self, case: IcarmaCase) -> list[tuple[str, float, float]]:
         """Validity and plausibility of the hybrid on the way from plausibility that costs nothing to a hard limit.
 
         'price': everybody gets a proposal, an implausible one at a price. 'withheld': of those at an infinite price
@@ -224,7 +224,7 @@ class Study:
             out.append(("withheld", *self._point(case, kept)))
         return out
 
-    def _point(self, case: Case, action: np.ndarray) -> tuple[float, float]:
+    def _point(self, case: IcarmaCase, action: np.ndarray) -> tuple[float, float]:
         one = measure(per_person(self.problems["true"], self.x, action, self.said(case)), seed=self.seed)
         return one.validity.value, one.plausibility.value
 
@@ -260,7 +260,7 @@ class Study:
                     tick(int(rows[-1]) + 1)
             return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
-        return self.kept.arrays(f"{self.setting.name}-polished-{name}", decides, make)
+        return self.checkpoints.arrays(f"{self.setting.name}-polished-{name}", decides, make)
 
     def home(self, method: str) -> str:
         """The world that a method works in: iCARMA learns in the flow, the oracle and the hybrid know the equations."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from wayforward.evaluate.stats import Estimate
-from wayforward_studies.findings import Check, falls, findings, listed
 from wayforward_studies.icarma.measures import Measured, PerPerson
-from wayforward_studies.icarma.published import PROFILES, Case, Row
+from wayforward_studies.icarma.published import PROFILES, TOLERANCE, IcarmaCase, Published
+from wayforward_studies.pages import Line, Row, Table, number
+from wayforward_studies.verdicts import RULE, Cell, Check, falls, listed, of_all
 
 SHARES = ("validity", "plausibility", "hap")
-BETTER = {"validity": 1, "plausibility": 1, "hap": -1}
+SIGN = {"validity": 1, "plausibility": 1, "hap": -1}  # is higher better?
 
 METHODS = {
     "oracle": "oracle",
@@ -24,98 +23,70 @@ METHODS = {
 }
 
 
-def verdict(row: Row, measured: Measured) -> dict[str, str]:
-    """For each share that the paper states: 'within' its tolerance, 'better' or 'worse'; 'all' sums up.
-
-    A line is worse if one of its shares is, and better if one is better and none is worse. A lower hap is better.
-    """
-    out = {}
-    for name in SHARES:
-        paper = row.value(name)
-        if paper is None:
-            continue
-        # a hair's breadth, so that .989 against .959 +- .03 does not hang on the last bit
-        gap = (measured.value(name) - paper) * BETTER[name]
-        slack = row.tolerance(name) + 1e-9
-        out[name] = "within" if abs(gap) <= slack else "better" if gap > 0 else "worse"
-    words = set(out.values())
-    out["all"] = "worse" if "worse" in words or not words else "better" if "better" in words else "within"
-    return out
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line: a case, a method, what was measured, and, where the paper has this line, what it states.
+def flat(
+    case: IcarmaCase,
+    method: str,
+    measured: Measured,
+    paper: Published | None = None,
+    world: str = "true",
+    other: Measured | None = None,
+) -> Row:
+    """One line as a flat row: a case, a method, what was measured, and, where the paper has this line, what it states.
 
     world: where it was measured ('true' equations or 'learned' flow). other: the same actions replayed in the true
     equations, for a method that learned in the flow.
     """
-
-    case: Case
-    method: str
-    measured: Measured
-    paper: Row | None = None
-    world: str = "true"
-    other: Measured | None = None
-
-    @property
-    def verdicts(self) -> dict[str, str]:
-        """See `verdict`; empty where the paper has no such line."""
-        return {} if self.paper is None else verdict(self.paper, self.measured)
-
-    def to_dict(self) -> dict[str, Any]:
-        """One flat row for CSV and JSON."""
-        out: dict[str, Any] = {
-            "dataset": self.case.dataset,
-            "elicited": self.case.elicited,
-            "law": self.case.law,
-            "features": self.case.features or "random",
-            "profile": self.case.profile,
-            "method": self.method,
-            "world": self.world,
-            "people": self.measured.n,
-            "verdict": self.verdicts.get("all", ""),
-        }
-        for name in SHARES:
-            value: Estimate = getattr(self.measured, name)
-            out[f"{name}_paper"] = None if self.paper is None else self.paper.value(name)
-            out[f"{name}_tolerance"] = (
-                None if self.paper is None or self.paper.value(name) is None else self.paper.tolerance(name)
-            )
-            out |= {
-                name: value.value,
-                f"{name}_low": value.low,
-                f"{name}_high": value.high,
-                f"{name}_n": value.n,
-            }
-            out[f"{name}_verdict"] = self.verdicts.get(name, "")
-        cost = self.measured.cost
-        out |= {"cost": cost.value, "cost_low": cost.low, "cost_high": cost.high, "cost_std": cost.std}
-        out |= {"valid_and_plausible": self.measured.both.value, "reach": self.measured.reach.value}
-        out["log_density_shift"] = self.measured.shift.value
-        for name in ("validity", "plausibility", "both"):
-            label = "valid_and_plausible" if name == "both" else name
-            out[f"{label}_in_true_world"] = None if self.other is None else self.other.value(name)
-        return out
+    out: Row = {
+        "dataset": case.dataset,
+        "elicited": case.elicited,
+        "law": case.law,
+        "features": case.features or "random",
+        "profile": case.profile,
+        "method": method,
+        "world": world,
+        "people": measured.n,
+        "verdict": "",
+    }
+    for name in SHARES:
+        value: Estimate = getattr(measured, name)
+        stated = None if paper is None else paper.value(name)
+        out[f"{name}_paper"] = stated
+        out[f"{name}_tolerance"] = None if paper is None or stated is None else paper.tolerance(name)
+        out |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high, f"{name}_n": value.n}
+        out[f"{name}_verdict"] = ""
+    cost = measured.cost
+    out |= {"cost": cost.value, "cost_low": cost.low, "cost_high": cost.high, "cost_std": cost.std}
+    out |= {"valid_and_plausible": measured.both.value, "reach": measured.reach.value}
+    out["log_density_shift"] = measured.shift.value
+    for name in ("validity", "plausibility", "both"):
+        label = "valid_and_plausible" if name == "both" else name
+        out[f"{label}_in_true_world"] = None if other is None else other.value(name)
+    return judge(out)
 
 
-@dataclass(frozen=True)
-class Table:
-    """One table on one data set, with the findings that hang on it."""
+def cells(row: Row) -> dict[str, Cell]:
+    """The shares of a row that the paper states, to be judged."""
+    return {
+        name: Cell(
+            number(row[name]),
+            row[f"{name}_paper"],
+            row[f"{name}_tolerance"],
+            SIGN[name],
+            (number(row[f"{name}_low"]), number(row[f"{name}_high"])),
+        )
+        for name in SHARES
+        if row[f"{name}_paper"] is not None
+    }
 
-    number: int
-    dataset: str
-    lines: tuple[Line, ...]
-    checks: tuple[Check, ...]
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many published lines are within, better, worse."""
-        words = [line.verdicts["all"] for line in self.lines if line.paper is not None]
-        return {word: words.count(word) for word in ("within", "better", "worse")}
+def judge(row: Row) -> Row:
+    """The row with its verdicts: of each share, and of the line."""
+    judged = cells(row)
+    words = {f"{name}_verdict": judged[name].verdict if name in judged else "" for name in SHARES}
+    return {**row, **words, "verdict": of_all(judged.values()) or ""}
 
 
-Values = Mapping[tuple[Case, str], Measured]
+Values = Mapping[tuple[IcarmaCase, str], Measured]
 
 
 def checks(number: int, dataset: str, found: Values) -> tuple[Check, ...]:
@@ -130,7 +101,7 @@ class _Lines:
     def __init__(self, found: Values) -> None:
         self.found = found
 
-    def of(self, cases: Mapping[str, Case], method: str, name: str) -> dict[str, float] | None:
+    def of(self, cases: Mapping[str, IcarmaCase], method: str, name: str) -> dict[str, float] | None:
         if any((case, method) not in self.found for case in cases.values()):
             return None
         return {label: self.found[case, method].value(name) for label, case in cases.items()}
@@ -145,9 +116,9 @@ _MANY = {4: "all 4", 3: "3", 2: "2", 1: "1"}
 
 
 def _fewer(dataset: str, law: str, lines: _Lines, methods: Sequence[str]) -> Iterable[Check]:
-    cases = {word: Case(dataset, law=law, features=many) for many, word in _MANY.items()}
+    cases = {word: IcarmaCase(dataset, law=law, features=many) for many, word in _MANY.items()}
     if dataset == "gmsc":
-        cases = {"all 4": Case(dataset), "random": Case(dataset, features=0)}
+        cases = {"all 4": IcarmaCase(dataset), "random": IcarmaCase(dataset, features=0)}
     for method in methods:
         for name in ("validity", "plausibility"):
             if name == "plausibility" and method == "oracle":
@@ -163,7 +134,7 @@ def _fewer(dataset: str, law: str, lines: _Lines, methods: Sequence[str]) -> Ite
 
 def _table_1(dataset: str, lines: _Lines) -> Iterable[Check]:
     yield from _fewer(dataset, "uniform", lines, ("oracle", "icarma"))
-    cases = {word: Case(dataset, features=many) for many, word in _MANY.items()}
+    cases = {word: IcarmaCase(dataset, features=many) for many, word in _MANY.items()}
     one = lines.of(cases, "oracle", "cost")
     if one is not None:
         yield Check(
@@ -176,7 +147,7 @@ def _table_1(dataset: str, lines: _Lines) -> Iterable[Check]:
 
 def _table_2(dataset: str, lines: _Lines) -> Iterable[Check]:
     for features, what in ((4, "soft"), (0, "hard and soft"), (3, "hard (3) and soft")):
-        cases = {p: Case(dataset, features=features, profile=p) for p in PROFILES}
+        cases = {p: IcarmaCase(dataset, features=features, profile=p) for p in PROFILES}
         yield from _order(
             f"oracle: hap by profile, {what}",
             "hap falls from constant to concave to linear to convex weights.",
@@ -203,7 +174,7 @@ def _table_2(dataset: str, lines: _Lines) -> Iterable[Check]:
 
 def _table_3(dataset: str, lines: _Lines) -> Iterable[Check]:
     for features, what in ((4, "soft"), (0, "hard and soft")):
-        cases = {p: Case(dataset, "scores", features=features, profile=p) for p in PROFILES}
+        cases = {p: IcarmaCase(dataset, "scores", features=features, profile=p) for p in PROFILES}
         yield from _order(
             f"iCARMA: plausibility by profile, {what}",
             "Plausibility falls from constant to concave to linear to convex weights.",
@@ -224,7 +195,7 @@ def _table_5(dataset: str, lines: _Lines) -> Iterable[Check]:
         yield from _fewer(dataset, law, lines, ("oracle", "icarma"))
     for method in ("oracle", "icarma"):
         for many in (3, 2, 1):
-            cases = {law: Case(dataset, law=law, features=many) for law in ("causal", "reverse")}
+            cases = {law: IcarmaCase(dataset, law=law, features=many) for law in ("causal", "reverse")}
             yield from _order(
                 f"{METHODS[method]}: reverse order is harder, {many}",
                 "When people prefer features late in the graph, validity is lower.",
@@ -232,7 +203,8 @@ def _table_5(dataset: str, lines: _Lines) -> Iterable[Check]:
                 0.01 if method == "icarma" else 0.0,
             )
     cases = {
-        word: Case(dataset, law="reverse", features=many) for many, word in (*_MANY.items(), (0, "random"))
+        word: IcarmaCase(dataset, law="reverse", features=many)
+        for many, word in (*_MANY.items(), (0, "random"))
     }
     same, uniform = (lines.of(cases, m, "validity") for m in ("icarma-reverse", "icarma"))
     if same is not None and uniform is not None:
@@ -248,7 +220,7 @@ def _table_5(dataset: str, lines: _Lines) -> Iterable[Check]:
 def _table_6(dataset: str, lines: _Lines) -> Iterable[Check]:
     for law in ("uniform", "causal", "reverse"):
         for many in (1, 2):
-            case = Case(dataset, law=law, features=many)
+            case = IcarmaCase(dataset, law=law, features=many)
             both = {m: lines.of({"": case}, m, "validity") for m in ("oracle-free", "oracle")}
             likely = {m: lines.of({"": case}, m, "plausibility") for m in ("oracle-free", "oracle")}
             if any(v is None for v in (*both.values(), *likely.values())):
@@ -261,7 +233,7 @@ def _table_6(dataset: str, lines: _Lines) -> Iterable[Check]:
                 valid["oracle-free"] > valid["oracle"] + 0.2 and plausible["oracle-free"] < 0.5,
                 f"validity {listed(valid)}; plausibility {listed(plausible)}",
             )
-        cases = {str(m): Case(dataset, law=law, features=m) for m in (2, 1)}
+        cases = {str(m): IcarmaCase(dataset, law=law, features=m) for m in (2, 1)}
         for name in ("validity", "plausibility"):
             yield from _order(
                 f"without the demand, more features raise {name}, {law}",
@@ -276,7 +248,7 @@ def _table_6(dataset: str, lines: _Lines) -> Iterable[Check]:
         )
 
 
-def aims(case: Case, people: Mapping[str, PerPerson]) -> tuple[Check, ...]:
+def aims(case: IcarmaCase, people: Mapping[str, PerPerson]) -> tuple[Check, ...]:
     """Does our hybrid dominate its parents? Replayed in the true equations; costs where both answer."""
     out = []
     for ours, parent, name in (("polished-hard", "oracle", "hard"), ("polished-price", "icarma", "price")):
@@ -284,15 +256,10 @@ def aims(case: Case, people: Mapping[str, PerPerson]) -> tuple[Check, ...]:
             continue
         one, other = people[ours], people[parent]
         valid = {"ours": float(one.valid.mean()), METHODS[parent]: float(other.valid.mean())}
-        likely = {
-            "ours": float(one.plausible[one.proposed].mean()) if one.proposed.any() else float("nan"),
-            METHODS[parent]: float(other.plausible[other.proposed].mean())
-            if other.proposed.any()
-            else float("nan"),
-        }
+        likely = {"ours": _plausible(one), METHODS[parent]: _plausible(other)}
         both = one.valid & other.valid
         ratio = float(one.cost[both].mean() / other.cost[both].mean()) if both.any() else float("nan")
-        told = f"validity {listed(valid)}; plausibility {listed(likely)}; cost, where both answer, {ratio:.2f} times"
+        shown = f"validity {listed(valid)}; plausibility {listed(likely)}; cost, where both answer, {ratio:.2f} times"
         more = valid["ours"] >= valid[METHODS[parent]]
         if name == "hard":
             holds = more and likely["ours"] == 1.0 and ratio <= 1.1
@@ -300,60 +267,64 @@ def aims(case: Case, people: Mapping[str, PerPerson]) -> tuple[Check, ...]:
         else:
             holds = more and likely["ours"] > likely[METHODS[parent]] and ratio <= 1.0
             aim = "Our aim: validity at least iCARMA's, more plausible, no higher cost."
-        out.append(Check(f"hybrid, {name}: {case}", aim, bool(holds), told, aim=True))
+        out.append(Check(f"hybrid, {name}: {case}", aim, bool(holds), shown, aim=True))
     return tuple(out)
 
 
-# -- writing ---------------------------------------------------------------------------------------------------
-
-COLUMNS = ("people can act on", "method", "validity", "plausibility", "hap", "cost", "verdict")
-
-
-def cells(line: Line) -> tuple[str, ...]:
-    """One line as text: paper, then measured with its interval."""
-    measured = line.measured
-    shares = [_share(line, name) for name in SHARES]
-    cost = measured.cost
-    spent = f"{cost.value:.4f} ({cost.std:.4f})" if cost.n else "-"
-    return (str(line.case), METHODS[line.method], *shares, spent, line.verdicts.get("all", ""))
+def _plausible(people: PerPerson) -> float:
+    return float(people.plausible[people.proposed].mean()) if people.proposed.any() else float("nan")
 
 
-def _share(line: Line, name: str) -> str:
-    value: Estimate = getattr(line.measured, name)
-    if not value.n:
+# -- layout ----------------------------------------------------------------------------------------------------
+
+HEADS = ("people can act on", "method", *SHARES, "cost")
+TABLE = (
+    "Shares read *paper → measured [95 % interval] verdict*; the cost is the mean (and the spread over people) of "
+    "valid proposals, without weights. A line is worse if one of its shares is; a lower hap is better."
+)
+
+
+def tolerance() -> str:
+    """The tolerances and what they mean."""
+    oracle, icarma = TOLERANCE["oracle"], TOLERANCE["icarma"]
+    of = ", ".join(f"{name} {oracle[name]:g} (iCARMA: {icarma[name]:g})" for name in SHARES)
+    return f"Tolerance: {of}; plausibility that is not demanded has iCARMA's. {RULE}"
+
+
+def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
+    """The table, and the proposals of iCARMA replayed in the true equations."""
+    replayed = tuple(
+        Line((*_names(row), *(f"{row[f'{name}_in_true_world']:.3f}" for name in _REPLAYED)))
+        for row in rows
+        if row["validity_in_true_world"] is not None
+    )
+    text = (
+        "The same proposals of iCARMA, replayed in the true equations instead of the flow that it learned in:"
+    )
+    heads = (*HEADS[:2], "validity", "plausibility", "valid and plausible")
+    whole = Table(HEADS, tuple(_line(row) for row in rows))
+    return (whole, Table(heads, replayed, text=text)) if replayed else (whole,)
+
+
+_REPLAYED = ("validity", "plausibility", "valid_and_plausible")
+
+
+def _names(row: Row) -> tuple[str, str]:
+    features = 0 if row["features"] == "random" else row["features"]
+    case = IcarmaCase(row["dataset"], row["elicited"], row["law"], features, row["profile"])
+    return str(case), METHODS[row["method"]]
+
+
+def _line(row: Row) -> Line:
+    judged = cells(row)
+    spent = "-" if row["cost"] is None else f"{row['cost']:.4f} ({row['cost_std']:.4f})"
+    return Line(
+        (*_names(row), *(_share(row, judged, name) for name in SHARES), spent), tuple(judged.values())
+    )
+
+
+def _share(row: Row, judged: dict[str, Cell], name: str) -> str:
+    if not row[f"{name}_n"]:
         return "-"
-    paper = None if line.paper is None else line.paper.value(name)
-    word = line.verdicts.get(name, "")
-    told = f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
-    return told if paper is None else f"{paper:.3f} → {told} {word}"
-
-
-def markdown(table: Table) -> str:
-    """The table, the findings and a summary as Markdown."""
-    counts = table.counts
-    total = sum(counts.values())
-    out = [
-        f"Of {total} published lines, {counts['within']} are within the tolerance, {counts['better']} are better and "
-        f"{counts['worse']} are worse. Shares read *paper → measured [95 % interval] verdict*; the cost is the mean "
-        "(and the spread over people) of valid proposals, without weights.",
-        "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|" + " --- |" * len(COLUMNS),
-    ]
-    out += ["| " + " | ".join(cells(line)) + " |" for line in table.lines]
-    replayed = [line for line in table.lines if line.other is not None]
-    if replayed:
-        out += [
-            "",
-            "The same proposals of iCARMA, replayed in the true equations instead of the flow that it learned in:",
-            "",
-            "| people can act on | method | validity | plausibility | valid and plausible |",
-            "| --- | --- | --- | --- | --- |",
-        ]
-        out += [
-            f"| {line.case} | {METHODS[line.method]} | {line.other.validity.value:.3f} | "
-            f"{line.other.plausibility.value:.3f} | {line.other.both.value:.3f} |"
-            for line in replayed
-            if line.other is not None
-        ]
-    return "\n".join(out) + "\n" + findings(table.checks)
+    text = f"{row[name]:.3f} [{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"
+    return f"{row[f'{name}_paper']:.3f} → {text} {judged[name].verdict}" if name in judged else text

@@ -10,10 +10,10 @@ import numpy as np
 
 from wayforward.answers.figures import _new, _style
 from wayforward.palette import BLUE, GREY, ORANGE, PURPLE
-from wayforward_studies.writing import save
+from wayforward_studies.pages import save
 
 if TYPE_CHECKING:
-    from wayforward_studies.pear.run import Curve
+    from wayforward_studies.pear.run import RegretCurve
 
 _LINES = {
     "all, exact replies": (BLUE, "o", "-"),
@@ -24,7 +24,7 @@ _LINES = {
 }
 
 
-def draw(curves: Sequence[Curve], folder: Path, file: str) -> list[str]:
+def draw(curves: Sequence[RegretCurve], folder: Path, file: str) -> tuple[str, ...]:
     """Write the figure as SVG and PNG; returns the names."""
     names = list(dict.fromkeys(curve.dataset for curve in curves))
     with _style():

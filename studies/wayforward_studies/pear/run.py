@@ -6,22 +6,17 @@ Preference Elicitation, TMLR.
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import DataError
-from wayforward_studies.checkpoints import Kept, Show, quiet
-from wayforward_studies.findings import Check, findings, listed
-from wayforward_studies.writing import csv_text, plain, put
-
-#: Modules that decide a kept stage, beside the package's.
-DECIDES = ("pear/run.py",)
+from wayforward_studies.pages import Line, Page, Row, Table
+from wayforward_studies.pear.figure import draw
+from wayforward_studies.replication import Replication, Request, at_least, known, made_with
+from wayforward_studies.verdicts import Check, above_zero, listed
 
 DATASETS = ("gmsc", "adult")
 _EDGES = {
@@ -70,34 +65,33 @@ _CORRUPTION = (0.0, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to measure. n: people a data set. seeds: draws of people, secret weights and errors. budget: questions."""
+class PearRequest(Request):
+    """n: people a data set. seeds: draws of people, secret weights and errors. budget: questions."""
 
-    datasets: tuple[str, ...] = ()
     n: int = 300
     seeds: int = 3
     budget: int = 10
     seed: int = 0
     out: Path = Path("docs/replication/pear")
-    cache: Path | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "datasets", tuple(self.datasets) or DATASETS)
-        for name in self.datasets:
-            if name not in DATASETS:
-                raise DataError(f"The study has no data set '{name}'. Choose one of {', '.join(DATASETS)}.")
-        for what, number in (("n", self.n), ("seeds", self.seeds), ("budget", self.budget)):
-            if number < 1:
-                raise DataError(f"{what}={number} leaves nothing to measure. Use 1 or more.")
+        known("data set", self.datasets, DATASETS)
+        at_least(1, n=self.n, seeds=self.seeds, budget=self.budget)
 
     @property
     def quick(self) -> bool:
         """Too few people to conclude from: the files say so."""
         return self.n * self.seeds < 100
 
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """The one page."""
+        return ("regret",)
+
 
 @dataclass(frozen=True)
-class Setting:
+class PearSetting:
     """One line of the table: who answers how, and what the lender knows."""
 
     people: str = "all"  # or 'lowest quarter': those whom the model refuses most clearly
@@ -114,21 +108,25 @@ class Setting:
 
 
 SETTINGS = (
-    *(Setting(people, replies) for people in ("all", "lowest quarter") for replies in ("exact", "logistic")),
-    *(Setting("all", replies, sets="random") for replies in ("exact", "logistic")),
-    *(Setting("all", "logistic", forgotten=share) for share in _CORRUPTION[1:]),
+    *(
+        PearSetting(people, replies)
+        for people in ("all", "lowest quarter")
+        for replies in ("exact", "logistic")
+    ),
+    *(PearSetting("all", replies, sets="random") for replies in ("exact", "logistic")),
+    *(PearSetting("all", "logistic", forgotten=share) for share in _CORRUPTION[1:]),
 )
 
 
 @dataclass(frozen=True)
-class Curve:
+class RegretCurve:
     """Regret (people over all seeds, questions + 1) in units of cost; least: what the best plan costs each person."""
 
     dataset: str
-    setting: Setting
+    setting: PearSetting
     regret: np.ndarray
     least: np.ndarray
-    asked: np.ndarray
+    questions: np.ndarray
     seconds: float
 
     @property
@@ -144,18 +142,47 @@ class Curve:
 
 
 @dataclass
-class Replication:
-    """The whole study; stages are kept in `request.cache`."""
+class PearReplication(Replication):
+    """The whole study."""
 
-    request: Request
-    show: Show = quiet
-    kept: Kept = field(init=False)
+    paper: ClassVar[str] = "pear"
+    decides: ClassVar[tuple[str, ...]] = ("pear/run.py",)
+    subfolder: ClassVar[str] = "pear"
+    request: PearRequest
     _problems: dict[str, tuple[Any, np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
-    def __post_init__(self) -> None:
-        self.kept = Kept(None if self.request.cache is None else self.request.cache / "pear", own=DECIDES)
+    def measure(self, name: str) -> Page:
+        """Measure every curve and draw them."""
+        from wayforward.methods.base import versions
 
-    def curves(self) -> Iterator[Curve]:
+        curves, file = list(self.curves()), self.request.file(name)
+        made = {
+            **self.request.to_dict(),
+            "versions": versions(),
+            "seconds_of_stages": sum(curve.seconds for curve in curves),
+        }
+        drawn = draw(curves, self.request.out, file)
+        found = tuple(checked(curves))
+        return Page(self.paper, file, TITLE, tuple(_rows(curves)), found, made, drawn)
+
+    @classmethod
+    def laid_out(cls, page: Page) -> Page:
+        """The page with a table for each data set."""
+        made = page.provenance
+        intro = f"{_INTRO}\n\n{made['n']} people a data set and seed, {made['seeds']} seeds, mlp; {_SETUP}"
+        tables = tuple(_table(name, page.rows) for name in dict.fromkeys(row["dataset"] for row in page.rows))
+        notes = f"Made in {made['seconds_of_stages']:,.0f} seconds of work; {made_with(dict(made))}."
+        return replace(page, tables=tables, intro=intro, tolerance=_TOLERANCE, notes=notes)
+
+    @classmethod
+    def console(cls, page: Page) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+        """Regret before the first question and after the last."""
+        shown = ("dataset", "setting", "questions", "least cost", "regret")
+        ends = (0, page.provenance["budget"])
+        rows = [[row[c] for c in shown] for row in page.rows if row["questions"] in ends]
+        return shown, [[f"{v:.3f}" if isinstance(v, float) else str(v) for v in row] for row in rows]
+
+    def curves(self) -> Iterator[RegretCurve]:
         """Measure every setting of every data set."""
         request = self.request
         for name in request.datasets:
@@ -167,20 +194,24 @@ class Replication:
                         tick(i * request.seeds + k + 1)
                     joined = {key: np.concatenate([p[key] for p in parts]) for key in parts[0]}
                     seconds = sum(
-                        v for key, v in self.kept.seconds.items() if key.startswith(_key(name, setting))
+                        v
+                        for key, v in self.checkpoints.seconds.items()
+                        if key.startswith(_key(name, setting))
                     )
-                    yield Curve(name, setting, joined["regret"], joined["least"], joined["asked"], seconds)
+                    yield RegretCurve(
+                        name, setting, joined["regret"], joined["least"], joined["questions"], seconds
+                    )
 
-    def _one(self, name: str, setting: Setting, seed: int) -> dict[str, np.ndarray]:
+    def _one(self, name: str, setting: PearSetting, seed: int) -> dict[str, np.ndarray]:
         request = self.request
         decides = {"n": request.n, "budget": request.budget, "seed": seed, **asdict(setting)}
-        return self.kept.arrays(
+        return self.checkpoints.arrays(
             f"{_key(name, setting)}-{seed}",
             {"data": name, **decides},
             lambda: self._measure(name, setting, seed),
         )
 
-    def _measure(self, name: str, setting: Setting, seed: int) -> dict[str, np.ndarray]:
+    def _measure(self, name: str, setting: PearSetting, seed: int) -> dict[str, np.ndarray]:
         from wayforward.people.elicitor import Talk, converse
         from wayforward.people.elicitors._interventions import menu_of, search
         from wayforward.people.elicitors.cost_graph import CostGraph, GraphCost
@@ -192,13 +223,13 @@ class Replication:
         problem, x = self._people(name, setting, seed)
         edges = [(cause, effect) for cause, effects in _EDGES[name].items() for effect in effects]
         true = CostGraph.of(problem, edges)
-        known = true.without(setting.forgotten, seed)
+        known_graph = true.without(setting.forgotten, seed)
         prior = WeightPrior.drawn(true)
         weight = prior.sample(Streams.of(x, seed + 1000), 1, np.ones((len(x), true.width)), tag=1)[:, 0]
-        kept = np.array([prior.names.index(called) for called in known.names])
+        edges_known = np.array([prior.names.index(name) for name in known_graph.names])
         pear = Pear(
-            graph=known,
-            prior=WeightPrior(prior.means[:, kept], known.names),
+            graph=known_graph,
+            prior=WeightPrior(prior.means[:, edges_known], known_graph.names),
             budget=self.request.budget,
             response="exact" if setting.replies == "exact" else "logistic",
             pick="random" if setting.sets == "random" else "utility",
@@ -223,7 +254,7 @@ class Replication:
         least = np.minimum(least, cost.min(1))  # a plan found on the way may be the best known
         some = np.isfinite(cost).all(1)
         regret = cost[some] - least[some, None]
-        return {"regret": regret, "least": least[some], "asked": talk.questions[some]}
+        return {"regret": regret, "least": least[some], "questions": talk.questions[some]}
 
     def _problem(self, name: str) -> tuple[Any, np.ndarray, np.ndarray]:
         """The problem, people whom the model refuses, and the chance that it gives them; made once."""
@@ -240,50 +271,19 @@ class Replication:
             self._problems[name] = problem, new.x[~yes], chance[~yes]
         return self._problems[name]
 
-    def _people(self, name: str, setting: Setting, seed: int) -> tuple[Any, np.ndarray]:
+    def _people(self, name: str, setting: PearSetting, seed: int) -> tuple[Any, np.ndarray]:
         problem, refused, chance = self._problem(name)
         if setting.people == "lowest quarter":
             refused = refused[chance <= np.quantile(chance, 0.25)]
         order = np.random.default_rng([2023, seed]).permutation(len(refused))
         return problem, refused[order[: self.request.n]]
 
-    def run(self) -> dict[str, Any]:
-        """Measure, compare, write. Returns what was found, as plain data, with the names of the files."""
-        started = time.perf_counter()
-        curves = list(self.curves())
-        checks = checked(curves)
-        out = self.request.out
-        out.mkdir(parents=True, exist_ok=True)
-        rows = _rows(curves)
-        name = "regret-quick" if self.request.quick else "regret"
-        put(out / f"{name}.csv", csv_text(rows))
-        from wayforward_studies.pear.figure import draw
 
-        drawn = draw(curves, out, name)
-        put(out / f"{name}.md", _page(curves, checks, self.request, name))
-        files = [f"{name}.csv", f"{name}.md", *drawn, f"{name}.json"]
-        from wayforward.methods.base import versions
-
-        told = {
-            "paper": "pear",
-            "lines": rows,
-            "findings": [{"name": c.name, "measured": c.measured, "verdict": c.verdict} for c in checks],
-            "files": files,
-            "provenance": {
-                **{key: value for key, value in asdict(self.request).items() if key not in ("out", "cache")},
-                "versions": versions(),
-                "seconds_of_stages": sum(curve.seconds for curve in curves),
-            },
-        }
-        put(out / f"{name}.json", json.dumps(plain(told), indent=1) + "\n")
-        return {**told, "seconds": time.perf_counter() - started}
-
-
-def _key(name: str, setting: Setting) -> str:
+def _key(name: str, setting: PearSetting) -> str:
     return f"{name}-{setting.name.replace(' ', '_').replace(',', '').replace('%', '')}"
 
 
-def _rows(curves: list[Curve]) -> list[dict[str, Any]]:
+def _rows(curves: list[RegretCurve]) -> list[dict[str, Any]]:
     rows = []
     for curve in curves:
         low, high = curve.interval()
@@ -304,7 +304,7 @@ def _rows(curves: list[Curve]) -> list[dict[str, Any]]:
     return rows
 
 
-def checked(curves: list[Curve]) -> list[Check]:
+def checked(curves: list[RegretCurve]) -> list[Check]:
     """What the paper concludes, asked of our numbers."""
     out = []
     for name in dict.fromkeys(curve.dataset for curve in curves):
@@ -316,73 +316,78 @@ def checked(curves: list[Curve]) -> list[Check]:
                 Check(
                     f"{name}: {setting.name}",
                     "questions lower the regret",
-                    _sign(-last),
+                    _positive(-last),
                     listed({f"after {q}": float(curve.mean[q]) for q in (0, curve.regret.shape[1] // 2)})
                     + f", after {curve.regret.shape[1] - 1} {curve.mean[-1]:.3f}",
                 )
             )
         for replies in ("exact", "logistic"):
-            best, other = by[Setting(replies=replies)], by[Setting(replies=replies, sets="random")]
+            best, other = by[PearSetting(replies=replies)], by[PearSetting(replies=replies, sets="random")]
             out.append(
                 Check(
                     f"{name}: {replies} replies, which sets",
                     "sets of greatest expected utility teach more than random ones",
-                    _sign((other.regret - best.regret).mean(1)),
+                    _positive((other.regret - best.regret).mean(1)),
                     listed({"utility": float(best.regret.mean()), "random": float(other.regret.mean())}),
                 )
             )
         shares = {
-            f"{s:.0%}": float(by[Setting(replies="logistic", forgotten=s)].mean[-1]) for s in _CORRUPTION
+            f"{s:.0%}": float(by[PearSetting(replies="logistic", forgotten=s)].mean[-1]) for s in _CORRUPTION
         }
-        none, full = (by[Setting(replies="logistic", forgotten=share)] for share in (0.0, 1.0))
-        worse = np.array([full.regret[:, -1].mean() - none.regret[:, -1].mean()])
+        none, full = (by[PearSetting(replies="logistic", forgotten=share)] for share in (0.0, 1.0))
+        more = full.regret[:, -1].mean() - none.regret[:, -1].mean()
+        wide = 1.96 * float(np.hypot(_error(full.regret[:, -1]), _error(none.regret[:, -1])))
         out.append(
             Check(
                 f"{name}: forgotten edges",
                 "a lender who does not know the graph leaves more regret",
-                bool(worse[0] > 0),
+                above_zero(more - wide, more + wide),
                 listed(shares),
             )
         )
     return out
 
 
-def _sign(gain: np.ndarray) -> bool | None:
+def _error(values: np.ndarray) -> float:
+    """The standard error of a mean."""
+    return float(values.std() / np.sqrt(max(len(values), 1)))
+
+
+def _positive(gain: np.ndarray) -> bool | None:
     """True where the mean is clearly above zero, False where clearly below, None within the error of sampling."""
-    error = float(gain.std() / np.sqrt(max(len(gain), 1)))
-    mean = float(gain.mean())
-    return None if abs(mean) <= 1.96 * error else mean > 0
+    mean, wide = float(gain.mean()), 1.96 * _error(gain)
+    return above_zero(mean - wide, mean + wide)
 
 
-def _page(curves: list[Curve], checks: list[Check], request: Request, name: str) -> str:
-    shown = [q for q in (0, 1, 2, 3, 5, 7, 10) if q <= request.budget]
-    out = [
-        "# PEAR: regret against the number of questions" + (" (a quick look)" if request.quick else ""),
-        "",
-        "Simulated people with secret weights over a cost graph choose between sequences of acts. Regret is what "
-        "their plan costs them, in their own true cost, beyond the cheapest plan known for them. The paper's figures "
-        "are curves without numbers in the text that we have, so what can be compared are its findings.",
-        "",
-        f"{request.n} people a data set and seed, {request.seeds} seeds, mlp; exact replies are taken at their word, "
-        "logistic ones follow exp(-0.9 x cost). Beam search over a menu of acts stands in for the paper's "
-        "reinforcement learner, and the means of the prior are drawn (the published lists are not in the paper's "
-        "text). In Adult capital gains and losses are held as they are: with them one small act at the least possible "
-        "cost turns nearly every refusal, and nothing is left to choose. In brackets: 95 % bootstrap.",
-        "",
-        f"![Regret against questions]({name}.svg)",
-        "",
-    ]
-    for data in dict.fromkeys(curve.dataset for curve in curves):
-        out += [
-            f"## {data}",
-            "",
-            "| people, replies | least cost | " + " | ".join(f"after {q}" for q in shown) + " |",
-            "| --- | --- |" + " --- |" * len(shown),
-        ]
-        for curve in (c for c in curves if c.dataset == data):
-            low, high = curve.interval()
-            cells = [f"{curve.mean[q]:.3f} [{low[q]:.3f}, {high[q]:.3f}]" for q in shown]
-            out.append(f"| {curve.setting.name} | {curve.least.mean():.2f} | " + " | ".join(cells) + " |")
-        out.append("")
-    out += ["## Findings", findings(checks)]
-    return "\n".join(out)
+TITLE = "PEAR: regret against the number of questions"
+_INTRO = (
+    "Simulated people with secret weights over a cost graph choose between sequences of acts. Regret is what their "
+    "plan costs them, in their own true cost, beyond the cheapest plan known for them."
+)
+_SETUP = (
+    "exact replies are taken at their word, logistic ones follow exp(-0.9 x cost). Beam search over a menu of acts "
+    "stands in for the paper's reinforcement learner, and the means of the prior are drawn (the published lists are "
+    "not in the paper's text). In Adult capital gains and losses are held as they are: with them one small act at the "
+    "least possible cost turns nearly every refusal, and nothing is left to choose. In brackets: 95 % bootstrap."
+)
+_TOLERANCE = (
+    "No tolerance: the paper's figures are curves without numbers in the text that we have, so what can be compared "
+    "are its findings. A finding is *undecided* where the 95 % interval of the difference holds zero."
+)
+
+
+def _table(dataset: str, rows: Sequence[Row]) -> Table:
+    """A line for each setting, a column for some numbers of questions."""
+    settings: dict[str, dict[int, Row]] = {}
+    for row in rows:
+        if row["dataset"] == dataset:
+            settings.setdefault(row["setting"], {})[row["questions"]] = row
+    first: Mapping[int, Row] = next(iter(settings.values()))
+    shown = [q for q in (0, 1, 2, 3, 5, 7, 10) if q in first]
+    lines = [
+        (name, f"{by[0]['least cost']:.2f}",
+         *(f"{by[q]['regret']:.3f} [{by[q]['low']:.3f}, {by[q]['high']:.3f}]" for q in shown))
+        for name, by in settings.items()
+    ]  # fmt: skip
+    heads = ("people, replies", "least cost", *(f"after {q}" for q in shown))
+    return Table(heads, tuple(Line(line) for line in lines), dataset)

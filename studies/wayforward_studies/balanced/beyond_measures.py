@@ -1,4 +1,4 @@
-"""Ways to advise, plain or asked for balance, and what is measured of each: judged, costed, before and after."""
+"""Methods, plain or with balance in the problem, and what is measured of each: judged, costed, before and after."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NETWORKS = (1000,)  # of the amortised methods
 
 
 @dataclass(frozen=True)
-class Way:
+class AtBeta:
     """A method, and the beta of the balance that is asked of it; None: nothing is asked."""
 
     method: str
@@ -103,12 +103,12 @@ class Advice:
         return out
 
 
-def advise(study: Study, way: Way, wishes: Preferences | None = None) -> Advice:
-    """Ask a way for the refused people of a study."""
-    problem = way.problem(study)
+def advise(study: Study, chosen: AtBeta, wishes: Preferences | None = None) -> Advice:
+    """Ask a method for the refused people of a study."""
+    problem = chosen.problem(study)
     refused = ~problem.reached(study.x)[0]
     started = time.process_time()
-    made = way.made(study).fit(problem)
+    made = chosen.made(study).fit(problem)
     fit, started = time.process_time() - started, time.process_time()
     got = made.recommend(study.x[refused], preferences=wishes, seed=study.seed)
     return Advice(study, problem, refused, got, fit, time.process_time() - started, made)
@@ -163,14 +163,14 @@ def judged(advice: Advice, wishes: Preferences | None = None) -> dict[str, float
     }
 
 
-def option(study: Study, way: Way) -> dict[str, float]:
-    """The row of a way in the table of options; 'alone' is the share with an option if nobody is led."""
-    advice = advise(study, way)
+def option(study: Study, chosen: AtBeta) -> dict[str, float]:
+    """The row of a method in the table of options; 'alone' is the share with an option if nobody is led."""
+    advice = advise(study, chosen)
     out = judged(advice)
     alone = advice.recourse
-    if way.asks:  # the same fitted method, and nobody to lead people where it does not
+    if chosen.asks:  # the same fitted method, and nobody to lead people where it does not
         made = copy.copy(advice.made)
-        made.problem_ = way.problem(study, lead=False)
+        made.problem_ = chosen.problem(study, lead=False)
         setattr(made, "_proofs", lambda got, people: got)  # noqa: B010 - proofs of absence would cost more than all else
         alone = made.recommend(study.x[advice.refused], seed=study.seed)
     out["alone"] = float(alone.found[:, 0].mean())
@@ -182,11 +182,11 @@ def _moved(study: Study, before: Mapping[str, float], after: Mapping[str, float]
     return {**told, **after, "worse": float(len(worse(before, after)))}
 
 
-def followed(study: Study, way: Way) -> dict[str, float]:
+def followed(study: Study, chosen: AtBeta) -> dict[str, float]:
     """'share index' for every share that follows, mean over draws of who does, and for those who are willing."""
     from wayforward.impact.society.scenario import Compliance
 
-    advice = advise(study, way)
+    advice = advise(study, chosen)
     own, got = study.x[advice.refused], advice.recourse
     changes = (~np.isnan(got.action[:, 0])).sum(1)
     willing = Compliance(kind="willing").willingness(changes.astype(np.float64))
@@ -204,9 +204,9 @@ def followed(study: Study, way: Way) -> dict[str, float]:
     return out
 
 
-def grouped(study: Study, way: Way) -> dict[str, float]:
+def grouped(study: Study, chosen: AtBeta) -> dict[str, float]:
     """'group | measure' for every group against the rest."""
-    advice = advise(study, way)
+    advice = advise(study, chosen)
     cost, found = advice.recourse.cost[:, 0], advice.recourse.found[:, 0]
     member, after = study.groups.member[advice.refused], advice.after()
     out: dict[str, float] = {}
@@ -223,8 +223,8 @@ def grouped(study: Study, way: Way) -> dict[str, float]:
     return out
 
 
-def limited(study: Study, way: Way, wishes: Preferences | None) -> dict[str, float]:
-    """The row of a way under rules and personal limits."""
-    advice = advise(study, way, wishes)
+def limited(study: Study, chosen: AtBeta, wishes: Preferences | None) -> dict[str, float]:
+    """The row of a method under rules and personal limits."""
+    advice = advise(study, chosen, wishes)
     out = judged(advice, wishes)
     return out | _moved(study, indices(study, study.x), indices(study, advice.after()))

@@ -1,0 +1,148 @@
+"""What 'within', 'better', 'worse' and 'undecided' mean, for every number of every study."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+Interval = tuple[float, float]
+
+_HAIR = 1e-9  # so that .989 against .959 ± .03 does not hang on the last bit
+
+#: The rule as it stands on every page with published numbers.
+RULE = (
+    "A number is *within* if it is no further from the paper's than the tolerance. Beyond it, it is *better* or "
+    "*worse*, or *undecided* where its 95 % interval reaches back into the tolerance."
+)
+
+
+class Verdict(StrEnum):
+    """How a measured number lies to the published one."""
+
+    WITHIN = "within"
+    BETTER = "better"
+    WORSE = "worse"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number, ours beside the paper's; no verdict without `paper` and `tolerance`.
+
+    sign: 1 where higher is better, -1 where lower is. interval: 95 % of ours; None: not known, so not asked.
+    """
+
+    ours: float
+    paper: float | None = None
+    tolerance: float | None = None
+    sign: int = 1
+    interval: Interval | None = None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """See `RULE`. A number that could not be measured, as nobody was found, is worse."""
+        if self.paper is None or self.tolerance is None:
+            return None
+        if not math.isfinite(self.ours):
+            return Verdict.WORSE
+        gap, slack = self.ours - self.paper, self.tolerance + _HAIR
+        if abs(gap) <= slack:
+            return Verdict.WITHIN
+        if self.interval is not None:
+            low, high = self.interval
+            if (low - self.paper <= slack) if gap > 0 else (high - self.paper >= -slack):
+                return Verdict.UNDECIDED
+        return Verdict.BETTER if gap * self.sign > 0 else Verdict.WORSE
+
+
+def of_all(cells: Iterable[Cell]) -> Verdict | None:
+    """Sum up a line: worse if one number is, else undecided if one is, else better if one is, else within."""
+    words = {cell.verdict for cell in cells}
+    order = (Verdict.WORSE, Verdict.UNDECIDED, Verdict.BETTER, Verdict.WITHIN)
+    return next((word for word in order if word in words), None)
+
+
+def counted(verdicts: Iterable[Verdict | None]) -> dict[str, int]:
+    """How many are within, better, worse, undecided."""
+    words = list(verdicts)
+    return {word.value: words.count(word) for word in Verdict}
+
+
+def half_width(spread: float, seeds: int) -> float:
+    """Half of the 95 % interval (Student's t) of a mean over seeds; spread: their standard deviation (ddof 0).
+
+    Infinite for a single seed, which says nothing about others.
+    """
+    if seeds < 2:
+        return math.inf
+    from scipy.stats import t as student
+
+    return float(student.ppf(0.975, seeds - 1) * spread / math.sqrt(seeds - 1))
+
+
+def above_zero(low: float, high: float) -> bool | None:
+    """Is a difference with this 95 % interval above zero? None while the interval holds zero."""
+    return True if low > 0 else False if high < 0 else None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that the paper found, and whether it was found again; or, with `aim`, one that we set ourselves.
+
+    holds: True, False, or None where the difference is within the error of sampling. measured: the numbers.
+    """
+
+    name: str
+    statement: str
+    holds: bool | None
+    measured: str
+    aim: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """In a word or two."""
+        return _WORDS[self.aim][self.holds]
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain data for JSON."""
+        return {
+            "name": self.name, "paper": self.statement, "measured": self.measured, "verdict": self.verdict
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, str]) -> Check:
+        """From what `to_dict` gave."""
+        aim, holds = next(
+            (aim, holds)
+            for aim, words in _WORDS.items()
+            for holds, word in words.items()
+            if word == data["verdict"]
+        )
+        return cls(data["name"], data["paper"], holds, data["measured"], aim)
+
+
+_WORDS: dict[bool, dict[bool | None, str]] = {
+    False: {True: "as published", False: "not as published", None: "undecided"},
+    True: {True: "met", False: "not met", None: "undecided"},
+}
+
+
+def falls(values: Mapping[str, float], slack: float = 0.0) -> bool:
+    """Does every number lie below the one before it (or above it by no more than `slack`)?"""
+    return all(later < earlier + slack for earlier, later in itertools.pairwise(values.values()))
+
+
+def listed(values: Mapping[str, float]) -> str:
+    """Join names and numbers: 'all 4 0.920, 3 0.800'."""
+    return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+
+
+def mean_ratio(values: Iterable[float]) -> str:
+    """Describe ratios by mean, least and greatest: '1.20 (1.00 to 1.50)'."""
+    numbers = np.array(list(values))
+    return f"{numbers.mean():.2f} ({numbers.min():.2f} to {numbers.max():.2f})"

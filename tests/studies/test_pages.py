@@ -1,0 +1,53 @@
+"""The committed pages: what their JSON says is what they show, and the tolerance stands on every one of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from wayforward.cli.app import app
+from wayforward.errors import FileFormatError
+from wayforward_studies.commands import STUDIES
+from wayforward_studies.pages import Page
+
+PAGES = Path(__file__).parents[2] / "docs/replication"
+
+
+@pytest.mark.parametrize("paper", STUDIES)
+def test_pages_rendered_again_are_the_same(paper: str, tmp_path: Path) -> None:
+    """Also the verdicts: they are judged anew from the numbers."""
+    folder = tmp_path / paper
+    shutil.copytree(PAGES / paper, folder)
+    got = CliRunner().invoke(app, ["replicate", paper, "--render", "--out", str(folder), "--json", "-"])
+    assert got.exit_code == 0, got.output
+    for file in sorted(PAGES.glob(f"{paper}/*")):
+        assert (folder / file.name).read_bytes() == file.read_bytes(), file.name
+    names = {file.stem for file in folder.glob("*.json")}
+    assert {page["name"] for page in json.loads(got.stdout)["pages"]} == names
+
+
+@pytest.mark.parametrize(
+    "file", sorted(PAGES.glob("*/*.json")), ids=lambda file: f"{file.parent.name}-{file.stem}"
+)
+def test_every_page_states_its_tolerance(file: Path) -> None:
+    """Or that there is none; all files that it names are there."""
+    text = file.with_suffix(".md").read_text()
+    data = json.loads(file.read_text())
+    assert data["tolerance"] in text and data["tolerance"].startswith(("Tolerance: ", "No tolerance: "))
+    words = {row.get("verdict") for row in data["lines"]}
+    if words - {None, ""}:
+        assert data["tolerance"].startswith("Tolerance: ")
+        assert words <= {"", "within", "better", "worse", "undecided", "copied in the paper"}
+    assert all((file.parent / name).is_file() for name in data["files"])
+
+
+def test_a_file_that_is_no_page_is_named(tmp_path: Path) -> None:
+    (tmp_path / "table-1.json").write_text("{}")
+    with pytest.raises(FileFormatError, match=r"'table-1\.json' is no page of a study"):
+        Page.read(tmp_path / "table-1.json")
+    got = CliRunner().invoke(app, ["replicate", "hare", "--render", "--out", str(tmp_path / "nowhere")])
+    assert got.exit_code == 2 and "There is no page of 'hare'" in got.output

@@ -1,0 +1,69 @@
+"""One meaning of 'within', 'better', 'worse' and 'undecided', and of a difference beyond chance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from wayforward_studies.verdicts import Cell, Check, Verdict, above_zero, counted, half_width, of_all
+
+
+@pytest.mark.parametrize(
+    "ours, sign, interval, word",
+    [
+        (0.53, 1, None, "within"),
+        (0.47, 1, (0.2, 0.8), "within"),  # the mean decides, however wide its interval
+        (0.5301, 1, None, "better"),
+        (0.5301, -1, None, "worse"),
+        (0.46, 1, None, "worse"),
+        (0.46, -1, None, "better"),
+        (0.56, 1, (0.54, 0.58), "better"),
+        (0.56, 1, (0.52, 0.60), "undecided"),  # reaches back into .47 to .53
+        (0.56, -1, (0.52, 0.60), "undecided"),
+        (0.44, 1, (0.42, 0.46), "worse"),
+        (0.44, 1, (0.40, 0.48), "undecided"),
+        (0.9, 1, (-math.inf, math.inf), "undecided"),  # a single seed
+        (math.nan, 1, None, "worse"),  # nobody was found
+    ],
+)
+def test_a_number_beside_the_papers(ours: float, sign: int, interval: tuple[float, float] | None, word: str):
+    assert Cell(ours, 0.5, 0.03, sign, interval).verdict == word
+
+
+def test_nothing_is_compared_with_nothing() -> None:
+    assert (
+        Cell(0.5).verdict is None and Cell(0.5, 0.5).verdict is None and Cell(0.5, None, 0.1).verdict is None
+    )
+    assert of_all([]) is None and of_all([Cell(0.5)]) is None
+
+
+def test_a_line_is_as_bad_as_its_worst_number() -> None:
+    better, within, worse = Cell(0.9, 0.5, 0.1), Cell(0.5, 0.5, 0.1), Cell(0.1, 0.5, 0.1)
+    open_ = Cell(0.9, 0.5, 0.1, interval=(0.0, 1.8))
+    assert of_all([within, better]) == "better" and of_all([within]) == "within"
+    assert of_all([within, better, open_]) == "undecided" and of_all([better, open_, worse]) == "worse"
+    words = [Verdict.WORSE, Verdict.WORSE, None, Verdict.WITHIN]
+    assert counted(words) == {"within": 1, "better": 0, "worse": 2, "undecided": 0}
+
+
+def test_intervals_over_seeds() -> None:
+    """Student (1908), tables of t: 2.776 for four degrees of freedom; the interval of a mean is t s / sqrt(n)."""
+    values = np.array([1.0, 2.0, 4.0, 7.0, 11.0])
+    assert half_width(float(values.std()), 5) == pytest.approx(2.776445 * values.std(ddof=1) / math.sqrt(5))
+    assert half_width(0.1, 1) == math.inf
+    assert above_zero(0.1, 0.2) is True and above_zero(-0.2, -0.1) is False and above_zero(-0.1, 0.2) is None
+
+
+@pytest.mark.parametrize("aim", [False, True])
+@pytest.mark.parametrize("holds", [True, False, None])
+def test_findings_are_read_again(aim: bool, holds: bool | None) -> None:
+    check = Check("cost", "falls", holds, "3, 2, 1", aim)
+    again = Check.from_dict(check.to_dict())
+    assert (again.verdict, again.holds, again.statement, again.measured) == (
+        check.verdict,
+        holds,
+        "falls",
+        "3, 2, 1",
+    )
