@@ -134,7 +134,7 @@ class Cell:
             for level in range(ok.shape[1]):
                 changed = x.copy()
                 changed[:, j] = level
-                ok[:, level] &= self.schema.compiled_rules.kept(x, changed) | (x[:, j] == level)
+                ok[:, level] &= self.schema.compiled_rules.satisfied(x, changed) | (x[:, j] == level)
         return ok
 
     def describe(self) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def test_found_means_found(data, kind, world, seed, method):
         assert (inside | ~changed).all()
         for j, ok in wish.levels.items():
             assert (ok[who, after[:, j].astype(int)] | ~changed[:, j]).all()
-        assert schema.compiled_rules.kept(before, after).all()
+        assert schema.compiled_rules.satisfied(before, after).all()
         cost = problem.cost.total(before, action, wish.weight[who])
         np.testing.assert_allclose(got.cost[found], cost)
         assert (cost > 0).all()

@@ -66,7 +66,7 @@ def test_a_guarantor_is_the_only_way_to_change_other_debtors(read):
     for level, kept in ((0, True), (1, False), (2, True)):
         after = before.copy()
         after[0, j] = level
-        assert bool(schema.compiled_rules.kept(before, after)[0]) is kept
+        assert bool(schema.compiled_rules.satisfied(before, after)[0]) is kept
 
 
 def test_literature_sets(read):

@@ -275,7 +275,7 @@ def test_lines_obey_the_schema_and_serve_people(kind: str, world: str) -> None:
         assert not ((action[:, 0] - x) * problem.schema.direction < 0).any()
     got = problem.check(x, action)
     assert got.found.mean() > 0.3
-    assert problem.schema.compiled_rules.kept(x[got.found[:, 0]], got.after[got.found]).all()
+    assert problem.schema.compiled_rules.satisfied(x[got.found[:, 0]], got.after[got.found]).all()
     assert (line >= 0).all() and line.max() < len(rules.words)
     loss = rules.value
     assert 0 < loss < 1 + 0.1 / 10 + 1e-9  # better than to serve nobody

@@ -168,7 +168,7 @@ def test_every_method_in_every_world(name, kind):
     assert not acted[:, ~SCHEMA.actionable].any() and not acted[who >= 4, 4].any()
     assert (action[:, 2] <= before[:, 2] * 1.2 + 1e-9)[acted[:, 2] & (who < 2)].all()
     assert ((acted & SCHEMA.differs(action, before))[who == 2].sum(1) <= 1).all()  # holding is no change
-    assert SCHEMA.compiled_rules.kept(before, after).all()
+    assert SCHEMA.compiled_rules.satisfied(before, after).all()
     assert (after[:, SCHEMA.integral] == np.rint(after[:, SCHEMA.integral])).all()
     assert ((after >= SCHEMA.low - 1e-9) & (after <= SCHEMA.high + 1e-9)).all()
 

@@ -200,7 +200,7 @@ def test_every_row_and_every_step_of_a_path_is_legal(kind, world):
         for row in way:
             assert schema.differs(row, stand).any()
             assert not schema.differs(row, got.x[i])[schema.immutable].any()
-            assert schema.compiled_rules.kept(got.x[i : i + 1], row[None]).all()
+            assert schema.compiled_rules.satisfied(got.x[i : i + 1], row[None]).all()
             assert not schema.differs(row, got.x[i])[schema.index("phone")]
             if world == "independent":
                 assert (((row - stand) * schema.direction) >= -1e-9).all()

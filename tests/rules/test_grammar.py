@@ -146,9 +146,9 @@ def test_a_long_sum_is_no_deep_nesting(features):
     before = np.zeros(7)
     after = before.copy()
     after[0] = 31
-    assert rules.kept(before, after)
+    assert rules.satisfied(before, after)
     after[0] = 30
-    assert not rules.kept(before, after)
+    assert not rules.satisfied(before, after)
 
 
 def test_a_rule_is_no_code(features):

@@ -244,7 +244,7 @@ def test_truth_over_arrays_is_that_of_a_scalar_judge(bodies, rows):
     expected = np.array([[truth(body, *row) for body in bodies] for row in rows])
     np.testing.assert_array_equal(rules.truth(before, after), expected)
     np.testing.assert_array_equal(rules.holds(before, after), expected > 0)
-    np.testing.assert_array_equal(rules.kept(before, after), (expected > 0).all(1))
+    np.testing.assert_array_equal(rules.satisfied(before, after), (expected > 0).all(1))
 
 
 @given(conditions, people(), people())
@@ -256,7 +256,7 @@ def test_torch_agrees_with_numpy(body, one, other):
     got = rules.truth(torch.tensor(before), torch.tensor(after))
     np.testing.assert_array_equal(got.numpy(), rules.truth(before, after))
     np.testing.assert_array_equal(
-        rules.kept(torch.tensor(before), torch.tensor(after)).numpy(), rules.kept(before, after)
+        rules.satisfied(torch.tensor(before), torch.tensor(after)).numpy(), rules.satisfied(before, after)
     )
 
 
@@ -381,16 +381,16 @@ SMALL_TEXTS = st.sampled_from(
 @HALF
 def test_contradictions_are_exactly_those_of_the_lattice(texts):
     rules = RuleSet.parse(texts, SMALL_FEATURES)
-    possible = rules.kept(LATTICE[:, :4], LATTICE[:, 4:]).any()
+    possible = rules.satisfied(LATTICE[:, :4], LATTICE[:, 4:]).any()
     sentence = rules.contradiction()
     assert (sentence is None) == possible
     if sentence is not None:  # the rules named are enough, and each of them is needed
         named = [text for text in texts if f"'{text}'" in sentence]
-        assert not RuleSet.parse(named, SMALL_FEATURES).kept(LATTICE[:, :4], LATTICE[:, 4:]).any()
+        assert not RuleSet.parse(named, SMALL_FEATURES).satisfied(LATTICE[:, :4], LATTICE[:, 4:]).any()
         if len(named) > 1:
             for text in named:
                 fewer = RuleSet.parse([t for t in named if t != text], SMALL_FEATURES)
-                assert fewer.kept(LATTICE[:, :4], LATTICE[:, 4:]).any()
+                assert fewer.satisfied(LATTICE[:, :4], LATTICE[:, 4:]).any()
 
 
 @given(st.text(alphabet="abxy()<>=!'\"`.,{}+-*/ 0123456789\\andorniftheAFTEßé\n", max_size=60))

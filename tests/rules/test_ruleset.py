@@ -41,10 +41,10 @@ def changed(**values):
         ("decreased(income) implies after.income / before.income >= 0.5", {"income": 1000}, {"income": 999}),
     ],
 )  # fmt: skip
-def test_a_rule_is_kept_and_broken(features, rule, kept, broken):
+def test_a_rule_is_satisfied_and_broken(features, rule, kept, broken):
     rules = parse(features, rule)
-    assert rules.kept(PERSON, changed(**kept))
-    assert not rules.kept(PERSON, changed(**broken))
+    assert rules.satisfied(PERSON, changed(**kept))
+    assert not rules.satisfied(PERSON, changed(**broken))
 
 
 def test_people_lead_even_where_there_are_as_many_options_as_people(features):
@@ -52,9 +52,9 @@ def test_people_lead_even_where_there_are_as_many_options_as_people(features):
     before = np.stack([changed(age=30), changed(age=50)])
     after = np.stack([[changed(age=40), changed(age=20)], [changed(age=40), changed(age=60)]])
     assert rules.holds(before, after).tolist() == [[[True], [False]], [[False], [True]]]
-    assert rules.kept(before, after).shape == (2, 2)
-    assert rules.kept(before[0], after).tolist() == [[True, False], [True, True]]
-    assert rules.kept(before, before).tolist() == [True, True]
+    assert rules.satisfied(before, after).shape == (2, 2)
+    assert rules.satisfied(before[0], after).tolist() == [[True, False], [True, True]]
+    assert rules.satisfied(before, before).tolist() == [True, True]
 
 
 def test_a_rule_about_before_alone_still_fills_the_shape(features):
@@ -68,7 +68,7 @@ def test_no_rules_keep_everything(features):
     rules = parse(features)
     after = np.zeros((4, 2, 7))
     assert rules.holds(after[:, 0], after).shape == (4, 2, 0)
-    assert rules.kept(after[:, 0], after).all() and rules.contradiction() is None
+    assert rules.satisfied(after[:, 0], after).all() and rules.contradiction() is None
 
 
 def test_a_missing_value_breaks_no_rule_but_is_a_change(features):
@@ -90,7 +90,7 @@ def test_rounding_errors_break_no_rule(features, scale):
     before, after = changed(income=0.3 * scale), changed(income=(0.1 + 0.2) * scale)
     noise = (0.1 + 0.2) * scale - 0.3 * scale
     assert noise != 0 or scale != 1.0
-    assert rules.kept(before, after) and rules.kept(after, before)
+    assert rules.satisfied(before, after) and rules.satisfied(after, before)
     off = changed(income=0.3 * scale * (1 - 1e-8))
     assert not rules.holds(before, off).any()
 
@@ -104,7 +104,9 @@ def test_strict_order_excludes_what_is_equal_up_to_rounding(features):
 
 def test_infinite_values_compare_like_numbers(features):
     rules = parse(features, "after.income <= 5")
-    assert rules.kept(PERSON, changed(income=-np.inf)) and not rules.kept(PERSON, changed(income=np.inf))
+    assert rules.satisfied(PERSON, changed(income=-np.inf)) and not rules.satisfied(
+        PERSON, changed(income=np.inf)
+    )
 
 
 def test_division_by_zero_is_infinite_or_unknown_and_silent(features):
@@ -115,7 +117,7 @@ def test_division_by_zero_is_infinite_or_unknown_and_silent(features):
 
 def test_a_wrong_width_is_an_error_with_the_shape(features):
     with pytest.raises(RuleError, match=r"after has shape \(3,\), but its last axis must hold the 7"):
-        parse(features, "after.age > 1").kept(PERSON, PERSON[:3])
+        parse(features, "after.age > 1").satisfied(PERSON, PERSON[:3])
 
 
 def test_what_a_rule_depends_on(features):
@@ -191,7 +193,7 @@ def test_links_of_reachml(features):
     after = np.stack([changed(hours=40 + step) for step in range(6)])
     moved = rules.drag(PERSON, after, after != PERSON)
     assert moved[:, 0].tolist() == [30, 31, 32, 33, 34, 35]
-    assert rules.kept(PERSON, moved).sum() == 4
+    assert rules.satisfied(PERSON, moved).sum() == 4
 
 
 def test_drag_keeps_the_gradient_in_torch(features):
@@ -215,3 +217,9 @@ def test_a_cycle_of_links_is_an_error(features):
 def test_two_links_between_the_same_two_are_an_error(features):
     with pytest.raises(RuleError, match="Two rules say how 'age' drags 'income'"):
         parse(features, "age drags income by 1", "age drags income by 2")
+
+
+def test_the_old_name_still_answers_and_warns(features):
+    rules = parse(features, "after.age >= before.age")
+    with pytest.warns(DeprecationWarning, match=r"RuleSet.satisfied"):
+        assert rules.kept(PERSON, changed(age=90))

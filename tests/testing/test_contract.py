@@ -52,5 +52,5 @@ def test_the_contract_catches_answers_that_depend_on_the_batch():
 def test_the_cases_hold_refused_and_accepted_people_who_keep_the_rules(kind, world):
     it = case(kind, world)
     assert 0 < it.refused.mean() < 1
-    assert it.problem.schema.compiled_rules.kept(it.x, it.x).all()
+    assert it.problem.schema.compiled_rules.satisfied(it.x, it.x).all()
     assert it.problem.schema.legal(it.x).all()

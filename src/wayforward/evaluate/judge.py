@@ -4,7 +4,7 @@ From the people, the acts and the profiles that an option claims, this works out
 follows from the acts, whether it is legal, keeps the rules and the person's wishes, and what the model itself
 says about that exact row. One row after the other, in plain Python, from the schema's features, the target's fields
 and the person's preferences; it calls none of `Problem.check`, `Problem.consequences`, `Problem.reached`,
-`Schema.differs`, `Schema.legal` or `RuleSet.kept`, so that a mistake there shows here.
+`Schema.differs`, `Schema.legal` or `RuleSet.satisfied`, so that a mistake there shows here.
 
 What both share, and what a second opinion therefore cannot find wrong: the wrapped model's native answer
 (`Model.native`), the parser that reads rules and equations into trees, and the functions of learned worlds (see

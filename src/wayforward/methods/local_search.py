@@ -253,7 +253,7 @@ class _Search:
             if self.few:
                 ok &= (~np.isnan(action)).sum(1) <= people.max_changes[who]
             if self.coupled:
-                rules = np.asarray(self.schema.compiled_rules.kept(before, after))
+                rules = np.asarray(self.schema.compiled_rules.satisfied(before, after))
         else:
             after = people.after(who, action)
             judged = problem.judge_rows(people, who, action, after)
@@ -678,7 +678,7 @@ class _Search:
 
     def _rules_kept(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         after = self.people.after(who, action)
-        return np.asarray(self.schema.compiled_rules.kept(self.people.x[who], after))
+        return np.asarray(self.schema.compiled_rules.satisfied(self.people.x[who], after))
 
     def _solve(self, who: np.ndarray, action: np.ndarray) -> None:
         owner, mended, _ = self._solved(who, action)

@@ -293,7 +293,7 @@ class Problem:
             wishes &= ok[who, index] | ~differs[:, j]
         rules = np.ones(len(who), dtype=bool)
         if schema.rules:
-            rules = np.asarray(schema.compiled_rules.kept(before, after))
+            rules = np.asarray(schema.compiled_rules.satisfied(before, after))
         return {"legal": legal, "rules": rules, "wishes": wishes}
 
     def check(

@@ -18,7 +18,7 @@ several gets one binary per atom with ``sum >= 1`` and big-M from the schema's b
 ``< b`` becomes ``<= b - 1e-9 * scale``, or the previous lattice value where all terms are integers. For
 CP-SAT, ``AddBoolOr`` over literals with ``OnlyEnforceIf``. A missing value satisfies every rule that
 hangs on it, so drop the atoms of a missing value together with their clause. None means that the
-condition is not linear; then only `interval` and `RuleSet.kept` can judge it.
+condition is not linear; then only `interval` and `RuleSet.satisfied` can judge it.
 
 `contradiction` refutes: bounds propagation over the clauses, then case distinctions over clauses and
 small domains, within a budget of nodes. Every refutation is a proof over the declared domains.
@@ -1007,4 +1007,4 @@ def _satisfied_somewhere(rules: RuleSet) -> bool:
     before, after = sides
     after[n // 4 :] = np.where(rng.random((n - n // 4, d)) < 0.5, before[n // 4 :], after[n // 4 :])
     after[n // 2 :] = np.where(rng.random((n // 2, d)) < 0.8, before[n // 2 :], after[n // 2 :])
-    return bool(rules.kept(before, after).any())
+    return bool(rules.satisfied(before, after).any())

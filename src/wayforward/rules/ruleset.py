@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -63,7 +64,7 @@ class RuleSet:
         >>> from types import SimpleNamespace as Plain
         >>> age = Plain(name="age", kind="integer", has_levels=False, levels=(), low=18, high=90)
         >>> rules = RuleSet.parse(["after.age >= before.age"], [age])
-        >>> rules.kept([[30.0]], [[[31.0], [29.0]]]).tolist()
+        >>> rules.satisfied([[30.0]], [[[31.0], [29.0]]]).tolist()
         [[True, False]]
     """
 
@@ -148,13 +149,22 @@ class RuleSet:
             return ops.number(ops.falses((*shape, 0), after))
         return ops.stack([ops.broadcast((ops.number(s) + ops.number(p)) / 2, shape) for s, p in pairs])
 
-    def kept(self, before: Array, after: Array) -> Array:
+    def satisfied(self, before: Array, after: Array) -> Array:
         """(..., d), (..., d) -> (...) bool: no rule is surely broken."""
         pairs, shape, ops = self._pairs(before, after)
         out = ~ops.falses(shape, after)
         for _, possibly in pairs:
             out = out & possibly
         return out
+
+    def kept(self, before: Array, after: Array) -> Array:
+        """`satisfied`, under its old name."""
+        warnings.warn(
+            "RuleSet.kept is now RuleSet.satisfied. The old name goes with the next release.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.satisfied(before, after)
 
     # -- linkage --------------------------------------------------------------------------------
     @cached_property

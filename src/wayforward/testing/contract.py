@@ -102,7 +102,7 @@ class MethodContract:
         stepped = moved & (step > 0) & ~np.isnan(action)
         off = np.abs((after - np.nan_to_num(schema.low)) / np.where(step > 0, step, 1.0) + 0.5) % 1.0 - 0.5
         assert (np.abs(off[stepped]) < 1e-6).all()
-        assert schema.compiled_rules.kept(before, after).all()
+        assert schema.compiled_rules.satisfied(before, after).all()
 
     @pytest.mark.parametrize(("kind", "world"), CASES)
     def test_what_follows_is_what_the_world_says(self, kind: str, world: str) -> None:

@@ -401,7 +401,7 @@ class _Search:
                 after = space.after(at[part], option[part])
                 ok = np.ones(len(who), dtype=bool)
                 if people.schema.rules:
-                    ok &= np.asarray(people.schema.compiled_rules.kept(people.x[who], after))
+                    ok &= np.asarray(people.schema.compiled_rules.satisfied(people.x[who], after))
                 ok[ok] = people.reached(who[ok], after[ok])
                 who, at_good = who[ok], begin + np.flatnonzero(ok)
                 if who.size:  # few are left: ask the problem itself
