@@ -123,10 +123,9 @@ def _quality(yes: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
 
 def _is_rare(labels: np.ndarray) -> bool:
     """Is one label so rare that `train` weighs it up?"""
-    from wayforward.model.zoo import _RARE
+    from wayforward.model.zoo import has_rare_label
 
-    counts = np.unique(labels, return_counts=True)[1]
-    return bool(counts.min() < _RARE * len(labels) / len(counts) * 1.5)
+    return has_rare_label(np.unique(labels, return_counts=True)[1])
 
 
 def _people(question: Question, made: Made) -> tuple[Any, str]:

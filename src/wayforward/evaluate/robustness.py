@@ -117,7 +117,7 @@ def robustness(
     if stable is not None and problem.target.interval is None:
         around = Stable(0.5, stable, draws=draws).fit(problem)
         out["stability"] = stats.mean(around.measure(problem, before, action, after), seed=seed)
-    if getattr(getattr(problem.model, "fast", None), "kind", "") in ("linear", "dense"):
+    if problem.model.dense is not None:
         delta = WithinDelta(0.01).fit(problem).measure(problem, before, action, after)
         out["delta"] = stats.mean(delta, seed=seed)
     return Lasting(**out)

@@ -16,6 +16,7 @@ from wayforward.problem.robust import Robust, WithinDelta, with_robust
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
+    from wayforward.model import DenseForm
     from wayforward.problem import Population, Problem
     from wayforward.streams import Streams
 
@@ -87,7 +88,7 @@ class Shifted(Robust):
     rho: float
     norm: Literal["linf", "l2"] = "linf"
     bias: bool = False
-    _fast: Any = field(default=None, init=False, repr=False)
+    _form: DenseForm | None = field(default=None, init=False, repr=False)
     _exact: WithinDelta | None = field(default=None, init=False, repr=False)
     _low: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
     _width: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
@@ -96,13 +97,12 @@ class Shifted(Robust):
         """See `Robust`."""
         from wayforward.problem import LpMix
 
-        fitted, fast = replace(self), getattr(problem.model, "fast", None)
-        kind, exact = getattr(fast, "kind", ""), None
-        if kind == "linear":
+        fitted, form, exact = replace(self), problem.model.dense, None
+        if problem.model.linear is not None and form is not None:
             exact = WithinDelta(self.rho, self.norm, self.bias).fit(problem)
         width = LpMix().fit(problem.schema, problem.reference)._scales.span
         for name, value in (
-            ("_fast", fast if kind in ("linear", "dense") else None),
+            ("_form", form),
             ("_exact", exact),
             ("_low", np.nan_to_num(problem.observed_range[0])),
             ("_width", np.where(problem.schema.has_levels, np.nan, width)),
@@ -112,8 +112,8 @@ class Shifted(Robust):
 
     def size(self, after: np.ndarray) -> np.ndarray:
         """(m, d) -> (m,) length of each row as a linear model reads it."""
-        if self._fast is not None:
-            code = np.abs(self._fast.encoder.encode(after))
+        if self._form is not None:
+            code = np.abs(self._form.encoder.encode(after))
         else:  # a level counts 1, whichever it is
             code = np.where(
                 np.isnan(self._width), 1.0, np.nan_to_num(np.abs(after - self._low) / self._width)

@@ -9,9 +9,11 @@ from wayforward.lazy import face
 _HOME = {
     "Access": "base",
     "Counter": "base",
-    "FlatForest": "base",
-    "LinearForm": "base",
+    "DenseForm": "forms",
+    "FlatForest": "forms",
+    "LinearForm": "forms",
     "Model": "base",
+    "Network": "forms",
     "Scorer": "base",
     "TorchNetwork": "network",
     "ZOO": "zoo",
@@ -25,9 +27,11 @@ __all__ = [
     "ZOO",
     "Access",
     "Counter",
+    "DenseForm",
     "FlatForest",
     "LinearForm",
     "Model",
+    "Network",
     "Scorer",
     "TorchNetwork",
     "load",
@@ -41,8 +45,9 @@ __getattr__ = face(__name__, _HOME)
 
 
 if TYPE_CHECKING:
-    from wayforward.model.base import Access, Counter, FlatForest, LinearForm, Model, Scorer
+    from wayforward.model.base import Access, Counter, Model, Scorer
     from wayforward.model.files import load, save
+    from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Network
     from wayforward.model.network import TorchNetwork
     from wayforward.model.wrapping import wrap
     from wayforward.model.zoo import ZOO, train

@@ -11,14 +11,15 @@ import numpy as np
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _kernel(function: F) -> F:
+def kernel(function: F) -> F:
+    """Compile without fast-math; keep the machine code on disk where a folder can be written to."""
     try:
         return cast(F, numba.njit(cache=True, nogil=True, fastmath=False)(function))
     except RuntimeError:  # no folder can be written to: compile anew in each process
         return cast(F, numba.njit(nogil=True, fastmath=False)(function))
 
 
-@_kernel
+@kernel
 def linear(x: Any, bias: Any, weight: Any, missing: Any, offset: Any, table: Any, out: Any) -> None:
     m, d = x.shape
     q = bias.shape[0]
@@ -52,7 +53,7 @@ def linear(x: Any, bias: Any, weight: Any, missing: Any, offset: Any, table: Any
                     out[i, k] += v * weight[j, k]
 
 
-@_kernel
+@kernel
 def _activate(h: Any, n: int, kind: int) -> None:
     if kind == 1:
         for i in range(n):
@@ -69,7 +70,7 @@ def _activate(h: Any, n: int, kind: int) -> None:
                 h[i] = e / (1.0 + e)
 
 
-@_kernel
+@kernel
 def dense(
     x: Any,
     source: Any,
@@ -157,7 +158,7 @@ def dense(
             out[i, t] = h[t]
 
 
-@_kernel
+@kernel
 def _space(
     row: Any,
     numeric_feature: Any,
@@ -182,7 +183,7 @@ def _space(
             z[start + c] = level_table[at + c]
 
 
-@_kernel
+@kernel
 def forest(
     x: Any,
     numeric_feature: Any,
@@ -243,7 +244,7 @@ def forest(
                         out[start + r, k] += leaf[value, k]
 
 
-@_kernel
+@kernel
 def masked(
     x: Any,
     numeric_feature: Any,
@@ -301,7 +302,7 @@ def masked(
                 out[i, k] += leaf[reached, k]
 
 
-@_kernel
+@kernel
 def _resolve(node: Any, z: Any, fixed: Any, feature: Any, threshold: Any, left: Any, row: Any) -> Any:
     """Follow frozen splits down to a split that is free, or a leaf."""
     while row[node] < 0 and fixed[feature[node]]:
@@ -309,7 +310,7 @@ def _resolve(node: Any, z: Any, fixed: Any, feature: Any, threshold: Any, left: 
     return node
 
 
-@_kernel
+@kernel
 def prune_count(
     x: Any,
     free: Any,
@@ -365,7 +366,7 @@ def prune_count(
             leaves[i, t] = count
 
 
-@_kernel
+@kernel
 def prune(
     x: Any,
     free: Any,
@@ -543,7 +544,7 @@ def prune(
         group_start[i + 1] = group
 
 
-@_kernel
+@kernel
 def pruned(
     who: Any,
     x: Any,
@@ -644,7 +645,7 @@ def pruned(
         start += n
 
 
-@_kernel
+@kernel
 def check(x: Any, levels: Any, may_miss: Any) -> Any:
     """Position (flat) of the first value that no model may see, or -1. levels (d,) 0 for numeric."""
     m, d = x.shape
@@ -662,7 +663,7 @@ def check(x: Any, levels: Any, may_miss: Any) -> Any:
     return -1
 
 
-@_kernel
+@kernel
 def reach(
     low: Any,
     high: Any,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, ModelError, require
-from wayforward.model.base import Access, Floats, Ints, Native, Task, label_indices, one_hot
+from wayforward.model.base import Access, Native, Task, label_indices, one_hot
 from wayforward.model.encoder import (
     Column,
     Encoder,
@@ -23,9 +23,11 @@ from wayforward.model.encoder import (
     raw_columns,
     read,
 )
-from wayforward.model.fast import DenseFast, Fast, Link, padded
+from wayforward.model.fast import DenseFast, Fast, padded
+from wayforward.model.forms import Link
 from wayforward.model.native import OutputKind, Table, as_probabilities, level_values, trained_names
 from wayforward.schema import Schema
+from wayforward.shapes import Floats, Ints
 
 _MAX_ONNX_BYTES = 2 * 2**30
 

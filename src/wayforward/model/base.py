@@ -6,23 +6,19 @@ Arrays hold float64 values in feature units; level features hold level indices; 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from wayforward.errors import ModelError, UnsupportedModel
+from wayforward.model import kernels
+from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Network
 from wayforward.schema import Schema
+from wayforward.shapes import Floats, Ints, Mask, Who
 
-if TYPE_CHECKING:
-    from wayforward.model.network import TorchNetwork
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Task = Literal["classification", "regression"]
 
 
@@ -49,75 +45,13 @@ class Counter:
         self.rows = self.calls = self.native_rows = self.native_calls = 0
 
 
-@dataclass(frozen=True)
-class LinearForm:
-    """A linear score in feature units: margin = bias + one part a feature.
-
-    bias (q,); weight (d, q) per unit, 0 for level features; tables j -> (L, q) the part of each level;
-    missing (d, q) the part of a missing value (NaN where the feature cannot be missing).
-    q = 1 for regression and for two classes, whose margin is the log-odds of the second class (for models
-    without probabilities: the signed distance); else one column a class, compared by softmax.
-    """
-
-    schema: Schema
-    bias: Floats
-    weight: Floats
-    tables: Mapping[int, Floats]
-    missing: Floats
-
-    def parts(self, x: Floats) -> Floats:
-        """(m, d) -> (m, d, q): what each feature adds to the margin."""
-        x = np.asarray(x, dtype=np.float64)
-        out = np.where(np.isnan(x)[:, :, None], self.missing, np.nan_to_num(x)[:, :, None] * self.weight)
-        for j, table in self.tables.items():
-            gone = np.isnan(x[:, j])
-            level = np.where(gone, 0.0, x[:, j]).astype(np.int64)
-            out[:, j] = np.where(gone[:, None], self.missing[j], table[level])
-        result: Floats = out
-        return result
-
-    def margin(self, x: Floats) -> Floats:
-        """(m, d) -> (m, q)."""
-        total: Floats = self.bias + self.parts(x).sum(axis=1)
-        return total
-
-
-@dataclass(frozen=True)
-class FlatForest:
-    """A tree ensemble in raw feature units, as arrays over nodes.
-
-    feature (N,) the raw feature of a split, -1 at a leaf. A numeric split goes left when x <= threshold: the
-    threshold is the last float64 on the left in the model's own precision, so `np.nextafter(threshold, inf)`
-    is the first on the right. A level split goes left when left_levels[level_set[node], level]; the last
-    column, index L of the feature, stands for a missing value. missing_left (N,) for numeric splits. left,
-    right (N,) children. leaf (N,) row of `value` at a leaf, -1 elsewhere. roots (T,). value (leaves, q):
-    margin = base + scale * sum over trees; `link` turns it into outputs: 'identity' (probabilities or a
-    prediction), 'logistic' (q = 1) or 'softmax'. With link 'identity', two classes and q = 1 the sum is the
-    probability of the second class.
-    """
-
-    feature: Ints
-    threshold: Floats
-    left: Ints
-    right: Ints
-    missing_left: Bools
-    level_set: Ints
-    left_levels: Bools
-    leaf: Ints
-    value: Floats
-    roots: Ints
-    base: Floats
-    scale: float
-    link: Literal["identity", "logistic", "softmax"]
-
-
 class Scorer:
     """A model narrowed to people whose frozen features do not move; the same numbers, faster."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def outputs(self, who: npt.NDArray[np.integer[Any]], rows: Floats) -> Floats:
+    def outputs(self, who: Who, rows: Floats) -> Floats:
         """who (m,) person of each row, rows (m, d) -> (m, c); frozen values must be the person's own."""
         return self.model.outputs(rows)
 
@@ -157,7 +91,9 @@ class Model(ABC):
     """The decision maker, wrapped.
 
     classes: the caller's labels in the order of the output columns (empty for regression).
-    notes: what the adapter decided, for example why a fast path was not taken.
+    tolerance: how far beyond zero a score of the fast path must be, so that the model itself agrees.
+    wrapped: the object itself, where there is one. notes: what the adapter decided, for example why a fast path
+    was not taken.
     """
 
     schema: Schema
@@ -165,6 +101,8 @@ class Model(ABC):
     classes: tuple[Any, ...] = ()
     access: Access = Access.LABEL
     name: str = "The model"
+    tolerance: float = 1e-9
+    wrapped: Any = None
 
     def __init__(self) -> None:
         self.counter = Counter()
@@ -206,7 +144,7 @@ class Model(ABC):
         out, label = self._native(x)
         return self._checked.outputs(out, len(x)), label
 
-    def specialise(self, x: Floats, free: Bools) -> Scorer:
+    def specialise(self, x: Floats, free: Mask) -> Scorer:
         """x (n, d) people, free (n, d) features that may move -> a Scorer for rows of these people."""
         return Scorer(self)
 
@@ -218,12 +156,17 @@ class Model(ABC):
         return None
 
     @property
+    def dense(self) -> DenseForm | None:
+        """The model as dense layers on encoded columns (a linear score is one), or None."""
+        return None
+
+    @property
     def forest(self) -> FlatForest | None:
         """The model as a tree ensemble, or None."""
         return None
 
     @property
-    def network(self) -> TorchNetwork | None:
+    def network(self) -> Network | None:
         """The model as a differentiable torch network, built on first use, or None. Raises: MissingExtra."""
         return None
 
@@ -236,7 +179,7 @@ class Model(ABC):
         return None
 
     def margin_bounds(
-        self, low: Floats, high: Floats, levels: Mapping[int, Bools] | None = None
+        self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None = None
     ) -> tuple[Floats, Floats] | None:
         """Sound bounds on every output over boxes: low, high (n, d) -> (n, c) least, (n, c) greatest.
 
@@ -316,8 +259,6 @@ class Model(ABC):
 
     def _first_bad(self, rows: Floats) -> int:
         """Quick look: -1 if every value may be seen; without numba always 0, which asks for the slow look."""
-        from wayforward.model import kernels
-
         fast = kernels.jit()
         if fast is None:
             return 0
@@ -332,7 +273,7 @@ class Model(ABC):
 class Native:
     """How the wrapped object itself is asked. predict: (m, d) -> (outputs (m, c), label index (m,))."""
 
-    predict: Any
+    predict: Callable[[Floats], tuple[Floats, Ints]]
     task: Task
     classes: tuple[Any, ...]
     access: Access

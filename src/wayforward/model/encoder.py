@@ -14,11 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from wayforward.model.base import Floats, Ints
 from wayforward.model.kernels import affine_columns
 from wayforward.schema import Schema
+from wayforward.shapes import Floats, Ints
 
 MONOTONE = {  # rising ufuncs, so that a split on the result is a split on the raw value
     name: getattr(np, name)
@@ -382,7 +381,7 @@ def _probed(t: Any, columns: list[Column], probe: Any, after: Any) -> list[Colum
     ]
 
 
-def _same(values: npt.NDArray[Any]) -> bool:
+def _same(values: np.ndarray) -> bool:
     first = values[0]
     return all(v == first or (v != v and first != first) for v in values.tolist())
 

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
 from wayforward.model import kernels
-from wayforward.model.base import Bools, Floats, Ints, LinearForm, Scorer
+from wayforward.model.base import Scorer
 from wayforward.model.encoder import MONOTONE, Encoder
+from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Link, Network
+from wayforward.model.network import dense_network
+from wayforward.shapes import Floats, Mask
 
-if TYPE_CHECKING:
-    from wayforward.model.network import TorchNetwork
-
-Link = Literal["identity", "logistic", "softmax", "ovr", "probability"]
 SLACK = 1e-9  # outward rounding of interval bounds, relative to the magnitudes summed
 
 
@@ -74,7 +73,7 @@ class Fast:
         """(m, d) -> (m, c)."""
         raise NotImplementedError
 
-    def specialise(self, x: Floats, free: Bools, default: Scorer) -> Scorer:
+    def specialise(self, x: Floats, free: Mask, default: Scorer) -> Scorer:
         """A Scorer narrowed to people; the default asks the whole model."""
         return default
 
@@ -82,13 +81,26 @@ class Fast:
         """See Model.thresholds."""
         return None
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats] | None:
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats] | None:
         """See Model.margin_bounds."""
         return None
 
-    def network(self) -> TorchNetwork | None:
-        """See Model.network."""
+    def linear(self) -> LinearForm | None:
+        """See Model.linear."""
         return None
+
+    def dense(self) -> DenseForm | None:
+        """See Model.dense."""
+        return None
+
+    def forest(self) -> FlatForest | None:
+        """See Model.forest."""
+        return None
+
+    def network(self) -> Network | None:
+        """See Model.network."""
+        form = self.dense()
+        return None if form is None else dense_network(form)
 
 
 @dataclass
@@ -175,7 +187,15 @@ class LinearFast(Fast):
         """(m, d) -> (m, c)."""
         return apply_link(self.margin(x), self.link)
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats]:
+    def linear(self) -> LinearForm:
+        """See Model.linear."""
+        return self.form
+
+    def dense(self) -> DenseForm:
+        """See Model.dense."""
+        return DenseForm(self.encoder, [self.coef.T], [self.intercept], ["identity"], self.link, self.margin)
+
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats]:
         """Exact up to rounding; see Model.margin_bounds."""
         form = self.form
         n, q = len(low), len(form.bias)
@@ -200,7 +220,7 @@ class LinearFast(Fast):
 
 
 def level_range(
-    table: Floats, gone: Floats, low: Floats, high: Floats, allowed: Bools | None
+    table: Floats, gone: Floats, low: Floats, high: Floats, allowed: Mask | None
 ) -> tuple[Floats, Floats]:
     """Least and greatest table row (L, q) over the allowed levels of each person -> two (n, q)."""
     n, count = len(low), len(table)
@@ -295,7 +315,11 @@ class DenseFast(Fast):
         """(m, d) -> (m, c)."""
         return apply_link(self.margin(x), self.link)
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats]:
+    def dense(self) -> DenseForm:
+        """See Model.dense."""
+        return DenseForm(self.encoder, self.weights, self.biases, self.activations, self.link, self.margin)
+
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats]:
         """Interval arithmetic through the layers; sound, not tight. See Model.margin_bounds."""
         enc = self.encoder
         a, b = np.tile(self._bias, (len(low), 1)), np.tile(self._bias, (len(low), 1))
@@ -339,17 +363,3 @@ def _activated(a: Floats, b: Floats, name: str) -> tuple[Floats, Floats]:
     if name == "logistic":
         return kernels.sigmoid(a), kernels.sigmoid(b)
     return a, b
-
-
-__all__ = [
-    "DenseFast",
-    "Fast",
-    "GenericFast",
-    "Ints",
-    "LinearFast",
-    "Link",
-    "apply_link",
-    "level_range",
-    "link_bounds",
-    "padded",
-]

@@ -49,7 +49,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Example: ``save(pipeline, "model.skops")``.
     """
     if isinstance(model, Model):
-        model = getattr(model, "wrapped", model)
+        model = model if model.wrapped is None else model.wrapped
     file = Path(path)
     from wayforward.model.wrapping import _family
 

@@ -16,10 +16,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from wayforward.shapes import Floats, Ints
 
 IDENTITY, RELU, TANH, LOGISTIC = 0, 1, 2, 3
 ACTIVATIONS = {"identity": IDENTITY, "relu": RELU, "tanh": TANH, "logistic": LOGISTIC}

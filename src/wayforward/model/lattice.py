@@ -7,14 +7,13 @@ whose value is not one of these go to the wrapped object itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from wayforward.model.base import Bools, Floats, Native, Scorer
+from wayforward.model.base import Native, Scorer
 from wayforward.model.fast import Fast
 from wayforward.schema import Feature, Schema
+from wayforward.shapes import Floats, Mask, Who
 
 _MOST = 512  # legal values that a feature may have to be read as a table
 
@@ -46,7 +45,7 @@ class LatticeFast(Fast):
         assert listed is not None
         self.count = listed.n_levels[self.features]
 
-    def index(self, x: Floats) -> tuple[Floats, Bools]:
+    def index(self, x: Floats) -> tuple[Floats, Mask]:
         """(m, d) feature units -> (m, d) with level indices, and (m,) whether every value is on the list."""
         at = (x[:, self.features] - self.low) / self.step
         near = np.round(at)
@@ -63,7 +62,7 @@ class LatticeFast(Fast):
             out[~good] = self.native.predict(x[~good])[0]
         return out
 
-    def specialise(self, x: Floats, free: Bools, default: Scorer) -> Scorer:
+    def specialise(self, x: Floats, free: Mask, default: Scorer) -> Scorer:
         """The inner model's scorer; people who stand off the list are asked natively."""
         rows, good = self.index(x)
         inner = self.inner.specialise(rows, free, default)
@@ -77,7 +76,7 @@ class LatticeFast(Fast):
                 found[j] = low + step * np.arange(count - 1)
         return found
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats] | None:
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats] | None:
         """See Model.margin_bounds; None if a box reaches beyond the list."""
         least, most = low.copy(), high.copy()
         a = np.ceil((low[:, self.features] - self.low) / self.step - 1e-9)
@@ -89,11 +88,11 @@ class LatticeFast(Fast):
 
 
 class _LatticeScorer(Scorer):
-    def __init__(self, inner: Scorer, fast: LatticeFast, good: Bools) -> None:
+    def __init__(self, inner: Scorer, fast: LatticeFast, good: Mask) -> None:
         super().__init__(inner.model)
         self.inner, self.fast, self.good = inner, fast, good
 
-    def outputs(self, who: npt.NDArray[np.integer[Any]], rows: Floats) -> Floats:
+    def outputs(self, who: Who, rows: Floats) -> Floats:
         """See Scorer.outputs."""
         rows = self.model._rows(rows)
         who = np.asarray(who, np.int64)

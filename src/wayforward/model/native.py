@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward.errors import ModelError
-from wayforward.model.base import Access, Floats, Ints, Native, Task, label_indices, one_hot
+from wayforward.model.base import Access, Native, Task, label_indices, one_hot
 from wayforward.model.fast import padded
 from wayforward.model.kernels import sigmoid, softmax
 from wayforward.schema import Schema
+from wayforward.shapes import Floats, Ints
 
 OutputKind = Literal["auto", "probability", "label", "logit", "value"]
 _TIE = 1e-9  # nearer than this the estimator's own predict is asked for the label
@@ -335,7 +336,8 @@ def as_probabilities(out: Floats, kind: str, name: str) -> Floats:
             f"{name} returned {out[wrong].flat[0]:g}, which is no probability. Give wrap(..., "
             "output='logit') for scores, output='label' for labels, or task='regression' for a prediction."
         )
-    return np.clip(out, 0.0, 1.0)
+    bounded: Floats = np.clip(out, 0.0, 1.0)
+    return bounded
 
 
 def _kind_of(

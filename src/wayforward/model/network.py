@@ -9,33 +9,15 @@ into the network.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from wayforward.errors import require
-from wayforward.model.base import Floats
 from wayforward.model.encoder import Encoder
-from wayforward.model.fast import DenseFast, LinearFast, Link
+from wayforward.model.forms import Block, DenseForm, Link
 from wayforward.schema import Schema
-
-
-@dataclass(frozen=True)
-class Block:
-    """The columns of one feature in the code.
-
-    columns: its slice (the missing column included, as the last). kind: 'numeric' or 'levels'. offset, scale:
-    feature units of a numeric column, value = code * scale + offset. missing: column that is 1 for a missing
-    value, or None.
-    """
-
-    feature: int
-    columns: slice
-    kind: Literal["numeric", "levels"]
-    offset: float = 0.0
-    scale: float = 1.0
-    missing: int | None = None
+from wayforward.shapes import Floats
 
 
 class TorchNetwork:
@@ -61,9 +43,9 @@ class TorchNetwork:
         self.schema: Schema = encoder.schema
         self.encoder, self._head, self.link = encoder, head, link
         self.device, self.dtype = torch.device(device), dtype or torch.float64
-        self.blocks = _blocks(encoder)
+        self.blocks = code_blocks(encoder)
         self.width = self.blocks[-1].columns.stop
-        matrix, shift, self._curved = _fold(encoder, self.blocks, self.width)
+        matrix, shift, self._curved = fold_encoder(encoder, self.blocks)
         self._matrix = torch.as_tensor(matrix, dtype=self.dtype, device=self.device)
         self._shift = torch.as_tensor(shift, dtype=self.dtype, device=self.device)
 
@@ -148,7 +130,8 @@ class TorchNetwork:
         return logits if self.link == "identity" else torch.softmax(logits, dim=1)
 
 
-def _blocks(encoder: Encoder) -> tuple[Block, ...]:
+def code_blocks(encoder: Encoder) -> tuple[Block, ...]:
+    """The block of each feature, in the unit of its first scaling, else in a share of its range."""
     schema = encoder.schema
     units: dict[int, tuple[float, float]] = {}
     for column in encoder.columns:
@@ -176,9 +159,9 @@ def _own_unit(schema: Schema, j: int) -> tuple[float, float]:
     return (low if np.isfinite(low) else high if np.isfinite(high) else 0.0), 1.0
 
 
-def _fold(encoder: Encoder, blocks: tuple[Block, ...], width: int) -> tuple[Floats, Floats, list[Any]]:
-    """encoded = code @ matrix + shift, and the columns that a function bends."""
-    matrix, shift = np.zeros((width, encoder.width)), np.zeros(encoder.width)
+def fold_encoder(encoder: Encoder, blocks: tuple[Block, ...]) -> tuple[Floats, Floats, list[Any]]:
+    """Matrix and shift of encoded = code @ matrix + shift, and the columns that a function bends."""
+    matrix, shift = np.zeros((blocks[-1].columns.stop, encoder.width)), np.zeros(encoder.width)
     curved = []
     for e, column in enumerate(encoder.columns):
         if column.feature < 0:
@@ -208,21 +191,17 @@ def _fold(encoder: Encoder, blocks: tuple[Block, ...], width: int) -> tuple[Floa
     return matrix, shift, curved
 
 
-def from_fast(fast: LinearFast | DenseFast, device: Any = "cpu", dtype: Any = None) -> TorchNetwork:
-    """The network of a linear score or a dense network that was read from another library."""
+def dense_network(form: DenseForm, device: Any = "cpu", dtype: Any = None) -> TorchNetwork:
+    """The network of known layers, on a device and in a precision (float64 by default)."""
     torch = require("torch", extra="torch")
     dtype = dtype or torch.float64
-    if isinstance(fast, LinearFast):
-        weights, biases, names = [fast.coef.T], [fast.intercept], ["identity"]
-    else:
-        weights, biases, names = fast.weights, fast.biases, fast.activations
     layers = [
         (
             torch.as_tensor(np.ascontiguousarray(w), dtype=dtype, device=device),
             torch.as_tensor(np.ascontiguousarray(b), dtype=dtype, device=device),
             name,
         )
-        for w, b, name in zip(weights, biases, names, strict=True)
+        for w, b, name in zip(form.weights, form.biases, form.activations, strict=True)
     ]
 
     def head(encoded: Any) -> Any:
@@ -236,4 +215,4 @@ def from_fast(fast: LinearFast | DenseFast, device: Any = "cpu", dtype: Any = No
                 encoded = torch.sigmoid(encoded)
         return encoded
 
-    return TorchNetwork(fast.encoder, head, fast.link, device=device, dtype=dtype)
+    return TorchNetwork(form.encoder, head, form.link, device=device, dtype=dtype)

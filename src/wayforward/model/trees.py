@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from wayforward.model import kernels
-from wayforward.model.base import Bools, FlatForest, Floats, Ints, Scorer
+from wayforward.model.base import Scorer
 from wayforward.model.encoder import Column, Encoder, NotColumnwise
-from wayforward.model.fast import Fast, Link, apply_link, link_bounds
+from wayforward.model.fast import Fast, apply_link, link_bounds
+from wayforward.model.forms import FlatForest, Link
+from wayforward.shapes import Floats, Ints, Mask
 
 _BLOCK = 512  # people pruned together
 _PRUNED_BYTES = 384 * 2**20  # room for pruned forests
@@ -42,7 +44,7 @@ class EncodedTrees:
     threshold: Floats
     left: Ints
     right: Ints
-    missing_left: Bools
+    missing_left: Mask
     value: Floats
     roots: Ints
     base: Floats
@@ -59,7 +61,7 @@ class _Parts:
     threshold: list[Floats] = field(default_factory=list)
     left: list[Ints] = field(default_factory=list)
     right: list[Ints] = field(default_factory=list)
-    missing: list[Bools] = field(default_factory=list)
+    missing: list[Mask] = field(default_factory=list)
     value: list[Floats] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)
     size: int = 0
@@ -339,18 +341,18 @@ def _unkey(k: Ints) -> Floats:
     return np.ascontiguousarray(bits).view(np.float64)
 
 
-def goes_left(value: Floats, threshold: Floats, single: bool, strict: bool) -> Bools:
+def goes_left(value: Floats, threshold: Floats, single: bool, strict: bool) -> Mask:
     """The comparison of the model's library on encoded values, in its own precision."""
     if single:
         with np.errstate(over="ignore"):
             value = value.astype(np.float32).astype(np.float64)
-    out: Bools = value < threshold if strict else value <= threshold
+    out: Mask = value < threshold if strict else value <= threshold
     return out
 
 
 def raw_thresholds(
     columns: list[Column], threshold: Floats, single: bool, strict: bool
-) -> tuple[Floats, Bools]:
+) -> tuple[Floats, Mask]:
     """Splits on encoded columns -> last raw float64 on the low side, and whether that side is the left."""
     kinds: dict[int, list[int]] = {}
     for at, column in enumerate(columns):
@@ -358,13 +360,13 @@ def raw_thresholds(
     groups = [(columns[ats[0]], np.array(ats, np.int64)) for ats in kinds.values()]
     rising = np.array([c.divisor * c.factor >= 0 for c in columns])
 
-    def low_side(x: Floats) -> Bools:
+    def low_side(x: Floats) -> Mask:
         value = np.empty_like(x)
         for column, ats in groups:
             value[ats] = column.value(x[ats])
         # a function such as log has no value below its domain: that is its low end
         value = np.where(np.isnan(value), np.where(rising, -np.inf, np.inf), value)
-        low: Bools = goes_left(value, threshold, single, strict) == rising
+        low: Mask = goes_left(value, threshold, single, strict) == rising
         return low
 
     biggest = np.finfo(np.float64).max
@@ -513,11 +515,15 @@ class ForestFast(Fast):
         """(m, d) -> (m, c)."""
         return self.finish(kernels.forest(x, self.plan))
 
-    def specialise(self, x: Floats, free: Bools, default: Scorer) -> Scorer:
+    def specialise(self, x: Floats, free: Mask, default: Scorer) -> Scorer:
         """Resolve the splits on frozen features for each person; needs numba and large trees, else the default."""
         if kernels.jit() is None or bool(free.all()) or self.plan.masks is not None:
             return default
         return PrunedScorer(default, self, x, free)
+
+    def forest(self) -> FlatForest:
+        """See Model.forest."""
+        return self.flat
 
     def thresholds(self) -> list[Floats]:
         """See Model.thresholds."""
@@ -525,7 +531,7 @@ class ForestFast(Fast):
         numeric = (flat.feature >= 0) & (flat.level_set < 0) & np.isfinite(flat.threshold)
         return [np.unique(flat.threshold[numeric & (flat.feature == j)]) for j in range(self.schema.d)]
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Bools]) -> tuple[Floats, Floats]:
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats]:
         """Per tree the least and the greatest reachable leaf; exact for one tree. See Model.margin_bounds."""
         plan, n = self.plan, len(low)
         a, b = np.empty((n, max(plan.width, 1))), np.empty((n, max(plan.width, 1)))
@@ -631,9 +637,9 @@ def _flatten(encoder: Encoder, trees: EncodedTrees) -> FlatForest:
     missing_left, swap = np.zeros(n, bool), np.zeros(n, bool)
     widest = int(schema.n_levels.max(initial=0)) + 1
     masks: dict[bytes, int] = {}
-    rows: list[Bools] = []
+    rows: list[Mask] = []
 
-    def mask_row(mask: Bools) -> int:
+    def mask_row(mask: Mask) -> int:
         full = np.zeros(widest, bool)
         full[: len(mask)] = mask
         key = full.tobytes()
@@ -730,7 +736,7 @@ class PrunedScorer(Scorer):
     resolved, and when the room is used up, rows go through the whole forest: the same numbers, bit for bit.
     """
 
-    def __init__(self, default: Scorer, fast: ForestFast, x: Floats, free: Bools) -> None:
+    def __init__(self, default: Scorer, fast: ForestFast, x: Floats, free: Mask) -> None:
         super().__init__(default.model)
         self.fast = fast
         self.x = np.ascontiguousarray(x, dtype=np.float64)
@@ -803,7 +809,7 @@ class PrunedScorer(Scorer):
         return data
 
 
-def _reachable_leaves(plan: Plan, x: Floats, free: Bools) -> npt.NDArray[np.int32]:
+def _reachable_leaves(plan: Plan, x: Floats, free: Mask) -> npt.NDArray[np.int32]:
     """(n, trees) leaves that rows of each person can reach."""
     leaves = np.empty((len(x), len(plan.roots)), np.int32)
     kernels._compiled().prune_count(x, free, plan.owner, *plan.space, plan.roots, *plan.nodes, leaves)
@@ -874,7 +880,7 @@ def _relative_cost(plan: Plan, leaves: npt.NDArray[np.int32]) -> float:
     return float(part.mean(axis=0).sum() / whole.sum())
 
 
-def _prune(plan: Plan, x: Floats, free: Bools) -> tuple[Any, ...]:
+def _prune(plan: Plan, x: Floats, free: Mask) -> tuple[Any, ...]:
     """The arrays of `_jit.pruned` for a block of people."""
     jit, n = kernels._compiled(), len(x)
     leaves = _reachable_leaves(plan, x, free)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.errors import ModelError
-from wayforward.model.base import Floats, Native
+from wayforward.model.base import Native
 from wayforward.model.fast import Fast
 from wayforward.schema import Schema
+from wayforward.shapes import Floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

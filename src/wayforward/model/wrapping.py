@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 
 from wayforward.errors import ModelError
-from wayforward.model.base import (
-    Access,
-    Bools,
-    FlatForest,
-    Floats,
-    Ints,
-    LinearForm,
-    Model,
-    Native,
-    Scorer,
-    Task,
-)
+from wayforward.model.base import Access, Model, Native, Scorer, Task
 from wayforward.model.encoder import Encoder, NotColumnwise, finish, identity, probe_rows, raw_columns, read
-from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast, Link
+from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast
+from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Link, Network
 from wayforward.model.native import (
     OutputKind,
     Table,
@@ -33,9 +23,7 @@ from wayforward.model.native import (
 )
 from wayforward.model.verify import check_missing, disagreement
 from wayforward.schema import Schema
-
-if TYPE_CHECKING:
-    from wayforward.model.network import TorchNetwork
+from wayforward.shapes import Floats, Ints, Mask
 
 
 class Wrapped(Model):
@@ -48,20 +36,17 @@ class Wrapped(Model):
         self.task, self.classes, self.name = native.task, native.classes, native.name
         self.access = native.access
         self.notes += native.notes
-        if fast is not None and fast.kind in ("linear", "dense", "forest"):
+        if any(form is not None for form in (self.linear, self.dense, self.forest)):
             self.access = Access.WHITE_BOX
-        self._network: Any = None
+        self._network: Network | None = None
 
     def _outputs(self, x: Floats) -> Floats:
-        if self.fast is not None:
-            return self.fast.outputs(x)
-        return cast(Floats, self.native_path.predict(x)[0])
+        return self.native_path.predict(x)[0] if self.fast is None else self.fast.outputs(x)
 
     def _native(self, x: Floats) -> tuple[Floats, Ints]:
-        out, label = self.native_path.predict(x)
-        return out, label
+        return self.native_path.predict(x)
 
-    def specialise(self, x: Floats, free: Bools) -> Scorer:
+    def specialise(self, x: Floats, free: Mask) -> Scorer:
         """See Model.specialise."""
         default = Scorer(self)
         return default if self.fast is None else self.fast.specialise(x, free, default)
@@ -69,23 +54,23 @@ class Wrapped(Model):
     @property
     def linear(self) -> LinearForm | None:
         """See Model.linear."""
-        return self.fast.form if isinstance(self.fast, LinearFast) else None
+        return None if self.fast is None else self.fast.linear()
+
+    @property
+    def dense(self) -> DenseForm | None:
+        """See Model.dense."""
+        return None if self.fast is None else self.fast.dense()
 
     @property
     def forest(self) -> FlatForest | None:
         """See Model.forest."""
-        return getattr(self.fast, "flat", None)
+        return None if self.fast is None else self.fast.forest()
 
     @property
-    def network(self) -> TorchNetwork | None:
+    def network(self) -> Network | None:
         """See Model.network."""
-        if self._network is None:
-            if isinstance(self.fast, (LinearFast, DenseFast)):
-                from wayforward.model.network import from_fast
-
-                self._network = from_fast(self.fast)
-            elif self.fast is not None and self.fast.kind == "torch":
-                self._network = self.fast.network()
+        if self._network is None and self.fast is not None:
+            self._network = self.fast.network()
         return self._network
 
     def thresholds(self) -> list[Floats] | None:
@@ -93,7 +78,7 @@ class Wrapped(Model):
         return None if self.fast is None else self.fast.thresholds()
 
     def margin_bounds(
-        self, low: Floats, high: Floats, levels: Mapping[int, Bools] | None = None
+        self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None = None
     ) -> tuple[Floats, Floats] | None:
         """See Model.margin_bounds."""
         if self.fast is None:

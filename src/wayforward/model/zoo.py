@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.errors import DataError, ModelError, require
 from wayforward.schema import Schema
+from wayforward.shapes import Ints
 
 ZOO = ("lr", "mlp", "rf", "gb", "xgb", "lgbm")
 _RARE = 0.2  # a class rarer than this share of an equal split is weighted up
@@ -40,9 +41,15 @@ def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: 
             "outcomes."
         )
     frame = schema.decode(x)
-    rare = counts.min() < _RARE * len(x) / len(classes) * 1.5
-    weight = np.where(rare, len(x) / (len(classes) * counts), 1.0)[codes]
-    return _MAKERS[name](schema, frame, labels, codes, weight if rare else None, seed, device)
+    weight = len(x) / (len(classes) * counts)[codes]
+    return _MAKERS[name](
+        schema, frame, labels, codes, weight if has_rare_label(counts) else None, seed, device
+    )
+
+
+def has_rare_label(counts: Ints) -> bool:
+    """True where one of these labels is so rare that `train` weighs the labels."""
+    return bool(counts.min() < _RARE * counts.sum() / len(counts) * 1.5)
 
 
 def _columns(schema: Schema) -> tuple[list[str], list[str]]:
@@ -50,7 +57,8 @@ def _columns(schema: Schema) -> tuple[list[str], list[str]]:
     return numeric, [f.name for f in schema.features if f.has_levels]
 
 
-def _encoder(schema: Schema, *, scale: bool, impute: bool, one_hot: bool = True) -> Any:
+def table_encoder(schema: Schema, *, scale: bool, impute: bool, one_hot: bool = True) -> Any:
+    """An unfitted scikit-learn ColumnTransformer from the raw table to numbers."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -94,7 +102,7 @@ def _lr(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, 
     from sklearn.linear_model import LogisticRegression
 
     head = LogisticRegression(max_iter=1000, random_state=seed)
-    return _pipeline(_encoder(schema, scale=True, impute=True), head, frame, y, weight)
+    return _pipeline(table_encoder(schema, scale=True, impute=True), head, frame, y, weight)
 
 
 def _mlp(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
@@ -113,11 +121,12 @@ def _mlp(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int,
         max_iter=80 if small else epochs,
         random_state=seed,
     )
-    encoder = _encoder(schema, scale=True, impute=True)
-    return _quietly(lambda: _pipeline(encoder, head, frame, y, weight))
+    encoder = table_encoder(schema, scale=True, impute=True)
+    return without_convergence_warnings(lambda: _pipeline(encoder, head, frame, y, weight))
 
 
-def _quietly(fit: Callable[[], Any]) -> Any:
+def without_convergence_warnings(fit: Callable[[], Any]) -> Any:
+    """Call `fit` with scikit-learn's warnings about the iteration limit off; return what it returns."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
@@ -132,7 +141,7 @@ def _rf(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, 
 
     leaf = 5 if len(y) < 5000 else 10
     head = RandomForestClassifier(100, max_depth=10, min_samples_leaf=leaf, random_state=seed, n_jobs=1)
-    return _pipeline(_encoder(schema, scale=False, impute=True), head, frame, y, weight)
+    return _pipeline(table_encoder(schema, scale=False, impute=True), head, frame, y, weight)
 
 
 def _gb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
@@ -146,7 +155,7 @@ def _gb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, 
         early_stopping=False,
         random_state=seed,
     )
-    return _pipeline(_encoder(schema, scale=False, impute=False), head, frame, y, weight)
+    return _pipeline(table_encoder(schema, scale=False, impute=False), head, frame, y, weight)
 
 
 def _xgb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
@@ -160,7 +169,7 @@ def _xgb(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int,
         random_state=seed,
         device=device,
     )
-    return _pipeline(_encoder(schema, scale=False, impute=False), head, frame, y, weight)
+    return _pipeline(table_encoder(schema, scale=False, impute=False), head, frame, y, weight)
 
 
 def _lgbm(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int, device: str) -> Any:
@@ -174,7 +183,7 @@ def _lgbm(schema: Schema, frame: Any, y: Any, codes: Any, weight: Any, seed: int
         verbose=-1,
         deterministic=True,
     )
-    return _pipeline(_encoder(schema, scale=False, impute=False), head, frame, y, weight)
+    return _pipeline(table_encoder(schema, scale=False, impute=False), head, frame, y, weight)
 
 
 def _labelled(kind: Any, y: Any) -> Any:

@@ -170,7 +170,7 @@ class Problem:
     @cached_property
     def slack(self) -> float:
         """How far beyond zero a fast score must be to count, so that the native model agrees."""
-        return float(getattr(self.model, "tolerance", 1e-9))
+        return self.model.tolerance
 
     @cached_property
     def descendants(self) -> np.ndarray:

@@ -111,13 +111,13 @@ def random_model(schema: Schema, x: np.ndarray, kind: str, seed: int = 0) -> Any
     from sklearn.pipeline import make_pipeline
 
     from wayforward.model import train, wrap
-    from wayforward.model.zoo import _encoder
+    from wayforward.model.zoo import table_encoder
 
     score = _score(schema, x, np.random.default_rng([seed, 7]))
     bar = float(np.quantile(score, 0.6))
     y = (score > bar).astype(np.int64)
     if kind == "forest":
-        encoder = _encoder(schema, scale=False, impute=False)
+        encoder = table_encoder(schema, scale=False, impute=False)
         forest = RandomForestClassifier(12, max_depth=6, min_samples_leaf=3, random_state=seed)
         return make_pipeline(encoder, forest).fit(schema.decode(x), y)
     if kind == "label":

@@ -123,7 +123,7 @@ def _trained(table: Table, classifier: str, rows: np.ndarray, seed: int) -> Any:
     from sklearn.preprocessing import StandardScaler
 
     from wayforward.model import train
-    from wayforward.model.zoo import _quietly
+    from wayforward.model.zoo import without_convergence_warnings
 
     x, y = table.x[rows], table.y[rows].astype(int)
     if classifier in ("gb", "rf"):
@@ -140,7 +140,7 @@ def _trained(table: Table, classifier: str, rows: np.ndarray, seed: int) -> Any:
         n_iter_no_change=8 if small else 4,
         random_state=seed,
     )
-    return _quietly(lambda: make_pipeline(StandardScaler(), network).fit(x, y))
+    return without_convergence_warnings(lambda: make_pipeline(StandardScaler(), network).fit(x, y))
 
 
 def _world(table: Table, name: str, fit: np.ndarray) -> World | None:

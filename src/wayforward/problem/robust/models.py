@@ -59,9 +59,7 @@ class AllModels(Robust):
                 raise ProblemError(
                     f"Model {place} of AllModels does {model.task}; the problem's model does {problem.model.task}."
                 )
-            bound.append(
-                (model, problem.target.bind(model), float(getattr(model, "tolerance", 1e-9)) - problem.slack)
-            )
+            bound.append((model, problem.target.bind(model), model.tolerance - problem.slack))
         fitted = replace(self)
         object.__setattr__(fitted, "_bound", tuple(bound))
         return fitted

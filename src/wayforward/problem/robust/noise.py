@@ -428,9 +428,9 @@ def linear_slope(problem: Problem) -> np.ndarray | None:
 
     For two classes with log-odds as the score, and for a regression with one open side; independent world.
     """
-    form, fast = problem.model.linear, getattr(problem.model, "fast", None)
+    form, layers = problem.model.linear, problem.model.dense
     target, bound = problem.target, problem.bound_target
-    if form is None or not problem.independent or fast is None or fast.kind != "linear":
+    if form is None or layers is None or not problem.independent:
         return None
     weight = form.weight
     if target.interval is not None:
@@ -438,7 +438,7 @@ def linear_slope(problem: Problem) -> np.ndarray | None:
         if np.isfinite(low) and np.isfinite(high):
             return None
         return np.asarray(weight[:, 0] if np.isfinite(low) else -weight[:, 0])
-    if bound.n_classes != 2 or len(bound.columns) != 1 or fast.link not in ("logistic", "softmax"):
+    if bound.n_classes != 2 or len(bound.columns) != 1 or layers.link not in ("logistic", "softmax"):
         return None
     slope = weight[:, 0] if weight.shape[1] == 1 else weight[:, 1] - weight[:, 0]
     return np.asarray(slope if bound.columns[0] == 1 else -slope)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from wayforward.problem.robust.base import Robust, is_number
 from wayforward.problem.robust.networks import boxes, least
 
 if TYPE_CHECKING:
+    from wayforward.model import DenseForm
     from wayforward.problem.population import Population
     from wayforward.problem.problem import Problem
     from wayforward.problem.target import BoundTarget
@@ -43,7 +44,7 @@ class WithinDelta(Robust):
     delta: float
     norm: Literal["linf", "l2"] = "linf"
     bias: bool = True
-    _fast: Any = field(default=None, init=False, repr=False)
+    _form: DenseForm | None = field(default=None, init=False, repr=False)
     _target: BoundTarget | None = field(default=None, init=False, repr=False)
     _slack: float = field(default=1e-9, init=False, repr=False)
 
@@ -55,18 +56,17 @@ class WithinDelta(Robust):
 
     def fit(self, problem: Problem) -> Self:
         """See `Robust`."""
-        fast: Any = getattr(problem.model, "fast", None)
-        kind = getattr(fast, "kind", "")
-        if kind not in ("linear", "dense"):
+        form = problem.model.dense
+        if form is None:
             raise ProblemError(
                 f"WithinDelta bounds linear scores and dense networks whose weights could be read; "
                 f"{problem.model.name} is neither. Use AllModels with retrained models, UnderNoise or Stable, which "
                 "take any model."
             )
-        if self.norm == "l2" and (kind == "dense" and len(fast.weights) > 1):
+        if self.norm == "l2" and len(form.weights) > 1:
             raise ProblemError("norm='l2' is for linear models; networks are bounded with norm='linf'.")
         fitted = replace(self)
-        object.__setattr__(fitted, "_fast", fast)
+        object.__setattr__(fitted, "_form", form)
         object.__setattr__(fitted, "_target", problem.bound_target)
         object.__setattr__(fitted, "_slack", problem.slack)
         return fitted
@@ -75,9 +75,9 @@ class WithinDelta(Robust):
         """(m, d) -> (m,) the least score of any model within delta, or a bound below it."""
         from wayforward.model.fast import apply_link
 
-        assert self._target is not None
-        target, link = self._target, self._fast.link
-        q = self._fast.weights[-1].shape[1] if self._fast.kind == "dense" else len(self._fast.intercept)
+        assert self._target is not None and self._form is not None
+        target, link = self._target, self._form.link
+        q = self._form.weights[-1].shape[1]
         each = np.eye(q)
         if target.target.interval is not None:
             low = self.least(after, np.concatenate([each, -each]))
@@ -99,9 +99,10 @@ class WithinDelta(Robust):
         """(m, d) rows, (g, q) directions -> (m, g) least of margins @ direction before the link, or a bound below."""
         from wayforward.model.fast import padded
 
-        fast = self._fast
-        if fast.kind == "linear" or len(fast.weights) == 1:
-            margin, code = fast.margin(after), fast.encoder.encode(after)
+        form = self._form
+        assert form is not None
+        if len(form.weights) == 1:
+            margin, code = form.margin(after), form.encoder.encode(after)
             if self.norm == "l2":
                 reach = np.sqrt((code**2).sum(1) + self.bias)
             else:
@@ -113,9 +114,10 @@ class WithinDelta(Robust):
 
     def _through(self, rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
         """(b, d) -> (b, g): see `networks`."""
-        fast = self._fast
-        layers = list(zip(fast.weights, fast.biases, fast.activations, strict=True))
-        at = boxes(layers, fast.encoder.encode(rows), self.delta, self.bias)
+        form = self._form
+        assert form is not None
+        layers = list(zip(form.weights, form.biases, form.activations, strict=True))
+        at = boxes(layers, form.encoder.encode(rows), self.delta, self.bias)
         return np.stack([least(layers, at, self.delta, self.bias, one) for one in directions], axis=1)
 
     def score(
@@ -154,7 +156,7 @@ class WithinDelta(Robust):
 
     def _with(self, delta: float) -> WithinDelta:
         other = replace(self, delta=delta)
-        for name in ("_fast", "_target", "_slack"):
+        for name in ("_form", "_target", "_slack"):
             object.__setattr__(other, name, getattr(self, name))
         return other
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.model._jit import _kernel
+from wayforward.model._jit import kernel
 
 LOGIT, SQUARED, HINGE, PROBABILITY = 0, 1, 2, 3
 
 
-@_kernel
+@kernel
 def base(code: Any, weight: Any, bias: Any, out: Any) -> None:
     """First layer before its activation: code (m, e), weight (e, h), bias (h,) -> out (m, h)."""
     for i in range(code.shape[0]):
@@ -32,7 +32,7 @@ def base(code: Any, weight: Any, bias: Any, out: Any) -> None:
                     h[t] += v * w[t]
 
 
-@_kernel
+@kernel
 def _activate(h: Any, n: int, kind: int) -> None:
     if kind == 1:
         for t in range(n):
@@ -46,7 +46,7 @@ def _activate(h: Any, n: int, kind: int) -> None:
             h[t] = (1.0 if h[t] >= 0 else e) / (1.0 + e)
 
 
-@_kernel
+@kernel
 def _steepen(h: Any, delta: Any, n: int, kind: int) -> None:
     """Times the derivative of the activation whose value is h."""
     if kind == 1:
@@ -61,7 +61,7 @@ def _steepen(h: Any, delta: Any, n: int, kind: int) -> None:
             delta[t] *= h[t] * (1.0 - h[t])
 
 
-@_kernel
+@kernel
 def _forward(
     start: Any, z: Any, own: Any, first: Any, flat: Any, shift: Any, shapes: Any, kinds: Any, act: Any
 ) -> Any:
@@ -98,7 +98,7 @@ def _forward(
     return h[0]
 
 
-@_kernel
+@kernel
 def _backward(
     act: Any, first_t: Any, flat_t: Any, shapes: Any, kinds: Any, delta: Any, other: Any, slope: Any
 ) -> None:
@@ -132,7 +132,7 @@ def _backward(
                 slope[c] += v * w[c]
 
 
-@_kernel
+@kernel
 def gradients(
     start: Any,
     z: Any,
@@ -163,7 +163,7 @@ def gradients(
             slope[i, c] *= sign
 
 
-@_kernel
+@kernel
 def _slack(score: float, size: float, aim: float, kind: int) -> Any:
     """Derivative of the loss of a score by the score."""
     short = aim - score / size
@@ -178,7 +178,7 @@ def _slack(score: float, size: float, aim: float, kind: int) -> Any:
     return -2.0 * max(short, 0.0) / size
 
 
-@_kernel
+@kernel
 def _simplex(point: Any, may: Any, falling: Any) -> None:
     """The nearest point on the simplex of the allowed coordinates, in place."""
     n = 0
@@ -202,7 +202,7 @@ def _simplex(point: Any, may: Any, falling: Any) -> None:
         point[c] = max(point[c] - over, 0.0) if may[c] else 0.0
 
 
-@_kernel
+@kernel
 def descend(
     start: Any,
     z: Any,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from wayforward.methods.engines.gradient.steps import ELLS, Loss
 from wayforward.model import kernels
 
 if TYPE_CHECKING:
+    from wayforward.model import DenseForm
     from wayforward.problem import Population, Problem
 
 
@@ -25,34 +26,28 @@ class Compiled(Layout):
     @classmethod
     def of(cls, problem: Problem, span: np.ndarray) -> Compiled | None:
         """The compiled form of a problem's score, or None: two classes or a regression, weights known, numba there."""
-        fast: Any = getattr(problem.model, "fast", None)
-        if not problem.independent or kernels.jit() is None:
-            return None
-        if fast is None or fast.kind not in ("linear", "dense") or fast.encoder.ufuncs:
+        form = problem.model.dense
+        if not problem.independent or kernels.jit() is None or form is None or form.encoder.ufuncs:
             return None
         target, bound = problem.target, problem.bound_target
         regression = target.interval is not None
         if not regression and (bound.n_classes != 2 or len(bound.columns) != 1):
             return None
-        if fast.link not in (("identity",) if regression else ("logistic", "softmax")):
+        if form.link not in (("identity",) if regression else ("logistic", "softmax")):
             return None
-        return cls(problem, span, fast)
+        return cls(problem, span, form)
 
-    def __init__(self, problem: Problem, span: np.ndarray, fast: Any) -> None:
-        from wayforward.model.network import _blocks, _fold
+    def __init__(self, problem: Problem, span: np.ndarray, form: DenseForm) -> None:
+        from wayforward.model.network import code_blocks, fold_encoder
 
         super().__init__(problem.schema, span)
         self.problem = problem
-        if fast.kind == "linear":
-            weights, biases, names = [fast.coef.T], [fast.intercept], ["identity"]
-        else:
-            weights, biases, names = list(fast.weights), list(fast.biases), list(fast.activations)
+        weights, biases = list(form.weights), list(form.biases)
         if weights[-1].shape[1] == 2:  # softmax of two: their difference is the log-odds of the second
             weights[-1] = weights[-1][:, 1:] - weights[-1][:, :1]
             biases[-1] = biases[-1][1:] - biases[-1][:1]
-        blocks = _blocks(fast.encoder)
-        width = blocks[-1].columns.stop
-        matrix, shift, _ = _fold(fast.encoder, blocks, width)
+        blocks = code_blocks(form.encoder)
+        matrix, shift, _ = fold_encoder(form.encoder, blocks)
         self.bias = np.ascontiguousarray(shift @ weights[0] + biases[0], dtype=np.float64)
         self.weight = np.ascontiguousarray(matrix @ weights[0], dtype=np.float64)  # (e, h)
         self.blocks = blocks
@@ -60,7 +55,7 @@ class Compiled(Layout):
         self.flat_t = np.concatenate([w.T.ravel() for w in weights[1:]]) if weights[1:] else np.empty(0)
         self.shift = np.concatenate(biases[1:]) if biases[1:] else np.empty(0)
         self.shapes = np.array([w.shape[1] for w in weights], dtype=np.int64)
-        self.kinds = np.array([kernels.ACTIVATIONS[a] for a in names], dtype=np.int64)
+        self.kinds = np.array([kernels.ACTIVATIONS[a] for a in form.activations], dtype=np.int64)
         self.side, self.low, self.high = 1.0, 0.0, np.inf
         target = problem.target
         if target.interval is not None:

@@ -16,7 +16,7 @@ from wayforward.methods.engines.gradient.relaxed_state import Lanes, Layout
 from wayforward.methods.engines.gradient.steps import Ell, Loss, Norm
 
 if TYPE_CHECKING:
-    from wayforward.model.network import TorchNetwork
+    from wayforward.model import Network
     from wayforward.problem import Problem, Target
 
 
@@ -146,7 +146,7 @@ def score_of(target: Target, logits: Any, favourable: Any, others: Any, unit: fl
     return best - rest - 4 * target.margin  # a probability moves by at most a quarter of its log-odds
 
 
-def network_of(problem: Problem, method: str, device: str | None) -> TorchNetwork:
+def network_of(problem: Problem, method: str, device: str | None) -> Network:
     """The model as a network on a device. Raises: UnsupportedModel, MethodError, MissingExtra."""
     torch = require("torch", extra="torch")
     model = problem.model
@@ -161,15 +161,14 @@ def network_of(problem: Problem, method: str, device: str | None) -> TorchNetwor
         )
     if device is None or torch.device(device) == network.device:
         return network
-    fast: Any = getattr(model, "fast", None)
-    if fast is None or fast.kind not in ("linear", "dense"):
+    if model.dense is None:
         raise MethodError(
             f"'{method}' was asked to run on {device}, but the torch module lives on {network.device}. "
             f"Move it before wrapping it: module.to({device!r})."
         )
-    from wayforward.model.network import from_fast
+    from wayforward.model.network import dense_network
 
-    return from_fast(fast, device=device)
+    return dense_network(model.dense, device=device)
 
 
 __all__ = ["Descent", "Ell", "Lanes", "Layout", "Loss", "Norm", "network_of", "score_of"]

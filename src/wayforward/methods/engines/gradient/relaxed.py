@@ -123,11 +123,11 @@ class Relaxed:
 
 def _network(problem: Problem, dtype: Any) -> Any:
     """The model as a network in this precision where its weights are known, else in its own; None without one."""
-    fast: Any = getattr(problem.model, "fast", None)
-    if fast is not None and fast.kind in ("linear", "dense"):
-        from wayforward.model.network import from_fast
+    form = problem.model.dense
+    if form is not None:
+        from wayforward.model.network import dense_network
 
-        return from_fast(fast, dtype=dtype)
+        return dense_network(form, dtype=dtype)
     return problem.model.network
 
 
@@ -262,7 +262,7 @@ def _balance(problem: Problem, dtype: Any, seed: int) -> BalanceStandIn | None:
 
 def _plain_blocks(problem: Problem) -> list[Any]:
     """The code of a stand-in: numbers standardised by the reference, levels one-hot, a flag where values may miss."""
-    from wayforward.model.network import Block
+    from wayforward.model.forms import Block
 
     schema, reference = problem.schema, problem.require_reference()
     blocks, at = [], 0
