@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from wayforward.model import kernels, train, wrap
 from wayforward.model.encoder import Column
-from wayforward.model.trees import goes_left, raw_thresholds
+from wayforward.model.raw_splits import goes_left, raw_thresholds
 from wayforward.schema import Feature, Schema
 
 FORESTS = ["rf", "gb", "xgb", "lgbm"]
@@ -127,7 +127,7 @@ def eager(monkeypatch):
     """Prune at once and always, small trees too."""
     from wayforward.model import trees
 
-    monkeypatch.setattr(trees.Plan, "masks", property(lambda plan: None))
+    monkeypatch.setattr(trees.CompiledForest, "masks", property(lambda forest: None))
     monkeypatch.setattr(trees, "_WORTH_ROWS", 0)
     monkeypatch.setattr(trees, "_WORTH", 2.0)
 
@@ -138,22 +138,23 @@ def assert_masks_say_what_a_walk_says(fast, x, monkeypatch):
 
     rng = np.random.default_rng(3)
     rows = np.stack([rng.permutation(column) for column in x.T], axis=1)
-    split = fast.plan.row < 0
+    space, nodes = fast.compiled.space, fast.compiled.trees
+    split = nodes.row < 0
     for j in np.flatnonzero(~fast.schema.has_levels):
-        edge = fast.plan.threshold[split & (fast.plan.owner[fast.plan.feature] == j)]
+        edge = nodes.threshold[split & (space.owner[nodes.feature] == j)]
         if len(edge):
             rows[::7, j] = rng.choice(edge, len(rows[::7]))
-    masked = kernels.forest(rows, fast.plan)
+    masked = fast.compiled.sums(rows)
     with monkeypatch.context() as patch:
-        patch.setattr(trees.Plan, "masks", property(lambda plan: None))
-        assert np.array_equal(masked, kernels.forest(rows, fast.plan))
+        patch.setattr(trees.CompiledForest, "masks", property(lambda forest: None))
+        assert np.array_equal(masked, fast.compiled.sums(rows))
 
 
 @pytest.mark.parametrize("name", ["gb", "xgb", "lgbm"])
 def test_masks_of_leaves_give_the_bits_of_a_walk(name, trained, frame, y, schema, monkeypatch):
     """Levels, missing values that go left or right, two classes and three."""
     labels = np.where((y == 0) & (frame.age > 60), 2, y)
-    assert wrap(trained(name), schema).fast.plan.masks is not None
+    assert wrap(trained(name), schema).fast.compiled.masks is not None
     for model in (trained(name), train(name, schema, frame, labels)):  # the larger one may be walked
         fast = wrap(model, schema).fast
         assert_masks_say_what_a_walk_says(fast, schema.encode(frame), monkeypatch)
@@ -167,8 +168,8 @@ def test_masks_are_as_wide_as_the_largest_tree(leaves, bits, full, y, full_schem
     x = full_schema.encode(full)
     head = RandomForestClassifier(7, max_leaf_nodes=leaves, random_state=0).fit(x, y)
     fast = wrap(head, full_schema).fast
-    masks = fast.plan.masks
-    assert bits == (0 if masks is None else masks[7].dtype.itemsize * 8)
+    masks = fast.compiled.masks
+    assert bits == (0 if masks is None else masks.stays.dtype.itemsize * 8)
     assert_masks_say_what_a_walk_says(fast, x, monkeypatch)
 
 

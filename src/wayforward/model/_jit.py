@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
+from wayforward.model.records import DenseArrays, LeafMasks, PrunedTrees, SplitSpace, Trees
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -71,21 +73,10 @@ def _activate(h: Any, n: int, kind: int) -> None:
 
 
 @kernel
-def dense(
-    x: Any,
-    source: Any,
-    affine: Any,
-    first: Any,
-    offset: Any,
-    levels: Any,
-    table: Any,
-    bias: Any,
-    flat: Any,
-    shift: Any,
-    shapes: Any,
-    activation: Any,
-    out: Any,
-) -> None:
+def dense(x: Any, net: DenseArrays, out: Any) -> None:
+    """Write the margins of a dense network to out (m, q)."""
+    source, affine, first, offset, table = net.source, net.affine, net.first, net.offset, net.table
+    flat, shift, shapes, activation = net.flat, net.shift, net.shapes, net.activation
     m, d = x.shape
     a = source.shape[0]
     layers = shapes.shape[0] - 1
@@ -96,7 +87,7 @@ def dense(
     for i in range(m):
         n = shapes[0]
         for t in range(n):
-            h[t] = bias[t]
+            h[t] = net.bias[t]
         for e in range(a):
             v = x[i, source[e]]
             if np.isnan(v):
@@ -110,7 +101,7 @@ def dense(
         for j in range(d):
             if offset[j] >= 0:
                 v = x[i, j]
-                w = table[offset[j] + (levels[j] if np.isnan(v) else np.int64(v))]
+                w = table[offset[j] + (net.levels[j] if np.isnan(v) else np.int64(v))]
                 for t in range(n):
                     h[t] += w[t]
         _activate(h, n, activation[0])
@@ -159,73 +150,35 @@ def dense(
 
 
 @kernel
-def _space(
-    row: Any,
-    numeric_feature: Any,
-    numeric_missing: Any,
-    level_feature: Any,
-    level_count: Any,
-    level_columns: Any,
-    level_offset: Any,
-    level_start: Any,
-    level_table: Any,
-    z: Any,
-) -> None:
-    for c in range(numeric_feature.shape[0]):
-        v = row[numeric_feature[c]]
-        z[c] = numeric_missing[c] if np.isnan(v) else v
-    for i in range(level_feature.shape[0]):
-        v = row[level_feature[i]]
-        k = level_count[i] if np.isnan(v) else np.int64(v)
-        at = level_offset[i] + k * level_columns[i]
-        start = level_start[i]
-        for c in range(level_columns[i]):
-            z[start + c] = level_table[at + c]
+def _split_row(row: Any, space: SplitSpace, z: Any) -> None:
+    """Write one raw row in the space of splits to z (width,)."""
+    for c in range(space.numeric_feature.shape[0]):
+        v = row[space.numeric_feature[c]]
+        z[c] = space.numeric_missing[c] if np.isnan(v) else v
+    for i in range(space.level_feature.shape[0]):
+        v = row[space.level_feature[i]]
+        k = space.level_count[i] if np.isnan(v) else np.int64(v)
+        at = space.level_offset[i] + k * space.level_columns[i]
+        start = space.level_start[i]
+        for c in range(space.level_columns[i]):
+            z[start + c] = space.level_table[at + c]
 
 
 @kernel
-def forest(
-    x: Any,
-    numeric_feature: Any,
-    numeric_missing: Any,
-    level_feature: Any,
-    level_count: Any,
-    level_columns: Any,
-    level_offset: Any,
-    level_start: Any,
-    level_table: Any,
-    width: int,
-    roots: Any,
-    depth: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    row: Any,
-    leaf: Any,
-    out: Any,
-) -> None:
+def forest(x: Any, space: SplitSpace, trees: Trees, out: Any) -> None:
+    """Add the leaves that each row reaches to out (m, q)."""
+    roots, depth, leaf = trees.roots, trees.depth, trees.leaf
+    feature, threshold, left, row = trees.feature, trees.threshold, trees.left, trees.row
     m = x.shape[0]
     q = leaf.shape[1]
-    trees = roots.shape[0]
     block = 32  # rows that go through one tree together: the tree stays in the first cache level
-    z = np.zeros((block, max(width, 1)))
+    z = np.zeros((block, max(space.owner.shape[0], 1)))
     node = np.empty(block, np.int64)
     for start in range(0, m, block):
         n = min(block, m - start)
         for r in range(n):
-            _space(
-                x[start + r],
-                numeric_feature,
-                numeric_missing,
-                level_feature,
-                level_count,
-                level_columns,
-                level_offset,
-                level_start,
-                level_table,
-                z[r],
-            )
-        for t in range(trees):
+            _split_row(x[start + r], space, z[r])
+        for t in range(roots.shape[0]):
             for r in range(n):
                 node[r] = roots[t]
             for _ in range(
@@ -245,35 +198,25 @@ def forest(
 
 
 @kernel
-def masked(
-    x: Any,
-    numeric_feature: Any,
-    numeric_missing: Any,
-    edges: Any,
-    start: Any,
-    level_feature: Any,
-    level_count: Any,
-    level_at: Any,
-    masks: Any,
-    first: Any,
-    leaf: Any,
-    bit: Any,
-    out: Any,
-) -> None:
+def masked(x: Any, masks: LeafMasks, bit: Any, out: Any) -> None:
     """As `forest`, for trees of at most 64 leaves: what a feature's value rules out is looked up for all trees at once.
 
     masks (values, trees): the leaves that stay where a number lies between two thresholds, or for a level. The leftmost
     leaf that stays for all features is the one reached. After C. Lucchese et al. (2015), QuickScorer, SIGIR.
     """
+    numeric_feature, numeric_missing = masks.numeric_feature, masks.numeric_missing
+    edges, start, stays = masks.edges, masks.start, masks.stays
+    level_feature, level_count, level_at = masks.level_feature, masks.level_count, masks.level_at
+    first, leaf = masks.first, masks.leaf
     q = leaf.shape[1]
     trees = first.shape[0]
-    alive = np.empty(trees, masks.dtype)
+    alive = np.empty(trees, stays.dtype)
     one = np.uint64(1)
     shift = np.uint64(58)
     magic = np.uint64(0x03F79D71B4CB0A89)
     for i in range(x.shape[0]):
         for t in range(trees):
-            alive[t] = masks[0, t]  # the first row rules out nothing
+            alive[t] = stays[0, t]  # the first row rules out nothing
         for c in range(numeric_feature.shape[0]):
             v = x[i, numeric_feature[c]]
             if np.isnan(v):
@@ -287,12 +230,12 @@ def masked(
                     count -= half + 1
                 else:
                     count = half
-            stay = masks[low + c + 1]  # a number has one interval more than thresholds
+            stay = stays[low + c + 1]  # a number has one interval more than thresholds
             for t in range(trees):
                 alive[t] &= stay[t]
         for c in range(level_feature.shape[0]):
             v = x[i, level_feature[c]]
-            stay = masks[level_at[c] + (level_count[c] if np.isnan(v) else np.int64(v))]
+            stay = stays[level_at[c] + (level_count[c] if np.isnan(v) else np.int64(v))]
             for t in range(trees):
                 alive[t] &= stay[t]
         for t in range(trees):
@@ -303,56 +246,28 @@ def masked(
 
 
 @kernel
-def _resolve(node: Any, z: Any, fixed: Any, feature: Any, threshold: Any, left: Any, row: Any) -> Any:
+def _resolve(node: Any, z: Any, fixed: Any, trees: Trees) -> Any:
     """Follow frozen splits down to a split that is free, or a leaf."""
-    while row[node] < 0 and fixed[feature[node]]:
-        node = left[node] + np.int64(z[feature[node]] > threshold[node])
+    while trees.row[node] < 0 and fixed[trees.feature[node]]:
+        node = trees.left[node] + np.int64(z[trees.feature[node]] > trees.threshold[node])
     return node
 
 
 @kernel
-def prune_count(
-    x: Any,
-    free: Any,
-    owner: Any,
-    numeric_feature: Any,
-    numeric_missing: Any,
-    level_feature: Any,
-    level_count: Any,
-    level_columns: Any,
-    level_offset: Any,
-    level_start: Any,
-    level_table: Any,
-    width: int,
-    roots: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    row: Any,
-    leaves: Any,
-) -> None:
+def prune_count(x: Any, free: Any, space: SplitSpace, trees: Trees, leaves: Any) -> None:
     """Leaves that each person's rows can reach: leaves (n, trees); 1 where nothing is left to decide."""
+    roots, feature, left, row = trees.roots, trees.feature, trees.left, trees.row
+    owner, width = space.owner, space.owner.shape[0]
     z = np.zeros(max(width, 1))
     fixed = np.empty(max(width, 1), np.bool_)
     stack = np.empty(feature.shape[0] + 1, np.int64)
     for i in range(x.shape[0]):
-        _space(
-            x[i],
-            numeric_feature,
-            numeric_missing,
-            level_feature,
-            level_count,
-            level_columns,
-            level_offset,
-            level_start,
-            level_table,
-            z,
-        )
+        _split_row(x[i], space, z)
         for c in range(width):
             fixed[c] = not free[i, owner[c]]
         for t in range(roots.shape[0]):
             count = 0
-            stack[0] = _resolve(roots[t], z, fixed, feature, threshold, left, row)
+            stack[0] = _resolve(roots[t], z, fixed, trees)
             depth = 1
             while depth > 0:
                 depth -= 1
@@ -360,55 +275,15 @@ def prune_count(
                 if row[node] >= 0:
                     count += 1
                     continue
-                stack[depth] = _resolve(left[node], z, fixed, feature, threshold, left, row)
-                stack[depth + 1] = _resolve(left[node] + 1, z, fixed, feature, threshold, left, row)
+                stack[depth] = _resolve(left[node], z, fixed, trees)
+                stack[depth + 1] = _resolve(left[node] + 1, z, fixed, trees)
                 depth += 2
             leaves[i, t] = count
 
 
 @kernel
 def prune(
-    x: Any,
-    free: Any,
-    owner: Any,
-    numeric_feature: Any,
-    numeric_missing: Any,
-    level_feature: Any,
-    level_count: Any,
-    level_columns: Any,
-    level_offset: Any,
-    level_start: Any,
-    level_table: Any,
-    width: int,
-    roots: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    row: Any,
-    rank: Any,
-    leaf: Any,
-    few: int,
-    leaves: Any,
-    base: Any,
-    small_start: Any,
-    leaf_start: Any,
-    entry_start: Any,
-    group_start: Any,
-    big_start: Any,
-    node_start: Any,
-    small_leaf: Any,
-    leaf_row: Any,
-    entry_threshold: Any,
-    entry_mask: Any,
-    entry_tree: Any,
-    group_column: Any,
-    group_end: Any,
-    big_root: Any,
-    big_depth: Any,
-    new_feature: Any,
-    new_threshold: Any,
-    new_left: Any,
-    new_row: Any,
+    x: Any, free: Any, space: SplitSpace, trees: Trees, few: int, leaves: Any, out: PrunedTrees
 ) -> None:
     """Write each person's resolved forest.
 
@@ -416,8 +291,10 @@ def prune(
     when the value lies beyond), sorted by column and threshold; the leftmost leaf that stays is the one
     reached. After C. Lucchese et al. (2015), QuickScorer, SIGIR. Larger trees are written out as nodes.
     """
+    roots, feature, threshold, left, row = trees.roots, trees.feature, trees.threshold, trees.left, trees.row
+    owner, width = space.owner, space.owner.shape[0]
     n = x.shape[0]
-    q = leaf.shape[1]
+    q = trees.leaf.shape[1]
     z = np.zeros(max(width, 1))
     fixed = np.empty(max(width, 1), np.bool_)
     stack_old = np.empty(feature.shape[0] + 1, np.int64)
@@ -425,7 +302,7 @@ def prune(
     stack_deep = np.empty(feature.shape[0] + 1, np.int64)
     most = 1
     for i in range(n):
-        most = max(most, entry_start[i + 1] - entry_start[i])
+        most = max(most, out.entry_start[i + 1] - out.entry_start[i])
     made_rank = np.empty(most, np.int64)
     made_node = np.empty(most, np.int64)
     made_tree = np.empty(most, np.int64)
@@ -433,33 +310,22 @@ def prune(
     made_mask = np.empty(most, np.uint64)
     one = np.uint64(1)
     for i in range(n):
-        _space(
-            x[i],
-            numeric_feature,
-            numeric_missing,
-            level_feature,
-            level_count,
-            level_columns,
-            level_offset,
-            level_start,
-            level_table,
-            z,
-        )
+        _split_row(x[i], space, z)
         for c in range(width):
             fixed[c] = not free[i, owner[c]]
-        at = node_start[i]
-        small = small_start[i]
-        big = big_start[i]
-        leaf_at = leaf_start[i]
+        at = out.node_start[i]
+        small = out.small_start[i]
+        big = out.big_start[i]
+        leaf_at = out.leaf_start[i]
         entries = 0
         for t in range(roots.shape[0]):
-            node = _resolve(roots[t], z, fixed, feature, threshold, left, row)
+            node = _resolve(roots[t], z, fixed, trees)
             if leaves[i, t] == 1:
                 for k in range(q):
-                    base[i, k] += leaf[row[node], k]
+                    out.base[i, k] += trees.leaf[row[node], k]
                 continue
             if leaves[i, t] <= few:
-                small_leaf[small] = leaf_at
+                out.small_leaf[small] = leaf_at
                 count = 0
                 stack_old[0] = node
                 stack_new[0] = -1
@@ -474,24 +340,24 @@ def prune(
                             bits |= one << np.uint64(b)
                         made_mask[parent] = ~bits
                     if row[node] >= 0:
-                        leaf_row[leaf_at] = row[node]
+                        out.leaf_row[leaf_at] = row[node]
                         leaf_at += 1
                         count += 1
                         continue
-                    made_rank[entries] = rank[node]
+                    made_rank[entries] = trees.rank[node]
                     made_node[entries] = node
-                    made_tree[entries] = small - small_start[i]
+                    made_tree[entries] = small - out.small_start[i]
                     made_first[entries] = count
-                    stack_old[depth] = _resolve(left[node] + 1, z, fixed, feature, threshold, left, row)
+                    stack_old[depth] = _resolve(left[node] + 1, z, fixed, trees)
                     stack_new[depth] = entries
-                    stack_old[depth + 1] = _resolve(left[node], z, fixed, feature, threshold, left, row)
+                    stack_old[depth + 1] = _resolve(left[node], z, fixed, trees)
                     stack_new[depth + 1] = -1
                     depth += 2
                     entries += 1
                 small += 1
                 continue
             deepest = 0
-            big_root[big] = at
+            out.big_root[big] = at
             stack_old[0] = node
             stack_new[0] = at
             stack_deep[0] = 0
@@ -504,85 +370,56 @@ def prune(
                 deep = stack_deep[depth]
                 if row[node] >= 0:
                     deepest = max(deepest, deep)
-                    new_feature[here] = 0
-                    new_threshold[here] = np.inf
-                    new_left[here] = here
-                    new_row[here] = row[node]
+                    out.feature[here] = 0
+                    out.threshold[here] = np.inf
+                    out.left[here] = here
+                    out.row[here] = row[node]
                     continue
-                new_feature[here] = feature[node]
-                new_threshold[here] = threshold[node]
-                new_left[here] = at
-                new_row[here] = -1
+                out.feature[here] = feature[node]
+                out.threshold[here] = threshold[node]
+                out.left[here] = at
+                out.row[here] = -1
                 for side in range(2):
-                    stack_old[depth] = _resolve(left[node] + side, z, fixed, feature, threshold, left, row)
+                    stack_old[depth] = _resolve(left[node] + side, z, fixed, trees)
                     stack_new[depth] = at
                     stack_deep[depth] = deep + 1
                     at += 1
                     depth += 1
-            big_depth[big] = deepest
+            out.big_depth[big] = deepest
             big += 1
         order = np.argsort(made_rank[:entries])
-        put = entry_start[i]
-        group = group_start[i]
+        put = out.entry_start[i]
+        group = out.group_start[i]
         column = -1
         for e in range(entries):
             source = order[e]
             node = made_node[source]
             if feature[node] != column:
                 if column >= 0:
-                    group_end[group] = put
+                    out.group_end[group] = put
                     group += 1
                 column = feature[node]
-                group_column[group] = column
-            entry_threshold[put] = threshold[node]
-            entry_mask[put] = made_mask[source]
-            entry_tree[put] = made_tree[source]
+                out.group_column[group] = column
+            out.entry_threshold[put] = threshold[node]
+            out.entry_mask[put] = made_mask[source]
+            out.entry_tree[put] = made_tree[source]
             put += 1
         if column >= 0:
-            group_end[group] = put
+            out.group_end[group] = put
             group += 1
-        group_start[i + 1] = group
+        out.group_start[i + 1] = group
 
 
 @kernel
-def pruned(
-    who: Any,
-    x: Any,
-    numeric_feature: Any,
-    numeric_missing: Any,
-    level_feature: Any,
-    level_count: Any,
-    level_columns: Any,
-    level_offset: Any,
-    level_start: Any,
-    level_table: Any,
-    width: int,
-    base: Any,
-    small_start: Any,
-    entry_start: Any,
-    group_start: Any,
-    big_start: Any,
-    small_leaf: Any,
-    leaf_row: Any,
-    entry_threshold: Any,
-    entry_mask: Any,
-    entry_tree: Any,
-    group_column: Any,
-    group_end: Any,
-    big_root: Any,
-    big_depth: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    row: Any,
-    leaf: Any,
-    bit: Any,
-    out: Any,
-) -> None:
+def pruned(who: Any, x: Any, space: SplitSpace, trees: PrunedTrees, leaf: Any, bit: Any, out: Any) -> None:
+    """Write the leaf sums of each row in its person's forest to out (m, q); rows of a person stand together."""
+    small_start, small_leaf, leaf_row = trees.small_start, trees.small_leaf, trees.leaf_row
+    entry_threshold, entry_mask, entry_tree = trees.entry_threshold, trees.entry_mask, trees.entry_tree
+    feature, threshold, left, row = trees.feature, trees.threshold, trees.left, trees.row
     m = x.shape[0]
     q = leaf.shape[1]
     block = 32
-    z = np.zeros((block, max(width, 1)))
+    z = np.zeros((block, max(space.owner.shape[0], 1)))
     node = np.empty(block, np.int64)
     most = 1
     for i in range(small_start.shape[0] - 1):
@@ -599,42 +436,33 @@ def pruned(
         while n < block and start + n < m and who[start + n] == i:
             n += 1
         first = small_start[i]
-        trees = small_start[i + 1] - first
+        count = small_start[i + 1] - first
         for r in range(n):
-            _space(
-                x[start + r],
-                numeric_feature,
-                numeric_missing,
-                level_feature,
-                level_count,
-                level_columns,
-                level_offset,
-                level_start,
-                level_table,
-                z[r],
-            )
+            _split_row(x[start + r], space, z[r])
             for k in range(q):
-                out[start + r, k] = base[i, k]
-            for t in range(trees):
+                out[start + r, k] = trees.base[i, k]
+            for t in range(count):
                 alive[t] = every
-            e = entry_start[i]
-            for g in range(group_start[i], group_start[i + 1]):
-                value = z[r, group_column[g]]
-                end = group_end[g]
+            e = trees.entry_start[i]
+            for g in range(trees.group_start[i], trees.group_start[i + 1]):
+                value = z[r, trees.group_column[g]]
+                end = trees.group_end[g]
                 while e < end and entry_threshold[e] < value:
                     alive[entry_tree[e]] &= entry_mask[e]
                     e += 1
                 e = end
-            for t in range(trees):
+            for t in range(count):
                 v = alive[t]
                 lowest = bit[((v & (~v + one)) * magic) >> shift]
                 reached = leaf_row[small_leaf[first + t] + lowest]
                 for k in range(q):
                     out[start + r, k] += leaf[reached, k]
-        for t in range(big_start[i], big_start[i + 1]):  # rows of one person go down a large tree together
+        for t in range(
+            trees.big_start[i], trees.big_start[i + 1]
+        ):  # rows of one person go down a large tree together
             for r in range(n):
-                node[r] = big_root[t]
-            for _ in range(big_depth[t]):
+                node[r] = trees.big_root[t]
+            for _ in range(trees.big_depth[t]):
                 for r in range(n):
                     k = node[r]
                     node[r] = left[k] + np.int64(z[r, feature[k]] > threshold[k])
@@ -664,19 +492,10 @@ def check(x: Any, levels: Any, may_miss: Any) -> Any:
 
 
 @kernel
-def reach(
-    low: Any,
-    high: Any,
-    roots: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    row: Any,
-    leaf: Any,
-    smallest: Any,
-    largest: Any,
-) -> None:
+def reach(low: Any, high: Any, trees: Trees, smallest: Any, largest: Any) -> None:
     """Least and greatest leaf sums over boxes: low, high (n, width) in split space."""
+    roots, leaf = trees.roots, trees.leaf
+    feature, threshold, left, row = trees.feature, trees.threshold, trees.left, trees.row
     n = low.shape[0]
     q = leaf.shape[1]
     stack = np.empty(feature.shape[0] + 1, np.int64)

@@ -16,7 +16,7 @@ from wayforward.model.base import Access, Native, Task, label_indices, one_hot
 from wayforward.model.encoder import (
     Column,
     Encoder,
-    NotColumnwise,
+    NotRead,
     finish,
     identity,
     probe_rows,
@@ -113,7 +113,7 @@ def encoder_for(schema: Schema, encoder: Any, frame: Any, name: str, width: int 
         else:
             columns = _named_tables(columns, probe)
         return finish(read(encoder, columns, probe, schema)[0], schema)
-    except NotColumnwise:
+    except NotRead:
         return lambda x: np.asarray(_dense(encoder.transform(table(x))), dtype=np.float64)
 
 
@@ -307,7 +307,8 @@ def _read_sequential(module: Any, encoder: Encoder, link: Link, torch: Any) -> A
 def _booster(
     kind: str, booster: Any, schema: Schema, classes: Any, encoder: Any, frame: Any, name: str, fast: bool
 ) -> tuple[Native, Fast | None, list[str]]:
-    from wayforward.model.trees import ForestFast, read_lightgbm, read_xgboost
+    from wayforward.model.tree_readers import read_trees
+    from wayforward.model.trees import ForestFast
 
     names = trained_names(booster)
     if kind == "xgboost":
@@ -362,12 +363,9 @@ def _booster(
             None,
             ["no fast path was asked for" if not fast else "no fast path: the encoder is a function"],
         )
-    trees, why = read_xgboost(booster) if kind == "xgboost" else read_lightgbm(booster)
-    if trees is None:
-        return native, None, [f"no fast path: {why}"]
     try:
-        return native, ForestFast(encoding, trees), []
-    except NotColumnwise as error:
+        return native, ForestFast(encoding, read_trees(booster)), []
+    except NotRead as error:
         return native, None, [f"no fast path: {error}"]
 
 

@@ -3,7 +3,7 @@ feature.
 
 Tables come from the transformer itself, probed on a few rows that visit every level; affine parts are read
 from the fitted parameters and keep the transformer's own order of floating-point operations, so that encoded
-values agree to the last bit. What cannot be read this way raises `NotColumnwise`, and the model stays on its
+values agree to the last bit. What cannot be read this way raises `NotRead`, and the model stays on its
 native path.
 """
 
@@ -25,8 +25,8 @@ MONOTONE = {  # rising ufuncs, so that a split on the result is a split on the r
 }
 
 
-class NotColumnwise(Exception):
-    """The preprocessing mixes columns or is of a kind that is not read; the message says which.
+class NotRead(Exception):
+    """A preprocessing that mixes columns, or a part of a kind that is not read; the message says which.
 
     features: numeric features that a transformer took which can only be read as a table over their values.
     """
@@ -218,7 +218,7 @@ def _values(probe: Any) -> Any:
 def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) -> tuple[list[Column], Any]:
     """Follow the columns through one fitted transformer: (columns, probe table) before -> after.
 
-    Raises: NotColumnwise.
+    Raises: NotRead.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.feature_selection import SelectorMixin
@@ -266,14 +266,14 @@ def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) ->
         op = lambda i, c: c.divided(0.0, float(transformer.scale_[i]))
     elif isinstance(transformer, MinMaxScaler):
         if transformer.clip:
-            raise NotColumnwise("MinMaxScaler(clip=True) is not affine", [c.feature for c in columns])
+            raise NotRead("MinMaxScaler(clip=True) is not affine", [c.feature for c in columns])
         op = lambda i, c: c.scaled(float(transformer.scale_[i]), float(transformer.min_[i]))
     elif isinstance(transformer, SimpleImputer):
         return _imputed(transformer, columns, after), after
     elif isinstance(transformer, FunctionTransformer):
         op = _function(transformer, columns)
     else:
-        raise NotColumnwise(
+        raise NotRead(
             f"{type(transformer).__name__} of a numeric feature is not read",
             sorted({c.feature for c in columns if c.table is None}),
         )
@@ -285,7 +285,7 @@ def _with_tables(columns: list[Column], after: Any) -> list[Column]:
     """Level columns take the values that the transformer gave to the probe."""
     values = _values(after)
     if values.ndim != 2 or values.shape[1] != len(columns):
-        raise NotColumnwise(f"{len(columns)} columns were expected, the transformer gave {values.shape}")
+        raise NotRead(f"{len(columns)} columns were expected, the transformer gave {values.shape}")
     return [
         c if c.table is None or c.feature < 0 else replace(c, table=values[:, e])
         for e, c in enumerate(columns)
@@ -307,18 +307,18 @@ def _column_transformer(
         take = [int(i) for i in inputs[name]]
         part, _ = read(step, [columns[i] for i in take], _cell_columns(probe, take), schema)
         if len(part) != where.stop - where.start:
-            raise NotColumnwise(
+            raise NotRead(
                 f"the step '{name}' gave {len(part)} columns, {where.stop - where.start} were expected"
             )
         made[where] = part
     if any(c is None for c in made):
-        raise NotColumnwise("the ColumnTransformer has an output column whose source is not known")
+        raise NotRead("the ColumnTransformer has an output column whose source is not known")
     return _with_tables([c for c in made if c is not None], after), after
 
 
 def _imputed(t: Any, columns: list[Column], after: Any) -> list[Column]:
     if any(isinstance(s, float) and np.isnan(s) for s in t.statistics_):
-        raise NotColumnwise("SimpleImputer dropped an empty column")
+        raise NotRead("SimpleImputer dropped an empty column")
     made = [
         c
         if c.table is not None
@@ -338,14 +338,14 @@ def _function(t: Any, columns: list[Column]) -> Callable[[int, Column], Column]:
         return lambda i, c: c
     name = getattr(t.func, "__name__", "")
     if MONOTONE.get(name) is not t.func or t.kw_args:
-        raise NotColumnwise(
+        raise NotRead(
             f"FunctionTransformer({name or 'function'}) of a numeric feature is not read",
             sorted({c.feature for c in columns if c.table is None}),
         )
 
     def op(i: int, c: Column) -> Column:
         if c.steps or c.ufunc:
-            raise NotColumnwise(f"{name} after a scaling is not read")
+            raise NotRead(f"{name} after a scaling is not read")
         if not np.isnan(c.missing):
             c = replace(c, missing=float(t.func(c.missing)))
         return replace(c, ufunc=name)
@@ -370,7 +370,7 @@ def _probed(t: Any, columns: list[Column], probe: Any, after: Any) -> list[Colum
             if _same(varied[:, e]):
                 continue
             if owner[e] >= 0 and columns[owner[e]].feature != column.feature:
-                raise NotColumnwise(f"{type(t).__name__} mixes columns")
+                raise NotRead(f"{type(t).__name__} mixes columns")
             owner[e] = i
             tables[e] = varied[:, e]
     return [
@@ -416,7 +416,7 @@ def _swap(base: Any, probe: Any, i: int) -> Any:
 
 
 def finish(columns: list[Column], schema: Schema) -> Encoder:
-    """Numbers out of probed tables. Raises: NotColumnwise where a level never became a number."""
+    """Numbers out of probed tables. Raises: NotRead where a level never became a number."""
     done = []
     for column in columns:
         if column.table is None:
@@ -425,7 +425,7 @@ def finish(columns: list[Column], schema: Schema) -> Encoder:
         try:
             table = np.asarray(column.table, dtype=np.float64)
         except (TypeError, ValueError):
-            raise NotColumnwise(f"'{schema.names[column.feature]}' reaches the estimator as text") from None
+            raise NotRead(f"'{schema.names[column.feature]}' reaches the estimator as text") from None
         if column.feature < 0:
             done.append(replace(column, table=table[:1]))
             continue

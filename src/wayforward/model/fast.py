@@ -18,6 +18,7 @@ from wayforward.model.base import Scorer
 from wayforward.model.encoder import MONOTONE, Encoder
 from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Link, Network
 from wayforward.model.network import dense_network
+from wayforward.model.records import DenseArrays
 from wayforward.shapes import Floats, Mask
 
 SLACK = 1e-9  # outward rounding of interval bounds, relative to the magnitudes summed
@@ -269,47 +270,39 @@ class DenseFast(Fast):
         self.biases = [np.ascontiguousarray(b, dtype=np.float64) for b in biases]
         self.activations = activations
         width = encoder.schema.d + len(encoder.ufuncs)
-        first = self.weights[0]
-        self._first = (
-            np.ascontiguousarray(first[encoder.numeric]) if encoder.numeric else np.zeros((0, first.shape[1]))
-        )
-        self._bias = self.biases[0].copy()
-        self._offset, self._levels = np.full(width, -1, np.int64), np.zeros(width, np.int64)
+        first, rest = self.weights[0], self.weights[1:]
+        bias = self.biases[0].copy()
+        offset, levels = np.full(width, -1, np.int64), np.zeros(width, np.int64)
         tables: dict[int, Floats] = {}
         for e in encoder.tables:
             column = encoder.columns[e]
             if column.feature < 0:
-                self._bias += column.table[0] * first[e]
+                bias += column.table[0] * first[e]
             else:
                 part = column.table[:, None] * first[e]
                 tables[column.feature] = tables[column.feature] + part if column.feature in tables else part
         at = 0
         for j, table in tables.items():
-            self._offset[j], self._levels[j] = at, len(table) - 1
+            offset[j], levels[j] = at, len(table) - 1
             at += len(table)
         self.tables = tables
-        self._table = (
-            np.ascontiguousarray(np.concatenate(list(tables.values())))
-            if tables
-            else np.zeros((1, first.shape[1]))
+        self._arrays = DenseArrays(
+            encoder.source,
+            encoder.affine,
+            np.ascontiguousarray(first[encoder.numeric]),
+            offset,
+            levels,
+            np.concatenate([np.zeros((0, first.shape[1])), *tables.values()]),
+            bias,
+            np.concatenate([np.zeros(0), *(w.ravel() for w in rest)]),
+            np.concatenate([np.zeros(0), *self.biases[1:]]),
+            np.array([w.shape[1] for w in self.weights], np.int64),
+            np.array([kernels.ACTIVATIONS[a] for a in activations], np.int64),
         )
-        self._codes = [kernels.ACTIVATIONS[a] for a in activations]
 
     def margin(self, x: Floats) -> Floats:
         """(m, d) -> (m, q) before the link."""
-        return kernels.dense(
-            self.encoder.extend(x),
-            self.encoder.source,
-            self.encoder.affine,
-            self._first,
-            self._offset,
-            self._levels,
-            self._table,
-            self._bias,
-            self.weights[1:],
-            self.biases[1:],
-            self._codes,
-        )
+        return kernels.dense(self.encoder.extend(x), self._arrays, self.weights[1:], self.biases[1:])
 
     def outputs(self, x: Floats) -> Floats:
         """(m, d) -> (m, c)."""
@@ -322,7 +315,7 @@ class DenseFast(Fast):
     def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats]:
         """Interval arithmetic through the layers; sound, not tight. See Model.margin_bounds."""
         enc = self.encoder
-        a, b = np.tile(self._bias, (len(low), 1)), np.tile(self._bias, (len(low), 1))
+        a, b = np.tile(self._arrays.bias, (len(low), 1)), np.tile(self._arrays.bias, (len(low), 1))
         for i, e in enumerate(enc.numeric):
             column = enc.columns[e]
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -334,7 +327,7 @@ class DenseFast(Fast):
             ends = np.where(gone, column.missing, np.nan_to_num(ends, nan=0.0, posinf=1e300, neginf=-1e300))
             if column.factor == 0.0:
                 ends = np.where(gone, column.missing, column.shift) * np.ones_like(ends)
-            parts = ends[:, :, None] * self._first[i]
+            parts = ends[:, :, None] * self._arrays.first[i]
             a, b = a + parts.min(axis=0), b + parts.max(axis=0)
         for j, table in self.tables.items():
             c, d = level_range(table[:-1], table[-1], low[:, j], high[:, j], levels.get(j))

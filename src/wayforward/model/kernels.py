@@ -12,11 +12,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
+from wayforward.model.records import DenseArrays, LeafMasks, SplitSpace, Trees
 from wayforward.shapes import Floats, Ints
 
 IDENTITY, RELU, TANH, LOGISTIC = 0, 1, 2, 3
@@ -44,7 +45,8 @@ def _present() -> bool:
 
 
 @functools.cache
-def _compiled() -> ModuleType:
+def compiled() -> ModuleType:
+    """The compiled kernels, whether or not they are switched off."""
     from wayforward.model import _jit
 
     return _jit
@@ -54,7 +56,7 @@ def jit() -> ModuleType | None:
     """The compiled kernels, or None when numba is absent or switched off."""
     if os.environ.get("WAYFORWARD_NO_NUMBA", "") not in ("", "0"):
         return None
-    return _compiled() if _present() else None
+    return compiled() if _present() else None
 
 
 def linear(x: Floats, bias: Floats, weight: Floats, missing: Floats, offset: Ints, table: Floats) -> Floats:
@@ -82,60 +84,28 @@ def linear(x: Floats, bias: Floats, weight: Floats, missing: Floats, offset: Int
     return out
 
 
-def dense(
-    x: Floats,
-    source: Ints,
-    affine: Floats,
-    first: Floats,
-    offset: Ints,
-    levels: Ints,
-    table: Floats,
-    bias: Floats,
-    weights: list[Floats],
-    biases: list[Floats],
-    activation: list[int],
-) -> Floats:
-    """A dense network on raw rows: (m, d) -> (m, q) before the output's link.
-
-    source (a,) raw feature of each affine column; affine (a, 5) centre, divisor, factor, shift, value if NaN;
-    first (a, h) its weights into the first layer; offset (d,) row of table (rows, h) where a level feature's
-    contributions start, -1 for none; bias (h,) of the first layer; then the remaining layers.
-    """
+def dense(x: Floats, net: DenseArrays, weights: Sequence[Floats], biases: Sequence[Floats]) -> Floats:
+    """A dense network on raw rows: (m, d) -> (m, q) before the output's link; the layers after the first, again."""
     fast = jit()
-    shapes = [len(bias)] + [w.shape[1] for w in weights]
+    out = np.empty((len(x), net.shapes[-1]))
     if fast is not None:
-        flat = np.concatenate([w.ravel() for w in weights]) if weights else np.empty(0)
-        shift = np.concatenate(biases) if biases else np.empty(0)
-        out = np.empty((len(x), shapes[-1]))
-        fast.dense(
-            x,
-            source,
-            affine,
-            first,
-            offset,
-            levels,
-            table,
-            bias,
-            flat,
-            shift,
-            np.array(shapes, np.int64),
-            np.array(activation, np.int64),
-            out,
-        )
+        fast.dense(x, net, out)
         return out
-    out = np.empty((len(x), shapes[-1]))
     buffer = np.zeros((CHUNK, x.shape[1]))
     for start in range(0, len(x), CHUNK):
         part = x[start : start + CHUNK]
         buffer[: len(part)] = part  # the rest holds old rows: padding, never read
-        h = affine_columns(buffer, source, affine) @ first if len(source) else np.zeros((CHUNK, len(bias)))
-        h += bias
-        for j in np.flatnonzero(offset >= 0):
+        h = np.zeros((CHUNK, len(net.bias)))
+        if len(net.source):
+            h = affine_columns(buffer, net.source, net.affine) @ net.first
+        h += net.bias
+        for j in np.flatnonzero(net.offset >= 0):
             value = buffer[:, j]
             gone = np.isnan(value)
-            h += table[offset[j] + np.where(gone, levels[j], np.where(gone, 0.0, value)).astype(np.int64)]
-        _activate(h, activation[0])
-        for w, b, a in zip(weights, biases, activation[1:], strict=True):
+            level = np.where(gone, net.levels[j], np.where(gone, 0.0, value)).astype(np.int64)
+            h += net.table[net.offset[j] + level]
+        _activate(h, net.activation[0])
+        for w, b, a in zip(weights, biases, net.activation[1:], strict=True):
             # a (CHUNK, 1) product would go through gemv, whose blocking is another one
             h = h @ w if w.shape[1] > 1 else (h * w[:, 0]).sum(axis=1, keepdims=True)
             h += b
@@ -183,38 +153,38 @@ def softmax(z: Floats) -> Floats:
     return out
 
 
-def split_space(x: Floats, plan: Any) -> Floats:
+def split_rows(x: Floats, space: SplitSpace) -> Floats:
     """Rows in the space of splits: raw numeric values (NaN to -inf or +inf) and 0/1 level memberships."""
-    z = np.zeros((len(x), max(plan.width, 1)))
-    for column, (j, gone) in enumerate(zip(plan.numeric_feature, plan.numeric_missing, strict=True)):
+    z = np.zeros((len(x), max(len(space.owner), 1)))
+    for column, (j, gone) in enumerate(zip(space.numeric_feature, space.numeric_missing, strict=True)):
         value = x[:, j]
         z[:, column] = np.where(np.isnan(value), gone, value)
-    for i, j in enumerate(plan.level_feature):
+    for i, j in enumerate(space.level_feature):
         value = x[:, j]
         gone_level = np.isnan(value)
-        count, columns, start = plan.level_count[i], plan.level_columns[i], plan.level_start[i]
+        count, columns, start = space.level_count[i], space.level_columns[i], space.level_start[i]
         row = np.where(gone_level, count, np.where(gone_level, 0.0, value)).astype(np.int64)
-        at = plan.level_offset[i] + row * columns
-        z[:, start : start + columns] = plan.level_table[at[:, None] + np.arange(columns)]
+        at = space.level_offset[i] + row * columns
+        z[:, start : start + columns] = space.level_table[at[:, None] + np.arange(columns)]
     return z
 
 
-def forest(x: Floats, plan: Any) -> Ints:
+def forest(x: Floats, space: SplitSpace, trees: Trees, masks: LeafMasks | None) -> Ints:
     """Fixed-point sums of the leaf values that each row reaches: (m, d) -> (m, q) int64."""
     fast = jit()
-    out = np.zeros((len(x), plan.leaf.shape[1]), np.int64)
-    if fast is not None and plan.masks is not None:
-        fast.masked(x, *plan.masks, BITS, out)
-        return out
+    out = np.zeros((len(x), trees.leaf.shape[1]), np.int64)
     if fast is not None:
-        fast.forest(x, *plan.space, plan.roots, plan.depth, *plan.nodes, plan.leaf, out)
+        if masks is not None:
+            fast.masked(x, masks, BITS, out)
+        else:
+            fast.forest(x, space, trees, out)
         return out
     for start in range(0, len(x), 2048):
-        z = split_space(x[start : start + 2048], plan)
+        z = split_rows(x[start : start + 2048], space)
         m = len(z)
-        node = np.broadcast_to(plan.roots, (m, len(plan.roots))).copy()
+        node = np.broadcast_to(trees.roots, (m, len(trees.roots))).copy()
         rows = np.arange(m)[:, None]
-        for _ in range(int(plan.depth.max(initial=0))):
-            node = plan.left[node] + (z[rows, plan.feature[node]] > plan.threshold[node])
-        out[start : start + m] = plan.leaf[plan.row[node]].sum(axis=1)
+        for _ in range(int(trees.depth.max(initial=0))):
+            node = trees.left[node] + (z[rows, trees.feature[node]] > trees.threshold[node])
+        out[start : start + m] = trees.leaf[trees.row[node]].sum(axis=1)
     return out

@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.errors import ModelError
 from wayforward.model.base import Access, Model, Native, Scorer, Task
-from wayforward.model.encoder import Encoder, NotColumnwise, finish, identity, probe_rows, raw_columns, read
+from wayforward.model.encoder import Encoder, NotRead, finish, identity, probe_rows, raw_columns, read
 from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast
 from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Link, Network
 from wayforward.model.native import (
@@ -255,7 +255,7 @@ def _sklearn(
         return native, None, ["fast=False: the wrapped object answers every question"]
     try:
         return native, _compiled(model, schema, table, native), []
-    except NotColumnwise as why:
+    except NotRead as why:
         return native, None, [f"no fast path: {why}"]
     except Exception as error:  # reading is a shortcut: whatever goes wrong, the model itself still answers
         return native, None, [f"no fast path: {type(error).__name__}: {error}"]
@@ -270,7 +270,7 @@ def _compiled(model: Any, schema: Schema, table: Table, native: Native) -> Fast 
     while True:
         try:
             made = compile_sklearn(model, use, view, native)
-        except NotColumnwise as why:
+        except NotRead as why:
             more = [j for j in why.features if j >= 0 and j not in listed]
             wider = tabled(schema, [*listed, *more]) if more else None
             if wider is None:
@@ -282,7 +282,7 @@ def _compiled(model: Any, schema: Schema, table: Table, native: Native) -> Fast 
 
 
 def compile_sklearn(model: Any, schema: Schema, table: Table, native: Native) -> Fast | None:
-    """Read preprocessing and head of a fitted estimator. Raises: NotColumnwise."""
+    """Read preprocessing and head of a fitted estimator. Raises: NotRead."""
     from sklearn.pipeline import Pipeline
 
     steps = [s for _, s in model.steps] if isinstance(model, Pipeline) else [model]
@@ -290,7 +290,7 @@ def compile_sklearn(model: Any, schema: Schema, table: Table, native: Native) ->
     while isinstance(head, Pipeline):
         before, head = before + [s for _, s in head.steps[:-1]], head.steps[-1][1]
     if table.prepare is not None:
-        raise NotColumnwise("a prepare function runs on each table")
+        raise NotRead("a prepare function runs on each table")
     if not before and table.names is None:
         encoder = identity(schema, level_values(schema))
         single = True
@@ -345,7 +345,7 @@ def head_of(head: Any, encoder: Encoder, native: Native, probe: Any) -> Fast:
         return GenericFast(
             encoder, lambda rows: scores_to_outputs(head.decision_function(_named(rows, names)))
         )
-    raise NotColumnwise(f"{type(head).__name__} returns labels only")
+    raise NotRead(f"{type(head).__name__} returns labels only")
 
 
 def _named(rows: Floats, names: Any) -> Any:
@@ -403,19 +403,11 @@ def _dense_head(head: Any, encoder: Encoder) -> Fast | None:
 
 
 def _forest_head(head: Any, encoder: Encoder) -> Fast | None:
-    from wayforward.model.trees import ForestFast, read_lightgbm, read_sklearn, read_xgboost
+    from wayforward.model.tree_readers import read_trees
+    from wayforward.model.trees import ForestFast
 
-    module = type(head).__module__
-    why = ""
-    if module.startswith("xgboost"):
-        trees, why = read_xgboost(head.get_booster())
-    elif module.startswith("lightgbm"):
-        trees, why = read_lightgbm(head.booster_)
-    elif module.startswith("sklearn."):
-        trees = read_sklearn(head)
-    else:
+    try:
+        trees = read_trees(head)
+    except NotRead:
         return None
-    if trees is None:
-        return None
-    del why
     return ForestFast(encoder, trees)
