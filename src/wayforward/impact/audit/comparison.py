@@ -147,6 +147,6 @@ def _model_sees(measured: Measured, feature: int) -> bool:
     """Is the model shown this feature? Not if it was trained on named columns and this is none of them."""
     from wayforward.model.native import trained_names
 
-    names = trained_names(getattr(measured.problem.model, "wrapped", None))
+    names = trained_names(measured.problem.model.wrapped)
     name = measured.problem.schema.names[feature]
     return names is None or name in names or name.replace(" ", "_") in names
