@@ -22,10 +22,10 @@ import wayforward as wf
 from wayforward.errors import DataError, DialogueError, FileFormatError, MethodError, ModelError, ReplyError
 from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.conversation import PLANS
-from wayforward.people.dialogue.learned import Compared, circle, lessons, reluctance
-from wayforward.people.dialogue.plan_by_plan import Offers
+from wayforward.people.dialogue.lessons import Compared, circle, lessons, reluctance
+from wayforward.people.dialogue.plan_by_plan import PlanByPlan
 from wayforward.people.dialogue.state import sealed
-from wayforward.people.elicitor import CANNOT_SAY, Asked, Elicitor, Kind, Talk
+from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Questions, Session
 from wayforward.people.elicitors import names
 from wayforward.problem import AllModels, Neighbours, UnderNoise, WithinDelta
 from wayforward.schema import Feature, Schema
@@ -49,10 +49,10 @@ class Duels(Elicitor):
         return self
 
     def begin(self, x, start=None, *, preferences=None, seed=0):
-        return DuelTalk(self, x, start, preferences, seed)
+        return DuelSession(self, x, start, preferences, seed)
 
 
-class DuelTalk(Talk):
+class DuelSession(Session):
     def __init__(self, by, x, start, preferences, seed):
         self.by, self.seed = by, seed
         self.people = by.problem_.population(x, preferences)
@@ -73,14 +73,14 @@ class DuelTalk(Talk):
         self.over = self.ahead is None
 
     @property
-    def asked(self):
+    def pending(self):
         rows = [self.ahead, self.others[0]] if self.others and not self.over else [self.ahead]
         kind = Kind.DONE if self.over else Kind.CHOOSE if self.others else Kind.ACCEPT
         if self.over:
             rows = [np.full(self.people.d, np.nan)]
         action = np.stack(rows)[None]
         after = np.stack([self.people.after(np.array([0]), row[None])[0] for row in rows])[None]
-        return Asked(np.array([int(kind)]), action, after if kind else np.full_like(after, np.nan))
+        return Questions(np.array([int(kind)]), action, after if kind else np.full_like(after, np.nan))
 
     def answer(self, reply, wishes=None):
         if self.over:
@@ -116,7 +116,7 @@ def shared(problem: wf.Problem) -> Duels:
     return Duels().fit(problem)
 
 
-def talk(place: int = 0, kind: str = "linear", world: str = "independent", **more: Any) -> Dialogue:
+def started(place: int = 0, kind: str = "linear", world: str = "independent", **more: Any) -> Dialogue:
     problem, x = someone(kind, world, place)
     more.setdefault("elicitor", shared(problem))
     return Dialogue(problem, x, **more)
@@ -144,20 +144,20 @@ def keeps(d: Dialogue) -> None:
 
 
 def test_limits_come_first_one_feature_a_screen_and_become_preferences():
-    d = talk(place=4)
+    d = started(place=4)
     said = {"income": ["up to 8000"], "savings": ["3", "30000"], "education": ["3", "1"], "housing": ["no"]}
-    asked = []
+    features = []
     while (question := d.ask()).stage == "limits":
         assert question.text.startswith("Your ") or question.text.startswith(
             "Up to what could your savings go?"
         )
-        asked.append(question.feature)
+        features.append(question.feature)
         d.answer(
             said.get(question.feature, ["yes"]).pop(0) if question.feature in said else "yes", question.id
         )
     schema = d.problem.schema
     may = [schema.names[j] for j in np.flatnonzero(d.problem.population(d.x[None]).may[0])]
-    assert list(dict.fromkeys(asked)) == may and not {"age", "region", "rating"} & set(asked)
+    assert list(dict.fromkeys(features)) == may and not {"age", "region", "rating"} & set(features)
     wish = d.preferences
     assert wish.frozen[0, schema.index("housing")] and wish.high[0, schema.index("income")] == 8000
     assert wish.high[0, schema.index("savings")] == 30000
@@ -167,7 +167,7 @@ def test_limits_come_first_one_feature_a_screen_and_become_preferences():
 
 
 def test_a_dialogue_ends_with_a_plan_in_words():
-    d = limits(talk())
+    d = limits(started())
     assert d.ask().kind == "accept" and d.ask().plan.steps
     d.answer("no")
     while d.ask() is not None:
@@ -180,7 +180,7 @@ def test_a_dialogue_ends_with_a_plan_in_words():
 @pytest.mark.parametrize("kind", ["forest", "network", "label"])
 @pytest.mark.parametrize("world", ["independent", "causal"])
 def test_every_kind_of_model_and_world(kind, world):
-    d = limits(talk(0, kind, world), "no")
+    d = limits(started(0, kind, world), "no")
     while d.ask() is not None:
         keeps(d)
         d.answer({"accept": "no", "choice": "2"}[d.ask().kind])
@@ -188,7 +188,7 @@ def test_every_kind_of_model_and_world(kind, world):
 
 
 def test_nothing_is_asked_without_an_elicitor_but_plans_one_by_one():
-    d = talk(elicitor=None, questionnaire=None)
+    d = started(elicitor=None, questionnaire=None)
     assert d.ask().stage == "plan"
     first = d.ask().plan.text
     d.answer("no")
@@ -204,7 +204,7 @@ def test_nothing_is_asked_without_an_elicitor_but_plans_one_by_one():
     "reply", ["2", 2, np.int64(2), np.float64(2), np.bool_(False), "no", "No", "N", " no. ", False, "never"]
 )
 def test_a_no_in_many_ways(reply):
-    d = talk()
+    d = started()
     d.answer(reply)
     assert d.preferences.frozen[0, d.problem.schema.index("income")]
 
@@ -219,13 +219,13 @@ def test_a_no_in_many_ways(reply):
     ],
 )
 def test_a_limit_in_many_ways(reply, high):
-    d = talk()
+    d = started()
     d.answer(reply)
     assert d.preferences.high[0, d.problem.schema.index("income")] == high
 
 
 def test_relative_limits_count_from_where_the_person_stands():
-    d = talk()
+    d = started()
     j = d.problem.schema.index("income")
     d.answer("up to +10%")
     np.testing.assert_allclose(d.preferences.high[0, j], 1.1 * d.x[j])
@@ -260,7 +260,7 @@ def test_relative_limits_count_from_where_the_person_stands():
     ],
 )
 def test_a_bad_reply_says_what_would_fit_and_changes_nothing(reply, words):
-    d = talk()
+    d = started()
     before = d.to_dict()
     with pytest.raises(ReplyError, match=words):
         d.answer(reply)
@@ -268,7 +268,7 @@ def test_a_bad_reply_says_what_would_fit_and_changes_nothing(reply, words):
 
 
 def test_an_answer_to_another_question_is_noticed():
-    d = talk()
+    d = started()
     first = d.ask().id
     d.answer("yes", first)
     before = d.to_dict()
@@ -280,7 +280,7 @@ def test_an_answer_to_another_question_is_noticed():
 
 
 def test_what_cannot_be_done_is_said_on_the_way():
-    d = limits(talk())
+    d = limits(started())
     d.answer("no")
     for _ in range(6):
         question = d.ask()
@@ -303,7 +303,7 @@ def test_what_cannot_be_done_is_said_on_the_way():
 
 
 def test_limits_that_leave_nothing_name_what_would_have_to_give():
-    d = limits(talk(), *["no"] * 20)
+    d = limits(started(), *["no"] * 20)
     question = d.ask()
     assert question.stage == "reconsider" and "we are sure of that" in question.text
     assert len(question.options) > 1 and "after all" in question.text and question.options[0].steps
@@ -317,7 +317,7 @@ def test_limits_that_leave_nothing_name_what_would_have_to_give():
 
 
 def test_somebody_who_rejects_everything_gets_the_best_and_what_would_have_to_give():
-    d = limits(talk(), "no")
+    d = limits(started(), "no")
     while d.ask() is not None:
         d.answer("no" if d.ask().kind == "accept" else "1")
     assert d.end.how == "rejected" and d.end.plan is not None
@@ -325,7 +325,7 @@ def test_somebody_who_rejects_everything_gets_the_best_and_what_would_have_to_gi
 
 
 def test_stopping_shows_the_best_so_far():
-    d = talk()
+    d = started()
     d.answer("stop here")
     assert d.done and d.end.how == "stopped" and d.end.plan is not None
     with pytest.raises(DialogueError, match="has ended"):
@@ -357,7 +357,7 @@ def test_somebody_for_whom_nothing_exists():
 def test_a_contradiction_is_noticed_kindly():
     assert circle([("a", "b"), ("b", "c")], "c", "a")
     assert not circle([("a", "b"), ("b", "c")], "a", "c")
-    d = limits(talk(place=1))
+    d = limits(started(place=1))
     d.answer("no")
     c = d._conversation
     plans = c.pending.plans
@@ -387,7 +387,7 @@ def test_every_elicitor_keeps_limits_that_come_on_the_way_and_comes_out_again(na
 
 def test_an_elicitor_of_ones_own_is_asked_for_again():
     problem, _ = someone()
-    d = limits(talk())
+    d = limits(started())
     with pytest.raises(DialogueError, match="an elicitor of your own, 'duels'"):
         Dialogue.from_dict(problem, d.to_dict())
     with pytest.raises(DialogueError, match="budget=8, and the elicitor given has 3"):
@@ -405,12 +405,12 @@ def test_an_elicitor_of_ones_own_is_asked_for_again():
 
 
 def test_the_file_is_for_its_owner_only(tmp_path):
-    file = talk(elicitor=None).save(tmp_path / "s.json")
+    file = started(elicitor=None).save(tmp_path / "s.json")
     assert file.stat().st_mode & 0o077 == 0
 
 
 def test_numbers_are_such_as_somebody_would_say():
-    d = limits(talk())
+    d = limits(started())
     schema, c = d.problem.schema, d._conversation
     for name, now, wanted, said in (
         ("savings", 9000, 12049.0, 12100),
@@ -495,7 +495,7 @@ REPLIES = (
     replies=st.lists(st.sampled_from(REPLIES), max_size=22),
 )
 def test_any_replies_keep_the_limits_and_come_out_again(place, questionnaire, replies):
-    d = talk(place, questionnaire=questionnaire)
+    d = started(place, questionnaire=questionnaire)
     said: list[str] = []
     for reply in replies:
         if reply == "undo":
@@ -517,7 +517,7 @@ def test_any_replies_keep_the_limits_and_come_out_again(place, questionnaire, re
         keeps(d)
         question = d.ask()
         assert question is None or question.left >= 1
-    afresh = talk(place, questionnaire=questionnaire)
+    afresh = started(place, questionnaire=questionnaire)
     for reply in said:
         afresh.answer(reply)
     same(d, afresh)
@@ -528,7 +528,7 @@ def test_any_replies_keep_the_limits_and_come_out_again(place, questionnaire, re
 
 def test_the_state_is_on_disk_before_the_next_question(tmp_path):
     file = tmp_path / "state.json"
-    d = talk(file=file, elicitor=None)
+    d = started(file=file, elicitor=None)
     for reply in ("no", "yes", "yes"):
         d.answer(reply)
         stored = json.loads(file.read_text())
@@ -537,12 +537,12 @@ def test_the_state_is_on_disk_before_the_next_question(tmp_path):
     d.undo()
     assert len(json.loads(file.read_text())["log"]) == 2
     with pytest.raises(DialogueError, match="is there already"):
-        talk(file=file)
+        started(file=file)
     assert [p.name for p in tmp_path.iterdir()] == ["state.json"]
 
 
 def test_a_state_of_another_problem_says_what_differs(tmp_path):
-    d = limits(talk(elicitor=None), "no")
+    d = limits(started(elicitor=None), "no")
     stored, p = d.to_dict(), d.problem
     other = wf.Problem(p.schema, _other(p), wf.Target(favourable=1), data=p.reference)
     with pytest.raises(DialogueError, match=r"the model \(it answers differently for \d+ of 49 people"):
@@ -583,7 +583,7 @@ def test_a_state_under_another_demand_to_withstand_says_what_differs():
     assert Dialogue.from_dict(under(AllModels([p.model])), models).answered == 0
     with pytest.raises(DialogueError, match="other settings or models"):
         Dialogue.from_dict(under(AllModels([_other(p)])), models)
-    older = talk(elicitor=None).to_dict()
+    older = started(elicitor=None).to_dict()
     del older["fingerprints"]["robust"]
     older = sealed({key: value for key, value in older.items() if key != "checksum"})
     assert Dialogue.from_dict(p, older).answered == 0
@@ -632,7 +632,7 @@ def _other(p: wf.Problem, schema: Schema | None = None) -> Any:
     "breaks", ["a reply", "the row", "the checksum", "the format", "the version", "no JSON", "nothing"]
 )
 def test_a_file_that_was_tampered_with_is_refused(tmp_path, breaks):
-    d = talk(elicitor=None)
+    d = started(elicitor=None)
     d.answer("no")
     file = d.save(tmp_path / "s.json")
     stored = json.loads(file.read_text())
@@ -663,7 +663,7 @@ def test_a_file_that_was_tampered_with_is_refused(tmp_path, breaks):
 
 
 def test_a_model_that_changed_in_between_loses_nothing():
-    d = limits(talk(elicitor=None), "yes", "up to 40000")
+    d = limits(started(elicitor=None), "yes", "up to 40000")
     d.answer("no")
     seen, wishes, answered = d.ask().plan, d.preferences, d.answered
     other = wf.Problem(d.problem.schema, _other(d.problem), wf.Target(favourable=1), data=d.problem.reference)
@@ -740,7 +740,7 @@ def test_a_model_that_fails_for_a_while_loses_nothing(tmp_path):
 
 
 def test_killed_just_as_the_model_changed_keeps_the_last_limit(tmp_path):
-    d = limits(talk(elicitor=None), "yes", "up to 40000")
+    d = limits(started(elicitor=None), "yes", "up to 40000")
     stored = {}
     write = d._write
 
@@ -758,7 +758,7 @@ def test_killed_just_as_the_model_changed_keeps_the_last_limit(tmp_path):
 
 
 def test_a_model_that_changes_while_limits_are_asked_keeps_the_limits():
-    d = talk(elicitor=None)
+    d = started(elicitor=None)
     d.answer("no")
     other = wf.Problem(d.problem.schema, _other(d.problem), wf.Target(favourable=1), data=d.problem.reference)
     question = d.continue_with(other)
@@ -770,8 +770,8 @@ def test_a_model_that_changes_while_limits_are_asked_keeps_the_limits():
 KILLED = """
 import sys
 sys.path.insert(0, {here!r})
-from test_dialogue import talk
-d = talk(file={file!r}, elicitor=None)
+from test_dialogue import started
+d = started(file={file!r}, elicitor=None)
 d.answer("no")
 d.answer("up to 40000")
 print(d.ask().id, flush=True)
@@ -804,7 +804,7 @@ def test_killed_in_the_middle_and_resumed(tmp_path):
 
 
 def limits_of(replies: tuple[str, ...]) -> Dialogue:
-    d = talk(elicitor=None)
+    d = started(elicitor=None)
     for reply in replies:
         d.answer(reply)
     return d
@@ -866,18 +866,20 @@ def test_a_table_row_will_do():
 
 
 def test_a_step_takes_little_time():
-    d = limits(talk())
+    d = limits(started())
     took = []
     while d.ask() is not None:
-        started = time.process_time()  # others may be busy on this machine
+        began = time.process_time()  # others may be busy on this machine
         d.answer("no" if d.ask().kind == "accept" else "1")
         d.ask()
-        took.append(time.process_time() - started)
+        took.append(time.process_time() - began)
     assert np.median(took) < 0.1
 
 
 def test_the_stages_of_plans_are_known():
-    assert set(PLANS) == {"first", "pair", "accept", "final"} and CANNOT_SAY == -1 and Offers().budget == 5
+    assert (
+        set(PLANS) == {"first", "pair", "accept", "final"} and CANNOT_SAY == -1 and PlanByPlan().budget == 5
+    )
 
 
 @pytest.mark.parametrize(
@@ -899,6 +901,6 @@ def test_a_decimal_comma_is_no_thousands_mark(typed, now, means):
 
 
 def test_a_limit_said_on_the_way_is_noted():
-    d = talk()
+    d = started()
     d.answer("cannot savings")
     assert d.ask().notes == ("Noted. You cannot change your savings.",)

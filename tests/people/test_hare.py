@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,13 +16,13 @@ from wayforward.errors import MethodError
 from wayforward.evaluate.actions import ground_truth
 from wayforward.people.elicitor import CANNOT_SAY, Kind, converse
 from wayforward.people.elicitors import elicitor
-from wayforward.people.elicitors._boundary import boundary, holds
+from wayforward.people.elicitors.boundary_search import boundary, holds
 from wayforward.people.elicitors.hare import Hare, MultiHare
 from wayforward.people.ideal_profiles import draw_wanted
 from wayforward.people.simulated import IdealProfile, Noise
 from wayforward.preferences import Preferences
 from wayforward.streams import Streams
-from wayforward.testing import case
+from wayforward.testing import ElicitorContract, case
 from wayforward.testing.problems import small_world
 from wayforward.world import SCM, SubPopulation
 
@@ -50,21 +52,21 @@ class Recorder:
     """Somebody who answers, and a list of what they were asked."""
 
     def __init__(self, inner):
-        self.inner, self.asked, self.replies = inner, [], []
+        self.inner, self.shown, self.replies = inner, [], []
 
-    def reply(self, asked):
-        self.asked.append(asked)
-        self.replies.append(self.inner(asked) if callable(self.inner) else self.inner.reply(asked))
+    def reply(self, questions):
+        self.shown.append(questions)
+        self.replies.append(self.inner(questions) if callable(self.inner) else self.inner.reply(questions))
         return self.replies[-1]
 
 
-def first(asked):
+def first(questions):
     """Takes the first of two, accepts nothing."""
-    return np.zeros(len(asked.kind), dtype=np.int64)
+    return np.zeros(len(questions.kind), dtype=np.int64)
 
 
-def silent(asked):
-    return np.full(len(asked.kind), CANNOT_SAY)
+def silent(questions):
+    return np.full(len(questions.kind), CANNOT_SAY)
 
 
 # -- the boundary ---------------------------------------------------------------------------------------------
@@ -130,11 +132,11 @@ def wide():
 def test_a_round_is_k_less_one_comparisons_and_one_acceptance(wide, budget):
     """Where every direction leads to a yes, HARE asks exactly its budget."""
     problem, x, start = wide
-    talk = elicitor("hare", budget=budget, gamma=0.1, steps=40).fit(problem).begin(x, start, seed=3)
+    session = elicitor("hare", budget=budget, gamma=0.1, steps=40).fit(problem).begin(x, start, seed=3)
     people = Recorder(first)
-    converse(talk, people)
-    kinds = np.array([asked.kind for asked in people.asked])
-    assert len(kinds) == budget and (talk.questions == budget).all()
+    converse(session, people)
+    kinds = np.array([questions.kind for questions in people.shown])
+    assert len(kinds) == budget and (session.questions == budget).all()
     assert (kinds[:-1] == Kind.CHOOSE).all() and (kinds[-1] == Kind.ACCEPT).all()
 
 
@@ -142,56 +144,56 @@ def test_a_round_is_k_less_one_comparisons_and_one_acceptance(wide, budget):
 def test_multi_hare_asks_a_share_of_the_budget_in_each_round(wide, budget, rounds):
     problem, x, start = wide
     hare = elicitor("multi-hare", budget=budget, iterations=rounds, gamma=0.1, steps=40).fit(problem)
-    talk = hare.begin(x, start)
+    session = hare.begin(x, start)
     people = Recorder(first)
-    converse(talk, people)
-    kinds = np.array([asked.kind for asked in people.asked])
+    converse(session, people)
+    kinds = np.array([questions.kind for questions in people.shown])
     k = budget // rounds
-    assert hare.plans == k and (talk.round == rounds).all()
+    assert hare.plans == k and (session.round == rounds).all()
     assert (kinds[: k - 1] == Kind.CHOOSE).all() and (kinds[k - 1] == Kind.ACCEPT).all()
     for i in range(len(x)):
         accept = np.flatnonzero(kinds[:, i] == Kind.ACCEPT)
         assert len(accept) == rounds and (np.diff(accept) <= k).all()
-        assert talk.questions[i] == (kinds[:, i] != Kind.DONE).sum() <= k * rounds
+        assert session.questions[i] == (kinds[:, i] != Kind.DONE).sum() <= k * rounds
 
 
 def test_every_candidate_meets_the_winner_of_those_before(toy):
     """King of the hill: one of two options was preferred the time before, and no plan comes back once it lost."""
     problem, x = toy
-    talk = Hare(budget=12).fit(problem).begin(x[:5])
-    wanted = draw_wanted(problem, talk.people, "far")
-    people = Recorder(IdealProfile(talk.people, wanted))
-    converse(talk, people)
+    session = Hare(budget=12).fit(problem).begin(x[:5])
+    wanted = draw_wanted(problem, session.people, "far")
+    people = Recorder(IdealProfile(session.people, wanted))
+    converse(session, people)
     for i in range(5):
         lost, champion = [], None
-        for asked, reply in zip(people.asked, people.replies, strict=True):
-            if asked.kind[i] != Kind.CHOOSE:
+        for questions, reply in zip(people.shown, people.replies, strict=True):
+            if questions.kind[i] != Kind.CHOOSE:
                 continue
-            pair = [tuple(asked.after[i, 0]), tuple(asked.after[i, 1])]
+            pair = [tuple(questions.after[i, 0]), tuple(questions.after[i, 1])]
             assert champion is None or champion in pair
             assert not set(pair) & set(lost)
             champion = pair[reply[i]]
             lost.append(pair[1 - reply[i]])
-        last = [asked for asked in people.asked if asked.kind[i] == Kind.ACCEPT][-1]
+        last = [questions for questions in people.shown if questions.kind[i] == Kind.ACCEPT][-1]
         assert tuple(last.after[i, 0]) == champion
-        np.testing.assert_allclose(talk.best[i], np.array(champion))
+        np.testing.assert_allclose(session.best[i], np.array(champion))
 
 
 @pytest.mark.parametrize("budget, iterations", [(1, 1), (1, 5), (3, 5), (7, 5), (9, 5), (10, 1), (10, 10)])
 def test_a_small_budget_is_kept(toy, budget, iterations):
     """Fewer questions than two a round: plans are offered one by one, and only an accepted one replaces the first."""
     problem, x = toy
-    talk = Hare(budget=budget, iterations=iterations, **QUICK).fit(problem).begin(x[:10])
-    start = talk.best.copy()
-    converse(talk, Recorder(first))
-    assert (talk.questions <= budget).all() and (talk.questions >= 1).all()
+    session = Hare(budget=budget, iterations=iterations, **QUICK).fit(problem).begin(x[:10])
+    start = session.best.copy()
+    converse(session, Recorder(first))
+    assert (session.questions <= budget).all() and (session.questions >= 1).all()
     if budget < 2 * iterations:
-        np.testing.assert_array_equal(talk.best, start)
+        np.testing.assert_array_equal(session.best, start)
         again = Hare(budget=budget, iterations=iterations, **QUICK).fit(problem).begin(x[:10])
-        offered = again.asked.action[:, 0]
+        offered = again.pending.action[:, 0]
         again.answer(np.ones(10, dtype=np.int64))
         np.testing.assert_array_equal(again.best, offered)
-        assert (again.asked.kind == Kind.DONE).all() and (again.questions == 1).all()
+        assert (again.pending.kind == Kind.DONE).all() and (again.questions == 1).all()
 
 
 @pytest.mark.parametrize(
@@ -220,16 +222,16 @@ def test_a_start_of_another_shape_and_a_wrong_reply_are_told(toy):
     hare = Hare(budget=4, **QUICK).fit(problem)
     with pytest.raises(MethodError, match="one action for each person"):
         hare.begin(x[:3], np.full((2, 4), np.nan))
-    talk = hare.begin(x[:2])
+    session = hare.begin(x[:2])
     with pytest.raises(MethodError, match="fits no option"):
-        talk.answer(np.array([0, 2]))
+        session.answer(np.array([0, 2]))
 
 
 # -- what it is worth -----------------------------------------------------------------------------------------
 
 
-def gtp(problem, talk, wanted):
-    return ground_truth(problem.schema, talk.people.x, talk.recourse().after[:, 0], wanted)[0]
+def gtp(problem, session, wanted):
+    return ground_truth(problem.schema, session.people.x, session.recourse().after[:, 0], wanted)[0]
 
 
 def test_people_end_nearer_to_what_they_have_in_mind(toy):
@@ -281,12 +283,14 @@ def test_a_kept_incumbent_is_never_worse(toy):
 
 def test_only_the_best_is_calibrated_if_asked(toy):
     problem, x = toy
-    talk = Hare(calibrate="best", budget=6, **QUICK).fit(problem).begin(x[:20])
+    session = Hare(calibrate="best", budget=6, **QUICK).fit(problem).begin(x[:20])
     people = Recorder(first)
-    converse(talk, people)
-    shown = np.concatenate([asked.after[asked.kind == Kind.CHOOSE].reshape(-1, 4) for asked in people.asked])
+    converse(session, people)
+    shown = np.concatenate(
+        [questions.after[questions.kind == Kind.CHOOSE].reshape(-1, 4) for questions in people.shown]
+    )
     score = problem.population(shown).score(np.arange(len(shown)), shown)
-    last = talk.recourse().after[:, 0]
+    last = session.recourse().after[:, 0]
     assert np.median(score) > 0.1
     assert problem.population(last).score(np.arange(20), last).max() < 1e-3
     every = converse(Hare(budget=6, **QUICK).fit(problem).begin(x[:20]), Recorder(first))
@@ -330,25 +334,25 @@ def test_a_person_alone_and_in_another_order_is_asked_the_same(kind, world):
     hare = MultiHare(budget=10, iterations=2, steps=5).fit(it.problem)
     taste = np.random.default_rng(9).normal(size=it.problem.schema.d)
 
-    def like(asked):
-        value = np.nan_to_num(asked.after / it.problem.schema.span) @ taste
-        return np.where(asked.kind == Kind.CHOOSE, value.argmax(1), 0)
+    def like(questions):
+        value = np.nan_to_num(questions.after / it.problem.schema.span) @ taste
+        return np.where(questions.kind == Kind.CHOOSE, value.argmax(1), 0)
 
     def history(rows):
         people = Recorder(like)
-        talk = hare.begin(x[rows], seed=7)
-        converse(talk, people)
-        return talk, np.stack([asked.action for asked in people.asked])
+        session = hare.begin(x[rows], seed=7)
+        converse(session, people)
+        return session, np.stack([questions.action for questions in people.shown])
 
-    together, asked = history(np.arange(len(x)))
+    together, questions = history(np.arange(len(x)))
     shuffled, mixed = history(order)
     np.testing.assert_array_equal(shuffled.best, together.best[order])
-    np.testing.assert_array_equal(mixed, asked[:, order])
+    np.testing.assert_array_equal(mixed, questions[:, order])
     assert together.questions.max() > 3
     for i in (0, len(x) - 1):
         alone, own = history(np.array([i]))
         np.testing.assert_array_equal(alone.best[0], together.best[i])
-        np.testing.assert_array_equal(own[:, 0], asked[: len(own), i])
+        np.testing.assert_array_equal(own[:, 0], questions[: len(own), i])
     assert not np.array_equal(
         np.nan_to_num(hare.begin(x, seed=8).pool), np.nan_to_num(hare.begin(x, seed=7).pool)
     )
@@ -361,18 +365,18 @@ def test_every_plan_that_is_shown_is_judged_found(kind, world):
     it = case(kind, world)
     problem, x = it.problem, it.x
     base = wf.recommend(problem, x)
-    talk = Hare(budget=8, iterations=2, steps=10).fit(problem).begin(x, base.action[:, 0])
-    done = talk.asked.kind == Kind.DONE
+    session = Hare(budget=8, iterations=2, steps=10).fit(problem).begin(x, base.action[:, 0])
+    done = session.pending.kind == Kind.DONE
     np.testing.assert_array_equal(done, ~base.found[:, 0])
     people = Recorder(first)
-    converse(talk, people)
-    assert (talk.questions[done] == 0).all() and (talk.questions[~done] > 0).all()
-    shown = np.concatenate([asked.action for asked in people.asked], axis=1)
-    there = np.concatenate([asked.after for asked in people.asked], axis=1)
+    converse(session, people)
+    assert (session.questions[done] == 0).all() and (session.questions[~done] > 0).all()
+    shown = np.concatenate([questions.action for questions in people.shown], axis=1)
+    there = np.concatenate([questions.after for questions in people.shown], axis=1)
     got = problem.check(x, shown, shown.shape[1])
     distinct = [len(np.unique(row[~np.isnan(row).all(1)], axis=0)) for row in there]
     np.testing.assert_array_equal(got.found.sum(1), distinct)
-    np.testing.assert_array_equal(talk.recourse().found[:, 0], base.found[:, 0])
+    np.testing.assert_array_equal(session.recourse().found[:, 0], base.found[:, 0])
     changes = (~np.isnan(shown)).sum(2)
     assert changes.max() <= 4  # a rule of these problems
     assert (changes > 1).any() and np.mean(distinct) > 2
@@ -385,11 +389,11 @@ def test_levels_move_unless_only_numbers_may():
     start = wf.recommend(it.problem, x).action[:, 0]
     pools = {}
     for only in (False, True):
-        talk = Hare(budget=12, numbers_only=only, **QUICK).fit(it.problem).begin(x, start)
-        pools[only] = talk.pool[~np.isnan(talk.pool).all(2)]
+        session = Hare(budget=12, numbers_only=only, **QUICK).fit(it.problem).begin(x, start)
+        pools[only] = session.pool[~np.isnan(session.pool).all(2)]
         if only:
             who = np.flatnonzero(~np.isnan(start).all(1))
-            same = np.isnan(talk.pool) | (talk.pool == start[:, None])
+            same = np.isnan(session.pool) | (session.pool == start[:, None])
             assert same[who][:, :, level].all()
     assert (~np.isnan(pools[False][:, level])).sum() > (~np.isnan(pools[True][:, level])).sum()
 
@@ -398,8 +402,8 @@ def test_any_base_method_will_do():
     it = case("forest", "independent")
     x = it.x[it.refused][:12]
     base = wf.method("nice").fit(it.problem)
-    talk = converse(Hare(base=base, budget=5, **QUICK).fit(it.problem).begin(x), Recorder(first))
-    assert (talk.recourse().found[:, 0] == base.recommend(x).found[:, 0]).all()
+    session = converse(Hare(base=base, budget=5, **QUICK).fit(it.problem).begin(x), Recorder(first))
+    assert (session.recourse().found[:, 0] == base.recommend(x).found[:, 0]).all()
     named = elicitor("hare", base="growing-spheres", base_parameters={"samples": 50}, budget=5, **QUICK)
     assert named.fit(it.problem).base_.samples == 50
     assert named.parameters()["base"] == "growing-spheres"
@@ -413,8 +417,8 @@ def test_a_prediction_in_euros_is_a_target_too(toy):
     problem = wf.Problem(
         schema, wf.wrap(model, schema, task="regression"), Target(interval=(9000.0, np.inf)), data=data
     )
-    talk = converse(Hare(budget=8, **QUICK).fit(problem).begin(x), Recorder(first))
-    assert talk.recourse().found.all() and talk.questions.mean() > 4
+    session = converse(Hare(budget=8, **QUICK).fit(problem).begin(x), Recorder(first))
+    assert session.recourse().found.all() and session.questions.mean() > 4
 
 
 @pytest.mark.parametrize(
@@ -446,13 +450,13 @@ def test_in_an_uncertain_world_every_plan_keeps_the_promise(way):
     )
     x = it.x[it.refused][:5]
     base = wf.recommend(problem, x)
-    talk = way.fit(problem).begin(x, base.action[:, 0])
+    session = way.fit(problem).begin(x, base.action[:, 0])
     people = Recorder(first)
-    converse(talk, people)
+    converse(session, people)
     assert base.found.any()
-    np.testing.assert_array_equal(talk.recourse().found[:, 0], base.found[:, 0])
-    assert (talk.recourse().chance[base.found[:, 0], 0] >= 0.9).all()
-    shown = np.concatenate([asked.action for asked in people.asked], axis=1)
+    np.testing.assert_array_equal(session.recourse().found[:, 0], base.found[:, 0])
+    assert (session.recourse().chance[base.found[:, 0], 0] >= 0.9).all()
+    shown = np.concatenate([questions.action for questions in people.shown], axis=1)
     who, slot = np.nonzero(~np.isnan(shown).all(2))
     assert problem.chance(x[who], shown[who, slot])[1].all() and len(who) > base.found.sum()
 
@@ -463,39 +467,39 @@ def test_in_an_uncertain_world_every_plan_keeps_the_promise(way):
 def test_who_accepts_is_asked_nothing_more(toy):
     problem, x = toy
     say = np.array([1, 1, 1, 0, 0, CANNOT_SAY])
-    talk = MultiHare(budget=10, **QUICK).fit(problem).begin(x[:6])
-    people = Recorder(lambda asked: np.where(asked.kind == Kind.ACCEPT, say, 0))
-    converse(talk, people)
-    kinds = np.array([asked.kind for asked in people.asked])
+    session = MultiHare(budget=10, **QUICK).fit(problem).begin(x[:6])
+    people = Recorder(lambda questions: np.where(questions.kind == Kind.ACCEPT, say, 0))
+    converse(session, people)
+    kinds = np.array([questions.kind for questions in people.shown])
     accepts = (kinds == Kind.ACCEPT).sum(0)
     assert (accepts[:3] == 1).all() and (accepts[3:] > 1).all()
     for i in range(3):
-        last = people.asked[int((kinds[:, i] == Kind.ACCEPT).argmax())]
-        np.testing.assert_array_equal(talk.best[i], last.action[i, 0])
-    assert (talk.questions == (kinds != Kind.DONE).sum(0)).all()
+        last = people.shown[int((kinds[:, i] == Kind.ACCEPT).argmax())]
+        np.testing.assert_array_equal(session.best[i], last.action[i, 0])
+    assert (session.questions == (kinds != Kind.DONE).sum(0)).all()
 
 
 def test_who_cannot_say_anything_keeps_the_first_plan(toy):
     problem, x = toy
     start = wf.recommend(problem, x[:10]).action[:, 0]
-    talk = converse(MultiHare(**QUICK).fit(problem).begin(x[:10], start), Recorder(silent))
-    np.testing.assert_array_equal(talk.best, start)
-    assert (talk.questions > 10).all()
+    session = converse(MultiHare(**QUICK).fit(problem).begin(x[:10], start), Recorder(silent))
+    np.testing.assert_array_equal(session.best, start)
+    assert (session.questions > 10).all()
 
 
 def test_who_rejects_everything_still_has_a_plan(toy):
     problem, x = toy
-    talk = converse(MultiHare(**QUICK).fit(problem).begin(x[:10]), Recorder(first))
-    assert talk.recourse().found.all() and (talk.questions <= 30).all()
+    session = converse(MultiHare(**QUICK).fit(problem).begin(x[:10]), Recorder(first))
+    assert session.recourse().found.all() and (session.questions <= 30).all()
 
 
 def test_who_is_accepted_or_has_no_way_is_done_at_once(toy):
     problem, _ = toy
     x = np.array([[1.0, 1.0, 1.0, 1.0], [0.1, 0.1, 0.1, 0.1], [0.2, 0.2, 0.2, 0.2]])
     wish = Preferences.none(problem.schema, 3).freeze("x0", "x1", "x2", "x3", who=[1])
-    talk = Hare(budget=4, **QUICK).fit(problem).begin(x, preferences=wish)
-    assert talk.asked.kind.tolist() == [Kind.DONE, Kind.DONE, Kind.CHOOSE]
-    assert talk.recourse().outcome[:, 0].tolist() == [Outcome.ACCEPTED, Outcome.NOT_FOUND, Outcome.FOUND]
+    session = Hare(budget=4, **QUICK).fit(problem).begin(x, preferences=wish)
+    assert session.pending.kind.tolist() == [Kind.DONE, Kind.DONE, Kind.CHOOSE]
+    assert session.recourse().outcome[:, 0].tolist() == [Outcome.ACCEPTED, Outcome.NOT_FOUND, Outcome.FOUND]
 
 
 def test_without_candidates_the_first_plan_is_what_people_are_asked_about():
@@ -504,53 +508,53 @@ def test_without_candidates_the_first_plan_is_what_people_are_asked_about():
     problem = wf.Problem(
         schema, wf.wrap(lambda x: x[:, 0], schema, output="probability", classes=(0, 1)), Target(favourable=1)
     )
-    talk = MultiHare(keep_incumbent=False, **QUICK).fit(problem).begin(np.zeros((1, 1)))
+    session = MultiHare(keep_incumbent=False, **QUICK).fit(problem).begin(np.zeros((1, 1)))
     people = Recorder(first)
-    converse(talk, people)
-    assert talk.recourse().found.all() and talk.best[0, 0] == 1.0
-    assert {int(asked.kind[0]) for asked in people.asked} == {int(Kind.ACCEPT)}
+    converse(session, people)
+    assert session.recourse().found.all() and session.best[0, 0] == 1.0
+    assert {int(questions.kind[0]) for questions in people.shown} == {int(Kind.ACCEPT)}
 
 
 def test_what_is_frozen_midway_is_never_shown_again(toy):
     """The plan that leads is cut down or replaced, and fresh candidates take the place of the broken ones."""
     problem, x = toy
-    talk = Hare(budget=20).fit(problem).begin(x[:20])
+    session = Hare(budget=20).fit(problem).begin(x[:20])
     for _ in range(5):
-        talk.answer(np.zeros(20, dtype=np.int64))
+        session.answer(np.zeros(20, dtype=np.int64))
     wish = Preferences.none(problem.schema, 20).freeze("x1", who=np.arange(10))
     wish = wish.limit("x0", high=0.6, who=np.arange(5, 15))
-    before = talk.questions.copy()
-    talk.answer(np.zeros(20, dtype=np.int64), wish)
-    assert (talk.questions == before + 1).all()
+    before = session.questions.copy()
+    session.answer(np.zeros(20, dtype=np.int64), wish)
+    assert (session.questions == before + 1).all()
     people = Recorder(first)
-    converse(talk, people)
-    shown = np.concatenate([asked.action for asked in people.asked], axis=1)
+    converse(session, people)
+    shown = np.concatenate([questions.action for questions in people.shown], axis=1)
     assert np.isnan(shown[:10, :, 1]).all()
     assert not (shown[5:15, :, 0] > 0.6 + 1e-9).any()
     assert (~np.isnan(shown[10:, :, 1])).any() and (shown[15:, :, 0] > 0.6).any()
-    got = talk.recourse()
+    got = session.recourse()
     assert got.preferences is wish and got.found.all()
-    assert (talk.questions <= 20).all() and talk.questions[:15].mean() > 10
+    assert (session.questions <= 20).all() and session.questions[:15].mean() > 10
 
 
 def test_limits_that_leave_no_way_end_the_talk(toy):
     problem, x = toy
-    talk = MultiHare(**QUICK).fit(problem).begin(x[:4])
+    session = MultiHare(**QUICK).fit(problem).begin(x[:4])
     wish = Preferences.none(problem.schema, 4).freeze("x0", "x1", "x2", "x3", who=[2])
-    talk.answer(np.zeros(4, dtype=np.int64), wish)
-    assert talk.asked.kind[2] == Kind.DONE and np.isnan(talk.best[2]).all()
-    assert (talk.asked.kind[[0, 1, 3]] != Kind.DONE).all()
+    session.answer(np.zeros(4, dtype=np.int64), wish)
+    assert session.pending.kind[2] == Kind.DONE and np.isnan(session.best[2]).all()
+    assert (session.pending.kind[[0, 1, 3]] != Kind.DONE).all()
 
 
 def test_a_wish_with_the_last_answer_still_counts(toy):
     problem, x = toy
-    talk = Hare(budget=1, **QUICK).fit(problem).begin(x[:3])
-    offered = talk.asked.action[:, 0]
+    session = Hare(budget=1, **QUICK).fit(problem).begin(x[:3])
+    offered = session.pending.action[:, 0]
     acted = int((~np.isnan(offered[0])).argmax())
     wish = Preferences.none(problem.schema, 3).freeze(f"x{acted}", who=[0])
-    talk.answer(np.ones(3, dtype=np.int64), wish)
-    assert np.isnan(talk.best[0, acted]) and (talk.asked.kind == Kind.DONE).all()
-    np.testing.assert_array_equal(talk.best[1:], offered[1:])
+    session.answer(np.ones(3, dtype=np.int64), wish)
+    assert np.isnan(session.best[0, acted]) and (session.pending.kind == Kind.DONE).all()
+    np.testing.assert_array_equal(session.best[1:], offered[1:])
 
 
 @settings(max_examples=8)
@@ -580,22 +584,32 @@ def test_no_wish_is_ever_broken(data):
         "give_back": data.draw(st.booleans()),
     }
     hare = Hare(budget=6, iterations=2, steps=4, **settings_).fit(it.problem)
-    talk = hare.begin(x, preferences=wish, seed=1)
+    session = hare.begin(x, preferences=wish, seed=1)
     late = data.draw(st.integers(0, 4))
     for turn in range(30):
-        asked = talk.asked
-        if (asked.kind == Kind.DONE).all():
+        questions = session.pending
+        if (questions.kind == Kind.DONE).all():
             break
-        shown = ~np.isnan(asked.after).all(2)
+        shown = ~np.isnan(questions.after).all(2)
         who, slot = np.nonzero(shown)
         people = it.problem.population(x, wish)
-        assert holds(people, who, asked.action[who, slot])[0].all()
+        assert holds(people, who, questions.action[who, slot])[0].all()
         reply = np.array([data.draw(st.integers(-1, 1)) for _ in range(3)])[np.arange(len(x)) % 3]
         if turn == late:
             wish = wishes()
-            talk.answer(reply, wish)
+            session.answer(reply, wish)
         else:
-            talk.answer(reply)
-        some = np.flatnonzero(~np.isnan(talk.best).all(1))
-        assert holds(it.problem.population(x, wish), some, talk.best[some])[0].all()
-    assert (talk.questions <= 6).all()
+            session.answer(reply)
+        some = np.flatnonzero(~np.isnan(session.best).all(1))
+        assert holds(it.problem.population(x, wish), some, session.best[some])[0].all()
+    assert (session.questions <= 6).all()
+
+
+class TestHare(ElicitorContract):
+    elicitor = "hare"
+    parameters: ClassVar = {"budget": 5, "steps": 15}
+
+
+class TestMultiHare(ElicitorContract):
+    elicitor = "multi-hare"
+    parameters: ClassVar = {"budget": 6, "iterations": 2, "steps": 15, "keep_incumbent": True}

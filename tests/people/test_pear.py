@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,15 +11,15 @@ import pytest
 from wayforward.errors import MethodError, PreferencesError
 from wayforward.people.elicitor import CANNOT_SAY, Kind, converse
 from wayforward.people.elicitors import elicitor
-from wayforward.people.elicitors._interventions import menu_of, search
 from wayforward.people.elicitors.cost_graph import CostGraph, GraphCost
-from wayforward.people.elicitors.pear import Pear, PearTalk, WeightPrior, likelihood, utility
+from wayforward.people.elicitors.pear import Pear, PearSession, WeightPrior, likelihood, utility
+from wayforward.people.elicitors.sequence_search import menu_of, search
 from wayforward.people.simulated import Noise
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema, SchemaWarning
 from wayforward.streams import Streams
-from wayforward.testing.problems import case
+from wayforward.testing import ElicitorContract, case
 
 EDGES = [("age", "income"), ("income", "savings"), ("debt", "savings"), ("education", "income")]
 
@@ -71,7 +72,7 @@ def test_the_order_of_acts_matters() -> None:
     it = case("linear", "independent", 0, 24)
     graph = CostGraph.of(it.problem, EDGES, floor=0.0)
     people = it.problem.population(it.x[it.refused][:5])
-    from wayforward.people.elicitors._interventions import steps_of
+    from wayforward.people.elicitors.sequence_search import steps_of
 
     action = np.full((5, people.d), np.nan)
     income, savings = (it.problem.schema.index(name) for name in ("income", "savings"))
@@ -164,11 +165,11 @@ def test_the_particles_move_to_where_the_answers_point() -> None:
     """After the talk the weights explain the answers better than the prior does."""
     it, pear, x = _pear(budget=8)
     users, _ = _users(it, pear, x)
-    talk = converse(pear.begin(x), users)
-    parts, reply = np.stack(talk._parts, 1), np.stack(talk._reply, 1)
-    prior = pear.prior_.means.mean(0) * np.ones_like(talk.estimate)
-    after = likelihood(talk.graph, parts, reply, talk.estimate[:, None], 0.9)[:, 0]
-    before = likelihood(talk.graph, parts, reply, prior[:, None], 0.9)[:, 0]
+    session = converse(pear.begin(x), users)
+    parts, reply = np.stack(session._parts, 1), np.stack(session._reply, 1)
+    prior = pear.prior_.means.mean(0) * np.ones_like(session.estimate)
+    after = likelihood(session.graph, parts, reply, session.estimate[:, None], 0.9)[:, 0]
+    before = likelihood(session.graph, parts, reply, prior[:, None], 0.9)[:, 0]
     assert after.mean() > before.mean() + 0.1
 
 
@@ -198,14 +199,17 @@ def test_regret_falls_with_questions() -> None:
         wide = search(people, pear.graph_, menu, weight[:, None], depth=4, width=8)
         least = wide.costs(pear.graph_, weight).min(1)
 
-        def regret(talk: PearTalk, weight: np.ndarray = weight, least: np.ndarray = least) -> float:
-            cost, true = talk.bank.costs(talk.graph, talk.estimate), talk.bank.costs(talk.graph, weight)
+        def regret(session: PearSession, weight: np.ndarray = weight, least: np.ndarray = least) -> float:
+            cost, true = (
+                session.bank.costs(session.graph, session.estimate),
+                session.bank.costs(session.graph, weight),
+            )
             given = true[np.arange(len(true)), cost.argmin(1)]
             return float((given - np.minimum(least, true.min(1))).mean())
 
-        talk = pear.begin(x)
-        before = regret(talk)
-        after[pick] = regret(converse(talk, users))
+        session = pear.begin(x)
+        before = regret(session)
+        after[pick] = regret(converse(session, users))
     assert after["utility"] < 0.5 * before
     assert after["utility"] < after["random"]
 
@@ -215,9 +219,9 @@ def test_people_who_err_end_with_a_plan_that_works(noise: Noise) -> None:
     """Whatever they say, the plan is checked."""
     it, pear, x = _pear()
     users, _ = _users(it, pear, x, noise)
-    talk = converse(pear.begin(x), users)
-    assert talk.recourse().found[~np.isnan(talk.start).all(1), 0].all()
-    assert (talk.questions <= 5).all()
+    session = converse(pear.begin(x), users)
+    assert session.recourse().found[~np.isnan(session.start).all(1), 0].all()
+    assert (session.questions <= 5).all()
 
 
 # -- the talk ------------------------------------------------------------------------------------------------
@@ -229,15 +233,15 @@ def test_people_who_err_end_with_a_plan_that_works(noise: Noise) -> None:
 def test_every_plan_shown_is_usable_in_every_world_and_for_every_model(kind: str, world: str) -> None:
     """Shown plans turn the decision and break nothing; each question begins in two different ways."""
     it, pear, x = _pear(kind, world)
-    talk = pear.begin(x)
+    session = pear.begin(x)
     people = it.problem.population(x)
     for _ in range(3):
-        asked = talk.asked
-        who, slot = np.nonzero(asked.exists)
-        assert people.evaluate(who, asked.action[who, slot]).reached.all()
-        choose = asked.kind == Kind.CHOOSE
-        assert (asked.exists[choose].sum(1) >= 2).all()
-        talk.answer(np.where(choose, 1, 0))
+        questions = session.pending
+        who, slot = np.nonzero(questions.exists)
+        assert people.evaluate(who, questions.action[who, slot]).reached.all()
+        choose = questions.kind == Kind.CHOOSE
+        assert (questions.exists[choose].sum(1) >= 2).all()
+        session.answer(np.where(choose, 1, 0))
 
 
 def test_a_person_alone_is_asked_the_same() -> None:
@@ -246,9 +250,9 @@ def test_a_person_alone_is_asked_the_same() -> None:
     users, _ = _users(it, pear, x)
     all_of_them, alone = pear.begin(x), pear.begin(x[3:4])
     for _ in range(4):
-        asked = all_of_them.asked
-        np.testing.assert_array_equal(asked.action[3], alone.asked.action[0])
-        reply = users.reply(asked)
+        questions = all_of_them.pending
+        np.testing.assert_array_equal(questions.action[3], alone.pending.action[0])
+        reply = users.reply(questions)
         all_of_them.answer(reply)
         alone.answer(reply[3:4])
     np.testing.assert_array_equal(all_of_them.best[3], alone.best[0])
@@ -258,13 +262,13 @@ def test_a_person_alone_is_asked_the_same() -> None:
 def test_a_limit_that_comes_on_the_way_is_kept() -> None:
     """Frozen features vanish from what is shown and from the plan."""
     it, pear, x = _pear()
-    talk = pear.begin(x)
+    session = pear.begin(x)
     wish = Preferences.none(it.problem.schema, len(x)).freeze("income")
-    talk.answer(np.where(talk.asked.kind == Kind.CHOOSE, 0, CANNOT_SAY), wish)
+    session.answer(np.where(session.pending.kind == Kind.CHOOSE, 0, CANNOT_SAY), wish)
     income = it.problem.schema.index("income")
-    assert np.isnan(talk.asked.action[..., income]).all()
-    assert np.isnan(talk.best[:, income]).all()
-    got = talk.recourse()
+    assert np.isnan(session.pending.action[..., income]).all()
+    assert np.isnan(session.best[:, income]).all()
+    got = session.recourse()
     again = it.problem.check(x, pear.base_.recommend(x, 1, preferences=wish).action, 1, preferences=wish)
     assert (got.found[:, 0] >= again.found[:, 0]).all()
 
@@ -273,20 +277,20 @@ def test_acceptance_is_asked_for_at_the_end_where_it_is_wanted() -> None:
     """One more question, about the best plan."""
     it, pear, x = _pear(accept=True, budget=2)
     users, _ = _users(it, pear, x)
-    talk = pear.begin(x)
+    session = pear.begin(x)
     for _ in range(2):
-        talk.answer(users.reply(talk.asked))
-    assert (talk.asked.kind[talk.questions == 2] == Kind.ACCEPT).all()
-    np.testing.assert_array_equal(talk.asked.action[:, 0], talk.best)
-    talk.answer(np.ones(len(x), dtype=np.int64))
-    assert (talk.asked.kind == Kind.DONE).all()
+        session.answer(users.reply(session.pending))
+    assert (session.pending.kind[session.questions == 2] == Kind.ACCEPT).all()
+    np.testing.assert_array_equal(session.pending.action[:, 0], session.best)
+    session.answer(np.ones(len(x), dtype=np.int64))
+    assert (session.pending.kind == Kind.DONE).all()
 
 
 def test_what_was_learned_is_told() -> None:
     """Weights by name, and how much each change is minded."""
     it, pear, x = _pear(budget=2)
-    talk = converse(pear.begin(x), _users(it, pear, x)[0])
-    learned = talk.learned()
+    session = converse(pear.begin(x), _users(it, pear, x)[0])
+    learned = session.learned()
     assert learned["weights"].shape == (len(x), len(learned["names"]))
     acts = it.problem.schema.actionable
     np.testing.assert_allclose(learned["reluctance"][:, acts].mean(1), 1.0)
@@ -310,27 +314,27 @@ def test_who_may_do_nothing_is_done_at_once() -> None:
     """No question, no plan, no error."""
     it, pear, x = _pear()
     nothing = Preferences.none(it.problem.schema, len(x)).freeze(*it.problem.schema.names)
-    talk = pear.begin(x, preferences=nothing)
-    assert (talk.asked.kind == Kind.DONE).all()
-    assert np.isnan(talk.best).all()
+    session = pear.begin(x, preferences=nothing)
+    assert (session.pending.kind == Kind.DONE).all()
+    assert np.isnan(session.best).all()
 
 
 def test_a_start_that_breaks_something_is_never_shown_and_who_has_none_is_done() -> None:
     """Values that nobody has are no plan; who has no plan is asked nothing; a start of another shape is named."""
     it, pear, x = _pear(budget=2)
-    talk = pear.begin(x, x + 1e12)
+    session = pear.begin(x, x + 1e12)
     for _ in range(2):
-        who, slot = np.nonzero(talk.asked.exists)
+        who, slot = np.nonzero(session.pending.exists)
         assert len(who)
-        assert it.problem.population(x).evaluate(who, talk.asked.action[who, slot]).reached.all()
-        talk.answer(np.where(talk.asked.kind == Kind.CHOOSE, 0, CANNOT_SAY))
-    assert (np.isnan(talk.best).all(1) | talk.recourse().found[:, 0]).all()
+        assert it.problem.population(x).evaluate(who, session.pending.action[who, slot]).reached.all()
+        session.answer(np.where(session.pending.kind == Kind.CHOOSE, 0, CANNOT_SAY))
+    assert (np.isnan(session.best).all(1) | session.recourse().found[:, 0]).all()
     nobody = pear.begin(x, np.full_like(x, np.nan))
-    assert (nobody.asked.kind == Kind.DONE).all()
+    assert (nobody.pending.kind == Kind.DONE).all()
     assert np.isnan(nobody.best).all()
     with pytest.warns(SchemaWarning, match="accepts every one"):
         accepted = pear.begin(it.x[~it.refused])
-    assert (accepted.asked.kind == Kind.DONE).all()
+    assert (accepted.pending.kind == Kind.DONE).all()
     with pytest.raises(MethodError, match="shape"):
         pear.begin(x, x[:1])
 
@@ -347,3 +351,8 @@ def test_a_problem_without_a_graph_has_weights_of_its_own_only() -> None:
         data=np.random.default_rng(0).random((50, 2)),
     )
     assert CostGraph.of(problem).names == ("a", "b")
+
+
+class TestPear(ElicitorContract):
+    elicitor = "pear"
+    parameters: ClassVar = {"budget": 3, "sweeps": 8, "graph": EDGES}

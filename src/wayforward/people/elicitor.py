@@ -1,7 +1,7 @@
 """One question after another to n people at once, until each has the plan that they want.
 
-An *elicitor* is a way of asking (HARE, PEAR, a learner). `begin` gives a *talk*: the state of n conversations in
-lockstep. A talk shows what it asks (`asked`), takes the replies (`answer`), and always knows the best plan so far
+An *elicitor* is a way of asking (HARE, PEAR, a learner). `begin` gives a *session*: the state of n conversations in
+lockstep. A session shows its questions (`pending`), takes the replies (`answer`), and always knows the best plan so far
 (`best`). Whether a plan is allowed and sufficient is for the problem to judge, as everywhere.
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from wayforward.errors import MethodError
+from wayforward.lazy import Renamed, renamed_names
 from wayforward.shapes import Actions, People, Rows
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Questions:
     """One question to each of n people, with c options at most.
 
     kind (n,) of `Kind`. action (n, c, d): what an option asks to do, NaN where left alone. after (n, c, d): where it
@@ -56,7 +57,7 @@ class Asked:
         return np.asarray(~np.isnan(self.after).all(2))
 
 
-class Talk(ABC):
+class Session(ABC):
     """The state of n conversations. people: who they are and what they may do; x, preferences inside.
 
     questions (n,): how many have been asked and answered so far. seed: of every random choice; a person's questions
@@ -69,8 +70,8 @@ class Talk(ABC):
 
     @property
     @abstractmethod
-    def asked(self) -> Asked:
-        """The question on the table; the same until it is answered."""
+    def pending(self) -> Questions:
+        """The questions on the table; the same until they are answered."""
 
     @abstractmethod
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
@@ -86,12 +87,14 @@ class Talk(ABC):
         """(n, d) each person's best plan so far, as an action; all NaN where there is none."""
 
     def recourse(self) -> Recourse:
-        """The best plans, judged."""
+        """Judge the best plans."""
         problem = self.people.problem
         return problem.check(self.people.x, self.best[:, None, :], 1, preferences=self.people.preferences)
 
+    asked = Renamed("pending")
+
     def learned(self) -> dict[str, Any] | None:
-        """What the talk believes about each person, as arrays of n, or None if it keeps no such thing.
+        """Return what is believed about each person, as arrays of n, or None if the session keeps no such thing.
 
         'wanted' (n, d): the profile it takes for ideal. 'reluctance' (n, d): how much a person minds a change of each
         feature over its range, relative to their mean.
@@ -100,7 +103,10 @@ class Talk(ABC):
 
 
 class Elicitor(ABC):
-    """A way of asking. Subclasses are dataclasses whose fields are its parameters."""
+    """A way of asking. Subclasses are dataclasses whose fields are its parameters.
+
+    `wayforward.testing.ElicitorContract` holds what must be true of each.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -118,53 +124,73 @@ class Elicitor(ABC):
         *,
         preferences: Preferences | None = None,
         seed: int = 0,
-    ) -> Talk:
-        """Conversations with n people whom the model refuses. start (n, d): their first plans as actions, where they
+    ) -> Session:
+        """Open a session with n people whom the model refuses. start (n, d): their first plans as actions, where they
         are known already; left out, the base method makes them. Who has no plan to start from is done at once.
         """
 
 
 def fitted_base(base: str | Method, parameters: Mapping[str, Any] | None, problem: Problem) -> Method:
-    """The method that makes first plans, by name or as it is; one fitted to this problem is not fitted again."""
+    """Return the method that makes first plans, fitted to the problem if it is not yet."""
     from wayforward.methods import method
 
     chosen = method(base, **(parameters or {})) if isinstance(base, str) else base
     return chosen if getattr(chosen, "problem_", None) is problem else chosen.fit(problem)
 
 
-class Answers(Protocol):
+def first_plans(
+    base: Method,
+    x: People,
+    start: Rows | None,
+    preferences: Preferences | None,
+    seed: int,
+    k: int = 1,
+) -> Actions:
+    """Return the plans (n, k, d) that sessions begin with: those given (n, d) as actions, else k of the base method.
+
+    Raises: MethodError for start plans of another shape than the people.
+    """
+    if start is None:
+        return base.recommend(x, k, preferences=preferences, seed=seed).action
+    plans = np.asarray(start, dtype=np.float64)
+    if plans.shape != x.shape:
+        raise MethodError(f"start has shape {plans.shape}; give one action for each person: {x.shape}.")
+    return plans[:, None, :]
+
+
+class Respondent(Protocol):
     """Somebody who answers: simulated people, or a screen."""
 
-    def reply(self, asked: Asked) -> np.ndarray:
-        """(n,) replies to one question each; anything for those who are done."""
+    def reply(self, questions: Questions) -> np.ndarray:
+        """Return replies (n,), one to each question; anything for those who are done."""
         ...
 
 
-def converse(talk: Talk, people: Answers, *, most: int = 1000, each: Any = None) -> Talk:
-    """Ask and answer until everybody is done, or `most` questions were put. each: called with the talk after each.
+def converse(session: Session, people: Respondent, *, most: int = 1000, each: Any = None) -> Session:
+    """Ask and answer until everybody is done, or `most` questions were put. each: called with the session after each.
 
     Raises: MethodError if a reply is not one of the options.
     """
     for _ in range(most):
-        asked = talk.asked
-        if (asked.kind == Kind.DONE).all():
+        questions = session.pending
+        if (questions.kind == Kind.DONE).all():
             break
-        reply = np.asarray(people.reply(asked), dtype=np.int64)
-        checked(asked, reply)
-        talk.answer(reply)
+        reply = np.asarray(people.reply(questions), dtype=np.int64)
+        checked_replies(questions, reply)
+        session.answer(reply)
         if each is not None:
-            each(talk)
-    return talk
+            each(session)
+    return session
 
 
-def checked(asked: Asked, reply: np.ndarray) -> np.ndarray:
-    """The replies, if each fits its question. Raises: MethodError naming the first that does not."""
-    if reply.shape != asked.kind.shape:
+def checked_replies(questions: Questions, reply: np.ndarray) -> np.ndarray:
+    """Return the replies, if each fits its question. Raises: MethodError naming the first that does not."""
+    if reply.shape != questions.kind.shape:
         raise MethodError(
-            f"There are {len(asked.kind)} questions and {reply.size} replies. Give one to each."
+            f"There are {len(questions.kind)} questions and {reply.size} replies. Give one to each."
         )
-    many = np.where(asked.kind == Kind.ACCEPT, 2, asked.exists.sum(1))
-    wrong = (asked.kind != Kind.DONE) & (reply != CANNOT_SAY) & ((reply < 0) | (reply >= many))
+    many = np.where(questions.kind == Kind.ACCEPT, 2, questions.exists.sum(1))
+    wrong = (questions.kind != Kind.DONE) & (reply != CANNOT_SAY) & ((reply < 0) | (reply >= many))
     if wrong.any():
         i = int(wrong.argmax())
         raise MethodError(
@@ -172,3 +198,6 @@ def checked(asked: Asked, reply: np.ndarray) -> np.ndarray:
             f"Count from 0, or give {CANNOT_SAY} for 'cannot say'."
         )
     return reply
+
+
+__getattr__ = renamed_names(__name__, Talk="Session", Asked="Questions", Answers="Respondent")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wayforward.errors import PreferencesError
-from wayforward.people.elicitor import CANNOT_SAY, Asked, Kind
+from wayforward.people.elicitor import CANNOT_SAY, Kind, Questions
 from wayforward.problem import Population
 from wayforward.shapes import PerRow, Rows
 from wayforward.streams import Streams
@@ -58,18 +58,20 @@ class SimulatedPeople(ABC):
     def dislike(self, who: np.ndarray, action: Rows, after: Rows) -> PerRow:
         """who (m,), action and after (m, d) -> (m,) how much each person dislikes the plan; less is better."""
 
-    def dislikes(self, asked: Asked) -> np.ndarray:
+    def dislikes(self, questions: Questions) -> np.ndarray:
         """(n, c) dislike of every option that is shown; inf where there is none."""
-        n, c, d = asked.after.shape
+        n, c, d = questions.after.shape
         who = np.repeat(np.arange(n), c)
-        dislike = self.dislike(who, asked.action.reshape(-1, d), asked.after.reshape(-1, d)).reshape(n, c)
-        return np.where(asked.exists, dislike, np.inf)
+        dislike = self.dislike(who, questions.action.reshape(-1, d), questions.after.reshape(-1, d)).reshape(
+            n, c
+        )
+        return np.where(questions.exists, dislike, np.inf)
 
-    def reply(self, asked: Asked) -> np.ndarray:
+    def reply(self, questions: Questions) -> np.ndarray:
         """(n,) what each person says."""
         self.turn += 1
-        n, c, _ = asked.after.shape
-        dislike = self.dislikes(asked)
+        n, c, _ = questions.after.shape
+        dislike = self.dislikes(questions)
         # Four draws for the errors come first, so that they do not hang on how many options others are shown.
         draw = self.streams.uniform(np.arange(n), c + 4, tag=0x51A0 + self.turn)
         flip, pick, fickle, lazy = draw[:, :4].T
@@ -77,15 +79,15 @@ class SimulatedPeople(ABC):
         if noise.kappa is not None:
             # The smallest of exponential waiting times with rates exp(-kappa x dislike): a Bradley-Terry choice.
             weigh = noise.kappa * dislike + np.log(-np.log(draw[:, 4:]))
-        order = np.argsort(np.where(asked.exists, weigh, np.inf), axis=1, kind="stable")
-        many = asked.exists.sum(1)
+        order = np.argsort(np.where(questions.exists, weigh, np.inf), axis=1, kind="stable")
+        many = questions.exists.sum(1)
         place = np.floor(1 + pick * (many - 1)).astype(np.int64).clip(0, c - 1)
         wrong = (flip < noise.flip) & (many > 1)
         chosen = order[np.arange(n), np.where(wrong, place, 0)]
         chosen = np.where(fickle < noise.fickle, 0, chosen)
         chosen = np.where(lazy < noise.lazy, CANNOT_SAY, chosen)
         content = np.zeros(n, dtype=bool) if self.satisfied is None else dislike[:, 0] <= self.satisfied
-        return np.where(asked.kind == Kind.ACCEPT, content.astype(np.int64), chosen)
+        return np.where(questions.kind == Kind.ACCEPT, content.astype(np.int64), chosen)
 
 
 class IdealProfile(SimulatedPeople):
@@ -96,7 +98,7 @@ class IdealProfile(SimulatedPeople):
     in mind wanders in a straight line from `wanted`, before the first question, to `later`, from question `over` on,
     so that answers given early contradict late ones. satisfied: see `SimulatedPeople`.
     Source: the simulated users of HARE.
-    Example: ``converse(talk, IdealProfile(talk.people, draw_wanted(problem, talk.people)))``.
+    Example: ``converse(session, IdealProfile(session.people, draw_wanted(problem, session.people)))``.
     """
 
     def __init__(

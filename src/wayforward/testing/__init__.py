@@ -1,9 +1,10 @@
-"""Contract tests that a new method or data set inherits, and small random problems to try anything on. Needs pytest."""
+"""Contract tests that a new part inherits, and small random problems to try anything on. Needs pytest."""
 
 from __future__ import annotations
 
 from wayforward.testing.contract import MethodContract
 from wayforward.testing.datasets import DatasetContract
+from wayforward.testing.elicitors import ElicitorContract
 from wayforward.testing.problems import (
     KINDS,
     WORLDS,
@@ -20,6 +21,7 @@ __all__ = [
     "WORLDS",
     "Case",
     "DatasetContract",
+    "ElicitorContract",
     "MethodContract",
     "case",
     "random_model",

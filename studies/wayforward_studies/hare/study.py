@@ -127,9 +127,9 @@ class Study:
         after, found = plans.after, plans.found
         questions = np.zeros(len(after))
         if way.budget:
-            talk = self._talk(plans, case, way, wanted)
-            got = talk.recourse()
-            questions = talk.questions.astype(np.float64)
+            session = self._session(plans, case, way, wanted)
+            got = session.recourse()
+            questions = session.questions.astype(np.float64)
             found, after = got.found[:, 0], got.after[:, 0]
         after = np.where(found[:, None], after, np.nan)
         out = measures(self.setting, after, wanted)
@@ -192,7 +192,7 @@ class Study:
         action = np.where(fixed & found[:, None], after, np.nan)
         return Plans(relaxed, action, after, found, wishes)
 
-    def _talk(self, plans: Plans, case: HareCase, way: Asking, wanted: np.ndarray) -> Any:
+    def _session(self, plans: Plans, case: HareCase, way: Asking, wanted: np.ndarray) -> Any:
         from wayforward.people.elicitors import elicitor
 
         more: dict[str, Any] = {}
@@ -207,15 +207,15 @@ class Study:
         base = self._first_plans(plans.problem)
         asker = elicitor(way.asker, base=base, budget=way.budget, **more).fit(plans.problem)
         start = np.where(plans.found[:, None], plans.action, np.nan)
-        talk = asker.begin(self.setting.x, start, preferences=plans.wishes, seed=self.seed)
+        session = asker.begin(self.setting.x, start, preferences=plans.wishes, seed=self.seed)
         before, later = wanted, None
         if case.answers == "drifting":
             near = self.wanted(replace(case, scale="near"))
             before, later = np.where(np.isnan(near), wanted, near), wanted
         somebody = IdealProfile(
-            talk.people, before, noise=NOISES[case.answers], later=later, over=way.budget, seed=self.seed
+            session.people, before, noise=NOISES[case.answers], later=later, over=way.budget, seed=self.seed
         )
-        return converse(talk, somebody)
+        return converse(session, somebody)
 
     def _first_plans(self, problem: Problem) -> Any:
         """A fitted method for askers to fall back on; the plans that they begin with are given to them."""

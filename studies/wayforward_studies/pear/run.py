@@ -212,10 +212,10 @@ class PearReplication(Replication):
         )
 
     def _measure(self, name: str, setting: PearSetting, seed: int) -> dict[str, np.ndarray]:
-        from wayforward.people.elicitor import Talk, converse
-        from wayforward.people.elicitors._interventions import menu_of, search
+        from wayforward.people.elicitor import Session, converse
         from wayforward.people.elicitors.cost_graph import CostGraph, GraphCost
         from wayforward.people.elicitors.pear import Pear, WeightPrior
+        from wayforward.people.elicitors.sequence_search import menu_of, search
         from wayforward.people.simulated import Noise
         from wayforward.preferences import Preferences
         from wayforward.streams import Streams
@@ -243,18 +243,18 @@ class PearReplication(Replication):
         least = wide.costs(true, weight).min(1)
         paid = []
 
-        def note(talk: Talk) -> None:
-            paid.append(users.pays(talk))
+        def note(session: Session) -> None:
+            paid.append(users.pays(session))
 
-        talk = pear.begin(x, preferences=wishes, seed=seed)
-        note(talk)
-        converse(talk, users, each=note)
+        session = pear.begin(x, preferences=wishes, seed=seed)
+        note(session)
+        converse(session, users, each=note)
         paid += [paid[-1]] * (self.request.budget + 1 - len(paid))
         cost = np.stack(paid, axis=1)
         least = np.minimum(least, cost.min(1))  # a plan found on the way may be the best known
         some = np.isfinite(cost).all(1)
         regret = cost[some] - least[some, None]
-        return {"regret": regret, "least": least[some], "questions": talk.questions[some]}
+        return {"regret": regret, "least": least[some], "questions": session.questions[some]}
 
     def _problem(self, name: str) -> tuple[Any, np.ndarray, np.ndarray]:
         """The problem, people whom the model refuses, and the chance that it gives them; made once."""

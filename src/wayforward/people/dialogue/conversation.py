@@ -18,7 +18,7 @@ from wayforward.answers import consequences, steps, why, words
 from wayforward.answers.rounding import GENEROSITY, round_away
 from wayforward.errors import PreferencesError, ReplyError
 from wayforward.people.dialogue import questionnaire as q
-from wayforward.people.dialogue.learned import Compared, circle
+from wayforward.people.dialogue.lessons import Compared, circle
 from wayforward.people.dialogue.question import (
     NEITHER,
     STOP,
@@ -36,7 +36,7 @@ from wayforward.people.dialogue.question import (
 )
 from wayforward.people.dialogue.state import digest
 from wayforward.people.dialogue.wishes import HARD, Wish, given_up, preferences_of, told
-from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Talk
+from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Session
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Problem
 
-_SILENT = 1000  # questions that answer themselves, before a talk is taken to go in circles
+_SILENT = 1000  # questions that answer themselves, before a session is taken to go in circles
 _MORE = 0.02  # of a value: how much further it may go to be easy to say
 _SAYABLE = (1.0, 0.1, 0.01)  # of that: tried one after another
 _WAYS = 4  # limits that are named where they stand in the way
@@ -84,7 +84,7 @@ class Pending:
     what: str
     item: q.Item | None = None
     plans: list[Plan] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)  # which option of the talk each plan is
+    places: list[int] = field(default_factory=list)  # which option of the session each plan is
     ways: list[Way] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -133,7 +133,7 @@ class Conversation:
         self.compared: list[Compared] = []
         self.edges: list[tuple[str, str]] = list(setup.edges)
         self.seen: list[Plan] = []
-        self.talk: Talk | None = None
+        self.session: Session | None = None
         self.best: Plan | None = None
         self.outcome: Outcome | None = None
         self.ended: str | None = None
@@ -209,7 +209,7 @@ class Conversation:
 
     def _plan(self) -> None:
         """A first plan under the wishes; with a start that still holds, that."""
-        self.talk = None
+        self.session = None
         start = self.setup.start
         plan = None if start is None else self._shown(start[None])[0]
         if plan is None:
@@ -228,34 +228,34 @@ class Conversation:
         if self.spent >= self.budget:
             self._finish()
         elif plan.name in self.declined:
-            self._begin_talk()
+            self._begin_session()
         else:
             self._put(Pending("first", plans=[plan], places=[0]))
 
-    def _begin_talk(self) -> None:
-        self.talk = self.setup.elicitor.begin(
+    def _begin_session(self) -> None:
+        self.session = self.setup.elicitor.begin(
             self.x, self.first, preferences=self.preferences, seed=self.setup.seed
         )
         self._next()
 
     def _next(self) -> None:
-        """The talk's next question that needs a person; those that do not answer themselves."""
-        talk = self.talk
-        assert talk is not None
+        """The session's next question that needs a person; those that do not answer themselves."""
+        session = self.session
+        assert session is not None
         for _ in range(_SILENT):
             self._note_best()
-            asked = talk.asked
-            kind = int(asked.kind[0])
+            questions = session.pending
+            kind = int(questions.kind[0])
             if kind == Kind.DONE or self.spent >= self.budget:
                 break
-            exists = np.flatnonzero(asked.exists[0])
-            order = None if asked.order is None else asked.order[0, exists]
-            plans = self._shown(asked.action[0, exists], order)
+            exists = np.flatnonzero(questions.exists[0])
+            order = None if questions.order is None else questions.order[0, exists]
+            plans = self._shown(questions.action[0, exists], order)
             if kind == Kind.ACCEPT:
                 if plans and plans[0] is not None and plans[0].name not in self.declined:
                     self._put(Pending("accept", plans=[plans[0]], places=[0]))
                     return
-                talk.answer(np.array([0]))
+                session.answer(np.array([0]))
                 continue
             keep: dict[str, int] = {}
             for place, plan in enumerate(plans):
@@ -269,12 +269,12 @@ class Conversation:
                 places = [int(exists[place]) for place in keep.values()]
                 self._put(Pending("pair", plans=[p for p in kept if p is not None], places=places))
                 return
-            talk.answer(np.array([int(exists[place]) for place in keep.values()] or [CANNOT_SAY]))
+            session.answer(np.array([int(exists[place]) for place in keep.values()] or [CANNOT_SAY]))
         self._finish()
 
     def _note_best(self) -> None:
-        assert self.talk is not None
-        row = self.talk.best[0]
+        assert self.session is not None
+        row = self.session.best[0]
         plan = None if np.isnan(row).all() else self._shown(row[None])[0]
         self.best = plan if plan is not None else self._still_good()
 
@@ -373,8 +373,8 @@ class Conversation:
             if p.item.what == "rank" or self._named(p.item) != wish["feature"]:
                 self.queue.insert(0, p.item)  # the question itself is still open
             self._next_limit()
-        elif self.talk is not None and p.what in ("pair", "accept"):
-            self.talk.answer(np.array([CANNOT_SAY if p.what == "pair" else 0]), self.preferences)
+        elif self.session is not None and p.what in ("pair", "accept"):
+            self.session.answer(np.array([CANNOT_SAY if p.what == "pair" else 0]), self.preferences)
             self._next()
         else:
             self._plan()
@@ -393,28 +393,28 @@ class Conversation:
         else:
             if not reply.get("unsure"):
                 self._decline(p.plans[0])
-            self._begin_talk()
+            self._begin_session()
 
     def _decline(self, plan: Plan) -> None:
         self.declined.add(plan.name)
         self.revived.discard(plan.name)
 
     def _take_accept(self, p: Pending, reply: Reply) -> None:
-        assert self.talk is not None
+        assert self.session is not None
         if reply.get("yes"):
-            self.talk.answer(np.array([1]))
+            self.session.answer(np.array([1]))
             self.best = p.plans[0]
             self._end("accepted")
             return
         if not reply.get("unsure"):
             self._decline(p.plans[0])
-        self.talk.answer(np.array([CANNOT_SAY if reply.get("unsure") else 0]))
+        self.session.answer(np.array([CANNOT_SAY if reply.get("unsure") else 0]))
         self._next()
 
     def _take_pair(self, p: Pending, reply: Reply) -> None:
-        assert self.talk is not None
+        assert self.session is not None
         if reply.get("unsure"):
-            self.talk.answer(np.array([CANNOT_SAY]))
+            self.session.answer(np.array([CANNOT_SAY]))
         else:
             taken = p.plans[reply["option"]]
             turned = False
@@ -433,7 +433,7 @@ class Conversation:
                 self.edges = [edge for edge in self.edges if not set(edge) <= names]
             self.revived.add(taken.name)
             self.edges += [(taken.name, other.name) for other in p.plans if other is not taken]
-            self.talk.answer(np.array([p.places[reply["option"]]]))
+            self.session.answer(np.array([p.places[reply["option"]]]))
         self._next()
 
     def _reconsider(self, p: Pending, reply: Reply) -> None:

@@ -13,7 +13,7 @@ from wayforward.errors import DataError, DialogueError, FileFormatError
 from wayforward.people.dialogue import fitting as making
 from wayforward.people.dialogue import state as st
 from wayforward.people.dialogue.conversation import PLANS, Conversation, Pending, Plan, Setup
-from wayforward.people.dialogue.learned import Compared, lessons
+from wayforward.people.dialogue.lessons import Compared, lessons
 from wayforward.people.dialogue.question import Question, Reply
 from wayforward.people.dialogue.questionnaire import parts_of
 from wayforward.people.dialogue.wishes import preferences_of, wishes_of
@@ -285,8 +285,8 @@ class Dialogue:
     def learned(self) -> list[str]:
         """What the choices so far say, in sentences: "You would rather raise your savings than ..."."""
         compared = [*_compared(self._past), *self._conversation.compared]
-        talk = self._conversation.talk
-        believed = None if talk is None else talk.learned()
+        session = self._conversation.session
+        believed = None if session is None else session.learned()
         own = None if not believed or "reluctance" not in believed else np.asarray(believed["reluctance"])[0]
         if own is not None and not np.isfinite(own).all():
             own = None

@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import DialogueError
-from wayforward.people.dialogue.plan_by_plan import Offers
+from wayforward.people.dialogue.plan_by_plan import PlanByPlan
 from wayforward.people.elicitor import Elicitor
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def refitted(problem: Problem, told: Mapping[str, Any], elicitor: Elicitor) -> t
 def _named(name: str | None, given: dict[str, Any]) -> Elicitor:
     from wayforward.people.elicitors import elicitor
 
-    return Offers(**given) if name in (None, Offers.name) else elicitor(str(name), **given)
+    return PlanByPlan(**given) if name in (None, PlanByPlan.name) else elicitor(str(name), **given)
 
 
 def _plain(asker: Any) -> tuple[dict[str, Any], bool]:
@@ -110,7 +110,7 @@ def _plain(asker: Any) -> tuple[dict[str, Any], bool]:
 def _known(asker: Any) -> bool:
     from wayforward.people.elicitors import names
 
-    return getattr(asker, "name", None) in (*names(), Offers.name)
+    return getattr(asker, "name", None) in (*names(), PlanByPlan.name)
 
 
 def _method(problem: Problem, base: Any, kept: dict[Any, Any]) -> Method:

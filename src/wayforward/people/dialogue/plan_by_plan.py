@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from wayforward.people.elicitor import Asked, Elicitor, Kind, Talk
+from wayforward.people.elicitor import Elicitor, Kind, Questions, Session, checked_replies, fitted_base
 from wayforward.shapes import People, Rows
 
 if TYPE_CHECKING:
@@ -17,26 +17,21 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Offers(Elicitor):
+class PlanByPlan(Elicitor):
     """Show the base method's plans one by one, the easiest first, and ask of each whether it would do.
 
     base: the method. budget: how many plans at most.
     """
 
     name: ClassVar[str] = "offers"
-    summary: ClassVar[str] = "Shows the base method's plans one after another."
+    summary: ClassVar[str] = "shows the base method's plans one after another"
 
-    base: Any = "local-search"
+    base: str | Method = "local-search"
     budget: int = 5
-    method_: Method = field(init=False, repr=False)
-    problem_: Problem = field(init=False, repr=False)
 
     def fit(self, problem: Problem) -> Self:
         """Fit the base method."""
-        from wayforward.methods import method
-
-        self.method_ = (method(self.base) if isinstance(self.base, str) else self.base).fit(problem)
-        self.problem_ = problem
+        self.problem_, self.base_ = problem, fitted_base(self.base, None, problem)
         return self
 
     def begin(
@@ -46,60 +41,67 @@ class Offers(Elicitor):
         *,
         preferences: Preferences | None = None,
         seed: int = 0,
-    ) -> Talk:
-        """See Elicitor.begin; people who are given a start are offered that first."""
-        return _OfferTalk(self, x, start, preferences, seed)
+    ) -> Session:
+        """See `Elicitor.begin`; people who are given a start are offered that first."""
+        return _PlanByPlanSession(self, x, start, preferences, seed)
 
 
-class _OfferTalk(Talk):
+class _PlanByPlanSession(Session):
     def __init__(
-        self, by: Offers, x: People, start: Rows | None, preferences: Preferences | None, seed: int
+        self, elicitor: PlanByPlan, x: People, start: Rows | None, preferences: Preferences | None, seed: int
     ) -> None:
-        self.by, self.seed = by, seed
-        self.people = by.problem_.population(x, preferences)
+        self.elicitor, self.seed = elicitor, seed
+        self.people = elicitor.problem_.population(x, preferences)
         self.questions = np.zeros(len(x), dtype=np.int64)
-        self.taken = np.zeros(len(x), dtype=bool)
-        self._find(start)
+        self.accepted = np.zeros(len(x), dtype=bool)
+        self._find_plans(start)
 
-    def _find(self, start: Rows | None = None) -> None:
-        x, wishes = self.people.x, self.people.preferences
-        k = max(1, self.by.budget - int(self.questions.min()))
-        got = self.by.method_.recommend(x, k, preferences=wishes, seed=self.seed)
-        action = np.where(got.found[:, :, None], got.action, np.nan)
+    def _find_plans(self, start: Rows | None = None) -> None:
+        """Find as many plans as each person can still be asked about."""
+        people, base, d = self.people, self.elicitor.base_, self.people.d
+        left = np.maximum(self.elicitor.budget - self.questions, 1)
+        action = np.full((people.n, int(left.max(initial=1)), d), np.nan)
+        for k in np.unique(left).tolist():
+            who = np.flatnonzero(left == k)
+            own = people.preferences.take(who)
+            found = base.recommend(people.x[who], k, preferences=own, seed=self.seed)
+            action[who, :k] = np.where(found.found[:, :, None], found.action, np.nan)
         if start is not None:
             action = np.concatenate([start[:, None, :], action], axis=1)
-        self.offer = action  # (n, c, d)
-        self.place = np.zeros(len(x), dtype=np.int64)
+        self.plans = action  # (n, c, d)
+        self.place = np.zeros(people.n, dtype=np.int64)
         self._best = action[:, 0].copy()
 
     @property
-    def _now(self) -> Rows:
-        n, c, _ = self.offer.shape
-        gone = self.place >= c
-        row = self.offer[np.arange(n), np.minimum(self.place, c - 1)]
-        return np.where((gone | self.taken | (self.questions >= self.by.budget))[:, None], np.nan, row)
+    def _current(self) -> Rows:
+        """(n, d) the plan that each person is asked about; NaN for none."""
+        n, c, _ = self.plans.shape
+        over = (self.place >= c) | self.accepted | (self.questions >= self.elicitor.budget)
+        row = self.plans[np.arange(n), np.minimum(self.place, c - 1)]
+        return np.where(over[:, None], np.nan, row)
 
     @property
-    def asked(self) -> Asked:
+    def pending(self) -> Questions:
         """The next plan of each person, to be accepted or not."""
-        row = self._now
+        row = self._current
         open_ = ~np.isnan(row).all(1)
         after = np.where(open_[:, None], self.people.after(np.arange(len(row)), row), np.nan)
-        return Asked(np.where(open_, int(Kind.ACCEPT), int(Kind.DONE)), row[:, None], after[:, None])
+        return Questions(np.where(open_, int(Kind.ACCEPT), int(Kind.DONE)), row[:, None], after[:, None])
 
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
-        """See Talk.answer; new limits bring new plans."""
-        row, open_ = self._now, self.asked.kind == Kind.ACCEPT
-        yes = open_ & (reply == 1)
+        """See `Session.answer`; new limits bring new plans."""
+        questions = self.pending
+        row, open_ = self._current, questions.kind == Kind.ACCEPT
+        yes = open_ & (checked_replies(questions, np.asarray(reply, dtype=np.int64)) == 1)
         self._best[yes] = row[yes]
-        self.taken |= yes
+        self.accepted |= yes
         self.questions += open_
         self.place += open_ & ~yes
         if wishes is not None:
-            self.people = self.by.problem_.population(self.people.x, wishes)
-            self._find()
+            self.people = self.elicitor.problem_.population(self.people.x, wishes)
+            self._find_plans()
 
     @property
     def best(self) -> Rows:
-        """See Talk.best."""
+        """See `Session.best`."""
         return self._best

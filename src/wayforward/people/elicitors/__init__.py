@@ -9,13 +9,26 @@ from typing import Any
 from wayforward.errors import MethodError
 from wayforward.people.elicitor import Elicitor
 
-# name -> "file:Class"; files are imported on first use, because some need torch. A new one adds one line.
-_ELICITORS: dict[str, str] = {
-    "hare": "hare:Hare",
-    "learned": "learned:Learned",
-    "multi-hare": "hare:MultiHare",
-    "pear": "pear:Pear",
-}
+_ELICITORS: dict[str, str] = {}
+
+
+def register(name: str, place: str) -> None:
+    """Add a way of asking: ``register("mine", "my_package.mine:Mine")``. The module is imported on first use.
+
+    Raises: MethodError for a name that is taken, or a place without a class.
+    """
+    if name in _ELICITORS:
+        raise MethodError(f"There is an elicitor '{name}' already. Choose another name.")
+    if place.count(":") != 1:
+        raise MethodError(f"'{place}' names no class. Give 'module:Class'.")
+    _ELICITORS[name] = place
+
+
+# A new elicitor adds one line.
+register("hare", "wayforward.people.elicitors.hare:Hare")
+register("learned", "wayforward.people.elicitors.learned:Learned")
+register("multi-hare", "wayforward.people.elicitors.hare:MultiHare")
+register("pear", "wayforward.people.elicitors.pear:Pear")
 
 
 def names() -> tuple[str, ...]:
@@ -24,14 +37,13 @@ def names() -> tuple[str, ...]:
 
 
 def elicitor(name: str, **parameters: Any) -> Elicitor:
-    """A way of asking by name, with its parameters. Raises: MethodError for an unknown name or parameter."""
+    """Make a way of asking by name, with its parameters. Raises: MethodError for an unknown name or parameter."""
     if name not in _ELICITORS:
         near = difflib.get_close_matches(str(name), _ELICITORS, 1)
         hint = f" Did you mean '{near[0]}'?" if near else ""
         raise MethodError(f"There is no elicitor '{name}'.{hint} Known: {', '.join(_ELICITORS)}.")
-    file, klass = _ELICITORS[name].split(":")
-    module = import_module(f"wayforward.people.elicitors.{file}")
-    found: type[Elicitor] = getattr(module, klass)
+    module, kind = _ELICITORS[name].split(":")
+    found: type[Elicitor] = getattr(import_module(module), kind)
     try:
         return found(**parameters)
     except TypeError as error:
@@ -39,4 +51,4 @@ def elicitor(name: str, **parameters: Any) -> Elicitor:
         raise MethodError(f"'{name}' does not take these parameters ({error}). It takes: {known}.") from None
 
 
-__all__ = ["elicitor", "names"]
+__all__ = ["elicitor", "names", "register"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import PreferencesError
-from wayforward.people.elicitor import Asked, Talk
+from wayforward.people.elicitor import Questions, Session
 from wayforward.people.simulated import Noise, SimulatedPeople
 from wayforward.problem import Population
 from wayforward.schema import Schema
@@ -191,29 +191,29 @@ class GraphCost(SimulatedPeople):
         acted = ~np.isnan(action)
         return self._cost(who, action, np.where(acted, np.cumsum(acted, 1) - 1, -1))
 
-    def dislikes(self, asked: Asked) -> np.ndarray:
+    def dislikes(self, questions: Questions) -> np.ndarray:
         """(n, c) cost of every option, in the order in which it is shown."""
-        if asked.order is None:
-            return super().dislikes(asked)
-        n, c, d = asked.after.shape
+        if questions.order is None:
+            return super().dislikes(questions)
+        n, c, d = questions.after.shape
         who = np.repeat(np.arange(n), c)
-        cost = self._cost(who, asked.action.reshape(-1, d), asked.order.reshape(-1, d)).reshape(n, c)
-        return np.where(asked.exists, cost, np.inf)
+        cost = self._cost(who, questions.action.reshape(-1, d), questions.order.reshape(-1, d)).reshape(n, c)
+        return np.where(questions.exists, cost, np.inf)
 
-    def pays(self, talk: Talk) -> PerRow:
-        """(n,) what each person's best plan of a talk costs them, in the order in which it was found; inf for none."""
-        bank = getattr(talk, "bank", None)
+    def pays(self, session: Session) -> PerRow:
+        """(n,) what each person's best plan costs them, in the order in which it was found; inf for none."""
+        bank = getattr(session, "bank", None)
         if bank is None:
             everyone = np.arange(self.people.n)
-            cost = self.dislike(everyone, talk.best, self.people.after(everyone, talk.best))
-            return np.where(np.isnan(talk.best).all(1), np.inf, cost)
-        at = bank.costs(talk.graph, talk.estimate).argmin(1)  # type: ignore[attr-defined]
+            cost = self.dislike(everyone, session.best, self.people.after(everyone, session.best))
+            return np.where(np.isnan(session.best).all(1), np.inf, cost)
+        at = bank.costs(session.graph, session.estimate).argmin(1)  # type: ignore[attr-defined]
         rows = np.arange(self.people.n)
         action, place = bank.action[rows, at], bank.place[rows, at]
         return np.where(np.isnan(action).all(1), np.inf, self._cost(rows, action, place))
 
     def _cost(self, who: np.ndarray, action: Rows, place: np.ndarray) -> PerRow:
-        from wayforward.people.elicitors._interventions import steps_of
+        from wayforward.people.elicitors.sequence_search import steps_of
 
         depth = int(place.max(initial=-1)) + 1
         parts = steps_of(self.graph, self.people, who, action, place, max(depth, 1))

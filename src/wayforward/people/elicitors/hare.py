@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.people.elicitor import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
-from wayforward.people.elicitors._boundary import boundary, holds
-from wayforward.people.elicitors._sampling import Sampler
+from wayforward.people.elicitor import (
+    CANNOT_SAY,
+    Elicitor,
+    Kind,
+    Questions,
+    Session,
+    checked_replies,
+    first_plans,
+    fitted_base,
+)
+from wayforward.people.elicitors.boundary_search import boundary, holds
+from wayforward.people.elicitors.direction_sampling import Sampler
 from wayforward.shapes import People, Rows
 from wayforward.streams import Streams, keys_of
 
@@ -36,8 +45,9 @@ class Hare(Elicitor):
 
     base, base_parameters: the method that makes first plans, by name or as one. budget: questions at most; what does
     not divide by the iterations is not used. steps, rate, gamma, spread (lambda of the paper), tolerance: see
-    `_sampling.Sampler` and `_boundary.boundary`. keep_incumbent: the plan from before takes part in each round, in the
-    place of a new one. calibrate: 'every' plan is taken back before it is shown, or only the 'best' of a round.
+    `direction_sampling.Sampler` and `boundary_search.boundary`. keep_incumbent: the plan from before takes part in each
+    round, in the place of a new one. calibrate: 'every' plan is taken back before it is shown, or only the 'best' of a
+    round.
     give_back: categories and binaries are left alone again where the decision does not need them. numbers_only: only
     numbers move, as in the paper's experiments; here levels move too. zeroth: slopes by asking about neighbouring
     rows; None: only for models without gradients. Slopes are looked at in every step, in a causal world in every fifth,
@@ -137,16 +147,12 @@ class Hare(Elicitor):
         *,
         preferences: Preferences | None = None,
         seed: int = 0,
-    ) -> HareTalk:
+    ) -> HareSession:
         """See `Elicitor.begin`."""
         problem = self.problem_
         x = problem.schema.encode(x)
-        if start is None:
-            start = self.base_.recommend(x, 1, preferences=preferences, seed=seed).action[:, 0]
-        start = np.asarray(start, dtype=np.float64)
-        if start.shape != x.shape:
-            raise MethodError(f"start has shape {start.shape}; give one action for each person: {x.shape}.")
-        return HareTalk(self, problem.population(x, preferences), start, seed)
+        plans = first_plans(self.base_, x, start, preferences, seed)
+        return HareSession(self, problem.population(x, preferences), plans[:, 0], seed)
 
 
 @dataclass
@@ -162,7 +168,7 @@ class MultiHare(Hare):
     iterations: int = 5
 
 
-class HareTalk(Talk):
+class HareSession(Session):
     """n tournaments. Who needs new plans gets them at once, so that nobody waits for anybody else's answers."""
 
     def __init__(self, hare: Hare, people: Population, start: Rows, seed: int) -> None:
@@ -182,7 +188,7 @@ class HareTalk(Talk):
         self.refused = np.zeros(n, dtype=bool)  # the plan from before was asked about, and will not do
         self.round = np.zeros(n, dtype=np.int64)  # rounds begun
         self.turn = np.zeros(n, dtype=np.int64)  # draws of plans so far
-        self._asked: Asked | None = None
+        self._pending: Questions | None = None
         some = np.flatnonzero(~np.isnan(start).all(1))
         self._mend(some[~self._good(some, start[some])] if some.size else some)
         self.kind[np.isnan(self.kept).all(1)] = Kind.DONE
@@ -191,9 +197,9 @@ class HareTalk(Talk):
     # -- questions -------------------------------------------------------------------------------------------
 
     @property
-    def asked(self) -> Asked:
+    def pending(self) -> Questions:
         """A pair to choose from, or one plan to accept."""
-        if self._asked is None:
+        if self._pending is None:
             n, d = self.people.n, self.people.d
             action = np.full((n, 2, d), np.nan)
             after = np.full((n, 2, d), np.nan)
@@ -205,8 +211,8 @@ class HareTalk(Talk):
             action[pair, 1 - first] = self.pool[pair, self.rival[pair]]
             after[who, 0] = self.people.after(who, action[who, 0])
             after[pair, 1] = self.people.after(pair, action[pair, 1])
-            self._asked = Asked(self.kind.copy(), action, after)
-        return self._asked
+            self._pending = Questions(self.kind.copy(), action, after)
+        return self._pending
 
     @property
     def best(self) -> Rows:
@@ -224,9 +230,9 @@ class HareTalk(Talk):
     # -- replies ---------------------------------------------------------------------------------------------
 
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
-        """See `Talk.answer`. Raises: MethodError for a reply that is no option."""
-        reply = checked(self.asked, np.asarray(reply, dtype=np.int64))
-        self._asked = None
+        """See `Session.answer`. Raises: MethodError for a reply that is no option."""
+        reply = checked_replies(self.pending, np.asarray(reply, dtype=np.int64))
+        self._pending = None
         kind, everyone = self.kind.copy(), np.arange(self.people.n)
         choose = everyone[kind == Kind.CHOOSE]
         said = reply[choose] != CANNOT_SAY
@@ -234,16 +240,16 @@ class HareTalk(Talk):
         self.ahead[choose[won]] = self.rival[choose[won]]
         self.said[choose[said]] = True
         self.kind[choose] = Kind.ACCEPT  # unless someone is left to meet, which `_advance` finds out
-        asked = everyone[kind == Kind.ACCEPT]
-        yes = reply[asked] == 1
-        fresh = self.ahead[asked] >= 0
-        takes = fresh & (yes | self.said[asked])
+        judging = everyone[kind == Kind.ACCEPT]
+        yes = reply[judging] == 1
+        fresh = self.ahead[judging] >= 0
+        takes = fresh & (yes | self.said[judging])
         about = takes | ~fresh  # the question was about the plan that is now kept
-        self.kept[asked[takes]] = self._leader(asked[takes])
-        self.refused[asked[about]] = reply[asked[about]] == 0
-        self.ahead[asked], self.said[asked] = _NONE, False
-        self.open[asked] = False
-        self.kind[asked] = np.where(yes, int(Kind.DONE), _BEGIN)
+        self.kept[judging[takes]] = self._leader(judging[takes])
+        self.refused[judging[about]] = reply[judging[about]] == 0
+        self.ahead[judging], self.said[judging] = _NONE, False
+        self.open[judging] = False
+        self.kind[judging] = np.where(yes, int(Kind.DONE), _BEGIN)
         self.questions += kind != Kind.DONE
         if wishes is not None:
             self._restrict(wishes)

@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.people.elicitor import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
-from wayforward.people.elicitors._bank import barely, begun, full, leaping, pool, works
-from wayforward.people.elicitors._particles import (
+from wayforward.lazy import renamed_names
+from wayforward.people.elicitor import (
+    CANNOT_SAY,
+    Elicitor,
+    Kind,
+    Questions,
+    Session,
+    checked_replies,
+    first_plans,
+    fitted_base,
+)
+from wayforward.people.elicitors.plan_pool import barely, begun, full, leaping, pool, works
+from wayforward.people.elicitors.taste_particles import (
     Belief,
-    Told,
+    Replies,
     columns,
     limited,
     normalised,
@@ -40,8 +50,8 @@ class Learned(Elicitor):
     """Ask for comparisons, learn the person's taste from all of them, and choose each pair by what its answer tells.
 
     The belief is a cloud of `particles` tastes of three families in the shares `mixture` (an ideal profile that barely
-    suffices, an ideal profile anywhere, feature weights on the problem's cost; see `_particles`). Plans come from a
-    `pool` of rows that reach the decision, the base method's among them, and, as the belief narrows, from new rows
+    suffices, an ideal profile anywhere, feature weights on the problem's cost; see `taste_particles`). Plans come from
+    a `pool` of rows that reach the decision, the base method's among them, and, as the belief narrows, from new rows
     around it. Of all pairs of `shown` plans that one is asked whose answer is expected to take most off the variance
     of the taste: of the ideal profile's place, and of the dislike of plans. `easy` (0 to 1) prefers pairs that differ
     in few features: at 1, a pair that differs in all of them is worth nothing. The plan recommended is the one with the
@@ -58,7 +68,7 @@ class Learned(Elicitor):
 
     Example: ``Learned(budget=10).fit(problem).begin(refused, seed=0)``.
     Raises: MethodError for parameters out of range.
-    Source: our own; the belief is Bayesian preference learning from comparisons, see `_particles`.
+    Source: our own; the belief is Bayesian preference learning from comparisons, see `taste_particles`.
     """
 
     name: ClassVar[str] = "learned"
@@ -116,23 +126,15 @@ class Learned(Elicitor):
         *,
         preferences: Preferences | None = None,
         seed: int = 0,
-    ) -> LearnedTalk:
+    ) -> LearnedSession:
         """See `Elicitor.begin`. Raises: MethodError for start plans of another shape."""
         problem = self.problem_
         x = problem.schema.encode(x)
-        if start is None:
-            plans = self.base_.recommend(x, _START, preferences=preferences, seed=seed).action
-        else:
-            plans = np.asarray(start, dtype=np.float64)
-            if plans.shape != x.shape:
-                raise MethodError(
-                    f"start has shape {plans.shape}; give one action for each person: {x.shape}."
-                )
-            plans = plans[:, None, :]
-        return LearnedTalk(self, problem.population(x, preferences), plans, seed)
+        plans = first_plans(self.base_, x, start, preferences, seed, _START)
+        return LearnedSession(self, problem.population(x, preferences), plans, seed)
 
 
-class LearnedTalk(Talk):
+class LearnedSession(Session):
     """Conversations of `Learned`. n people, K plans of the pool, A ideals, P particles.
 
     told: what everybody said. belief: what is made of it. heard (n,): answers that told something.
@@ -158,10 +160,10 @@ class LearnedTalk(Talk):
         self._place, self._part = np.zeros((n, k, e)), np.zeros((n, k, d))
         self._fill(everyone)
         h = way.budget
-        self.told = Told(np.zeros((n, h, 2, e)), np.zeros((n, h, 2, d)), np.full((n, h), -1))
+        self.told = Replies(np.zeros((n, h, 2, e)), np.zeros((n, h, 2, d)), np.full((n, h), -1))
         self.belief = self._prior(everyone)
         self._best, self._stale = np.full((n, d), np.nan), np.array(self._had)
-        self._asked = self._next()
+        self._pending = self._next()
 
     # -- plans ---------------------------------------------------------------------------------------------
 
@@ -221,11 +223,11 @@ class LearnedTalk(Talk):
     # -- the next question ---------------------------------------------------------------------------------
 
     @property
-    def asked(self) -> Asked:
-        """See `Talk.asked`."""
-        return self._asked
+    def pending(self) -> Questions:
+        """See `Session.asked`."""
+        return self._pending
 
-    def _next(self) -> Asked:
+    def _next(self) -> Questions:
         n, d = self.people.x.shape
         way = self.way
         kind = np.full(n, int(Kind.DONE))
@@ -251,7 +253,7 @@ class LearnedTalk(Talk):
             np.repeat(np.arange(n), 2)[rows], action.reshape(-1, d)[rows]
         )
         kind[np.isnan(after[:, 0]).all(1)] = int(Kind.DONE)  # no plan is left to show
-        return Asked(kind, action, after)
+        return Questions(kind, action, after)
 
     def _pair(self, b: Who) -> tuple[np.ndarray, np.ndarray]:
         """The pair to show to people b (m,): (m, 2, d), NaN where there are no two plans; and their expected regret."""
@@ -317,40 +319,42 @@ class LearnedTalk(Talk):
     # -- answers -------------------------------------------------------------------------------------------
 
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
-        """See `Talk.answer`. Raises: MethodError for a reply that fits no option."""
-        asked, d = self._asked, self.people.d
-        reply = checked(asked, np.asarray(reply, dtype=np.int64))
+        """See `Session.answer`. Raises: MethodError for a reply that fits no option."""
+        questions, d = self._pending, self.people.d
+        reply = checked_replies(questions, np.asarray(reply, dtype=np.int64))
         self._turn += 1
-        chose = np.flatnonzero(asked.kind == Kind.CHOOSE)
+        chose = np.flatnonzero(questions.kind == Kind.CHOOSE)
         at = self.questions[chose]
-        who, flat = np.repeat(chose, 2), asked.action[chose].reshape(-1, d)
+        who, flat = np.repeat(chose, 2), questions.action[chose].reshape(-1, d)
         self.told.place[chose, at] = columns(self.people, who, flat)[1].reshape(
             len(chose), 2, self.told.place.shape[-1]
         )
         self.told.part[chose, at] = self.people.parts(who, flat).reshape(len(chose), 2, d)
         self.told.reply[chose, at] = np.where(reply[chose] == CANNOT_SAY, -1, reply[chose])
-        self.questions[asked.kind != Kind.DONE] += 1
+        self.questions[questions.kind != Kind.DONE] += 1
         # those who are through keep the plan that they have; only new limits may take it
-        asked_last = np.flatnonzero(asked.kind == Kind.ACCEPT)
-        self._best[asked_last], self._stale[asked_last] = asked.action[asked_last, 0], False
+        asked_last = np.flatnonzero(questions.kind == Kind.ACCEPT)
+        self._best[asked_last], self._stale[asked_last] = questions.action[asked_last, 0], False
         learn = chose[reply[chose] != CANNOT_SAY]
         self.heard[learn] += 1
         self._stale[learn] = True
         for b in _blocks(learn):
             self._learn(b)
-        self._done |= (asked.kind == Kind.ACCEPT) & (reply == 1)
+        self._done |= (questions.kind == Kind.ACCEPT) & (reply == 1)
         self._done |= self.questions >= self.way.budget
         if wishes is not None:
             self._limit(wishes)
-        self._asked = self._next()
+        self._pending = self._next()
 
-    def _told(self, b: Who) -> Told:
-        return Told(self.told.place[b], self.told.part[b], self.told.reply[b])
+    def _told(self, b: Who) -> Replies:
+        return Replies(self.told.place[b], self.told.part[b], self.told.reply[b])
 
     def _learn(self, b: Who) -> None:
         belief, told = self.belief.take(b), self._told(b)
         row, at = np.arange(len(b)), self.questions[b] - 1
-        only = Told(told.place[row, at][:, None], told.part[row, at][:, None], told.reply[row, at][:, None])
+        only = Replies(
+            told.place[row, at][:, None], told.part[row, at][:, None], told.reply[row, at][:, None]
+        )
         belief.log = belief.log + belief.fit(only)
         refresh(belief, self._some(b), told, self._streams.take(b), 0x9000 + 256 * self._turn, _MOVES)
         self.belief.put(b, belief)
@@ -470,7 +474,7 @@ class LearnedTalk(Talk):
         return np.asarray(out)
 
     def learned(self) -> dict[str, Any] | None:
-        """See `Talk.learned`; 'answers' (n,): comparisons heard, 'family' (n, 3): how likely each family is.
+        """See `Session.learned`; 'answers' (n,): comparisons heard, 'family' (n, 3): how likely each family is.
 
         Profiles are where the middle of the ideals leads; NaN for people without a plan. Reluctance is NaN for features
         that a person cannot act on.
@@ -532,3 +536,6 @@ def _brought(people: Population, who: Who, aim: Rows, good: Rows, turn: Rows) ->
 
 def _blocks(who: Who) -> list[np.ndarray]:
     return [who[start : start + _BLOCK] for start in range(0, len(who), _BLOCK)]
+
+
+__getattr__ = renamed_names(__name__, LearnedTalk="LearnedSession")

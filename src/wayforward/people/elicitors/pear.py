@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.people.elicitor import CANNOT_SAY, Asked, Elicitor, Kind, Talk, checked, fitted_base
-from wayforward.people.elicitors._bank import begun, works
-from wayforward.people.elicitors._interventions import Bank, Menu, menu_of, search, steps_of
+from wayforward.people.elicitor import (
+    CANNOT_SAY,
+    Elicitor,
+    Kind,
+    Questions,
+    Session,
+    checked_replies,
+    first_plans,
+    fitted_base,
+)
 from wayforward.people.elicitors.cost_graph import CostGraph
+from wayforward.people.elicitors.plan_pool import begun, works
+from wayforward.people.elicitors.sequence_search import Bank, Menu, menu_of, search, steps_of
 from wayforward.shapes import People, Rows
 from wayforward.streams import Streams, keys_of
 
@@ -139,20 +148,14 @@ class Pear(Elicitor):
         *,
         preferences: Preferences | None = None,
         seed: int = 0,
-    ) -> PearTalk:
+    ) -> PearSession:
         """Conversations with n people; see `Elicitor.begin`. Raises: MethodError for start plans of another shape."""
         people = self.problem_.population(self.problem_.schema.encode(x), preferences)
-        if start is None:
-            start = self.base_.recommend(people.x, 1, preferences=preferences, seed=seed).action[:, 0]
-        start = np.asarray(start, dtype=np.float64)
-        if start.shape != people.x.shape:
-            raise MethodError(
-                f"start has shape {start.shape}; give one action for each person: {people.x.shape}."
-            )
-        return PearTalk(self, people, start, seed)
+        plans = first_plans(self.base_, people.x, start, preferences, seed)
+        return PearSession(self, people, plans[:, 0], seed)
 
 
-class PearTalk(Talk):
+class PearSession(Session):
     """n conversations. estimate (n, w): the weights that each person seems to have."""
 
     def __init__(self, pear: Pear, people: Population, start: Rows, seed: int) -> None:
@@ -201,9 +204,9 @@ class PearTalk(Talk):
     # -- questions -----------------------------------------------------------------------------------------
 
     @property
-    def asked(self) -> Asked:
+    def pending(self) -> Questions:
         """The question on the table."""
-        return self._asked
+        return self._pending
 
     def _fresh(self) -> None:
         """Everybody's sequence starts again from where they stand."""
@@ -239,7 +242,7 @@ class PearTalk(Talk):
         who, slot = np.nonzero(~np.isnan(action).all(2))
         after = np.full((n, c, d), np.nan)
         after[who, slot] = self.people.after(who, action[who, slot])
-        self._asked = Asked(kind, action, after, order)
+        self._pending = Questions(kind, action, after, order)
 
     def _set(self, who: np.ndarray) -> np.ndarray:
         """(m, c) positions in the bank of what to show; -1 for no option."""
@@ -325,15 +328,15 @@ class PearTalk(Talk):
         return 0.9 if self.pear.response == "logistic" else 50.0
 
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
-        """Take everybody's reply; see `Talk.answer`."""
-        asked = self._asked
-        reply = checked(asked, np.asarray(reply, dtype=np.int64))
-        self.questions += asked.kind != Kind.DONE
-        self.over |= asked.kind == Kind.ACCEPT
-        chose = (asked.kind == Kind.CHOOSE) & (reply != CANNOT_SAY)
+        """Take everybody's reply; see `Session.answer`."""
+        questions = self._pending
+        reply = checked_replies(questions, np.asarray(reply, dtype=np.int64))
+        self.questions += questions.kind != Kind.DONE
+        self.over |= questions.kind == Kind.ACCEPT
+        chose = (questions.kind == Kind.CHOOSE) & (reply != CANNOT_SAY)
         self._parts.append(self._parts_now)
         self._reply.append(np.where(chose, reply, -1))
-        seen = asked.kind == Kind.CHOOSE
+        seen = questions.kind == Kind.CHOOSE
         turn = np.maximum(self.questions - 1, 0)
         self._seen[seen, turn[seen]] = self._set_key[seen]
         rows = np.flatnonzero(chose)
@@ -349,7 +352,7 @@ class PearTalk(Talk):
 
     def _advance(self, rows: np.ndarray, reply: np.ndarray) -> None:
         """The first new act of the chosen sequence counts as done; a sequence that is complete begins anew."""
-        action, place = self._asked.action[rows, reply], self._asked.order
+        action, place = self._pending.action[rows, reply], self._pending.order
         assert place is not None
         place = place[rows, reply]
         turn = (self.done_place[rows] >= 0).sum(1)

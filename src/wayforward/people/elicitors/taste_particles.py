@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.evaluate.distance import euclidean_columns
-from wayforward.people.elicitors._bank import barely, full, leaping
+from wayforward.people.elicitors.plan_pool import barely, full, leaping
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -41,7 +41,7 @@ _ARRAYS = ("wish", "place", "sound", "load", "sharp", "slip", "log", "mean", "fa
 
 
 @dataclass
-class Told:
+class Replies:
     """What n people said: place (n, H, 2, e), part (n, H, 2, d) of the two plans, reply (n, H): 0, 1, or -1."""
 
     place: np.ndarray
@@ -115,7 +115,7 @@ class Belief:
             plain = 1 / (1 + np.exp(sharp * (first - second)))
         return np.asarray((1 - slip) * plain + slip / 2)
 
-    def fit(self, told: Told) -> np.ndarray:
+    def fit(self, told: Replies) -> np.ndarray:
         """(n, P) log-likelihood of all that was said."""
         n, many = told.reply.shape
         dislike = self.dislike(
@@ -203,7 +203,9 @@ def _acts(people: Population, who: Who, row: Rows) -> Rows:
     return np.where(moved, row, np.nan)
 
 
-def refresh(belief: Belief, people: Population, told: Told, streams: Streams, tag: int, moves: int) -> None:
+def refresh(
+    belief: Belief, people: Population, told: Replies, streams: Streams, tag: int, moves: int
+) -> None:
     """Resample each family of everybody and move its particles by Metropolis steps on all that was said; in place."""
     n = len(belief.log)
     for f, (first, last) in enumerate(belief.families):
@@ -242,7 +244,7 @@ def _resample(belief: Belief, first: int, last: int, u: np.ndarray) -> None:
 
 
 def _move_ideals(
-    belief: Belief, people: Population, told: Told, streams: Streams, tag: int, fit: np.ndarray
+    belief: Belief, people: Population, told: Replies, streams: Streams, tag: int, fit: np.ndarray
 ) -> np.ndarray:
     n, ideals, d = belief.wish.shape
     if not ideals:
@@ -303,7 +305,7 @@ def _move_ideals(
     return out
 
 
-def _move_rest(belief: Belief, told: Told, streams: Streams, tag: int, fit: np.ndarray) -> np.ndarray:
+def _move_rest(belief: Belief, told: Replies, streams: Streams, tag: int, fit: np.ndarray) -> np.ndarray:
     """Move the effort weights, and everybody's sharpness and slips."""
     n, total = belief.log.shape
     ideals, effort, d = belief.wish.shape[1], belief.load.shape[1], belief.load.shape[2]
@@ -330,7 +332,7 @@ def _move_rest(belief: Belief, told: Told, streams: Streams, tag: int, fit: np.n
     return np.where(yes, new_fit, fit)
 
 
-def limited(belief: Belief, people: Population, told: Told, works: np.ndarray) -> None:
+def limited(belief: Belief, people: Population, told: Replies, works: np.ndarray) -> None:
     """Bring the ideals of everybody to what they may do now, and weigh them anew; in place.
 
     works (n, A) bool: the sufficient ideals that still are plans.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.methods.engines.gradient.relaxed_state import Lanes
-from wayforward.people.elicitors._boundary import holds
+from wayforward.people.elicitors.boundary_search import holds
 from wayforward.problem.batching import tidy
 
 if TYPE_CHECKING:
