@@ -19,6 +19,7 @@ from wayforward.model import wrap
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
+from wayforward.testing import SummariserContract
 from wayforward.testing.problems import case
 
 REGION = Feature(
@@ -460,3 +461,9 @@ def test_conditions_leave_out_sensitive_features_unless_they_are_asked_for(form:
 def test_settings_that_make_no_sense_are_named(settings: dict[str, object], named: str):
     with pytest.raises(DataError, match=re.escape(named)):
         Ares(**settings)  # type: ignore[arg-type]
+
+
+class TestAres(SummariserContract):
+    """What every summariser promises."""
+
+    summariser, parameters, serves = "ares", {"rules": 4, "rows": 60_000}, 0.3

@@ -14,6 +14,7 @@ from wayforward.model import wrap
 from wayforward.preferences import Preferences
 from wayforward.problem import Population, Problem, Target
 from wayforward.schema import Feature, Schema
+from wayforward.testing import SummariserContract
 from wayforward.testing.problems import case
 
 PLANE = Schema(tuple(Feature(name=name, kind="real", low=-10, high=10, unit="EUR") for name in "ab"))
@@ -210,3 +211,9 @@ def test_nothing_helps():
 def test_settings_that_make_no_lines(wrong):
     with pytest.raises(DataError, match=next(iter(wrong))):
         GlobeCe(**wrong)
+
+
+class TestGlobeCe(SummariserContract):
+    """What every summariser promises."""
+
+    summariser, parameters, serves = "globe-ce", {"lines": 3, "budget": 150_000}, 0.3

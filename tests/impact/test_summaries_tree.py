@@ -26,6 +26,7 @@ from wayforward.model import wrap
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
+from wayforward.testing import SummariserContract
 from wayforward.testing.problems import case
 
 PLANTED = Schema(
@@ -452,3 +453,9 @@ def test_a_value_on_the_cut_is_not_below_it() -> None:
     assert below.holds(x).tolist() == [False, False, True, False]
     assert least.holds(x).tolist() == [True, True, False, False]
     assert Condition(0, "at least", 0.1 + 0.2, "").holds(np.array([[0.3]])).all()
+
+
+class TestTree(SummariserContract):
+    """What every summariser promises."""
+
+    summariser, parameters, serves = "tree", {"lines": 4, "rows": 150, "steps": 200}, 0.3

@@ -15,6 +15,7 @@ from wayforward.testing.problems import (
     random_schema,
     small_world,
 )
+from wayforward.testing.summarisers import SummariserContract
 
 __all__ = [
     "KINDS",
@@ -23,6 +24,7 @@ __all__ = [
     "DatasetContract",
     "ElicitorContract",
     "MethodContract",
+    "SummariserContract",
     "case",
     "random_model",
     "random_people",
