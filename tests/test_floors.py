@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "wayforward"
 # From the ground up. Folders and files on one floor do not import each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "lazy", "palette", "ranks", "shapes", "streams"),
-    ("plain_files", "tensor_files"),
+    ("plain_files", "registry", "tensor_files"),
     ("rules",),
     ("schema",),
     ("groups", "preferences", "scaling"),

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from wayforward.errors import FileFormatError, ProblemError
 from wayforward.problem.cost import (
-    NAMED,
     Cost,
     LpMix,
     MadL1,
@@ -21,6 +20,7 @@ from wayforward.problem.cost import (
     PercentileShift,
     cost_from_dict,
     cost_named,
+    named_costs,
 )
 from wayforward.schema import Feature, Schema
 
@@ -54,7 +54,11 @@ def people(n: int, seed: int = 0) -> np.ndarray:
 
 
 REFERENCE = people(400)
-ALL = {**NAMED, "mix": LpMix(0.5, 1, 2, 0.25, 0.1), "mirror": PercentileShift("total", log=True, mirror=True)}
+ALL = {
+    **named_costs(),
+    "mix": LpMix(0.5, 1, 2, 0.25, 0.1),
+    "mirror": PercentileShift("total", log=True, mirror=True),
+}
 
 
 @pytest.fixture(params=sorted(ALL))

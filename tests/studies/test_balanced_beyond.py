@@ -42,7 +42,7 @@ def test_balance_is_found_paid_for_and_judged_apart_from_the_method(plane):
 def test_a_search_for_the_least_cost_is_shown_balanced_places_that_it_missed(plane):
     """A dear option gives way to a draw that costs a tenth less; one that is nearly as cheap as can be stays."""
     from wayforward.problem import Population
-    from wayforward.problem.balanced_search import led
+    from wayforward.problem.plausibility.balanced_search import led
 
     problem = AtBeta("local-search", 0.01).problem(plane)
     people = Population(problem, plane.x[~plane.problem.reached(plane.x)[0]][:40])

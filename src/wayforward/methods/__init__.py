@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method, Progress
-from wayforward.methods.registry import class_of, methods_table, names, register
+from wayforward.methods.registry import METHODS, methods_table, names, register
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def method(name: str, **parameters: Any) -> Method:
     """A method by name, with its parameters. Raises: MethodError for an unknown name or parameter."""
-    found = class_of(name)
+    found = METHODS.find(name)
     try:
         made: Method = found(**parameters)
     except TypeError as error:

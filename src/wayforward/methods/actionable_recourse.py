@@ -812,7 +812,7 @@ class _Euclidean:
         self.room = np.where(people.free, np.where(slope > 0, high, -low), 0.0)
         self.sign = np.sign(slope)
         self.slope = np.broadcast_to(np.abs(slope), self.room.shape)
-        self.effort = people.weight / cost._scales.divisor
+        self.effort = people.weight / cost.fitted_scales.divisor
         need = -method.scores_.total(people.x)[0]
         self.size = np.abs(need) + (self.slope * self.room).sum(1)
         self.need = need

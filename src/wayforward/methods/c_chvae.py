@@ -102,7 +102,7 @@ class CChvae(Method):
         from wayforward.problem import Problem as Question
 
         self.torch_ = require("torch", extra="torch")
-        self.span_ = LpMix().fit(problem.schema, problem.reference)._scales.span
+        self.span_ = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
         self.generator_ = self.generator or self._learn(problem)
         self.others_ = [
             Question(problem.schema, model, problem.target, world=problem.world, cost=problem.cost)

@@ -12,9 +12,9 @@ from wayforward.density.base import Densities, Kind, Scale, mixed
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.polish import revert, shrink
-from wayforward.problem.balanced_search import fewer
 from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.problem.learned import problem_density
+from wayforward.problem.plausibility.balanced_search import fewer
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 

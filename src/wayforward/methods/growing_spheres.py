@@ -82,7 +82,7 @@ class GrowingSpheres(Method):
     def _fit(self, problem: Problem) -> None:
         from wayforward.problem import LpMix
 
-        self.span_ = LpMix().fit(problem.schema, problem.reference)._scales.span
+        self.span_ = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
         low, high = problem.observed_range
         self.middle_ = np.nan_to_num((low + high) / 2)
         if problem.reference is not None:

@@ -113,7 +113,7 @@ class FirstOrder(Robust):
         from wayforward.methods.engines.gradient.slopes import Gradients
         from wayforward.problem import LpMix
 
-        span = LpMix().fit(problem.schema, problem.reference)._scales.span
+        span = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
         noise = self.noise.fit(problem)
         found: Any = Compiled.of(problem, span) if self.device in (None, "cpu") else None
         if found is None:

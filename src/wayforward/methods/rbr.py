@@ -77,7 +77,7 @@ class Rbr(Method):
         from wayforward.problem import LpMix
 
         self.base_ = method(self.base).fit(problem)
-        span = LpMix().fit(problem.schema, problem.reference)._scales.span
+        span = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
         self.numbers_ = np.flatnonzero(~problem.schema.has_levels & (span > 0))
         self.span_ = span[self.numbers_]
 

@@ -100,7 +100,7 @@ class Shifted(Robust):
         fitted, form, exact = replace(self), problem.model.dense, None
         if problem.model.linear is not None and form is not None:
             exact = WithinDelta(self.rho, self.norm, self.bias).fit(problem)
-        width = LpMix().fit(problem.schema, problem.reference)._scales.span
+        width = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
         for name, value in (
             ("_form", form),
             ("_exact", exact),

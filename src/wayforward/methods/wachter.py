@@ -104,11 +104,11 @@ class Wachter(Method):
         from wayforward.problem import LpMix, MadL1
 
         scales = (
-            MadL1().fit(problem.schema, problem.require_reference())._scales
+            MadL1().fit(problem.schema, problem.require_reference()).fitted_scales
             if self.scale == "mad"
-            else problem.cost._scales
+            else problem.cost.fitted_scales
         )
-        self.span_ = LpMix().fit(problem.schema, problem.reference)._scales.span
+        self.span_ = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
         # Price of moving by one range, or of changing a category, in units of the distance.
         self.price_ = np.where(problem.schema.is_categorical, 1.0, self.span_) / scales.divisor
         if self.estimate is False and not has_gradients(problem):

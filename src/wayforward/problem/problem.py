@@ -84,9 +84,7 @@ class Problem:
         self.target = target
         self.bound_target: BoundTarget = target.bind(self.model)
         self.world: World = (Independent() if world is None else world).bind(schema)
-        self.independent = isinstance(self.world, Independent) and not (
-            schema.rules and schema.compiled_rules.links
-        )
+        self.independent = self.world.nothing_follows and not (schema.rules and schema.compiled_rules.links)
         self.reference: People | None = None if data is None else schema.encode(data, "reference")
         self.cost: Cost = (LpMix(l1=1.0) if cost is None else cost).fit(schema, self.reference)
         self._shared: dict[Hashable, Any] = {}

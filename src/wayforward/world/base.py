@@ -27,6 +27,7 @@ class World(ABC):
     raises WorldError until a world knows better.
     """
 
+    nothing_follows: bool = False  # nobody's action moves anything else
     uncertain: bool = False  # what follows from an action is known only with a spread, which `draws` tells
 
     @abstractmethod

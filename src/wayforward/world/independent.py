@@ -25,6 +25,8 @@ class Independent(World):
         [[[5.0, 2.0], [1.0, 2.0]]]
     """
 
+    nothing_follows = True
+
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
 

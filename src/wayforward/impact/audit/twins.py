@@ -21,7 +21,6 @@ from wayforward.evaluate.actions import out_of_domain
 from wayforward.evaluate.stats import Estimate
 from wayforward.impact.privacy import mean_of_enough
 from wayforward.shapes import Floats, Ints, People, PerPerson, Rows
-from wayforward.world import Independent
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
@@ -100,7 +99,7 @@ def why_no_twins(problem: Problem, groups: Groups) -> str:
             f"the model does not see '{groups.name}', so the world cannot say who people would be "
             "in another group"
         )
-    if isinstance(problem.world, Independent):
+    if problem.world.nothing_follows:
         return (
             f"no causal world was given (--world), so nothing says what else would differ had '{groups.name}' "
             "been another"

@@ -20,16 +20,10 @@ _PAIRS = 500_000  # person-row pairs costed at once where the cost is not a plai
 
 def l1_metric(cost: Cost) -> Metric | None:
     """The cost as the neighbour kernel measures it, or None if it is no weighted L1 of scaled changes."""
-    from wayforward.problem import LpMix, MadL1
-
-    if isinstance(cost, LpMix):
-        plain = cost.l1 > 0 and not (cost.l0 or cost.l2 or cost.linf or cost.l2_squared)
-        size = cost._linear()[1]
-    else:
-        plain, size = isinstance(cost, MadL1), 1.0
-    if not plain:
+    changed, size, squared = cost.step_sum() or (0.0, 0.0, 0.0)
+    if changed or squared or not size > 0:
         return None
-    scales = cost._scales
+    scales = cost.fitted_scales
     return Metric(size / scales.divisor, size * scales.span / scales.divisor, scales.categorical)
 
 

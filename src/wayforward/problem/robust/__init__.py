@@ -5,7 +5,7 @@ from __future__ import annotations
 from wayforward.problem.robust.base import Robust, Together, with_robust
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.noise import Stable, UnderNoise, linear_slope
-from wayforward.problem.robust.reading import check, read
+from wayforward.problem.robust.reading import check, read, register_robust
 from wayforward.problem.robust.weights import WithinDelta
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "check",
     "linear_slope",
     "read",
+    "register_robust",
     "with_robust",
 ]

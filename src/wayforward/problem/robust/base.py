@@ -8,17 +8,21 @@ problem is one for the robust problem, too.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.problem.robust.spelling import Spelling, convert, number
 
 if TYPE_CHECKING:
     from wayforward.problem.population import Population
     from wayforward.problem.problem import Problem
+
+
+Again = Callable[[int], Sequence[Any]]  # m -> m models, trained again
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +33,7 @@ class Robust(ABC):
     """
 
     name: ClassVar[str] = ""
+    spelling: ClassVar[Spelling | None] = None  # how it is written as text; None: it cannot be
 
     def fit(self, problem: Problem) -> Self:
         """A copy for this problem. Raises: ProblemError where the condition does not fit the model."""
@@ -63,6 +68,14 @@ class Robust(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The condition in words."""
+
+    @classmethod
+    def from_text(cls, name: str, value: str, settings: dict[str, Any], again: Again | None) -> Robust:
+        """Make the condition from its text: what stands behind the colon, and its settings.
+
+        again: trains the model anew, as many times as it is told. Raises: ValueError, ProblemError.
+        """
+        return cls(convert(name, name, value, number), **settings)
 
     def screen(self, people: Population, who: np.ndarray, after: np.ndarray, plain: np.ndarray) -> np.ndarray:
         """(m,) bool: rows likely to hold, where a search may start. As `score`, where that is cheap; no promise."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from wayforward.errors import ProblemError
-from wayforward.problem.robust.base import Robust
+from wayforward.problem.robust.base import Again, Robust
+from wayforward.problem.robust.spelling import Spelling, convert, whole
 
 if TYPE_CHECKING:
     from wayforward.model import Model
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from wayforward.problem.problem import Problem
     from wayforward.problem.target import BoundTarget
 
+_MOST_TRAINED = 100  # more is a slip of the finger
 _ROWS = 1 << 18  # shown to a model at once
 
 
@@ -33,6 +35,7 @@ class AllModels(Robust):
     """
 
     name: ClassVar[str] = "all-models"
+    spelling: ClassVar[Spelling | None] = Spelling("models:5", "how many models to train again")
 
     models: Sequence[Any]
     _bound: tuple[tuple[Model, BoundTarget, float], ...] = field(default=(), init=False, repr=False)
@@ -43,6 +46,19 @@ class AllModels(Robust):
         object.__setattr__(self, "models", tuple(self.models))
         if not self.models:
             raise ProblemError("AllModels was given no model. Give one or more, besides the problem's own.")
+
+    @classmethod
+    def from_text(cls, name: str, value: str, settings: dict[str, Any], again: Again | None) -> Robust:
+        """See `Robust`; the value is how many models are trained again."""
+        m = convert(name, name, value, whole)
+        if not 1 <= m <= _MOST_TRAINED:
+            raise ValueError(f"{m} models cannot be trained. Ask for 1 to {_MOST_TRAINED}.")
+        if again is None:
+            raise ValueError(
+                "there is no way to train the model again here. Use a condition that needs no other models, or "
+                "Problem(robust=AllModels([...])) with models of your own."
+            )
+        return cls(again(m))
 
     def fit(self, problem: Problem) -> Self:
         """See `Robust`."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from wayforward.errors import ProblemError
 from wayforward.problem.robust.base import Robust, is_number
+from wayforward.problem.robust.spelling import Spelling, number, whole
 from wayforward.streams import keys_of, spread
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class _Drawn(Robust):
         from wayforward.problem.cost import LpMix
 
         schema = problem.schema
-        width = LpMix().fit(schema, problem.reference)._scales.span * ~schema.has_levels
+        width = LpMix().fit(schema, problem.reference).fitted_scales.span * ~schema.has_levels
         sigma = self._sigma
         if isinstance(sigma, Mapping):
             share = np.zeros(schema.d)
@@ -163,6 +164,11 @@ class UnderNoise(_Drawn):
     """
 
     name: ClassVar[str] = "under-noise"
+    spelling: ClassVar[Spelling | None] = Spelling(
+        "noise:0.02,alpha=0.1",
+        "the size of errors as a share of a range",
+        {"share": number, "alpha": number, "on": str, "draws": whole},
+    )
 
     sigma: float | Mapping[str, float] = 0.05
     share: float = 0.9
@@ -330,6 +336,9 @@ class Stable(_Drawn):
     """
 
     name: ClassVar[str] = "stable"
+    spelling: ClassVar[Spelling | None] = Spelling(
+        "stable:0.5,sigma=0.02", "the stability to reach", {"sigma": number, "kind": str, "draws": whole}
+    )
 
     tau: float = 0.5
     sigma: float | Mapping[str, float] = 0.02

@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.errors import ProblemError
 from wayforward.problem.robust.base import Robust, is_number
 from wayforward.problem.robust.networks import boxes, least
+from wayforward.problem.robust.spelling import Spelling, yes
 
 if TYPE_CHECKING:
     from wayforward.model import DenseForm
@@ -40,6 +41,9 @@ class WithinDelta(Robust):
     """
 
     name: ClassVar[str] = "within-delta"
+    spelling: ClassVar[Spelling | None] = Spelling(
+        "within-delta:0.05", "how far weights may shift", {"norm": str, "bias": yes}
+    )
 
     delta: float
     norm: Literal["linf", "l2"] = "linf"

@@ -81,10 +81,9 @@ class Ground:
 
     def with_density(self, x: Rows) -> bool:
         """Look for log-densities of this world on tensors; False where it has none."""
-        from wayforward.problem import AtLeastAsLikely
-
-        asked = self.problem.plausibility
-        world = asked.world if isinstance(asked, AtLeastAsLikely) else self.world
+        plausibility = self.problem.plausibility
+        bound = None if plausibility is None else plausibility.likelihood_bound
+        world = self.world if bound is None else bound[0]
         try:
             told = world.log_density_torch(self.torch.as_tensor(x[:8], dtype=self.dtype))
         except (WorldError, AttributeError):
@@ -219,21 +218,15 @@ class Effort:
     """
 
     def __init__(self, problem: Problem, act: np.ndarray, x: Rows, dtype: Any) -> None:
-        from wayforward.problem import LpMix, MadL1, SquaredShift
-
         torch = require("torch", extra="torch")
-        cost: Any = problem.cost
-        self.l0 = self.l1 = self.l2 = 0.0
-        if isinstance(cost, SquaredShift):
-            divisor, self.l2 = cost._scales.divisor, 1.0 / cost.actionable
-        elif isinstance(cost, MadL1):
-            divisor, self.l1 = cost._scales.divisor, 1.0
-        elif isinstance(cost, LpMix) and cost.separable:
-            self.l0, self.l1 = cost._linear()
-            divisor, self.l2 = cost._scales.divisor, cost.l2_squared
-        else:
+        terms = problem.cost.step_sum()
+        if terms is None:
             spread = np.nanstd(x, axis=0)
-            divisor, self.l2 = np.where(spread > 0, spread, 1.0), 1.0 / max(1, len(act))
+            divisor = np.where(spread > 0, spread, 1.0)
+            terms = 0.0, 0.0, 1.0 / max(1, len(act))
+        else:
+            divisor = problem.cost.fitted_scales.divisor
+        self.l0, self.l1, self.l2 = terms
         self._divisor = torch.tensor(np.asarray(divisor, dtype=np.float64)[act], dtype=dtype)
 
     def __call__(self, change: Any, acted: Any) -> Any:

@@ -28,7 +28,6 @@ import numpy as np
 
 from wayforward.errors import MethodError, WorldError
 from wayforward.model import kernels
-from wayforward.problem.plausibility import AtLeastAsLikely
 from wayforward.ranks import rank_in_run
 
 if TYPE_CHECKING:
@@ -229,7 +228,7 @@ class _Search:
         self.r = len(features)
         self.most = self.r if most is None else min(most, self.r)
         self.strict = plausible and problem.plausibility is not None
-        self.shift = problem.plausibility if isinstance(problem.plausibility, AtLeastAsLikely) else None
+        self.bound = None if problem.plausibility is None else problem.plausibility.likelihood_bound
         self.radix = options.count[:, self.features].max(
             0
         )  # (r,) options of each feature, leaving it alone included
@@ -260,7 +259,7 @@ class _Search:
             j: tuple(p for p, f in enumerate(self.features) if self.moved[f, j]) for j in range(people.d)
         }
         values = {j: scope for j, scope in values.items() if scope}
-        parts = self._parts() if self.strict and self.shift is not None else {}
+        parts = self._parts() if self.strict and self.bound is not None else {}
         for told in (values, {}):
             self.values_tabled = bool(told)
             widest = _widest([*told.values(), *parts.values()])
@@ -277,7 +276,8 @@ class _Search:
 
     def _parts(self) -> dict[int, tuple[int, ...]]:
         """Features whose part of the log-density acts can change -> positions of the acts that can."""
-        people, density = self.people, self.shift.world  # type: ignore[union-attr]
+        assert self.bound is not None
+        people, density = self.people, self.bound[0]
         try:
             density.log_density_parts(people.x[:1])
             told = np.asarray(density.descendants) | np.eye(people.d, dtype=bool)
@@ -415,7 +415,7 @@ class _Search:
         people = self.people
         after = people.after(who, action)
         ok = people.allowed(who, action, after)
-        early = self.strict and self.shift is not None and tabled is False
+        early = self.strict and self.bound is not None and tabled is False
         if early and ok.any():
             ok[ok] = people.plausible(who[ok], after[ok])
         if tabled is not None and ok.any():
@@ -506,10 +506,10 @@ class _Space:
         who = self.who[at]
         before = need = None
         if search.density:
-            assert search.shift is not None
-            before = search.shift.world.log_density_parts(people.x[who])
+            assert search.bound is not None
+            before = search.bound[0].log_density_parts(people.x[who])
             stood = before.sum(1)
-            room = search.shift.slack + _LOOSE * (1 + 2 * np.abs(stood))
+            room = search.bound[1] + _LOOSE * (1 + 2 * np.abs(stood))
             need = np.where(np.isfinite(stood), -room, -np.inf)
             before[~np.isfinite(stood)] = np.nan
         parts: list[tuple[int, np.ndarray, np.ndarray]] = []  # depth, stride, table
@@ -566,8 +566,8 @@ class _Space:
             acts = action.reshape(-1, d)
             after = people.after(owner, acts)
             if factor.parts:
-                assert before is not None and search.shift is not None
-                told = search.shift.world.log_density_parts(after).reshape(len(some), cells, d)
+                assert before is not None and search.bound is not None
+                told = search.bound[0].log_density_parts(after).reshape(len(some), cells, d)
                 change = (told - before[part, None])[:, :, factor.parts].sum(2)
                 gain[part] = np.where(
                     np.isnan(change), np.where(np.isnan(before[part, :1]), 0.0, -np.inf), change

@@ -77,7 +77,7 @@ class Polish:
         self.slacks = np.array(
             np.broadcast_to(np.asarray(slacks, dtype=np.float64), (n, np.shape(slacks)[-1]))
         )
-        self.floor = np.full(n, -np.inf) if plausibility is None else floor_of(plausibility, people.x)
+        self.floor = np.full(n, -np.inf) if plausibility is None else plausibility.floor(people.x)
         self.unit, self.smooth = _units(people)
         self.support = _supports(people)
         shape = (n, self.slacks.shape[1], self.support.shape[1] + _SPARE)
@@ -565,16 +565,6 @@ def _pulls(a: np.ndarray, goal: np.ndarray) -> np.ndarray:
     out = np.where(alone2[:, None], np.stack([np.zeros_like(second), second], axis=1), out)
     out = np.where(alone1[:, None], np.stack([first, np.zeros_like(first)], axis=1), out)
     return np.asarray(np.clip(np.nan_to_num(out), 0.0, 1e9))
-
-
-def floor_of(plausibility: Plausibility, x: np.ndarray) -> np.ndarray:
-    """(n,) the score that a profile of each person must reach to be plausible."""
-    own = plausibility.score(x)
-    slack = getattr(plausibility, "slack", None)
-    if slack is not None:
-        return np.asarray(own - slack)
-    level = plausibility.threshold
-    return np.full(len(x), level) if plausibility.strict else np.minimum(level, own)
 
 
 def _drawn(ok: np.ndarray, share: np.ndarray) -> np.ndarray:

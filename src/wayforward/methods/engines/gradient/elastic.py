@@ -21,7 +21,7 @@ May = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 def prices(problem: Problem, span: np.ndarray) -> np.ndarray:
     """(d,) effort of a whole range, or of another category, in units of the problem's cost."""
-    return np.asarray(np.where(problem.schema.is_categorical, 1.0, span) / problem.cost._scales.divisor)
+    return np.asarray(np.where(problem.schema.is_categorical, 1.0, span) / problem.cost.fitted_scales.divisor)
 
 
 def options(

@@ -242,7 +242,7 @@ class BalanceStandIn(StandIn):
 
     @property
     def _fitted(self) -> Any:
-        return self._asked.fitted
+        return self._asked.densities
 
     def _answer(self, rows: np.ndarray) -> np.ndarray:
         above = np.nan_to_num(self._asked.score(rows), nan=-1e3, neginf=-1e3, posinf=1e3)
@@ -253,9 +253,7 @@ class BalanceStandIn(StandIn):
 
 
 def _balance(problem: Problem, dtype: Any, seed: int) -> BalanceStandIn | None:
-    from wayforward.problem.plausibility import Balanced
-
-    if not isinstance(problem.plausibility, Balanced) or problem.plausibility.fitted is None:
+    if problem.plausibility is None or problem.plausibility.densities is None:
         return None
     return BalanceStandIn(problem, dtype, unit=1.0, seed=seed)
 

@@ -126,7 +126,7 @@ def slopes(
     if span is None:
         from wayforward.problem import LpMix
 
-        span = LpMix().fit(problem.schema, problem.reference)._scales.span
+        span = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
     if zeroth is None:
         zeroth = not has_gradients(problem)
     if zeroth:

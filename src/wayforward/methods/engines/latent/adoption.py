@@ -302,8 +302,8 @@ def latent_of(method: Any, problem: Problem, kind: Any, **settings: Any) -> Any:
         generator = fit_generator(
             kind, problem, problem.require_reference(), device=method.device, **asked, **settings
         )
-    span = LpMix().fit(problem.schema, problem.reference)._scales.span
-    divisor = problem.cost._scales.divisor
+    span = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+    divisor = problem.cost.fitted_scales.divisor
     price = np.where(problem.schema.is_categorical, 1.0, span) / divisor
     return Latent(problem, generator, method.name, span=span, price=price, device=method.device)
 

@@ -1,0 +1,54 @@
+"""Tables of parts: a name, and where its class or function is. One line adds a part; outsiders register theirs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from wayforward.errors import WayforwardError
+
+
+class Registry:
+    """Parts of one kind by name; their files are imported on first use, because some need an extra.
+
+    what: the kind in words, for errors ("method"). package: where the places of our own parts are. places: name ->
+    "file:Class", or "their_package.file:Class" for a part of another package. error: raised for unknown names.
+    """
+
+    def __init__(
+        self, what: str, package: str, error: type[WayforwardError], places: Mapping[str, str]
+    ) -> None:
+        self.what, self.package, self.error = what, package, error
+        self._places = dict(places)
+
+    def register(self, name: str, place: str) -> None:
+        """Add a part of another package, such as ``register("mine", "my_package.mine:Mine")``.
+
+        Raises: the registry's error for a name that is taken, or a place that is none.
+        """
+        if name in self._places:
+            raise self.error(f"There is a {self.what} '{name}' already. Choose another name.")
+        if place.count(":") != 1 or not all(
+            part.isidentifier() for part in place.replace(":", ".").split(".")
+        ):
+            raise self.error(
+                f"'{place}' is no place of a {self.what}. Write the module and the name in it: 'my_package.mine:Mine'."
+            )
+        self._places[name] = place
+
+    def find(self, name: str) -> Any:
+        """Return the class or function of a name. Raises: the registry's error, which lists the names."""
+        if name not in self._places:
+            near = difflib.get_close_matches(str(name), self._places, 1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise self.error(f"There is no {self.what} '{name}'.{hint} Known: {', '.join(self)}.")
+        module, part = self._places[name].split(":")
+        return getattr(import_module(module if "." in module else f"{self.package}.{module}"), part)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
