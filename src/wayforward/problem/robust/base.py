@@ -75,7 +75,8 @@ class Robust(ABC):
 
         again: trains the model anew, as many times as it is told. Raises: ValueError, ProblemError.
         """
-        return cls(convert(name, name, value, number), **settings)
+        make: Callable[..., Robust] = cls
+        return make(convert(name, name, value, number), **settings)
 
     def screen(self, people: Population, who: np.ndarray, after: np.ndarray, plain: np.ndarray) -> np.ndarray:
         """(m,) bool: rows likely to hold, where a search may start. As `score`, where that is cheap; no promise."""
