@@ -70,7 +70,7 @@ def without_causes(problem: Problem) -> Problem:
         plausibility=problem.plausibility, robust=problem.robust,
     )  # fmt: skip
     if problem.reference is not None:  # the same people before the same model
-        vars(alone)["reference_reached"] = problem.reference_reached
+        alone.reference_reached = problem.reference_reached
     return alone
 
 

@@ -108,7 +108,7 @@ def why(problem: Problem, people: Any, *, seed: int = 0) -> Contrast:
             question = NewProblem(Schema(free), problem.model, problem.target, data=problem.reference)
             if problem.reference is not None:
                 # The same people before the same model: what it says about them is known.
-                vars(question)["reference_reached"] = problem.reference_reached
+                question.reference_reached = problem.reference_reached
             answer = rounded(question, recommend(question, x[~accepted], k=1, seed=seed))
             profile[~accepted] = np.where(answer.found, answer.after[:, 0], np.nan)
     return Contrast(schema, x, profile, accepted)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.figures import _LINES, _new, _plain_axes, _style
+from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes
 from wayforward.evaluate.tradeoff import Tradeoff
 from wayforward.palette import GREY, INK, LIGHT
 
@@ -27,11 +27,11 @@ def figure_tradeoff(several: Tradeoff | Mapping[str, Tradeoff]) -> Figure:
     Raises: MissingExtra without matplotlib.
     """
     parts = several if isinstance(several, Mapping) else {"icarma-polished": several}
-    with _style():
-        figure = _new(9.5, 4.2)
+    with figure_style():
+        figure = new_figure(9.5, 4.2)
         left, right = figure.subplots(1, 2)
         for place, (name, trade) in enumerate(parts.items()):
-            line, marker, colour = _LINES[place % len(_LINES)]
+            line, marker, colour = LINES[place % len(LINES)]
             look = {"ls": line, "marker": marker, "color": colour, "lw": 1.8, "ms": 4.5}
             left.plot(
                 [p.plausibility for p in trade.limited],
@@ -67,7 +67,7 @@ def figure_tradeoff(several: Tradeoff | Mapping[str, Tradeoff]) -> Figure:
             ax.set_ylabel(what)
             ax.set_xlim(-0.02, 1.04)
             ax.xaxis.set_major_formatter(lambda v, _: words.percent(v))
-            _plain_axes(ax)
+            plain_axes(ax)
             ax.grid(color=LIGHT, lw=0.6)
         left.set_ylim(-0.02, 1.04)
         left.yaxis.set_major_formatter(lambda v, _: words.percent(v))

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes, wrap_label
 from wayforward.answers.tables import features_asked, group_table
-from wayforward.answers.text import outcome_text
+from wayforward.answers.text import OUTCOME_LABEL, outcome_text
 from wayforward.errors import DataError, require
-from wayforward.palette import BLUE, BROWN, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
+from wayforward.palette import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from wayforward.evaluate import Evaluation
     from wayforward.problem import Problem
 
-_LINES = (("-", "o", BLUE), ("--", "s", ORANGE), ("-.", "^", GREEN), (":", "D", PURPLE), ("-", "v", BROWN))
-_OUTCOMES = {
-    Outcome.FOUND: ("has a plan", BLUE, ""),
-    Outcome.NONE_EXISTS: ("no plan exists (proved)", ORANGE, "///"),
-    Outcome.NOT_FOUND: ("no plan found", "#e69f00", "xxx"),
-    Outcome.ACCEPTED: ("accepted already", "#999999", "..."),
+_OUTCOME_LOOK = {  # colour and hatching
+    Outcome.FOUND: (BLUE, ""),
+    Outcome.NONE_EXISTS: (ORANGE, "///"),
+    Outcome.NOT_FOUND: ("#e69f00", "xxx"),
+    Outcome.ACCEPTED: ("#999999", "..."),
 }
 _MOST_FEATURES = 12
 
@@ -62,10 +61,10 @@ def figure_options(
 
         one = rounded(problem, one)
     touched = np.flatnonzero(one.changed[0, found].any(0) | (~np.isnan(one.action[0, found])).any(0))
-    with _style():
+    with figure_style():
         from matplotlib.lines import Line2D
 
-        figure = _new(2.0 + 3.4 * len(found), 1.25 + 0.66 * len(touched))
+        figure = new_figure(2.0 + 3.4 * len(found), 1.25 + 0.66 * len(touched))
         axes = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
         for place, (ax, o) in enumerate(zip(axes, found, strict=True)):
             changes = int(one.changed[0, o].sum())
@@ -79,7 +78,7 @@ def figure_options(
             for row, j in enumerate(touched):
                 _one_change(ax, row, one, int(o), int(j))
         axes[0].set_yticks(
-            range(len(touched)), [_wrap(one.schema.features[j].text_label, 22) for j in touched]
+            range(len(touched)), [wrap_label(one.schema.features[j].text_label, 22) for j in touched]
         )
         handles = [
             Line2D([], [], marker=m, mfc=f, mec=c, ls="", label=t, ms=7)
@@ -105,10 +104,10 @@ def figure_population(recourse: Recourse, evaluation: Evaluation | None = None, 
     if evaluation is not None and (groups is not None or evaluation.groups is not None):
         by_group = group_table(evaluation, groups)
     asked = features_asked(recourse)[:_MOST_FEATURES]
-    with _style():
+    with figure_style():
         rows = 3 if by_group else 2
         heights = [1.7, max(1.6, 0.3 * len(asked) + 0.6)] + ([0.55 * len(by_group) + 0.9] if by_group else [])
-        figure = _new(9.5, sum(heights) + 0.6 * rows)
+        figure = new_figure(9.5, sum(heights) + 0.6 * rows)
         grid = figure.add_gridspec(rows, 2, height_ratios=heights)
         _outcomes(figure.add_subplot(grid[0, 0]), outcome)
         _cost_histogram(figure.add_subplot(grid[0, 1]), recourse, evaluation)
@@ -134,13 +133,13 @@ def figure_coverage(
         "cost_l1_range": "cost: sum of changes, as shares of their ranges",
         "cost_l0": "cost: number of changes",
     }
-    with _style():
-        figure = _new(7, 3.8)
+    with figure_style():
+        figure = new_figure(7, 3.8)
         ax = figure.add_subplot()
         most = 0.0
         for place, (name, got) in enumerate(several.items()):
             cost, share = got.coverage_curve(metric)
-            line, marker, colour = _LINES[place % len(_LINES)]
+            line, marker, colour = LINES[place % len(LINES)]
             most = max(most, float(cost[-1]) if len(cost) else 0.0)
             x, y = np.r_[0.0, cost], np.r_[0.0, share]
             every = max(1, len(x) // 8)
@@ -154,7 +153,7 @@ def figure_coverage(
         ax.set_xlabel(names.get(metric, metric))
         ax.set_ylabel("people with a usable plan")
         ax.legend(frameon=False, loc="lower right")
-        _plain_axes(ax)
+        plain_axes(ax)
         ax.grid(axis="y", color=LIGHT, lw=0.6)
     return figure
 
@@ -186,37 +185,6 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
     return start + text[text.index(">") + 1 :].strip()
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    """matplotlib with our look; the caller's settings come back afterwards."""
-    matplotlib = require("matplotlib", extra="plots")
-    look = {
-        "font.size": 10,
-        "font.family": "sans-serif",
-        "axes.titlesize": 10.5,
-        "axes.labelcolor": INK,
-        "axes.edgecolor": GREY,
-        "text.color": INK,
-        "xtick.color": INK,
-        "ytick.color": INK,
-        "hatch.linewidth": 0.8,
-        # A feature that is called "$x" is a name and not a formula.
-        "text.parse_math": False,
-        "axes.unicode_minus": True,
-    }
-
-    with matplotlib.rc_context(look):
-        yield
-
-
-def _new(width: float, height: float) -> Figure:
-    """An empty figure, inches, outside pyplot's global list of figures."""
-    require("matplotlib", extra="plots")
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
 def _one_change(ax: Axes, row: int, one: Recourse, option: int, j: int) -> None:
     feature = one.schema.features[j]
     before, after = float(one.x[0, j]), float(one.after[0, option, j])
@@ -235,7 +203,7 @@ def _one_change(ax: Axes, row: int, one: Recourse, option: int, j: int) -> None:
     if not changed:
         text = f"{words.now_text(feature, before)}, {'kept' if acted else 'same'}"
     else:
-        text = f"{_wrap(was, 18, 1)} \u2192 {_wrap(now, 18, 1)}"
+        text = f"{wrap_label(was, 18, 1)} \u2192 {wrap_label(now, 18, 1)}"
     ax.text(
         0,
         row - 0.22,
@@ -262,29 +230,29 @@ def _outcomes(ax: Axes, outcome: Any) -> None:
     total = max(1, len(outcome))
     rows = [(o, int((outcome == o).sum())) for o in Outcome]
     for y, (o, count) in enumerate(rows):
-        _, colour, hatch = _OUTCOMES[o]
+        colour, hatch = _OUTCOME_LOOK[o]
         ax.barh(y, count, color=colour, hatch=hatch, edgecolor="white", height=0.62)
         ax.text(
             count + total * 0.015, y, f"{words.number(count)} ({words.percent(count / total)})", va="center"
         )
-    ax.set_yticks(range(len(rows)), [_OUTCOMES[o][0] for o, _ in rows])
+    ax.set_yticks(range(len(rows)), [OUTCOME_LABEL[o] for o, _ in rows])
     ax.set_xlim(0, total * 1.28)
     ax.set_ylim(max(len(rows), 2) - 0.4, -0.6)
     ax.set_xticks([])
     ax.set_title("How people fared", loc="left", weight="bold")
-    _plain_axes(ax)
+    plain_axes(ax)
     ax.spines["bottom"].set_visible(False)
     ax.tick_params(axis="y", length=0)
 
 
 def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None) -> None:
     if evaluation is None:
-        cost, unit = recourse.cost[recourse.found[:, 0], 0], "cost of the cheapest plan"
+        cost = recourse.cost[recourse.found[:, 0], 0]
     else:
-        cost, unit = evaluation.people["cost"][evaluation.asked], "cost of the cheapest plan"
+        cost = evaluation.people["cost"][evaluation.asked]
     cost = cost[np.isfinite(cost)]
     ax.set_title("What the cheapest plan costs", loc="left", weight="bold")
-    _plain_axes(ax)
+    plain_axes(ax)
     if not len(cost):
         ax.set_xticks([])
         ax.set_yticks([])
@@ -304,7 +272,7 @@ def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None)
         va="top",
         ha="left" if right else "right",
     )
-    ax.set_xlabel(unit)
+    ax.set_xlabel("cost of the cheapest plan")
     ax.set_ylabel("people")
     ax.yaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
 
@@ -319,12 +287,12 @@ def _asked(ax: Axes, asked: list[dict[str, Any]], total: int) -> None:
         elif row["up"] or row["down"]:
             parts.append("\u25b2 up" if row["up"] else "\u25bc down")
         ax.text(row["share"] + 0.008, y, "  ".join(parts), va="center", fontsize=9)
-    ax.set_yticks(range(len(asked)), [_wrap(row["feature"], 34, 1) for row in asked])
+    ax.set_yticks(range(len(asked)), [wrap_label(row["feature"], 34, 1) for row in asked])
     ax.set_ylim(max(len(asked), 1) - 0.4, -0.6)
     ax.set_xlim(0, max([row["share"] for row in asked], default=1.0) * 1.3)
     ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if v <= 1 else "")
     ax.tick_params(axis="y", length=0)
-    _plain_axes(ax)
+    plain_axes(ax)
 
 
 def _group_share(ax: Axes, rows: list[dict[str, Any]]) -> None:
@@ -356,29 +324,8 @@ def _group_cost(ax: Axes, rows: list[dict[str, Any]]) -> None:
 
 def _group_axis(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.set_yticks(
-        range(len(rows)), [f"{_wrap(row['group'], 24)} ({words.number(row['asked'])})" for row in rows]
+        range(len(rows)), [f"{wrap_label(row['group'], 24)} ({words.number(row['asked'])})" for row in rows]
     )
     ax.set_ylim(len(rows) - 0.5, -0.75)
     ax.tick_params(axis="y", length=0)
-    _plain_axes(ax)
-
-
-def _plain_axes(ax: Axes) -> None:
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.spines["bottom"].set_color(GREY)
-
-
-def _wrap(text: str, width: int, lines: int = 2) -> str:
-    """At most `lines` lines of about `width` characters; longer text ends in an ellipsis."""
-    out: list[str] = []
-    for word in " ".join(text.split()).split(" "):
-        if out and len(out[-1]) + 1 + len(word) <= width:
-            out[-1] += " " + word
-        else:
-            out.append(word)
-    if len(out) > lines:
-        kept = " ".join(out[lines - 1 :])
-        out = [*out[: lines - 1], kept]
-    return "\n".join(
-        line if len(line) <= width + 6 else line[: width + 5].rstrip() + "\u2026" for line in out
-    )
+    plain_axes(ax)

@@ -16,7 +16,7 @@ from wayforward.answers.contrast import Contrast, why
 from wayforward.answers.preferences_text import wishes
 from wayforward.answers.rounding import rounded
 from wayforward.answers.tables import features_asked, group_table, options_table
-from wayforward.answers.text import consequences, cost_text, outcome_text, steps
+from wayforward.answers.text import OUTCOME_LABEL, consequences, cost_text, outcome_text, steps
 from wayforward.errors import DataError
 from wayforward.plain_files import write_text
 from wayforward.recourse import Outcome, Recourse
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
     from wayforward.schema import Schema
 
-_OUTCOME_WORDS = {
-    Outcome.FOUND: "has a plan",
-    Outcome.NONE_EXISTS: "no plan exists (proved)",
-    Outcome.NOT_FOUND: "no plan found",
-    Outcome.ACCEPTED: "accepted already",
-}
 _HEADLINE = (
     ("usable", "People with a usable plan"),
     ("usable_plausible", "People with a usable plan like those who are accepted"),
@@ -121,7 +115,7 @@ def render(
     )
     outcomes = [
         {
-            "Outcome": _OUTCOME_WORDS[o],
+            "Outcome": OUTCOME_LABEL[o],
             "People": words.number(n),
             "Share": words.percent(n / max(1, recourse.n)),
         }

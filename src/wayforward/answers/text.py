@@ -29,6 +29,13 @@ OUTCOME: dict[Outcome, str] = {
     Outcome.ACCEPTED: "The answer is yes already. You need not change anything.",
 }
 
+OUTCOME_LABEL: dict[Outcome, str] = {  # for tables and figures
+    Outcome.FOUND: "has a plan",
+    Outcome.NONE_EXISTS: "no plan exists (proved)",
+    Outcome.NOT_FOUND: "no plan found",
+    Outcome.ACCEPTED: "accepted already",
+}
+
 
 def outcome_text(outcome: Outcome) -> str:
     """What an outcome means for the person, in one or two short sentences."""

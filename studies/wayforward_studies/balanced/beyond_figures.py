@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wayforward.answers.figures import _LINES, _new, _style
+from wayforward.answers.figure_style import LINES, figure_style, new_figure
 from wayforward.palette import BLUE, BROWN, GREEN, GREY, ORANGE, PURPLE
 from wayforward_studies.balanced.beyond_measures import SHARES
 from wayforward_studies.balanced.beyond_results import BeyondResult
@@ -28,14 +28,14 @@ _METHODS = {
 def compliance(lines: Sequence[BeyondResult], folder: Path, name: str) -> tuple[str, ...]:
     """A column for each setting, a row for each index, a line for each way; the band is the spread over seeds."""
     settings = list(dict.fromkeys(line.setting for line in lines))
-    with _style():
-        figure = _new(3.6 * len(settings) + 0.6, 7.6)
+    with figure_style():
+        figure = new_figure(3.6 * len(settings) + 0.6, 7.6)
         axes = figure.subplots(3, len(settings), sharex=True, squeeze=False)
         for column, setting in enumerate(settings):
             some = [line for line in lines if line.setting == setting]
             for row, index in enumerate(INDICES):
                 ax = axes[row, column]
-                for line, (dash, mark, colour) in zip(some, _LINES, strict=False):
+                for line, (dash, mark, colour) in zip(some, LINES, strict=False):
                     value = np.array([line.mean[f"{s:g} {index}"] for s in SHARES])
                     wide = np.array([line.spread[f"{s:g} {index}"] for s in SHARES])
                     ax.plot(SHARES, value, dash, marker=mark, ms=3, color=colour, label=line.method.name)
@@ -54,8 +54,8 @@ def compliance(lines: Sequence[BeyondResult], folder: Path, name: str) -> tuple[
 def options(lines: Sequence[BeyondResult], folder: Path, name: str) -> tuple[str, ...]:
     """A panel for each setting: cost against Atkinson; hollow as the method is, filled at the two betas."""
     settings = list(dict.fromkeys(line.setting for line in lines))
-    with _style():
-        figure = _new(3.1 * len(settings) + 0.4, 3.6)
+    with figure_style():
+        figure = new_figure(3.1 * len(settings) + 0.4, 3.6)
         axes = figure.subplots(1, len(settings), squeeze=False)[0]
         for ax, setting in zip(axes, settings, strict=True):
             some = [line for line in lines if line.setting == setting]

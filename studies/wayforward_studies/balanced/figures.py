@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from wayforward.answers.figures import _new, _style
+from wayforward.answers.figure_style import figure_style, new_figure
 from wayforward.impact.segregation import rectangle_world, segregation_index
 from wayforward.palette import BLUE, GREY, ORANGE, PURPLE
 from wayforward_studies.balanced.setting import Study
@@ -21,8 +21,8 @@ _Ends = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
 def rectangles(folder: Path, name: str) -> tuple[str, ...]:
     """Where the refused go in the world of the theorems (a = b = 1, c = u = 1/2), with the index above each panel."""
     world = rectangle_world(1, 1, 0.5, 0.5, side=13)
-    with _style():
-        figure = _new(11.2, 3.4)
+    with figure_style():
+        figure = new_figure(11.2, 3.4)
         axes = figure.subplots(1, 4, sharex=True, sharey=True)
         for ax, kind in zip(axes, get_args(Recourse), strict=True):
             one, two, three, four = world.people(kind)
@@ -37,8 +37,8 @@ def rectangles(folder: Path, name: str) -> tuple[str, ...]:
 
 def people(study: Study, ends: _Ends, folder: Path, name: str) -> tuple[str, ...]:
     """A panel for each method: accepted people as they are, refused people where they end."""
-    with _style():
-        figure = _new(10.5, 6.6)
+    with figure_style():
+        figure = new_figure(10.5, 6.6)
         axes = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
         for ax, (method, (refused, found, after)) in zip(axes, ends.items(), strict=True):
             for g, (colour, end) in enumerate(((BLUE, PURPLE), (ORANGE, "black"))):

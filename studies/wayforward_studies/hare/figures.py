@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wayforward.answers.figures import _LINES, _new, _style
+from wayforward.answers.figure_style import LINES, figure_style, new_figure
 from wayforward.palette import INK, LIGHT
 from wayforward_studies.hare.tables import NAMES, CaseResult
 
@@ -29,8 +29,8 @@ def curves(
     panels: Mapping[str, Sequence[Curve]], label: str, ticks: Mapping[float, str], measure: str = "GTP"
 ) -> Figure:
     """A panel for each data set: the distance to what people want against `label`."""
-    with _style():
-        figure = _new(3.4 * len(panels) + 0.4, 3.6)
+    with figure_style():
+        figure = new_figure(3.4 * len(panels) + 0.4, 3.6)
         grid = figure.subplots(1, len(panels), squeeze=False)[0]
         seen: dict[str, Any] = {}
         for ax, (title, some) in zip(grid, panels.items(), strict=True):
@@ -56,8 +56,8 @@ def curves(
 
 def agreement(lines: Sequence[CaseResult]) -> Figure:
     """Measured against published GTP, a mark for each way of asking; on the line they are the same."""
-    with _style():
-        figure = _new(5.2, 5.0)
+    with figure_style():
+        figure = new_figure(5.2, 5.0)
         ax = figure.subplots()
         known = [line for line in lines if line.paper is not None and line.values]
         ways = list(dict.fromkeys(line.way for line in known))
@@ -110,4 +110,4 @@ def panels(
 
 
 def _looks(n: int) -> list[tuple[Any, str, str]]:
-    return [_LINES[i % len(_LINES)] for i in range(n)]
+    return [LINES[i % len(LINES)] for i in range(n)]

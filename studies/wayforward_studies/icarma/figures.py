@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.answers.figures import _new, _style
+from wayforward.answers.figure_style import figure_style, new_figure
 from wayforward.palette import BLUE, BROWN, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
 from wayforward_studies.icarma.fairness import GROUPS, NAMES, SCENARIOS, Fairness
 from wayforward_studies.icarma.measures import PerPerson
@@ -41,9 +41,9 @@ def densities(panels: Mapping[str, Mapping[str, PerPerson]], least: float = -60.
 
     Points below `least` are drawn on the edge; the share of people above the diagonal is said in words.
     """
-    with _style():
+    with figure_style():
         methods = list(next(iter(panels.values())))
-        figure = _new(2.7 * len(panels) + 0.6, 2.7 * len(methods) + 0.4)
+        figure = new_figure(2.7 * len(panels) + 0.6, 2.7 * len(methods) + 0.4)
         grid = figure.subplots(len(methods), len(panels), sharex=True, sharey=True, squeeze=False)
         for row, method in zip(grid, methods, strict=True):
             for ax, (title, found) in zip(row, panels.items(), strict=True):
@@ -72,8 +72,8 @@ def _cloud(ax: Axes, one: PerPerson, least: float) -> None:
 
 def fairness(fair: Fairness) -> Figure:
     """Figure 4: mean cost and mean log-density by gender and race in every scenario, with 95 % intervals."""
-    with _style():
-        figure = _new(10.5, 5.6)
+    with figure_style():
+        figure = new_figure(10.5, 5.6)
         grid = figure.subplots(2, len(SCENARIOS), sharey="row")
         for row, (measure, label) in enumerate(
             (("cost", "cost (unweighted)"), ("density", "log-density after"))
@@ -114,8 +114,8 @@ def _handle(mark: str, colour: str, label: str, fill: str = "full", line: str = 
 
 def spread(values: Mapping[str, np.ndarray], label: str = "log-density") -> Figure:
     """Figure 8: the distribution of log-densities, one violin-like outline a setting with its quartiles."""
-    with _style():
-        figure = _new(8.0, 0.75 * len(values) + 1.0)
+    with figure_style():
+        figure = new_figure(8.0, 0.75 * len(values) + 1.0)
         ax = figure.subplots()
         names = list(values)
         least = min(float(np.nanquantile(v, 0.005)) for v in values.values())
@@ -144,8 +144,8 @@ def trade_off(panels: Mapping[str, Sequence[Point]]) -> Figure:
     """Validity against plausibility: the paper's points hollow, ours filled, the price of our hybrid as a curve."""
     looks = {"oracle": ("D", ORANGE), "iCARMA": ("s", PURPLE), "ours: hard limit": ("^", GREEN),
              "ours: price": ("o", BLUE), "ours": ("o", BLUE)}  # fmt: skip
-    with _style():
-        figure = _new(2.9 * len(panels) + 0.4, 3.5)
+    with figure_style():
+        figure = new_figure(2.9 * len(panels) + 0.4, 3.5)
         grid = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
         seen: dict[str, Any] = {}
         for ax, (title, points) in zip(grid, panels.items(), strict=True):

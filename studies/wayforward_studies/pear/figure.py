@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.answers.figures import _new, _style
+from wayforward.answers.figure_style import figure_style, new_figure
 from wayforward.palette import BLUE, GREY, ORANGE, PURPLE
 from wayforward_studies.pages import save
 
@@ -27,8 +27,8 @@ _LINES = {
 def draw(curves: Sequence[RegretCurve], folder: Path, file: str) -> tuple[str, ...]:
     """Write the figure as SVG and PNG; returns the names."""
     names = list(dict.fromkeys(curve.dataset for curve in curves))
-    with _style():
-        figure = _new(4.4 * len(names) + 0.4, 3.6)
+    with figure_style():
+        figure = new_figure(4.4 * len(names) + 0.4, 3.6)
         axes = figure.subplots(1, len(names), squeeze=False)[0]
         for ax, name in zip(axes, names, strict=True):
             for curve in curves:

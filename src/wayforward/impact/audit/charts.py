@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.figures import _LINES, _new, _plain_axes, _style, _wrap
+from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes, wrap_label
 from wayforward.palette import BLUE, GREY, INK, LIGHT, ORANGE
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ def shown(one: AttributeAudit) -> list[GroupFigures]:
 def figure_outcomes(one: AttributeAudit) -> Figure:
     """For each group: share refused, how the answered fared, and the mean cost of a plan with its interval."""
     groups = shown(one)
-    with _style():
-        figure = _new(10, 1.5 + 0.5 * len(groups))
+    with figure_style():
+        figure = new_figure(10, 1.5 + 0.5 * len(groups))
         left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.5, 1))
         _dots(left, [g.figures["refused"] for g in groups], "o", ORANGE, percent=True)
         left.set_title("Refused by the model", loc="left", weight="bold")
-        left.set_yticks(range(len(groups)), [_wrap(g.name, 22) for g in groups])
+        left.set_yticks(range(len(groups)), [wrap_label(g.name, 22) for g in groups])
         for y, group in enumerate(groups):
             start = 0.0
             for name, _, colour, hatch in _ENDS:
@@ -64,7 +64,7 @@ def figure_outcomes(one: AttributeAudit) -> Figure:
         middle.set_xlim(0, 1)
         middle.xaxis.set_major_formatter(lambda v, _: words.percent(v))
         middle.tick_params(axis="y", length=0)
-        _plain_axes(middle)
+        plain_axes(middle)
         _dots(right, [g.figures.get("cost") for g in groups], "s", BLUE, percent=False)
         right.set_title("Mean cost of a plan", loc="left", weight="bold")
         right.set_yticks(range(len(groups)), [""] * len(groups))
@@ -79,17 +79,17 @@ def figure_outcomes(one: AttributeAudit) -> Figure:
 
 def figure_budget(audit: Audit, one: AttributeAudit) -> Figure:
     """Share of each group's answered people whom a common cost budget serves, one line a group."""
-    groups = _few(one, len(_LINES))
-    with _style():
-        figure = _new(7.5, 3.8)
+    groups = _few(one, len(LINES))
+    with figure_style():
+        figure = new_figure(7.5, 3.8)
         ax = figure.add_subplot()
         for place, group in enumerate(groups):
-            line, marker, colour = _LINES[place]
+            line, marker, colour = LINES[place]
             if not group.curve:
                 continue  # so few plans that their costs are not told
             ax.plot(
                 audit.grid, group.curve, ls=line, marker=marker, markevery=(place * 2, 10), color=colour, lw=2,
-                label=f"{_wrap(group.name, 30, 1)} ({words.number(group.answered)})",
+                label=f"{wrap_label(group.name, 30, 1)} ({words.number(group.answered)})",
             )  # fmt: skip
         for budget in audit.budgets[:-1]:
             ax.axvline(budget, color=LIGHT, lw=1, zorder=0)
@@ -99,53 +99,53 @@ def figure_budget(audit: Audit, one: AttributeAudit) -> Figure:
         ax.set_xlabel("budget: what a plan may cost at most")
         ax.set_ylabel("of those answered, served")
         ax.legend(frameon=False, loc="lower right")
-        _plain_axes(ax)
+        plain_axes(ax)
         ax.grid(axis="y", color=LIGHT, lw=0.6)
     return figure
 
 
 def figure_changed_features(audit: Audit, one: AttributeAudit) -> Figure:
     """For each feature, the share of each group's plans that act on it."""
-    groups = [g for g in _few(one, len(_LINES)) if np.isfinite(g.acted_on).all()]
+    groups = [g for g in _few(one, len(LINES)) if np.isfinite(g.acted_on).all()]
     shares = np.array([g.acted_on for g in groups])
     ranked = np.argsort(-shares.max(0), kind="stable")
     order = [int(j) for j in ranked if shares[:, j].max() > 0][:_MOST_FEATURES]
-    with _style():
-        figure = _new(8.5, 1.3 + 0.38 * len(order))
+    with figure_style():
+        figure = new_figure(8.5, 1.3 + 0.38 * len(order))
         ax = figure.add_subplot()
         for y, j in enumerate(order):
             ax.plot([shares[:, j].min(), shares[:, j].max()], [y, y], color=LIGHT, lw=5, zorder=1)
         for place, group in enumerate(groups):
-            _, marker, colour = _LINES[place]
+            _, marker, colour = LINES[place]
             ax.plot(
                 [shares[place, j] for j in order], range(len(order)), ls="", marker=marker, mfc="white", mec=colour,
-                mew=1.8, ms=8, label=f"{_wrap(group.name, 30, 1)} ({words.number(group.found)})",
+                mew=1.8, ms=8, label=f"{wrap_label(group.name, 30, 1)} ({words.number(group.found)})",
             )  # fmt: skip
-        labels = [_wrap(audit.schema.features[j].text_label, 40, 1) for j in order]
+        labels = [wrap_label(audit.schema.features[j].text_label, 40, 1) for j in order]
         ax.set_yticks(range(len(order)), labels)
         ax.set_ylim(max(len(order), 1) - 0.4, -0.6)
         ax.set_xlim(-0.02, 1.02)
         ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if -0.01 <= v <= 1.01 else "")
         ax.set_xlabel("share of the group's plans that ask to change this")
         ax.tick_params(axis="y", length=0)
-        _plain_axes(ax)
+        plain_axes(ax)
         figure.legend(loc="outside lower left", ncols=3, frameon=False)
     return figure
 
 
 def figure_summaries(summaries: Sequence[Summary], names: Sequence[str], most: float) -> Figure:
     """Share served against cost up to `most`: a line for each way of making rules, a grey one for own plans."""
-    with _style():
-        figure = _new(7.5, 3.8)
+    with figure_style():
+        figure = new_figure(7.5, 3.8)
         ax = figure.add_subplot()
         own = next((s.curve for s in summaries if s.curve.own), None)
         if own is not None:
             ax.plot(own.cost, own.own, color=GREY, lw=3, alpha=0.6, label="plans of their own")
         for place, (one, name) in enumerate(zip(summaries, names, strict=True)):
-            line, marker, colour = _LINES[place % len(_LINES)]
+            line, marker, colour = LINES[place % len(LINES)]
             ax.plot(
                 one.curve.cost, one.curve.served, ls=line, marker=marker, markevery=(place * 2, 10), color=colour,
-                lw=2, label=_wrap(name, 40, 1),
+                lw=2, label=wrap_label(name, 40, 1),
             )  # fmt: skip
         ax.set_xlim(0, most)
         ax.set_ylim(0, 1.04)
@@ -153,7 +153,7 @@ def figure_summaries(summaries: Sequence[Summary], names: Sequence[str], most: f
         ax.set_xlabel("cost at most")
         ax.set_ylabel("of those told of, served")
         ax.legend(frameon=False, loc="lower right")
-        _plain_axes(ax)
+        plain_axes(ax)
         ax.grid(axis="y", color=LIGHT, lw=0.6)
     return figure
 
@@ -181,7 +181,7 @@ def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str,
         ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if v <= 1.0 else "")
     ax.xaxis.get_major_locator().set_params(nbins=4)  # type: ignore[call-arg]
     ax.tick_params(axis="y", length=0)
-    _plain_axes(ax)
+    plain_axes(ax)
 
 
 __all__ = ["figure_budget", "figure_changed_features", "figure_outcomes", "figure_summaries", "shown"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from wayforward.answers import words
-from wayforward.answers.figures import _new, _plain_axes, _style, _wrap
+from wayforward.answers.figure_style import figure_style, new_figure, plain_axes, wrap_label
 from wayforward.errors import DataError
 from wayforward.impact.segregation import DIMENSIONS, Change
 from wayforward.palette import BLUE, GREY, LIGHT, ORANGE
@@ -39,10 +39,10 @@ def figure_segregation(
         name: change.intervals(resamples=resamples, seed=seed, people=people) if resamples else None
         for name, change in several.items()
     }
-    with _style():
+    with figure_style():
         from matplotlib.lines import Line2D
 
-        figure = _new(13.0, 1.3 + 0.62 * len(several))
+        figure = new_figure(13.0, 1.3 + 0.62 * len(several))
         axes = figure.subplots(1, len(DIMENSIONS), sharey=True, squeeze=False)[0]
         for ax, (dimension, way) in zip(axes, DIMENSIONS.items(), strict=True):
             ax.set_title(_TITLES[dimension], loc="left", weight="bold")
@@ -74,9 +74,9 @@ def figure_segregation(
             ax.set_ylim(len(several) - 0.35, -0.55)
             ax.tick_params(axis="y", length=0)
             ax.locator_params(axis="x", nbins=4)
-            _plain_axes(ax)
+            plain_axes(ax)
             ax.grid(axis="x", color=LIGHT, lw=0.6)
-        axes[0].set_yticks(range(len(several)), [_wrap(name, 22) for name in several])
+        axes[0].set_yticks(range(len(several)), [wrap_label(name, 22) for name in several])
         looks = (
             ("o", "white", GREY, "before"),
             (">", ORANGE, ORANGE, "after, more segregated"),

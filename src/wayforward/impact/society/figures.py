@@ -56,7 +56,7 @@ def figure_society(
     group). Lines differ in dash and marker besides colour.
     Raises: DataError for an unknown figure; MissingExtra without matplotlib.
     """
-    from wayforward.answers.figures import _LINES, _new, _plain_axes, _style
+    from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes
     from wayforward.palette import GREY, LIGHT
 
     if isinstance(history, Mapping):
@@ -67,12 +67,12 @@ def figure_society(
         lines = [(f"{history.attribute}: {name}", history, name) for name in history.names]
     wide = 3
     tall = -(-len(figures) // wide)
-    with _style():
-        sheet = _new(11.0, 0.6 + 2.3 * tall)
+    with figure_style():
+        sheet = new_figure(11.0, 0.6 + 2.3 * tall)
         axes = sheet.subplots(tall, wide, squeeze=False).ravel()
         for ax, name in zip(axes, figures, strict=False):
             for i, (label, one, whose) in enumerate(lines):
-                dash, marker, colour = _LINES[i % len(_LINES)]
+                dash, marker, colour = LINES[i % len(LINES)]
                 y = one.figure(name, group=whose)
                 at = np.arange(one.rounds + 1)[-len(y) :] if len(y) else np.arange(0)
                 known = ~np.isnan(y)
@@ -88,7 +88,7 @@ def figure_society(
             last = max(one.rounds for _, one, _ in lines)
             ax.set_xlim(-0.04 * last - 0.1, 1.04 * last + 0.1)
             ax.margins(y=0.15)
-            _plain_axes(ax)
+            plain_axes(ax)
             ax.grid(axis="y", color=LIGHT, lw=0.6)
         for ax in axes[len(figures) :]:
             ax.set_visible(False)

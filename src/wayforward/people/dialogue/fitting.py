@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import DialogueError
 from wayforward.people.dialogue.plan_by_plan import PlanByPlan
-from wayforward.people.elicitor import Elicitor
+from wayforward.people.elicitor import Elicitor, fitted_base
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -30,22 +30,23 @@ def made(
     What is known by name is fitted once for each problem and shared by its dialogues. 'object' in the description says
     that the elicitor cannot be made again from it. Raises: MethodError for an unknown name, DialogueError.
     """
-    kept: dict[Any, Any] = problem.__dict__.setdefault("_dialogue", {})
     given: dict[str, Any] = {k: v for k, v in (("base", base), ("budget", budget)) if v is not None}
     if isinstance(elicitor, Elicitor):
         if given:
             raise DialogueError(
                 "An elicitor that is given whole has its own base and budget. Leave them out here."
             )
-        asker, key = elicitor, ("elicitor", id(elicitor))
+        unfitted, key = elicitor, ("elicitor", id(elicitor))
     else:
-        asker = _named(elicitor, {**(parameters or {}), **given})
+        unfitted = _named(elicitor, {**(parameters or {}), **given})
         same = base if base is None or isinstance(base, str) else id(base)
-        key = ("elicitor", type(asker).__name__, same, repr(sorted(_plain(asker)[0].items())))  # type: ignore[assignment]
-    if key not in kept:
-        own = isinstance(elicitor, Elicitor)
-        kept[key] = asker if own and getattr(asker, "problem_", None) is problem else asker.fit(problem)
-    asker = kept[key]
+        key = ("elicitor", type(unfitted).__name__, same, repr(sorted(_plain(unfitted)[0].items())))  # type: ignore[assignment]
+
+    def fit() -> Elicitor:
+        own = isinstance(elicitor, Elicitor) and getattr(unfitted, "problem_", None) is problem
+        return unfitted if own else unfitted.fit(problem)
+
+    asker = problem.shared(("dialogue", *key), fit)
     chosen = getattr(asker, "base", None) or "local-search"
     plain, whole = _plain(asker)
     again = {k: v for k, v in plain.items() if k not in ("base", "budget")}
@@ -58,7 +59,7 @@ def made(
         "base": chosen if isinstance(chosen, str) else chosen.name,
         "budget": plain.get("budget"),
     }
-    return asker, _method(problem, chosen, kept), told
+    return asker, _method(problem, chosen), told
 
 
 def again(problem: Problem, told: Mapping[str, Any], elicitor: Elicitor | None) -> tuple[Elicitor, Method]:
@@ -113,13 +114,8 @@ def _known(asker: Any) -> bool:
     return getattr(asker, "name", None) in (*names(), PlanByPlan.name)
 
 
-def _method(problem: Problem, base: Any, kept: dict[Any, Any]) -> Method:
-    from wayforward.methods import method
-
-    if not isinstance(base, str):
-        fitted: Method = base if getattr(base, "problem_", None) is problem else base.fit(problem)
-        return fitted
-    if ("method", base) not in kept:
-        kept["method", base] = method(base).fit(problem)
-    found: Method = kept["method", base]
-    return found
+def _method(problem: Problem, base: str | Method) -> Method:
+    """The fitted base method; what is known by name is fitted once for each problem."""
+    if isinstance(base, str):
+        return problem.shared(("dialogue", "method", base), lambda: fitted_base(base, None, problem))
+    return fitted_base(base, None, problem)

@@ -76,10 +76,8 @@ def fingerprints(problem: Problem, x: np.ndarray) -> dict[str, Any]:
     """What a dialogue hangs on, each as something that can be compared and named."""
     from wayforward.methods.base import versions
 
-    kept: dict[str, Any] = problem.__dict__.setdefault("_dialogue", {})
-    if "data" not in kept:
-        rows = problem.reference
-        kept["data"] = None if rows is None else digest(rows)
+    rows = problem.reference
+    data = None if rows is None else problem.shared(("dialogue", "data"), lambda: digest(rows))
     act = np.where(
         problem.schema.actionable & ~problem.schema.has_levels,
         problem.schema.snap(x[0] + 0.01 * problem.schema.span),
@@ -88,7 +86,7 @@ def fingerprints(problem: Problem, x: np.ndarray) -> dict[str, Any]:
     return {
         "features": features_of(problem),
         "rules": list(problem.schema.rules),
-        "data": kept["data"],
+        "data": data,
         "target": problem.target.describe(),
         "cost": digest(problem.cost.to_dict()["cost"], problem.cost.describe()),
         "world": [type(problem.world).__name__, digest(problem.consequences(x, act[None]))],
