@@ -12,14 +12,14 @@ from wayforward.schema import Feature, Schema
 from wayforward.world import SCM, Independent, LinearWorld, load_world
 from wayforward.world.chains import FEATURES, chain
 from wayforward.world.check import check
-from wayforward.world.files import KINDS, world_class
 from wayforward.world.graph import CausalGraph
+from wayforward.world.registry import FITTED, world_class
 
 SCHEMA = Schema(tuple(Feature(name=name, kind="real") for name in FEATURES))
 OPTIONS = {"linear": {}, "flow": {"epochs": 2}, "gp": {"most": 60, "tune": 40}}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FITTED)
 def test_every_kind_comes_back_as_itself(kind, tmp_path):
     if kind == "flow":
         pytest.importorskip("torch")

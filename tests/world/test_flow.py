@@ -440,14 +440,20 @@ ROWS = CHAIN.sample(60, 0)
     [
         ([("a", "b"), ("b", "a")], ROWS[:, :2], {}, WorldError, "cycle"),
         ([("x1", "x2")], ROWS, {}, DataError, "graph has 2 nodes"),
-        (CHAIN, ROWS[:20], {}, DataError, "20 rows are too few"),
-        (CHAIN, np.where([True, False, True], ROWS, 3.0), {}, DataError, "'x2' is 3 in every row"),
+        (CHAIN, ROWS[:20], {}, DataError, "has 20 rows; a world is learned from at least 30"),
+        (
+            CHAIN,
+            np.where([True, False, True], ROWS, 3.0),
+            {},
+            DataError,
+            "'x2' of the training table is 3 in every row",
+        ),
         (
             CHAIN,
             np.where(np.arange(60)[:, None] == 5, NAN, ROWS),
             {},
             DataError,
-            "'x1' is missing or infinite in 1",
+            "'x1' of the training table has a missing value in row 5",
         ),
         (CHAIN, ROWS, {"kind": "cubic"}, WorldError, "'affine' or 'spline'"),
         (CHAIN, ROWS, {"held_out": 1.5}, WorldError, "no share"),

@@ -22,8 +22,8 @@ def fit(
     """Fit, save, and show what the world makes of the rows that it was fitted to."""
     from wayforward.errors import WorldError
     from wayforward.schema import Schema
-    from wayforward.world.files import world_class
     from wayforward.world.graph import CausalGraph
+    from wayforward.world.registry import world_class
 
     room_for(out, (".safetensors",))
     made = world_class(kind)
@@ -61,7 +61,7 @@ def inspect(
     features = features_of(read_table(train), label, train.name)
     about = Schema.from_yaml(schema) if schema is not None else None
     found = load_world(world, about)
-    if getattr(found, "schema", None) is None:  # equations know no schema
+    if found.schema is None:  # equations know no schema
         about = about or Schema.infer(features)
     say(_show(found, features, about, f"{world.name} beside {train.name}", seed, json))
 
@@ -78,8 +78,8 @@ def _show(world: World, people: Any, schema: Schema | None, title: str, seed: in
         ]
         head = ("feature", "causes", "mean", "in the world", "sd", "in the world", "gap", "noise left")
         table(title, head, rows)
-        if hasattr(world, "diagnose"):
-            typer.echo(str(world.diagnose(people, seed=seed)))
+        if (diagnosis := world.diagnose(people, seed=seed)) is not None:
+            typer.echo(str(diagnosis))
     write_json(
         {
             "world": type(world).__name__,

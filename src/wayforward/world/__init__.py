@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from wayforward.lazy import face
 from wayforward.world.base import World
 from wayforward.world.independent import Independent
+from wayforward.world.registry import WORLDS, register
 
 if TYPE_CHECKING:
     from wayforward.world.files import load_world
@@ -15,15 +16,8 @@ if TYPE_CHECKING:
     from wayforward.world.scm import SCM
     from wayforward.world.sub_population import SubPopulation
 
-_HOME = {  # loaded on first use
-    "CausalFlow": "flow",
-    "CausalGraph": "graph",
-    "GaussianProcessWorld": "gaussian_process",
-    "LinearWorld": "linear",
-    "SCM": "scm",
-    "SubPopulation": "sub_population",
-    "load_world": "files",
-}
+_PLACES = [place.removeprefix(f"{__name__}.").split(":") for place in WORLDS.values()]
+_HOME = {name: module for module, name in _PLACES} | {"CausalGraph": "graph", "load_world": "files"}
 
 __all__ = [
     "SCM",
@@ -35,7 +29,8 @@ __all__ = [
     "SubPopulation",
     "World",
     "load_world",
+    "register",
 ]
 
 
-__getattr__ = face(__name__, _HOME)
+__getattr__ = face(__name__, _HOME)  # names are imported on first use

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from wayforward.errors import WorldError, did_you_mean
 from wayforward.rules.arrays import Array, align
+from wayforward.shapes import Draws, FeatureMask, Mask, PerPoint, Points, Rows
 
 if TYPE_CHECKING:
-    from wayforward.schema import Schema
+    from wayforward.schema import Feature, Schema
 
 
 class World(ABC):
@@ -23,12 +24,20 @@ class World(ABC):
     an action (n, k, d). An action holds the value that a person sets and NaN where they leave the
     feature alone; setting a feature to the value it already has still holds it while its causes move.
 
-    A new world needs `bind`, `consequences` and, for gradient methods, `consequences_torch`; the rest
-    raises WorldError until a world knows better.
+    A new world needs `bind`, `consequences`, `descendants` and, for gradient methods, `consequences_torch`; the rest
+    raises WorldError until a world knows better. What it offers beside is declared below.
+    `wayforward.testing.WorldContract` tests all of it.
+
+    schema: what the world is bound to, None before `bind`. soft: the features on which actions are shifts on top of
+    what follows, instead of values that hold.
     """
 
-    nothing_follows: bool = False  # nobody's action moves anything else
-    uncertain: bool = False  # what follows from an action is known only with a spread, which `draws` tells
+    nothing_follows: ClassVar[bool] = False  # nobody's action moves anything else
+    uncertain: ClassVar[bool] = False  # consequences are random: sample them with `draws`
+    leads: ClassVar[bool] = False  # `lead_torch` is offered
+    renews: ClassVar[bool] = False  # `fresh_consequences`, `fresh_draws` and their twins are offered
+    schema: Schema | None = None
+    soft: frozenset[str] = frozenset()
 
     @abstractmethod
     def bind(self, schema: Schema) -> World:
@@ -38,7 +47,7 @@ class World(ABC):
         """
 
     @abstractmethod
-    def consequences(self, before: Array, action: Array) -> np.ndarray:
+    def consequences(self, before: Array, action: Array) -> Points:
         """(n, d), (n, d) or (n, k, d) -> after, in the shape of the action.
 
         What nothing acted on and no cause moved comes back as the same float that went in.
@@ -51,10 +60,15 @@ class World(ABC):
 
     @property
     @abstractmethod
-    def descendants(self) -> np.ndarray:
+    def descendants(self) -> Mask:
         """(d, d) bool: acting on the row's feature can move the column's feature."""
 
-    def draws(self, before: Array, action: Array, m: int, seed_keys: np.ndarray) -> np.ndarray:
+    @property
+    def graph(self) -> Any:
+        """The causal graph, as `CausalGraph.read` takes it; None where the world knows none."""
+        return None
+
+    def draws(self, before: Array, action: Array, m: int, seed_keys: np.ndarray) -> Draws:
         """(m, n, d) or (m, n, k, d): m profiles that may follow from each action, equally likely.
 
         seed_keys (n,) or in the shape of the action without d: uint64; equal keys see equal chances (see
@@ -63,29 +77,53 @@ class World(ABC):
         after = self.consequences(before, action)
         return np.broadcast_to(after, (m, *after.shape))
 
-    def abduct(self, x: Array) -> np.ndarray:
+    # -- noise and densities, where the world knows them ----------------------------------------------------
+
+    def abduct(self, x: Array) -> Points:
         """(..., d) -> (..., d): the noise that makes these people who they are."""
         raise self._unknown("abduct")
 
-    def predict(self, u: Array, action: Array | None = None) -> np.ndarray:
+    def predict(self, u: Array, action: Array | None = None) -> Points:
         """(..., d) noise, (..., d) action or None -> (..., d) people."""
         raise self._unknown("predict")
 
-    def log_density(self, x: Array) -> np.ndarray:
+    def log_density(self, x: Array) -> PerPoint:
         """(..., d) -> (...): log-density in nats (per feature unit; a probability for discrete features)."""
         raise self._unknown("log_density")
 
-    def log_density_parts(self, x: Array) -> np.ndarray:
+    def log_density_parts(self, x: Array) -> Points:
         """(..., d) -> (..., d): what each feature adds to `log_density`; it depends on the feature and its causes."""
         raise self._unknown("log_density_parts")
 
-    def keeps_density(self, density: World) -> np.ndarray:
+    def keeps_density(self, density: World) -> FeatureMask:
         """(d,) bool: under `density` a feature's part stays the same unless somebody acts on that very feature."""
         return np.zeros(len(self.descendants), dtype=bool)
 
-    def sample(self, n: int, rng: np.random.Generator | int) -> np.ndarray:
+    def sample(self, n: int, rng: np.random.Generator | int) -> Rows:
         """(n, d) people drawn from the world; `rng` is a generator or a seed."""
         raise self._unknown("sample")
+
+    def effect_noise(self, n: int, rng: np.random.Generator | int) -> Rows:
+        """(n, d) draws of the noise of features with causes; other columns may be NaN."""
+        return self.abduct(self.sample(n, rng))
+
+    def normal_noise(self) -> dict[int, tuple[float, float]]:
+        """Feature -> mean and standard deviation of its noise, where that is known to be normal."""
+        return {}
+
+    def diagnose(self, table: Any, *, samples: int = 2000, seed: int = 0) -> Any:
+        """What a world can say of its fit to rows that it has not seen, beside `world.check`; None for nothing."""
+        return None
+
+    # -- people like this person, where the world `renews` --------------------------------------------------
+
+    def fresh_consequences(self, before: Array, action: Array) -> Points:
+        """As `consequences` for somebody like this person: what moves takes the mean noise, not their own."""
+        raise self._unknown("fresh_consequences")
+
+    def fresh_draws(self, before: Array, action: Array, m: int, seed_keys: np.ndarray) -> Draws:
+        """As `draws` for people like this person: what moves takes noise of its own."""
+        raise self._unknown("fresh_draws")
 
     # -- the same on tensors, for methods that learn (amortised, gradient) ----------------------------------
 
@@ -100,6 +138,25 @@ class World(ABC):
     def log_density_torch(self, x: Array) -> Array:
         """(..., d) -> (...): `log_density` on tensors, differentiable."""
         raise self._unknown("log_density_torch")
+
+    def lead_torch(
+        self, x: Array, u: Array, moving: FeatureMask, *, density: bool = True
+    ) -> tuple[Array, Array | None]:
+        """People of the noise u (..., d) who can differ from x in `moving` (d,) alone, and their log-density (...).
+
+        Offered where the world `leads`: only what moves is worked out, and the log-density leaves out what does not.
+        """
+        raise self._unknown("lead_torch")
+
+    def fresh_consequences_torch(self, before: Array, value: Array, acted: Array) -> Array:
+        """`fresh_consequences` on tensors, differentiable in `value`."""
+        raise self._unknown("fresh_consequences_torch")
+
+    def draws_torch(
+        self, before: Array, value: Array, acted: Array, m: int, seed_keys: np.ndarray, *, fresh: bool = False
+    ) -> Array:
+        """(m, ..., d): the draws of `draws`, or of `fresh_draws`, on tensors; differentiable in `value`."""
+        raise self._unknown("draws_torch")
 
     def _unknown(self, what: str) -> WorldError:
         return WorldError(
@@ -116,13 +173,38 @@ def unknown_nodes(nodes: Sequence[str], names: Sequence[str], what: str) -> None
         raise WorldError(f"The {what} has a node '{missing[0]}' that the schema does not have.{hint}")
 
 
-def aligned(before: Any, action: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
+def soft_names(soft: bool | str | Collection[str], names: Sequence[str]) -> frozenset[str]:
+    """Return the features on which actions are shifts: all for True. Raises: WorldError for an unknown name."""
+    if isinstance(soft, str):
+        soft = (soft,)
+    chosen = (names if soft else ()) if isinstance(soft, bool) else tuple(soft)
+    unknown_nodes(tuple(chosen), names, "list of soft interventions")
+    return frozenset(chosen)
+
+
+def legal_limits(feature: Feature) -> tuple[float, float] | None:
+    """Return the least and greatest legal value where consequences are rounded, else None."""
+    if feature.has_levels:
+        return 0.0, float(feature.n_levels - 1)
+    if feature.kind != "integer":
+        return None
+    if feature.bounds != "declared":  # bounds that were only observed are no law
+        return -np.inf, np.inf
+    low = -np.inf if feature.low is None else float(feature.low)
+    return low, np.inf if feature.high is None else float(feature.high)
+
+
+def points(x: Any, d: int, what: str) -> Points:
+    """Return x as a float64 array (..., d). Raises: WorldError on another shape, which names `what`."""
+    array = np.asarray(x, dtype=np.float64)
+    if array.ndim < 1 or array.shape[-1] != d:
+        raise WorldError(f"{what} has shape {array.shape}, but its last axis must hold {d} features.")
+    return array
+
+
+def aligned(before: Any, action: Any, d: int) -> tuple[Points, Points]:
     """Check and line up before (n, d) with an action (n, k, d). Raises: WorldError on other shapes."""
-    before, action = np.asarray(before, dtype=np.float64), np.asarray(action, dtype=np.float64)
-    for what, array in (("before", before), ("action", action)):
-        if array.ndim < 1 or array.shape[-1] != d:
-            raise WorldError(f"{what} has shape {array.shape}, but its last axis must hold {d} features.")
-    before, action = align(before, action)
+    before, action = align(points(before, d, "before"), points(action, d, "action"))
     try:
         np.broadcast_shapes(before.shape, action.shape)
     except ValueError:
@@ -130,3 +212,18 @@ def aligned(before: Any, action: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
             f"before {before.shape} and action {action.shape} do not belong to the same people."
         ) from None
     return before, action
+
+
+def flat_rows(before: Any, action: Any, d: int) -> tuple[Rows, Rows, tuple[int, ...]]:
+    """(n, d), (n, k, d) -> both as rows (n k, d), and the shape they are to come back in."""
+    before, action = aligned(before, action, d)
+    shape = np.broadcast_shapes(before.shape, action.shape)
+    rows = (np.broadcast_to(part, shape).reshape(-1, d) for part in (before, action))
+    return next(rows), next(rows), shape
+
+
+def row_keys(seed_keys: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """(n,) keys -> (n k,) uint64, one a row of the shape (n, k, d); a person's options share the person's key."""
+    keys = np.asarray(seed_keys, dtype=np.uint64)
+    keys = keys.reshape(keys.shape + (1,) * (len(shape) - 1 - keys.ndim))
+    return np.broadcast_to(keys, shape[:-1]).reshape(-1)

@@ -75,7 +75,7 @@ def check(world: World, table: Any, schema: Schema | None = None, *, seed: int =
     """
     if schema is not None:
         world = world.bind(schema)
-    own = getattr(world, "schema", None)
+    own = world.schema
     if own is None:
         raise WorldError("This world is not bound to a schema yet. Give one: check(world, table, schema).")
     x = own.encode(table, "people")
@@ -85,7 +85,7 @@ def check(world: World, table: Any, schema: Schema | None = None, *, seed: int =
     rng = np.random.default_rng([seed, 0xC8EC])
     if len(x) > _MOST:
         x = x[np.sort(rng.permutation(len(x))[:_MOST])]
-    graph = CausalGraph.read(world if hasattr(world, "graph") else (), own.names)  # no graph: no causes
+    graph = CausalGraph.read(world.graph or (), own.names)  # no graph: no causes
     drawn, density, noise = _sample(world, len(x), rng), _density(world, x), _noise(world, x)
     sd = np.where(x.std(0) > 0, x.std(0), 1.0)
     trip = np.nan

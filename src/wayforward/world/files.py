@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wayforward.errors import FileFormatError, require
+from wayforward.errors import FileFormatError
+from wayforward.tensor_files import header
+from wayforward.world.registry import FITTED, class_at
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
     from wayforward.world.base import World
-
-KINDS = {  # what `fit` is asked for -> class and module
-    "linear": ("LinearWorld", "linear"),
-    "flow": ("CausalFlow", "flow"),
-    "gp": ("GaussianProcessWorld", "gaussian_process"),
-}
-
-
-def world_class(kind: str) -> Any:
-    """The class of a kind of fitted world. Raises: FileFormatError for another kind."""
-    if kind not in KINDS:
-        raise FileFormatError(f"There is no kind of world '{kind}'. Use one of {', '.join(KINDS)}.")
-    name, module = KINDS[kind]
-    return getattr(import_module(f"wayforward.world.{module}"), name)
 
 
 def load_world(path: str | os.PathLike[str], schema: Schema | None = None) -> World:
@@ -43,19 +29,18 @@ def load_world(path: str | os.PathLike[str], schema: Schema | None = None) -> Wo
     if file.suffix.lower() in (".yaml", ".yml"):
         from wayforward.world.scm import SCM
 
-        world = SCM.from_yaml(file)
-        return world if schema is None else world.bind(schema)
-    safetensors = require("safetensors", extra="torch")
+        equations = SCM.from_yaml(file)
+        return equations if schema is None else equations.bind(schema)
     try:
-        with safetensors.safe_open(os.fspath(file), framework="numpy") as stream:
-            head = json.loads((stream.metadata() or {})["wayforward"])
-        said = str(head.get("world") or head.get("kind"))
+        stored = header(file)
+        kind = str(stored.get("world") or stored.get("kind"))
     except Exception as error:
         raise FileFormatError(
             f"'{file.name}' is no saved world ({error!s:.120}). Give an SCM as .yaml, or what world.save wrote."
         ) from None
-    for name, module in KINDS.values():
-        if said in (name, module.replace("_", "-")):
-            found: World = getattr(import_module(f"wayforward.world.{module}"), name).load(file, schema)
-            return found
-    raise FileFormatError(f"'{file.name}' holds {said!r:.60}, which is no world. Give what world.save wrote.")
+    for place in FITTED.values():
+        module, name = place.split(":")
+        if kind in (name, module.rpartition(".")[2].replace("_", "-")):  # a class, or the file that it is in
+            world: World = class_at(place).load(file, schema)
+            return world
+    raise FileFormatError(f"'{file.name}' holds {kind!r:.60}, which is no world. Give what world.save wrote.")

@@ -84,17 +84,17 @@ class FlowDiagnosis:
 def diagnose(flow: CausalFlow, x: np.ndarray, samples: int, seed: int) -> FlowDiagnosis:
     """x (n, d) rows in schema order."""
     rng = np.random.default_rng(seed)
-    told = flow.log_density(x)
-    error = 1.96 * float(told.std()) / len(x) ** 0.5
-    uniform = _uniform(flow, x, rng)
+    log_density = flow.log_density(x)
+    error = 1.96 * float(log_density.std()) / len(x) ** 0.5
+    mean, uniform = float(log_density.mean()), _uniform(flow, x, rng)
     names = flow.schema.names
     return FlowDiagnosis(
         names=names,
         off_graph=_off_graph(flow, x[rng.permutation(len(x))[:_MOST_JACOBIANS]]),
         mmd=(pair := _mmd(x, flow.sample(min(samples, len(x)), rng), rng))[0],
         mmd_same=pair[1],
-        log_density=float(told.mean()),
-        interval=(float(told.mean()) - error, float(told.mean()) + error),
+        log_density=mean,
+        interval=(mean - error, mean + error),
         calibration={name: _gap(uniform[:, j]) for j, name in enumerate(names)},
         calibration_same=float(kstwobign.ppf(0.95)) / len(x) ** 0.5,
         uniform=uniform,
@@ -110,11 +110,11 @@ def _gap(u: np.ndarray) -> float:
 def _uniform(flow: CausalFlow, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """(n, d) Phi(z); a discrete value stands at a random place of its cell, so that perfect is uniform."""
     out = ndtr(flow.abduct(x))
-    columns = [np.ascontiguousarray(x[:, place]) for place in flow._at]
+    columns = [np.ascontiguousarray(x[:, place]) for place in flow.columns]
     causes = dict(enumerate(columns))
-    for j, place in enumerate(flow._at):
+    for j, place in enumerate(flow.columns):
         if flow.plan.columns[j].form == "cells":
-            low, high = flow._cell_of(j, columns[j], causes)
+            low, high = flow.cell_of(j, columns[j], causes)
             out[:, place] = low + (high - low) * rng.random(len(x))
     return np.asarray(out)
 
@@ -126,7 +126,7 @@ def _off_graph(flow: CausalFlow, x: np.ndarray) -> float:
     z = flow.abduct_torch(rows)
     spread = np.where(x.std(0) > 0, x.std(0), 1.0)
     joined = np.eye(flow.schema.d, dtype=bool)
-    joined[np.ix_(flow._at, flow._at)] |= flow.graph.adjacency()
+    joined[np.ix_(flow.columns, flow.columns)] |= flow.graph.adjacency()
     total, count = 0.0, 0
     for j in range(flow.schema.d):
         slope: Any = torch.autograd.grad(z[:, j].sum(), rows, retain_graph=True, allow_unused=True)[0]

@@ -18,7 +18,10 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, WorldError, require
-from wayforward.world.flow_layer import Plan, layer, prepared
+from wayforward.shapes import Rows
+from wayforward.tensor_files import read, write
+from wayforward.world.flow_plan import FlowPlan
+from wayforward.world.flow_torch import layer, prepared
 
 Progress = Callable[[int, int], None]
 FACTOR, PATIENT = 0.95, 60  # the rate falls by this after so many epochs without a better held-out likelihood
@@ -29,7 +32,7 @@ _EVERY = 25  # epochs between two writings of the checkpoint
 class FlowReport:
     """How a fit went. Likelihoods are means in nats a person, feature units.
 
-    epochs: done; best: the one whose weights were kept. rate: the last learning rate. held_out: mean
+    epochs: done; best: the one whose weights are the flow's. rate: the last learning rate. held_out: mean
     log-density of the held-out rows, with a 95% interval (low, high).
     """
 
@@ -71,7 +74,7 @@ def _clone(tensors: dict[str, Any]) -> dict[str, Any]:
 class _Run:
     """One fit: the module, its optimiser, and how to store and restore both."""
 
-    def __init__(self, plan: Plan, seed: int, rate: float, device: str) -> None:
+    def __init__(self, plan: FlowPlan, seed: int, rate: float, device: str) -> None:
         torch = require("torch", extra="torch")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -82,10 +85,11 @@ class _Run:
             self.optimiser, factor=FACTOR, patience=PATIENT
         )
         self.numbers: dict[str, Any] = {"best": float("inf"), "best_epoch": 0, "worse": 0, "seconds": 0.0}
-        self.best = self._parameters()
+        self.best = self.parameters()
         self.epoch = 0
 
-    def _parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
+        """Copy the weights that are trained."""
         return _clone(dict(self.module.named_parameters()))
 
     def state(self) -> _State:
@@ -100,7 +104,7 @@ class _Run:
             if key in ("best", "num_bad_epochs", "cooldown_counter", "last_epoch")
         }
         numbers = {**self.numbers, "plateau": plateau, "rate": self.optimiser.param_groups[0]["lr"]}
-        return _State(self.epoch, self._parameters(), dict(self.best), adam, numbers)
+        return _State(self.epoch, self.parameters(), dict(self.best), adam, numbers)
 
     def restore(self, state: _State) -> None:
         """Go on from there."""
@@ -113,12 +117,12 @@ class _Run:
                         key: state.adam[f"{key}.{name}"].clone() for key in ("step", "exp_avg", "exp_avg_sq")
                     }
         numbers = dict(state.numbers)
-        self.scheduler.__dict__.update(numbers.pop("plateau"))
+        self.scheduler.load_state_dict({**self.scheduler.state_dict(), **numbers.pop("plateau")})
         self.optimiser.param_groups[0]["lr"] = numbers.pop("rate")
         self.epoch, self.best, self.numbers = state.epoch, dict(state.best), numbers
 
 
-def _fingerprint(plan: Plan, x: np.ndarray, held: np.ndarray, settings: dict[str, Any]) -> str:
+def _fingerprint(plan: FlowPlan, x: np.ndarray, held: np.ndarray, settings: dict[str, Any]) -> str:
     """What a checkpoint belongs to: the plan, the rows and the settings that steps depend on."""
     digest = hashlib.sha256(json.dumps([plan.to_dict(), settings], sort_keys=True).encode())
     for part in (x, held):
@@ -127,33 +131,34 @@ def _fingerprint(plan: Plan, x: np.ndarray, held: np.ndarray, settings: dict[str
 
 
 def _write(path: Path, state: _State, fingerprint: str) -> None:
-    safetensors = require("safetensors.torch", extra="torch")
-    tensors = {}
-    for group, parts in (("weights", state.weights), ("best", state.best), ("adam", state.adam)):
-        tensors.update({f"{group}/{name}": value.cpu().contiguous() for name, value in parts.items()})
-    told = {"epoch": state.epoch, "numbers": state.numbers, "fingerprint": fingerprint}
+    groups = {"weights": state.weights, "best": state.best, "adam": state.adam}
+    tensors = {
+        f"{group}/{name}": value.cpu().contiguous()
+        for group, parts in groups.items()
+        for name, value in parts.items()
+    }
+    stored = {"epoch": state.epoch, "numbers": state.numbers, "fingerprint": fingerprint}
     path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(path.name + ".part")
-    safetensors.save_file(tensors, half, metadata={"wayforward": json.dumps({"flow checkpoint": told})})
-    os.replace(half, path)
+    write(path, tensors, {"flow checkpoint": stored}, framework="pt")
 
 
 def _read(path: Path, fingerprint: str, device: str) -> _State:
-    safetensors = require("safetensors", extra="torch")
     try:
-        with safetensors.safe_open(os.fspath(path), framework="pt", device=device) as stream:
-            told = json.loads((stream.metadata() or {})["wayforward"])["flow checkpoint"]
-            groups: dict[str, dict[str, Any]] = {"weights": {}, "best": {}, "adam": {}}
-            for name in stream.keys():  # noqa: SIM118 - no mapping
-                group, _, rest = name.partition("/")
-                groups[group][rest] = stream.get_tensor(name)
-        state = _State(int(told["epoch"]), groups["weights"], groups["best"], groups["adam"], told["numbers"])
-        belongs = told["fingerprint"]
+        header, tensors = read(path, framework="pt", device=device)
+        stored = header["flow checkpoint"]
+        groups: dict[str, dict[str, Any]] = {"weights": {}, "best": {}, "adam": {}}
+        for name, value in tensors.items():
+            group, _, rest = name.partition("/")
+            groups[group][rest] = value
+        state = _State(
+            int(stored["epoch"]), groups["weights"], groups["best"], groups["adam"], stored["numbers"]
+        )
+        belongs_to = stored["fingerprint"]
     except Exception as error:
         raise FileFormatError(
             f"'{path.name}' is no readable checkpoint of a causal flow ({error!s:.120}). Delete it to start again."
         ) from None
-    if belongs != fingerprint:
+    if belongs_to != fingerprint:
         raise WorldError(
             f"The checkpoint '{path.name}' belongs to another fit: other rows, graph, schema or settings. Give "
             "another path, or delete it to start again."
@@ -162,9 +167,9 @@ def _read(path: Path, fingerprint: str, device: str) -> _State:
 
 
 def train(
-    plan: Plan,
-    x: np.ndarray,
-    held: np.ndarray,
+    plan: FlowPlan,
+    x: Rows,
+    held: Rows,
     *,
     epochs: int,
     batch: int,
@@ -182,7 +187,7 @@ def train(
     fingerprint = _fingerprint(plan, x, held, {"batch": batch, "rate": rate, "seed": seed})
     if path is not None and path.exists():
         run.restore(_read(path, fingerprint, device))
-    rows, kept = prepared(plan, x, device), prepared(plan, held, device)
+    rows, unseen_rows = prepared(plan, x, device), prepared(plan, held, device)
     n, before, start = len(x), run.numbers["seconds"], time.perf_counter()
     state = run.state()
     try:
@@ -194,7 +199,7 @@ def train(
                 loss.backward()
                 run.optimiser.step()
             with torch.no_grad():
-                now = float(run.module(kept).mean())
+                now = float(run.module(unseen_rows).mean())
             if not np.isfinite(now):
                 raise WorldError(
                     f"The fit of the causal flow went astray in epoch {run.epoch + 1} (held-out likelihood "
@@ -204,7 +209,7 @@ def train(
             run.epoch += 1
             if now < run.numbers["best"]:
                 run.numbers |= {"best": now, "best_epoch": run.epoch, "worse": 0}
-                run.best = run._parameters()
+                run.best = run.parameters()
             else:
                 run.numbers["worse"] += 1
             run.numbers["seconds"] = before + time.perf_counter() - start
@@ -219,8 +224,8 @@ def train(
     with torch.no_grad():
         for name, parameter in run.module.named_parameters():
             parameter.copy_(run.best[name])
-        told, learnt = (-run.module(part) for part in (kept, rows))
-    mean, error = float(told.mean()), 1.96 * float(told.std()) / len(held) ** 0.5
+        unseen, seen = (-run.module(part) for part in (unseen_rows, rows))
+    mean, error = float(unseen.mean()), 1.96 * float(unseen.std()) / len(held) ** 0.5
     report = FlowReport(
         kind=plan.kind,
         rows=n,
@@ -229,7 +234,7 @@ def train(
         best=run.numbers["best_epoch"],
         rate=run.optimiser.param_groups[0]["lr"],
         seconds=run.numbers["seconds"],
-        train=float(learnt.mean()),
+        train=float(seen.mean()),
         held_out=mean,
         interval=(mean - error, mean + error),
     )

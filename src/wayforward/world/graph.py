@@ -24,6 +24,7 @@ import numpy as np
 
 from wayforward.errors import FileFormatError, WorldError, did_you_mean
 from wayforward.plain_files import check_size, parse_yaml, read_text
+from wayforward.shapes import Mask
 
 if TYPE_CHECKING:
     import networkx
@@ -165,35 +166,16 @@ class CausalGraph:
     @cached_property
     def order(self) -> tuple[str, ...]:
         """Causes before effects, otherwise as in `names`. Raises: WorldError that spells a cycle."""
-        order: list[str] = []
-        done: set[str] = set()
-        for start in self.names:
-            path: list[tuple[str, int]] = [(start, 0)]  # (node, next cause to visit): no recursion
-            on_path = {start}
-            while path:
-                node, at = path.pop()
-                causes = self.parents[node]
-                if node in done or at == len(causes):
-                    if node not in done:
-                        done.add(node)
-                        order.append(node)
-                    on_path.discard(node)
-                    continue
-                path.append((node, at + 1))
-                cause = causes[at]
-                if cause in on_path:
-                    walked = [name for name, _ in path]
-                    loop = [cause, *reversed(walked[walked.index(cause) :])]
-                    raise WorldError(
-                        f"The causal graph has a cycle: {' -> '.join(loop)}. Nothing can be its own cause: "
-                        "take out one of these edges."
-                    )
-                if cause not in done:
-                    path.append((cause, 0))
-                    on_path.add(cause)
-        return tuple(order)
+        place = {name: i for i, name in enumerate(self.names)}
+        order, cycle = causal_order([[place[cause] for cause in self.parents[name]] for name in self.names])
+        if cycle:
+            raise WorldError(
+                f"The causal graph has a cycle: {' -> '.join(self.names[i] for i in cycle)}. Nothing can be its own "
+                "cause: take out one of these edges."
+            )
+        return tuple(self.names[i] for i in order)
 
-    def adjacency(self, names: Sequence[str] | None = None) -> np.ndarray:
+    def adjacency(self, names: Sequence[str] | None = None) -> Mask:
         """(d, d) bool: the column's node is a direct cause of the row's node, in the order of `names`."""
         graph = self if names is None else self.over(names, "list of names")
         out = np.zeros((graph.d, graph.d), dtype=bool)
@@ -202,16 +184,12 @@ class CausalGraph:
             out[place[effect], place[cause]] = True
         return out
 
-    def descendants(self, names: Sequence[str] | None = None) -> np.ndarray:
+    def descendants(self, names: Sequence[str] | None = None) -> Mask:
         """(d, d) bool: the row's node is a cause, direct or not, of the column's node."""
         graph = self if names is None else self.over(names, "list of names")
-        below = np.zeros((graph.d, graph.d), dtype=bool)
         place = {name: i for i, name in enumerate(graph.names)}
-        for name in graph.order:  # causes first, so what stands above a cause is complete
-            for cause in graph.parents[name]:
-                below[:, place[name]] |= below[:, place[cause]]
-                below[place[cause], place[name]] = True
-        return below
+        parents = [[place[cause] for cause in graph.parents[name]] for name in graph.names]
+        return descendants_of(parents, [place[name] for name in graph.order])
 
     def to_networkx(self) -> networkx.DiGraph:
         """A networkx.DiGraph, from causes to effects."""
@@ -226,6 +204,42 @@ class CausalGraph:
         """The graph in DOT, which `read` reads."""
         parts = [*map(_quoted, self.names), *(f"{_quoted(a)} -> {_quoted(b)}" for a, b in self.edges)]
         return f"digraph {{ {'; '.join(parts)} }}"
+
+
+def causal_order(parents: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[int]]:
+    """Causes (positions) of each node -> nodes with causes before effects, else as they stand, and a cycle if any."""
+    order: list[int] = []
+    done: set[int] = set()
+    for start in range(len(parents)):
+        path = [(start, 0)]  # (node, next cause to visit): no recursion
+        on_path = {start}
+        while path:
+            node, at = path.pop()
+            if node in done or at == len(parents[node]):
+                if node not in done:
+                    done.add(node)
+                    order.append(node)
+                on_path.discard(node)
+                continue
+            path.append((node, at + 1))
+            cause = parents[node][at]
+            if cause in on_path:
+                walked = [place for place, _ in path]
+                return (), [cause, *reversed(walked[walked.index(cause) :])]
+            if cause not in done:
+                path.append((cause, 0))
+                on_path.add(cause)
+    return tuple(order), []
+
+
+def descendants_of(parents: Sequence[Sequence[int]], order: Sequence[int]) -> Mask:
+    """(d, d) bool: the row's node is a cause, direct or not, of the column's; `order` has causes first."""
+    below = np.zeros((len(parents), len(parents)), dtype=bool)
+    for node in order:  # causes first, so what stands above a cause is complete
+        for cause in parents[node]:
+            below[:, node] |= below[:, cause]
+            below[cause, node] = True
+    return below
 
 
 def _quoted(name: str) -> str:

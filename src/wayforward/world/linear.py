@@ -10,28 +10,26 @@ cause has a shift for each of its levels. What follows from an act is then known
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, WorldError, require
+from wayforward.errors import DataError
 from wayforward.rules.arrays import Array, operations
 from wayforward.rules.expression import Compare, Indicator, Level, Number, Product, Quantity, Ref, Sum
 from wayforward.schema import Feature, Schema
-from wayforward.world.base import unknown_nodes
+from wayforward.shapes import FeatureMask, PerPoint, Points, Rows
+from wayforward.world.base import World, unknown_nodes
+from wayforward.world.equation import Equation
+from wayforward.world.fitted import FittedWorld, inferred_schema, whole_rows
 from wayforward.world.graph import CausalGraph
-from wayforward.world.learning import whole_rows
 from wayforward.world.noise import Categorical, Noise, Normal
-from wayforward.world.scm import SCM, BoundSCM, Equation
+from wayforward.world.scm import SCM, BoundSCM
 
 _FORMAT, _KIND = 1, "LinearWorld"
-_MAX_BYTES = 50_000_000
 _FEWEST = 10  # rows
 _NARROWEST = 1e-6  # of the spread: the least noise, where an effect follows exactly from its causes
 
@@ -48,7 +46,7 @@ class Part:
     noise: Noise
 
 
-class LinearWorld(BoundSCM):
+class LinearWorld(FittedWorld, BoundSCM):
     """Linear equations with normal noise, made by `LinearWorld.fit` or `LinearWorld.load`.
 
     Arrays (..., d) are in schema order, levels by index. What follows from an act is legal: integers and
@@ -59,6 +57,8 @@ class LinearWorld(BoundSCM):
     graph: the `CausalGraph`. report: feature -> rows, noise_sd and, for effects, explained (R squared).
     """
 
+    title: ClassVar[str] = "linear world"
+
     def __init__(
         self,
         schema: Schema,
@@ -67,39 +67,28 @@ class LinearWorld(BoundSCM):
         report: Mapping[str, Mapping[str, float]],
         soft: bool | Collection[str] = False,
     ) -> None:
-        self._graph, self.parts, self.report = graph, dict(parts), {k: dict(v) for k, v in report.items()}
+        self.parts, self.report = dict(parts), {k: dict(v) for k, v in report.items()}
         unknown_nodes(graph.names, schema.names, "world")
-        scm = SCM.__new__(SCM)
-        equations = tuple(Equation(name, _tree(parts[name], graph, schema)) for name in graph.names)
-        scm._set(equations, {name: parts[name].noise for name in graph.names}, soft)
+        equations = [Equation(name, _tree(parts[name], graph, schema)) for name in graph.names]
+        scm = SCM.of(equations, {name: parts[name].noise for name in graph.names}, soft=soft)
         super().__init__(scm, schema)
+        self._know(graph, self.soft, graph.names)
         self._ranges = tuple(_range(schema.features[place]) for place in self.columns)
-        self._limits = (
-            tuple(  # a line leaves even a range that was only observed, and then no option is legal
-                None if limits is None else ends or limits
-                for limits, ends in zip(self._limits, self._ranges, strict=True)
-            )
+        # a line leaves even a range that was only observed, and then no option is legal
+        self.limits = tuple(
+            None if limits is None else ends or limits
+            for limits, ends in zip(self.limits, self._ranges, strict=True)
         )
 
     def __repr__(self) -> str:
         return f"LinearWorld({self.graph.d} features, {len(self.graph.edges)} edges)"
 
     @property
-    def graph(self) -> CausalGraph:
-        """The causal graph of the fit."""
-        return self._graph
-
-    @property
-    def soft(self) -> frozenset[str]:
-        """The features on which actions are shifts."""
-        return self.scm.soft
-
-    @property
     def weights(self) -> dict[str, dict[str, float]]:
         """Effect -> {cause, or "cause=level": weight}, a unit of the effect for each unit of the cause."""
         return {
             name: {
-                _input_name(self.schema, *one): w for one, w in zip(part.inputs, part.weights, strict=True)
+                _input_name(self.schema, *pair): w for pair, w in zip(part.inputs, part.weights, strict=True)
             }
             for name, part in self.parts.items()
             if part.inputs
@@ -128,11 +117,7 @@ class LinearWorld(BoundSCM):
         Example: ``LinearWorld.fit("loan.gml", table)``.
         """
         read = CausalGraph.read(graph)
-        if schema is None:
-            if isinstance(table, np.ndarray):
-                schema = Schema(tuple(Feature(name=name, kind="real") for name in read.names))
-            else:
-                schema = Schema.infer(table)
+        schema = inferred_schema(read, table) if schema is None else schema
         read = read.over(schema.names)
         x = whole_rows(schema, read, table, _FEWEST, "a regression")
         parts, report = {}, {}
@@ -142,38 +127,19 @@ class LinearWorld(BoundSCM):
                 progress(done + 1, read.d)
         return cls(schema, read, parts, report, soft)
 
-    def softly(self, soft: bool | Collection[str] = True) -> LinearWorld:
-        """The same world where acts on these features (True: on all) are shifts on top of what follows."""
-        return LinearWorld(self.schema, self.graph, self.parts, self.report, soft)
-
-    def bind(self, schema: Schema) -> LinearWorld:
-        """The same world over another schema's columns, matched by name; others stand alone.
-
-        Raises: WorldError for a node that the schema does not have, or one of another kind or other levels.
-        """
-        if schema == self.schema:
-            return self
-        unknown_nodes(self.graph.names, schema.names, "world")
-        for name in self.graph.names:
-            old, new = self.schema[name], schema[name]
-            if (old.levels, old.kind if old.has_levels else "") != (
-                new.levels,
-                new.kind if new.has_levels else "",
-            ):
-                raise WorldError(
-                    f"The world was fitted with '{name}' as {_told(old)}, but in this schema it is {_told(new)}. "
-                    "Use the schema of the fit, or fit the world again."
-                )
-        return LinearWorld(schema, self.graph, self.parts, self.report, self.soft)
+    def over(self, schema: Schema, soft: bool | Collection[str]) -> LinearWorld:
+        """The same world over a schema that holds its features, acts on `soft` being shifts."""
+        return LinearWorld(schema, self.graph, self.parts, self.report, soft)
 
     # -- what is legal, and how likely ---------------------------------------------------------------------
-    def _legal(self, j: int, computed: Array, ops: Any) -> Array:
+    def legal(self, j: int, computed: Array, ops: Any) -> Array:
+        """(...) what node j's equation gives -> the nearest level or whole number, within the feature's range."""
         ends = self._ranges[j]
-        if ends is None or self._limits[j] is not None:
-            return super()._legal(j, computed, ops)
+        if ends is None or self.limits[j] is not None:
+            return super().legal(j, computed, ops)
         return ops.minimum(ops.maximum(computed, ends[0]), ends[1])
 
-    def keeps_density(self, density: Any) -> np.ndarray:
+    def keeps_density(self, density: World) -> FeatureMask:
         """(d,) bool: true of numbers without a range; within one, what follows may be cut."""
         keeps = super().keeps_density(density)
         for place, ends in zip(self.columns, self._ranges, strict=True):
@@ -185,12 +151,12 @@ class LinearWorld(BoundSCM):
         return [
             j
             for j, name in enumerate(self.scm.names)
-            if self._limits[j] is not None and not self.scm.noise[name].discrete
+            if self.limits[j] is not None and not self.scm.noise[name].discrete
         ]
 
     def _log_probability(self, j: int, values: Sequence[Array]) -> Array:
         """(...) log-probability that node j, a normal number, is rounded to this value."""
-        ops, (low, high) = operations(*values), self._limits[j] or (-math.inf, math.inf)
+        ops, (low, high) = operations(*values), self.limits[j] or (-math.inf, math.inf)
         own, law = values[j], self.scm.noise[self.scm.names[j]]
         assert isinstance(law, Normal)
         u = (self.scm.equations[j].noise(values, own, ops)[0] - law.mean) / law.sd
@@ -200,22 +166,22 @@ class LinearWorld(BoundSCM):
             ops,
         )
 
-    def log_density_parts(self, x: Array) -> np.ndarray:
+    def log_density_parts(self, x: Array) -> Points:
         """(..., d) -> (..., d): what each feature adds to `log_density`."""
         parts = super().log_density_parts(x)
-        values = self._nodes(x)
+        values = self._values(x, "x")[1]
         with np.errstate(all="ignore"):
             for j in self._cells():
                 parts[..., self.columns[j]] = self._log_probability(j, values)
         return parts
 
-    def log_density(self, x: Array) -> np.ndarray:
+    def log_density(self, x: Array) -> PerPoint:
         """(..., d) -> (...): log-density, nats; a probability for integers and levels."""
         return np.asarray(self.log_density_parts(x).sum(-1))
 
     def log_density_torch(self, x: Array) -> Array:
         """(..., d) -> (...): `log_density` on tensors, differentiable."""
-        self._whole("a density")
+        self._require_whole("a density")
         values = [x[..., place] for place in self.columns]
         ops, cells = operations(x), set(self._cells())
         total: Array = 0.0
@@ -227,59 +193,37 @@ class LinearWorld(BoundSCM):
         return total
 
     # -- files ---------------------------------------------------------------------------------------------
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to one file: numbers as safetensors, the rest as JSON; returns the path."""
-        safetensors = require("safetensors.numpy", extra="torch")
-        arrays, own = {}, Schema(tuple(self.schema[name] for name in self.graph.names))
+    def stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file holds: the header, and arrays by name."""
+        arrays: dict[str, np.ndarray] = {}
         for name, part in self.parts.items():
-            law = part.noise
-            told = law.probabilities if isinstance(law, Categorical) else (law.mean, law.sd)  # type: ignore[attr-defined]
-            arrays[f"noise.{name}"] = np.array(told)
+            law: Any = part.noise
+            numbers = law.probabilities if isinstance(law, Categorical) else (law.mean, law.sd)
+            arrays[f"noise.{name}"] = np.array(numbers)
             arrays[f"weights.{name}"] = np.array([part.intercept, *part.weights])
-        head = {
+        header = {
             "format": _FORMAT,
             "kind": _KIND,
-            "schema": own.to_dict(),
+            "schema": Schema(tuple(self.schema[name] for name in self.graph.names)).to_dict(),
             "graph": {name: list(causes) for name, causes in self.graph.parents.items()},
             "soft": sorted(self.soft),
             "report": self.report,
         }
-        safetensors.save_file(arrays, os.fspath(path), metadata={"wayforward": json.dumps(head)})
-        return Path(path)
+        return header, arrays
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], schema: Schema | None = None) -> LinearWorld:
-        """Read what `save` wrote, bound to the schema if one is given.
-
-        Raises: FileFormatError for a file that is missing, broken or something else; WorldError for another
-        schema.
-        """
-        safetensors = require("safetensors", extra="torch")
-        file = Path(path)
-        if not file.is_file():
-            raise FileFormatError(f"There is no file '{file.name}'. Check the path.")
-        try:
-            if file.stat().st_size > _MAX_BYTES:
-                raise ValueError("it is larger than any linear world")
-            with safetensors.safe_open(os.fspath(file), framework="numpy") as stream:
-                head = json.loads((stream.metadata() or {})["wayforward"])
-                arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-            if head.get("format") != _FORMAT or head.get("kind") != _KIND:
-                raise ValueError(f"it holds a {head.get('kind')!s:.40}")
-            own = Schema.from_dict(head["schema"])
-            graph = CausalGraph.read(head["graph"], nodes=own.names)
-            parts = {name: _part_of(own, graph, name, arrays) for name in own.names}
-            report = {
-                str(name): {str(key): float(value) for key, value in told.items()}
-                for name, told in head["report"].items()
-            }
-            world = cls(own, graph, parts, report, [str(name) for name in head["soft"]])
-        except Exception as error:
-            raise FileFormatError(
-                f"'{file.name}' holds no readable linear world ({type(error).__name__}: {error!s:.120}). "
-                "Save it again with world.save."
-            ) from None
-        return world if schema is None else world.bind(schema)
+    def restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> LinearWorld:
+        """The world of what `stored` gave. Raises: ValueError, KeyError, WorldError where the parts do not fit."""
+        if header.get("format") != _FORMAT or header.get("kind") != _KIND:
+            raise ValueError(f"it holds a {header.get('kind')!s:.40}")
+        schema = Schema.from_dict(header["schema"])
+        graph = CausalGraph.read(header["graph"], nodes=schema.names)
+        parts = {name: _part_of(schema, graph, name, arrays) for name in schema.names}
+        report = {
+            str(name): {str(key): float(value) for key, value in figures.items()}
+            for name, figures in header["report"].items()
+        }
+        return cls(schema, graph, parts, report, [str(name) for name in header["soft"]])
 
 
 # -- fitting -----------------------------------------------------------------------------------------------
@@ -291,7 +235,8 @@ def _inputs(schema: Schema, graph: CausalGraph, name: str) -> _Inputs:
     return tuple(found)
 
 
-def _fitted(schema: Schema, graph: CausalGraph, name: str, x: np.ndarray) -> tuple[Part, dict[str, float]]:
+def _fitted(schema: Schema, graph: CausalGraph, name: str, x: Rows) -> tuple[Part, dict[str, float]]:
+    """Regress one feature on its causes; return the part and its row of the report."""
     y, n = x[:, schema.index(name)], len(x)
     inputs = _inputs(schema, graph, name)
     if not inputs:
@@ -317,22 +262,22 @@ def _fitted(schema: Schema, graph: CausalGraph, name: str, x: np.ndarray) -> tup
     intercept = float(y.mean() - middle @ weights)
     rest = y - design @ weights - intercept
     sd = math.sqrt(rest @ rest / (n - rank - 1))  # the unbiased variance
-    told = {"rows": n, "noise_sd": sd, "explained": float(1 - (rest @ rest) / ((y - y.mean()) ** 2).sum())}
+    report = {"rows": n, "noise_sd": sd, "explained": float(1 - (rest @ rest) / ((y - y.mean()) ** 2).sum())}
     sd = max(sd, _NARROWEST * float(y.std()))
-    return Part(inputs, tuple(map(float, weights)), intercept, Normal(0.0, sd)), told
+    return Part(inputs, tuple(map(float, weights)), intercept, Normal(0.0, sd)), report
 
 
 def _part_of(schema: Schema, graph: CausalGraph, name: str, arrays: Mapping[str, np.ndarray]) -> Part:
     """A part from what a file holds. Raises: ValueError, KeyError, WorldError if it does not fit."""
     inputs = _inputs(schema, graph, name)
-    told, noise = (
+    weights, noise = (
         np.asarray(arrays[f"{what}.{name}"], dtype=np.float64).ravel() for what in ("weights", "noise")
     )
     levels = schema[name].n_levels if schema[name].has_levels and not inputs else 0
-    if len(told) != len(inputs) + 1 or len(noise) != (levels or 2) or not np.isfinite(told).all():
+    if len(weights) != len(inputs) + 1 or len(noise) != (levels or 2) or not np.isfinite(weights).all():
         raise ValueError(f"'{name}' has other causes")
     law: Noise = Categorical(tuple(noise)) if levels else Normal(float(noise[0]), float(noise[1]))
-    return Part(inputs, tuple(map(float, told[1:])), float(told[0]), law)
+    return Part(inputs, tuple(map(float, weights[1:])), float(weights[0]), law)
 
 
 # -- equations ---------------------------------------------------------------------------------------------
@@ -376,11 +321,3 @@ def _log_interval(low: Array, high: Array, ops: Any) -> Array:
 
 def _input_name(schema: Schema, cause: str, level: int) -> str:
     return cause if level < 0 else f"{cause}={schema[cause].level_text(level)}"
-
-
-def _told(feature: Feature) -> str:
-    return (
-        f"{feature.kind} with levels {', '.join(map(str, feature.levels))}"
-        if feature.has_levels
-        else "a number"
-    )

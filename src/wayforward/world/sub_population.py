@@ -20,8 +20,9 @@ import numpy as np
 
 from wayforward.errors import WorldError, require
 from wayforward.rules.arrays import Array, align
+from wayforward.shapes import Draws, FeatureMask, Floats, Mask, PerFeature, PerPoint, Points, Rows
 from wayforward.streams import spread
-from wayforward.world.base import World, aligned
+from wayforward.world.base import World, flat_rows, row_keys
 from wayforward.world.graph import CausalGraph
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class SubPopulation(World):
                 f"SubPopulation needs a world, such as an SCM; this is a {type(world).__name__}."
             )
         self.world, self.data, self.seed = world, data, seed
-        self.schema: Schema | None = getattr(world, "schema", None)
+        self.schema, self.soft = world.schema, world.soft
 
     def __repr__(self) -> str:
         return f"SubPopulation({self.world!r})"
@@ -64,7 +65,7 @@ class SubPopulation(World):
 
         Raises: WorldError if the world inside does not fit, or has no causal graph.
         """
-        if self.schema is schema and getattr(self.world, "schema", None) is schema:
+        if self.schema is schema and self.world.schema is schema:
             return self
         bound = SubPopulation(self.world.bind(schema), self.data, seed=self.seed)
         bound.schema = schema
@@ -72,15 +73,14 @@ class SubPopulation(World):
         return bound
 
     @property
-    def descendants(self) -> np.ndarray:
+    def descendants(self) -> Mask:
         """(d, d) bool: acting on the row's feature can move the column's feature."""
         return self.world.descendants
 
     @cached_property
     def graph(self) -> CausalGraph:
         """The causal graph over the schema's features."""
-        schema = self._bound()
-        graph = getattr(self.world, "graph", None)
+        schema, graph = self._bound(), self.world.graph
         if graph is None:
             raise WorldError(
                 f"{type(self.world).__name__} has no causal graph, so nobody knows what an act moves. Use an SCM or "
@@ -90,23 +90,23 @@ class SubPopulation(World):
 
     # -- what follows --------------------------------------------------------------------------------------
 
-    def consequences(self, before: Array, action: Array) -> np.ndarray:
+    def consequences(self, before: Array, action: Array) -> Points:
         """(n, d), (n, d) or (n, k, d) -> after: with the mean noise in what the action moves."""
-        if hasattr(self.world, "fresh_consequences"):
-            return np.asarray(self.world.fresh_consequences(before, action))
-        before, action, shape = self._rows(before, action)
+        if self.world.renews:
+            return self.world.fresh_consequences(before, action)
+        before, action, shape = flat_rows(before, action, self._bound().d)
         out = np.empty(before.shape)
         for start in range(0, len(before), _POINTS):
             part = slice(start, start + _POINTS)
             out[part] = self._act(before[part], action[part], self._middle[None, None, :])[0]
         return out.reshape(shape)
 
-    def draws(self, before: Array, action: Array, m: int, seed_keys: np.ndarray) -> np.ndarray:
+    def draws(self, before: Array, action: Array, m: int, seed_keys: np.ndarray) -> Draws:
         """(m, n, d) or (m, n, k, d): with fresh noise in what the action moves, m times."""
-        if hasattr(self.world, "fresh_draws"):
-            return np.asarray(self.world.fresh_draws(before, action, m, seed_keys))
-        before, action, shape = self._rows(before, action)
-        keys = self._keys(seed_keys, shape)
+        if self.world.renews:
+            return self.world.fresh_draws(before, action, m, seed_keys)
+        before, action, shape = flat_rows(before, action, self._bound().d)
+        keys = row_keys(seed_keys, shape)
         out = np.empty((m, *before.shape))
         step = max(1, _POINTS // m)
         for start in range(0, len(before), step):
@@ -116,20 +116,20 @@ class SubPopulation(World):
             )
         return out.reshape(m, *shape)
 
-    def _act(self, before: np.ndarray, action: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def _act(self, before: Rows, action: Rows, noise: Draws) -> Draws:
         """(R, d), (R, d), noise (m, R, d) or broadcastable -> (m, R, d)."""
         acted = ~np.isnan(action)
         moves = acted & (action != before)
         fresh = np.zeros(before.shape, dtype=bool)
         for j, parents in self._parents:
             fresh[:, j] = moves[:, parents].any(1)
-            moves[:, j] |= fresh[:, j] & (~acted[:, j] | self._soft[j])
+            moves[:, j] |= fresh[:, j] & (~acted[:, j] | self._shifts[j])
         if not fresh.any():
             after = np.where(acted, action, before)
             return np.broadcast_to(after, (noise.shape[0], *after.shape)).copy()
         u = np.where(fresh, noise, self.world.abduct(before))
         to = np.broadcast_to(action, u.shape)
-        shifted = acted & fresh & self._soft
+        shifted = acted & fresh & self._shifts
         if shifted.any():  # a shift counts from where the person stands
             twin = self.world.predict(u)
             to = np.where(shifted, twin + (action - before), to)
@@ -148,33 +148,20 @@ class SubPopulation(World):
         )
 
     @cached_property
-    def _soft(self) -> np.ndarray:
+    def _shifts(self) -> FeatureMask:
         """(d,) bool: acting is a shift."""
-        soft: Any = getattr(self.world, "soft", None)
-        if soft is None:
-            soft = getattr(getattr(self.world, "scm", None), "soft", False)
-        names = self._bound().names
-        return np.array([soft if isinstance(soft, bool) else name in soft for name in names], dtype=bool)
+        return np.array([name in self.soft for name in self._bound().names], dtype=bool)
 
     # -- noise ---------------------------------------------------------------------------------------------
 
     @cached_property
-    def _bank(self) -> np.ndarray:
+    def _bank(self) -> Rows:
         """(B, d) sorted noise of each feature; a feature outside the world stands alone, and none is needed."""
         schema = self._bound()
         if self.data is not None:
             noise = np.array(self.world.abduct(schema.encode(self.data, "data")))
-        elif hasattr(self.world, "scm"):
-            scm = self.world.scm
-            noise = np.full((_BANK, schema.d), np.nan)
-            rng = np.random.default_rng([self.seed, 0xCA7E])
-            for name, j in zip(scm.names, self.world.columns, strict=True):  # type: ignore[attr-defined]
-                if scm.equations[scm.names.index(name)].parents:
-                    noise[:, j] = scm._distribution(name).sample(rng, _BANK)
         else:
-            noise = np.array(
-                self.world.abduct(self.world.sample(_BANK, np.random.default_rng([self.seed, 0xCA7E])))
-            )
+            noise = np.array(self.world.effect_noise(_BANK, np.random.default_rng([self.seed, 0xCA7E])))
         if not len(noise):
             raise WorldError("The data of SubPopulation hold nobody. Give people.")
         return np.sort(noise, axis=0)
@@ -182,16 +169,10 @@ class SubPopulation(World):
     @cached_property
     def _normal(self) -> dict[int, tuple[float, float]]:
         """Mean and standard deviation of the noises that are known to be normal, whose quantiles are exact."""
-        from wayforward.world.noise import Normal
-
-        if self.data is not None or not hasattr(self.world, "scm"):
-            return {}
-        known = self.world.scm.noise
-        columns = zip(self.world.scm.names, self.world.columns, strict=True)  # type: ignore[attr-defined]
-        return {j: (known[n].mean, known[n].sd) for n, j in columns if isinstance(known.get(n), Normal)}
+        return {} if self.data is not None else self.world.normal_noise()
 
     @cached_property
-    def _middle(self) -> np.ndarray:
+    def _middle(self) -> PerFeature:
         """(d,) mean of each noise; the middle value where it takes few values."""
         bank = self._bank
         few = np.array([len(np.unique(bank[:, j])) < 50 for j in range(bank.shape[1])])
@@ -200,7 +181,7 @@ class SubPopulation(World):
             out[j] = mean
         return np.asarray(out)
 
-    def _noise(self, share: np.ndarray) -> np.ndarray:
+    def _noise(self, share: Floats) -> Floats:
         """(..., d) numbers in (0, 1) -> (..., d) noise at these quantiles."""
         from scipy.special import ndtri
 
@@ -216,23 +197,23 @@ class SubPopulation(World):
 
     # -- what the world inside knows -----------------------------------------------------------------------
 
-    def abduct(self, x: Array) -> np.ndarray:
+    def abduct(self, x: Array) -> Points:
         """As the world inside."""
         return self.world.abduct(x)
 
-    def predict(self, u: Array, action: Array | None = None) -> np.ndarray:
+    def predict(self, u: Array, action: Array | None = None) -> Points:
         """As the world inside."""
         return self.world.predict(u, action)
 
-    def log_density(self, x: Array) -> np.ndarray:
+    def log_density(self, x: Array) -> PerPoint:
         """As the world inside."""
         return self.world.log_density(x)
 
-    def log_density_parts(self, x: Array) -> np.ndarray:
+    def log_density_parts(self, x: Array) -> Points:
         """As the world inside."""
         return self.world.log_density_parts(x)
 
-    def sample(self, n: int, rng: np.random.Generator | int) -> np.ndarray:
+    def sample(self, n: int, rng: np.random.Generator | int) -> Rows:
         """As the world inside."""
         return self.world.sample(n, rng)
 
@@ -244,17 +225,19 @@ class SubPopulation(World):
 
     def consequences_torch(self, before: Array, value: Array, acted: Array) -> Array:
         """With the mean noise in what the action moves; differentiable in `value`."""
-        if hasattr(self.world, "fresh_draws"):
-            return self.world._torch(before, value, acted, fresh=True)  # type: ignore[attr-defined]
+        if self.world.renews:
+            return self.world.fresh_consequences_torch(before, value, acted)
         depth = max(before.ndim, value.ndim)
         return self._act_torch(before, value, acted, self._middle.reshape((1,) * depth + (-1,)))[0]
 
-    def draws_torch(self, before: Array, value: Array, acted: Array, m: int, seed_keys: np.ndarray) -> Array:
-        """(m, ..., d): the draws of `draws` on tensors; differentiable in `value`."""
-        if hasattr(self.world, "draws_torch"):
+    def draws_torch(
+        self, before: Array, value: Array, acted: Array, m: int, seed_keys: np.ndarray, *, fresh: bool = True
+    ) -> Array:
+        """(m, ..., d): the draws of `draws` on tensors, all of them fresh; differentiable in `value`."""
+        if self.world.renews:
             return self.world.draws_torch(before, value, acted, m, seed_keys, fresh=True)
         lead = tuple(np.broadcast_shapes(tuple(align(before, value)[0].shape), tuple(value.shape)))
-        noise = self._noise(spread(self._keys(seed_keys, lead), m, lead[-1]))
+        noise = self._noise(spread(row_keys(seed_keys, lead), m, lead[-1]))
         return self._act_torch(before, value, acted, noise.reshape(m, *lead))
 
     def _act_torch(self, before: Any, value: Any, acted: Any, noise: np.ndarray) -> Any:
@@ -263,7 +246,7 @@ class SubPopulation(World):
         acted = align(acted, value)[0] if acted.ndim != value.ndim else acted
         shape = tuple(np.broadcast_shapes(tuple(before.shape), tuple(value.shape), tuple(acted.shape)))
         before, value, acted = (torch.broadcast_to(part, shape) for part in (before, value, acted))
-        soft = torch.as_tensor(self._soft, device=value.device)
+        soft = torch.as_tensor(self._shifts, device=value.device)
         moves, fresh = acted.clone(), torch.zeros_like(acted)
         for j, parents in self._parents:
             fresh[..., j] = moves[..., parents].any(-1)
@@ -277,29 +260,9 @@ class SubPopulation(World):
         if bool(shifted.any()):
             twin = self.world.predict_torch(u)
             to = torch.where(shifted, twin + (value - before), to)
-        told = self.world.predict_torch(u, to, on)
-        return torch.where(fresh | acted, told, before)
-
-    # -- small things --------------------------------------------------------------------------------------
+        return torch.where(fresh | acted, self.world.predict_torch(u, to, on), before)
 
     def _bound(self) -> Schema:
         if self.schema is None:
             raise WorldError("This world is not bound to a schema yet. Call world.bind(schema) first.")
         return self.schema
-
-    def _rows(self, before: Array, action: Array) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-        d = self._bound().d
-        before, action = aligned(before, action, d)
-        shape = np.broadcast_shapes(before.shape, action.shape)
-        return (
-            np.broadcast_to(before, shape).reshape(-1, d),
-            np.broadcast_to(action, shape).reshape(-1, d),
-            shape,
-        )
-
-    @staticmethod
-    def _keys(seed_keys: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """One key a row of people and options (R,); a person's options share the person's key."""
-        keys = np.asarray(seed_keys, dtype=np.uint64)
-        keys = keys.reshape(keys.shape + (1,) * (len(shape) - 1 - keys.ndim))
-        return np.broadcast_to(keys, shape[:-1]).reshape(-1)

@@ -75,7 +75,7 @@ class CostGraph:
         """
         schema = problem.schema
         if edges is None:
-            graph = getattr(problem.world, "graph", None)
+            graph = problem.world.graph
             edges = () if graph is None else _pairs(graph)
         else:
             from wayforward.world import CausalGraph

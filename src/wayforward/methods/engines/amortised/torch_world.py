@@ -36,7 +36,7 @@ class Ground:
         self.links = bool(schema.rules and schema.compiled_rules.links)
         self.latent = self._offers_latents(x)
         self.through = not self.latent and not problem.independent
-        self.quick = self.latent and hasattr(self.world, "lead_torch")
+        self.quick = self.latent and self.world.leads
         self.moving = problem.descendants[self.act].any(0) | np.isin(np.arange(self.d), self.act)
         self.density: Any = None
         self.at_once = False
