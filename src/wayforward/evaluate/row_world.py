@@ -29,7 +29,8 @@ from wayforward.rules.expression import (
     walk,
 )
 from wayforward.world import Independent
-from wayforward.world.scm import BoundSCM, Equation
+from wayforward.world.equation import Equation
+from wayforward.world.scm import BoundSCM
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
