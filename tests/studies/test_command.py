@@ -13,11 +13,11 @@ from typer.testing import CliRunner, Result
 from wayforward.cli.app import app
 from wayforward_studies.checkpoints import Checkpoints
 from wayforward_studies.icarma import run as running
-from wayforward_studies.icarma.setting import Setting
+from wayforward_studies.icarma.setting import IcarmaSetting
 
 
 @pytest.fixture(autouse=True)
-def _small_setting(small: Setting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _small_setting(small: IcarmaSetting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(running, "make_setting", lambda dataset, request, show: small)
     monkeypatch.chdir(tmp_path)
 

@@ -29,8 +29,8 @@ from wayforward_studies.hare.published import (
     rows,
 )
 from wayforward_studies.hare.run import HareReplication, HareRequest
-from wayforward_studies.hare.setting import Table, make_setting
-from wayforward_studies.hare.study import Study, measures
+from wayforward_studies.hare.setting import HareData, make_setting
+from wayforward_studies.hare.study import HareStudy, measures
 from wayforward_studies.hare.tables import CaseResult, Value, checks, judged, stated
 
 # -- published numbers -------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_means_are_over_seeds() -> None:
 # -- a study of made-up people -------------------------------------------------------------------------------------
 
 
-def small(name: str = "compas") -> Table:
+def small(name: str = "compas") -> HareData:
     """1,500 people with five numbers and a binary; two of them immutable; late and poor ones are refused."""
     rng = np.random.default_rng(3)
     x = np.column_stack([rng.beta(2, 3, size=(1500, 5)), rng.integers(0, 2, 1500).astype(float)])
@@ -189,7 +189,7 @@ def small(name: str = "compas") -> Table:
     ]
     features.append(Feature(name="b", kind="binary", levels=(0, 1), actionability="immutable"))
     score = x[:, 1] + x[:, 2] - x[:, 3] + 0.4 * x[:, 0] + 0.2 * x[:, 5] + 0.1 * rng.normal(size=1500)
-    return Table(name, Schema(tuple(features)), x, score > 0.6)
+    return HareData(name, Schema(tuple(features)), x, score > 0.6)
 
 
 def test_a_setting_is_the_same_for_the_same_seed_and_asks_only_the_refused() -> None:
@@ -205,7 +205,7 @@ def test_a_setting_is_the_same_for_the_same_seed_and_asks_only_the_refused() -> 
 
 
 def test_face_as_published_keeps_what_it_changed_and_no_more() -> None:
-    study = Study("compas", "ann", 0, 25, Checkpoints(None), table=small())
+    study = HareStudy("compas", "ann", 0, 25, Checkpoints(None), table=small())
     plans, case = study.plans("face"), HareCase("compas", "face")
     wanted = study.wanted(case)
     base = measures(study.setting, np.where(plans.found[:, None], plans.after, np.nan), wanted)
@@ -218,7 +218,7 @@ def test_face_as_published_keeps_what_it_changed_and_no_more() -> None:
 
 
 def test_asking_leads_nearer_to_what_people_want() -> None:
-    study = Study("compas", "lr", 0, 60, Checkpoints(None), table=small())
+    study = HareStudy("compas", "lr", 0, 60, Checkpoints(None), table=small())
     case = HareCase("compas", "growing-spheres", "lr")
     base, hare, multi = (study.measured(case, way) for way in (BASE, HARE, MULTI))
     assert np.nanmean(hare["gtp"]) < 0.9 * np.nanmean(base["gtp"])

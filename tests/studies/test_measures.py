@@ -7,11 +7,11 @@ import pytest
 
 from wayforward_studies.icarma.measures import measure, per_person
 from wayforward_studies.icarma.published import IcarmaCase
-from wayforward_studies.icarma.solvers import Study
+from wayforward_studies.icarma.solvers import IcarmaStudy
 from wayforward_studies.verdicts import falls
 
 
-def test_denominators(study: Study) -> None:
+def test_denominators(study: IcarmaStudy) -> None:
     x, problem, said = study.x, study.problems["true"], study.said(IcarmaCase())
     j, i = study.setting.schema.names.index("savings"), study.setting.schema.names.index("income")
     action = np.full(x.shape, np.nan)
@@ -34,7 +34,7 @@ def test_denominators(study: Study) -> None:
     np.testing.assert_allclose(people.after[10:14], people.before[10:14])
 
 
-def test_hap_counts_the_hardest_feature_that_a_person_can_act_on(study: Study) -> None:
+def test_hap_counts_the_hardest_feature_that_a_person_can_act_on(study: IcarmaStudy) -> None:
     said, x = study.said(IcarmaCase(features=2)), study.x
     hardest = np.where(said.frozen, -1, said.score).argmax(1)
     action = np.full(x.shape, np.nan)
@@ -46,7 +46,7 @@ def test_hap_counts_the_hardest_feature_that_a_person_can_act_on(study: Study) -
     assert measure(per_person(study.problems["true"], x, action, said)).hap.value == 0.0
 
 
-def test_weights_do_not_enter_the_cost(study: Study) -> None:
+def test_weights_do_not_enter_the_cost(study: IcarmaStudy) -> None:
     action = study.x.copy()
     action[:, ~study.setting.schema.actionable] = np.nan
     action += 1.0

@@ -9,10 +9,10 @@ import pytest
 
 from wayforward_studies.icarma.preferences import asked, preferences, two_features
 from wayforward_studies.icarma.published import ROWS, IcarmaCase
-from wayforward_studies.icarma.setting import Setting
+from wayforward_studies.icarma.setting import IcarmaSetting
 
 
-def test_replay_is_identical_and_reads_the_file(small: Setting, tmp_path: Path) -> None:
+def test_replay_is_identical_and_reads_the_file(small: IcarmaSetting, tmp_path: Path) -> None:
     case = IcarmaCase(law="reverse", features=0)
     first = preferences(small.schema, case, 50, folder=tmp_path)
     (file,) = tmp_path.iterdir()
@@ -32,7 +32,7 @@ def test_replay_is_identical_and_reads_the_file(small: Setting, tmp_path: Path) 
     assert preferences(small.schema, case, 50, folder=tmp_path).to_dict() != first.to_dict()
 
 
-def test_profiles_weigh_the_same_answers(small: Setting, tmp_path: Path) -> None:
+def test_profiles_weigh_the_same_answers(small: IcarmaSetting, tmp_path: Path) -> None:
     """iCARMA, eqs. 4 and 12 (Budde et al., 2026): weights 1, 4, 7, 10 and 1, 2, 5, 10 for four ranks."""
     said = {
         p: preferences(small.schema, IcarmaCase(profile=p), 30, folder=tmp_path)
@@ -46,7 +46,7 @@ def test_profiles_weigh_the_same_answers(small: Setting, tmp_path: Path) -> None
     np.testing.assert_array_equal(said["linear"].score, said["convex"].score)
 
 
-def test_fewer_features_are_taken_from_the_same_ranking(small: Setting) -> None:
+def test_fewer_features_are_taken_from_the_same_ranking(small: IcarmaSetting) -> None:
     acts = small.schema.actionable
     can = {
         f: ~preferences(small.schema, IcarmaCase(features=f), 200).frozen[:, acts] for f in (1, 2, 3, 4, 0)
@@ -58,12 +58,12 @@ def test_fewer_features_are_taken_from_the_same_ranking(small: Setting) -> None:
 
 
 @pytest.mark.parametrize("case", sorted({row.case for row in ROWS if row.case.dataset == "loan"}))
-def test_every_case_can_be_drawn(small: Setting, case: IcarmaCase) -> None:
+def test_every_case_can_be_drawn(small: IcarmaSetting, case: IcarmaCase) -> None:
     said = preferences(small.schema, case, 40)
     assert said.n == 40 and (~said.frozen[:, small.schema.actionable]).any(1).all()
 
 
-def test_privileged_people_act_on_income_and_savings(small: Setting) -> None:
+def test_privileged_people_act_on_income_and_savings(small: IcarmaSetting) -> None:
     """iCARMA, appendix C.1 (Budde et al., 2026): the profile ranks one of its pair first."""
     privileged = np.arange(400) % 2 == 0
     said = two_features(small.schema, privileged)

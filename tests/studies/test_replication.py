@@ -10,7 +10,7 @@ import pytest
 from wayforward.data import Files
 from wayforward_studies.icarma.published import IcarmaCase, rows
 from wayforward_studies.icarma.setting import loan_setting
-from wayforward_studies.icarma.solvers import Study
+from wayforward_studies.icarma.solvers import IcarmaStudy
 from wayforward_studies.icarma.tables import flat
 
 PAGES = Path(__file__).parents[2] / "docs/replication/icarma"
@@ -21,7 +21,7 @@ def test_the_oracle_on_the_released_people() -> None:
     """Budde et al. (2026), Tables 1 and 6: one and two features, with and without the demand for plausibility."""
     if Files("loan").find("carma_loan/recourse/0_10000.npz") is None:
         pytest.skip("the released tensors of Loan are not at hand")
-    study = Study(loan_setting())
+    study = IcarmaStudy(loan_setting())
     assert abs(len(study.x) - 2372) < 30
     for row in rows(6, "loan"):
         if row.case in (IcarmaCase(features=1), IcarmaCase(features=2)):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from wayforward.evaluate.stats import Estimate
-from wayforward_studies.icarma.measures import Measured, PerPerson
-from wayforward_studies.icarma.published import IcarmaCase, Published, rows
+from wayforward_studies.icarma.measures import IcarmaMeasures, PerPerson
+from wayforward_studies.icarma.published import IcarmaCase, IcarmaPublished, rows
 from wayforward_studies.icarma.tables import aims, checks, flat, tables, tolerance
 from wayforward_studies.pages import Page
 from wayforward_studies.verdicts import Check
@@ -20,11 +20,11 @@ def estimate(value: float | None) -> Estimate:
     return Estimate(one, one - 0.01, one + 0.01, 0 if value is None else 1000, one, 0.05)
 
 
-def as_published(row: Published) -> Measured:
+def as_published(row: IcarmaPublished) -> IcarmaMeasures:
     """What the paper states, as if we had measured it; costs are made up."""
     fewer = {4: 0.03, 3: 0.04, 2: 0.05, 1: 0.06, 0: 0.045}[row.case.features]
     cost = 0.09 if row.method == "oracle-free" and row.case.features == 1 else fewer
-    return Measured(
+    return IcarmaMeasures(
         1000,
         estimate(row.validity),
         estimate(row.plausibility),
@@ -49,7 +49,7 @@ def table(number: int, **shift: float) -> Page:
     return Page("icarma", "table", "", tuple(lines), found, {}, tables=tables(lines), tolerance=tolerance())
 
 
-def verdict(row: Published, measured: Measured) -> dict[str, str]:
+def verdict(row: IcarmaPublished, measured: IcarmaMeasures) -> dict[str, str]:
     """The verdicts of a line, 'all' summing up."""
     line = flat(row.case, row.method, measured, row)
     each = {name: line[f"{name}_verdict"] for name in ("validity", "plausibility", "hap")}

@@ -18,7 +18,7 @@ from wayforward_studies.balanced import beyond_pages as layout
 from wayforward_studies.balanced import beyond_people as people
 from wayforward_studies.balanced.beyond_measures import AtBeta
 from wayforward_studies.balanced.beyond_results import LIMITS, BeyondResult, results
-from wayforward_studies.balanced.setting import Study, study
+from wayforward_studies.balanced.setting import BalancedStudy, study
 from wayforward_studies.pages import Page
 from wayforward_studies.replication import Replication, Request, at_least, known, made_with
 
@@ -94,9 +94,9 @@ class BeyondReplication(Replication):
     )
     subfolder: ClassVar[str] = "balanced-beyond"
     request: BeyondRequest
-    _studies: dict[tuple[str, int], Study] = field(default_factory=dict, repr=False)
+    _studies: dict[tuple[str, int], BalancedStudy] = field(default_factory=dict, repr=False)
 
-    def study(self, name: str, seed: int) -> Study:
+    def study(self, name: str, seed: int) -> BalancedStudy:
         """A setting, made once; the last few are held. 'name, rules' is one under its rules."""
         if (name, seed) not in self._studies:
             while len(self._studies) > 4:
@@ -165,7 +165,7 @@ class BeyondReplication(Replication):
 
         def make() -> dict[str, np.ndarray]:
             it = self.study(f"{setting}, rules" if page == "limits" else setting, seed)
-            of_page: Mapping[str, Callable[[Study, AtBeta], dict[str, float]]] = {
+            of_page: Mapping[str, Callable[[BalancedStudy, AtBeta], dict[str, float]]] = {
                 "options": measures.option,
                 "compliance": measures.followed,
                 "groups": measures.grouped,

@@ -18,7 +18,7 @@ from wayforward.problem import Balanced, Problem
 from wayforward.recourse import Recourse
 from wayforward_studies.balanced.measures import method_of
 from wayforward_studies.balanced.published import INDICES
-from wayforward_studies.balanced.setting import Study
+from wayforward_studies.balanced.setting import BalancedStudy
 
 STRICT = 0.3  # the beta by which every answer is judged, balanced or not
 SHARES = tuple(i / 10 for i in range(11))
@@ -39,7 +39,7 @@ class AtBeta:
         """In a table."""
         return self.method if self.beta is None else f"{self.method}, balanced {self.beta:g}"
 
-    def made(self, study: Study) -> Method:
+    def made(self, study: BalancedStudy) -> Method:
         """The method, not yet fitted."""
         if self.method == "ebr":  # which asks by itself
             beta = STRICT if self.beta is None else self.beta  # of mass, as `Balanced` counts it
@@ -55,7 +55,7 @@ class AtBeta:
         """Is balance asked for by the problem?"""
         return self.beta is not None and self.method != "ebr"
 
-    def problem(self, study: Study, *, lead: bool = True) -> Problem:
+    def problem(self, study: BalancedStudy, *, lead: bool = True) -> Problem:
         """The question that is put to it. lead: who is advised elsewhere is led to a balanced place.
 
         The densities of a study are fitted once.
@@ -68,7 +68,7 @@ class AtBeta:
         return problem
 
 
-def judge(study: Study, beta: float = STRICT, *, lead: bool = True) -> Balanced:
+def judge(study: BalancedStudy, beta: float = STRICT, *, lead: bool = True) -> Balanced:
     """The fitted demand by itself."""
     from wayforward.problem.learned import problem_density
 
@@ -77,10 +77,10 @@ def judge(study: Study, beta: float = STRICT, *, lead: bool = True) -> Balanced:
 
 
 @dataclass(frozen=True)
-class Advice:
+class StudyAdvice:
     """Answers for the refused people of a study. fit, ask: processor seconds."""
 
-    study: Study
+    study: BalancedStudy
     problem: Problem
     refused: np.ndarray
     recourse: Recourse
@@ -103,7 +103,7 @@ class Advice:
         return out
 
 
-def advise(study: Study, chosen: AtBeta, wishes: Preferences | None = None) -> Advice:
+def advise(study: BalancedStudy, chosen: AtBeta, wishes: Preferences | None = None) -> StudyAdvice:
     """Ask a method for the refused people of a study."""
     problem = chosen.problem(study)
     refused = ~problem.reached(study.x)[0]
@@ -111,10 +111,10 @@ def advise(study: Study, chosen: AtBeta, wishes: Preferences | None = None) -> A
     made = chosen.made(study).fit(problem)
     fit, started = time.process_time() - started, time.process_time()
     got = made.recommend(study.x[refused], preferences=wishes, seed=study.seed)
-    return Advice(study, problem, refused, got, fit, time.process_time() - started, made)
+    return StudyAdvice(study, problem, refused, got, fit, time.process_time() - started, made)
 
 
-def _areas(study: Study) -> Areas:
+def _areas(study: BalancedStudy) -> Areas:
     """Of the original people, fitted once."""
     kept: dict[str, Any] = study.__dict__
     if "_areas" not in kept:
@@ -123,7 +123,7 @@ def _areas(study: Study) -> Areas:
     return areas
 
 
-def indices(study: Study, rows: np.ndarray, group: str | None = None) -> dict[str, float]:
+def indices(study: BalancedStudy, rows: np.ndarray, group: str | None = None) -> dict[str, float]:
     """The three published indices of a group (None: the smallest) against the rest, on areas of the original people."""
     here = places(study.schema, rows, keep=study.keep)
     got = segregation(here, study.groups, group=group, areas=_areas(study))
@@ -135,7 +135,7 @@ def worse(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
     return [name for name in INDICES if DIMENSIONS[name] * (after[name] - before[name]) > 1e-12]
 
 
-def judged(advice: Advice, wishes: Preferences | None = None) -> dict[str, float]:
+def judged(advice: StudyAdvice, wishes: Preferences | None = None) -> dict[str, float]:
     """Shares and costs by `evaluate`, which believes no method; 'broken' counts options that break something."""
     from wayforward.evaluate import evaluate
 
@@ -163,7 +163,7 @@ def judged(advice: Advice, wishes: Preferences | None = None) -> dict[str, float
     }
 
 
-def option(study: Study, chosen: AtBeta) -> dict[str, float]:
+def option(study: BalancedStudy, chosen: AtBeta) -> dict[str, float]:
     """The row of a method in the table of options; 'alone' is the share with an option if nobody is led."""
     advice = advise(study, chosen)
     out = judged(advice)
@@ -177,12 +177,12 @@ def option(study: Study, chosen: AtBeta) -> dict[str, float]:
     return out | _moved(study, indices(study, study.x), indices(study, advice.after()))
 
 
-def _moved(study: Study, before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+def _moved(study: BalancedStudy, before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
     told = {f"origin {name}": value for name, value in before.items()}
     return {**told, **after, "worse": float(len(worse(before, after)))}
 
 
-def followed(study: Study, chosen: AtBeta) -> dict[str, float]:
+def followed(study: BalancedStudy, chosen: AtBeta) -> dict[str, float]:
     """'share index' for every share that follows, mean over draws of who does, and for those who are willing."""
     from wayforward.impact.society.scenario import Compliance
 
@@ -204,7 +204,7 @@ def followed(study: Study, chosen: AtBeta) -> dict[str, float]:
     return out
 
 
-def grouped(study: Study, chosen: AtBeta) -> dict[str, float]:
+def grouped(study: BalancedStudy, chosen: AtBeta) -> dict[str, float]:
     """'group | measure' for every group against the rest."""
     advice = advise(study, chosen)
     cost, found = advice.recourse.cost[:, 0], advice.recourse.found[:, 0]
@@ -223,7 +223,7 @@ def grouped(study: Study, chosen: AtBeta) -> dict[str, float]:
     return out
 
 
-def limited(study: Study, chosen: AtBeta, wishes: Preferences | None) -> dict[str, float]:
+def limited(study: BalancedStudy, chosen: AtBeta, wishes: Preferences | None) -> dict[str, float]:
     """The row of a method under rules and personal limits."""
     advice = advise(study, chosen, wishes)
     out = judged(advice, wishes)

@@ -12,7 +12,7 @@ from wayforward.preferences import Preferences
 from wayforward.preferences.sampling import PreferenceLaw
 from wayforward.problem import Problem
 from wayforward.schema import Feature, Schema
-from wayforward_studies.balanced.setting import KEPT, Study, drawn, study
+from wayforward_studies.balanced.setting import KEPT, BalancedStudy, drawn, study
 
 #: Where the groups of the three-centred set stand on the first feature; accepted people higher on the second.
 THREE = (0.22, 0.5, 0.78)
@@ -32,7 +32,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def three(seed: int, most: int) -> Study:
+def three(seed: int, most: int) -> BalancedStudy:
     """Three groups side by side: 200 accepted and 200 refused people of each, normal with a deviation of .1."""
     each = max(10, min(200, most // 6))
     rng = np.random.default_rng([8, seed])
@@ -45,10 +45,10 @@ def three(seed: int, most: int) -> Study:
     x = np.column_stack([np.concatenate(place).clip(0, 1), member])
     y = np.repeat([1, 0], 3 * each)
     groups = Groups("group", ("L", "M", "R"), member, 2)
-    return Study("synthetic-3", Schema((*numbers, told)), x, y, groups, KEPT["synthetic"], "lr", seed)
+    return BalancedStudy("synthetic-3", Schema((*numbers, told)), x, y, groups, KEPT["synthetic"], "lr", seed)
 
 
-def races(seed: int, most: int) -> Study:
+def races(seed: int, most: int) -> BalancedStudy:
     """COMPAS by race with all levels that have enough people; Asian and Native American people count as 'Other'."""
     it = study("compas-race", seed, most)
     names, label = _levels("compas", "race", seed, most)
@@ -59,13 +59,13 @@ def races(seed: int, most: int) -> Study:
     return replace(it, name="compas-races", groups=Groups("race", called, at[label].astype(np.int64)))
 
 
-def crossed(seed: int, most: int) -> Study:
+def crossed(seed: int, most: int) -> BalancedStudy:
     """COMPAS by sex and race: four groups."""
     race, sex = study("compas-race", seed, most), study("compas-sex", seed, most)
     return replace(race, name="compas-sex-race", groups=sex.groups.cross(race.groups))
 
 
-def ages(seed: int, most: int) -> Study:
+def ages(seed: int, most: int) -> BalancedStudy:
     """GMC by age in three groups of equal size: no attribute that the model's features tell by a level."""
     it = study("gmc-age", seed, most)
     age = it.x[:, it.schema.index("age")]
@@ -75,7 +75,7 @@ def ages(seed: int, most: int) -> Study:
 
 
 #: Settings of more than two groups.
-MANY: Mapping[str, Callable[[int, int], Study]] = {
+MANY: Mapping[str, Callable[[int, int], BalancedStudy]] = {
     "synthetic-3": three,
     "compas-races": races,
     "compas-sex-race": crossed,
@@ -92,7 +92,7 @@ def _levels(data: str, name: str, seed: int, most: int) -> tuple[tuple[str, ...]
     return tuple(str(level) for level in it.schema[name].levels), label[drawn(len(label), seed, most)]
 
 
-def ruled(it: Study) -> Study:
+def ruled(it: BalancedStudy) -> BalancedStudy:
     """The same people and the same model under the rules of their setting."""
     problem = it.problem
     out = replace(it, schema=Schema(it.schema.features, rules=RULES[it.name]))
@@ -100,7 +100,7 @@ def ruled(it: Study) -> Study:
     return out
 
 
-def wished(it: Study) -> Preferences:
+def wished(it: BalancedStudy) -> Preferences:
     """What the refused people cannot act on, find hard, and how far they go: drawn for each of them.
 
     Everybody ranks the features that can change; from a random rank on, they are frozen, and harder ones weigh up to

@@ -11,7 +11,7 @@ import numpy as np
 from wayforward.answers.figure_style import figure_style, new_figure
 from wayforward.impact.segregation import rectangle_world, segregation_index
 from wayforward.palette import BLUE, GREY, ORANGE, PURPLE
-from wayforward_studies.balanced.setting import Study
+from wayforward_studies.balanced.setting import BalancedStudy
 from wayforward_studies.balanced.tables import Recourse
 from wayforward_studies.pages import save
 
@@ -35,7 +35,7 @@ def rectangles(folder: Path, name: str) -> tuple[str, ...]:
         return save(figure, folder, name)
 
 
-def people(study: Study, ends: _Ends, folder: Path, name: str) -> tuple[str, ...]:
+def people(study: BalancedStudy, ends: _Ends, folder: Path, name: str) -> tuple[str, ...]:
     """A panel for each method: accepted people as they are, refused people where they end."""
     with figure_style():
         figure = new_figure(10.5, 6.6)

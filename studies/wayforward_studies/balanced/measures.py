@@ -11,7 +11,7 @@ from wayforward.evaluate.distance import euclidean_columns
 from wayforward.impact.segregation import DIMENSIONS, Areas, places, segregation
 from wayforward.methods import Method, method
 from wayforward_studies.balanced.published import INDICES
-from wayforward_studies.balanced.setting import Study
+from wayforward_studies.balanced.setting import BalancedStudy
 
 #: The paper's methods, as near to the benchmark's versions as ours come: nothing is polished afterwards. Wachter's
 #: descent stops where it crosses the boundary, to which `shrink` takes ours back.
@@ -29,7 +29,7 @@ METHODS = ("ibr", "ebr", "c-chvae", "growing-spheres", "wachter", "cruds", "caus
 OURS = ("local-search", "balanced local-search")
 
 
-def method_of(name: str, study: Study) -> Method:
+def method_of(name: str, study: BalancedStudy) -> Method:
     """The method behind a name such as 'wachter', 'causal' or 'ebr beta=0.1'."""
     called, _, beta = name.partition(" beta=")
     if called in ("ebr", "ibr"):
@@ -45,7 +45,7 @@ def method_of(name: str, study: Study) -> Method:
     return method(called, **_FORMS[called], **more)
 
 
-def answer(name: str, study: Study) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def answer(name: str, study: BalancedStudy) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(refused (n,) bool, found (n,) bool, everybody afterwards (n, d)): whoever has no option stays."""
     from wayforward.methods import recommend
     from wayforward.problem import Balanced, Problem
@@ -64,21 +64,23 @@ def answer(name: str, study: Study) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return refused, found, after
 
 
-def indices(study: Study, rows: np.ndarray) -> dict[str, float]:
+def indices(study: BalancedStudy, rows: np.ndarray) -> dict[str, float]:
     """The three published indices of a population; areas are those of the original people, fitted with the seed."""
     if rows is study.x:
         return study.origin
     return _indices(study, rows)
 
 
-def _indices(study: Study, rows: np.ndarray) -> dict[str, float]:
+def _indices(study: BalancedStudy, rows: np.ndarray) -> dict[str, float]:
     start = places(study.schema, study.x, keep=study.keep)
     areas = Areas.fit(start, seed=study.seed)
     got = segregation(places(study.schema, rows, keep=study.keep), study.groups, areas=areas)
     return {name: float(getattr(got, name)) for name in INDICES}
 
 
-def measured(study: Study, refused: np.ndarray, found: np.ndarray, after: np.ndarray) -> dict[str, float]:
+def measured(
+    study: BalancedStudy, refused: np.ndarray, found: np.ndarray, after: np.ndarray
+) -> dict[str, float]:
     """Indices before ('origin ...') and after, L2 cost and its gap, yNN with 5 neighbours, invalidation, increases."""
     origin, end = indices(study, study.x), indices(study, after)
     here, there = (euclidean_columns(study.schema, rows[found]) for rows in (study.x, after))

@@ -16,7 +16,7 @@ from wayforward_studies.balanced import figures, tables
 from wayforward_studies.balanced.deviations import DEVIATIONS
 from wayforward_studies.balanced.measures import METHODS, OURS, answer, measured, method_of
 from wayforward_studies.balanced.published import BY_BETA, BY_METHOD, INDICES
-from wayforward_studies.balanced.setting import MOST, REAL, SETTINGS, Study, study
+from wayforward_studies.balanced.setting import MOST, REAL, SETTINGS, BalancedStudy, study
 from wayforward_studies.balanced.tables import MethodResult
 from wayforward_studies.checkpoints import code_version, fingerprint
 from wayforward_studies.pages import Page
@@ -79,9 +79,9 @@ class BalancedReplication(Replication):
     decides: ClassVar[tuple[str, ...]] = ("balanced/measures.py", "balanced/setting.py")
     subfolder: ClassVar[str] = "balanced"
     request: BalancedRequest
-    _studies: dict[tuple[str, int], Study] = field(default_factory=dict, repr=False)
+    _studies: dict[tuple[str, int], BalancedStudy] = field(default_factory=dict, repr=False)
 
-    def study(self, name: str, seed: int) -> Study:
+    def study(self, name: str, seed: int) -> BalancedStudy:
         """A setting, made once; the last few are held."""
         if (name, seed) not in self._studies:
             while len(self._studies) > 8:

@@ -65,7 +65,7 @@ MOST = 10_000  # people a run, as in the paper
 
 
 @dataclass(frozen=True)
-class Study:
+class BalancedStudy:
     """One setting of one seed: everybody x (n, d), their groups, and the features that make places."""
 
     name: str
@@ -113,7 +113,7 @@ class Study:
         return _indices(self, self.x)
 
 
-def study(name: str, seed: int = 0, most: int = MOST) -> Study:
+def study(name: str, seed: int = 0, most: int = MOST) -> BalancedStudy:
     """A setting; real tables larger than `most` give as many people, drawn for each seed.
 
     Raises: DataError for an unknown name, or where a raw file is absent.
@@ -131,7 +131,7 @@ def study(name: str, seed: int = 0, most: int = MOST) -> Study:
     x = _spanning(schema, x[some])  # [0, 1] of the run's people: in 10,000 of them fewer stand far out
     feature = schema.index(attribute) if attribute in schema.names else None
     groups = Groups(attribute, names, label[some].astype(np.int64), feature if attribute != "age" else None)
-    return Study(name, schema, x, y[some], groups, KEPT[data], "mlp", seed, plain=data in PLAIN)
+    return BalancedStudy(name, schema, x, y[some], groups, KEPT[data], "mlp", seed, plain=data in PLAIN)
 
 
 def drawn(n: int, seed: int, most: int) -> np.ndarray:
@@ -140,7 +140,7 @@ def drawn(n: int, seed: int, most: int) -> np.ndarray:
     return np.sort(rng.choice(n, most, replace=False)) if n > most else np.arange(n)
 
 
-def _synthetic(seed: int, each: int) -> Study:
+def _synthetic(seed: int, each: int) -> BalancedStudy:
     rng = np.random.default_rng([7, seed])
     place = np.concatenate([c + 0.1 * rng.normal(size=(each, 2)) for c in np.array(CENTRES)]).clip(0, 1)
     member = np.tile(np.repeat([0, 1], each), 2)
@@ -149,12 +149,12 @@ def _synthetic(seed: int, each: int) -> Study:
     schema = Schema((*numbers, sex))
     y = np.repeat([1, 1, 0, 0], each)
     groups = Groups("group", ("M", "F"), member, 2)
-    return Study(
+    return BalancedStudy(
         "synthetic", schema, np.column_stack([place, member]), y, groups, KEPT["synthetic"], "lr", seed
     )
 
 
-def _german_causal(seed: int) -> Study:
+def _german_causal(seed: int) -> BalancedStudy:
     """Five features of German with linear equations: sex and age behind all, the amount behind the duration."""
     schema, x, y, labels = _table("german")
     names = ("sex", "age", "credit_amount", "duration_months", "savings")
@@ -165,7 +165,7 @@ def _german_causal(seed: int) -> Study:
     member, called = labels["sex"]
     groups = Groups("sex", called, member, 0)
     edges.append(("credit_amount", "duration_months"))
-    return Study("german-causal", some, x[:, at], y, groups, free, "mlp", seed, tuple(edges))
+    return BalancedStudy("german-causal", some, x[:, at], y, groups, free, "mlp", seed, tuple(edges))
 
 
 _Labels = dict[str, tuple[np.ndarray, tuple[str, str]]]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Curve:
+class GtpCurve:
     """One line of a panel: places, values, their spread over seeds, and what the paper states (NaN: nothing)."""
 
     label: str
@@ -26,7 +26,7 @@ class Curve:
 
 
 def curves(
-    panels: Mapping[str, Sequence[Curve]], label: str, ticks: Mapping[float, str], measure: str = "GTP"
+    panels: Mapping[str, Sequence[GtpCurve]], label: str, ticks: Mapping[float, str], measure: str = "GTP"
 ) -> Figure:
     """A panel for each data set: the distance to what people want against `label`."""
     with figure_style():
@@ -91,14 +91,14 @@ def way_of(line: CaseResult) -> Sequence[str]:
 
 def panels(
     lines: Sequence[CaseResult], place: Mapping[Any, float], of: Callable[[CaseResult], Any], by: CurvesOf
-) -> dict[str, list[Curve]]:
+) -> dict[str, list[GtpCurve]]:
     """Curves of lines: a panel for each data set; `of` gives a line's key in `place`, `by` the curves that it is on."""
-    out: dict[str, list[Curve]] = {}
+    out: dict[str, list[GtpCurve]] = {}
     for dataset in dict.fromkeys(line.case.dataset for line in lines):
         here = [line for line in lines if line.case.dataset == dataset]
         for label in dict.fromkeys(name for line in here for name in by(line)):
             some = [line for line in here if label in by(line) and of(line) in place and line.values]
-            curve = Curve(
+            curve = GtpCurve(
                 label,
                 [place[of(line)] for line in some],
                 [line.gtp for line in some],

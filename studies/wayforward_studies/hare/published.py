@@ -244,7 +244,7 @@ _TABLES = {1: _TABLE_1, 2: _TABLE_2, 3: _TABLE_3, 4: _TABLE_4, 5: _TABLE_5, 6: _
 
 
 @dataclass(frozen=True)
-class Published:
+class HarePublished:
     """One line of one table: a case, a way of asking, and what is stated about them by name of the measure."""
 
     table: int
@@ -253,19 +253,19 @@ class Published:
     stated: dict[str, Stated]
 
 
-def rows(table: int) -> Iterator[Published]:
+def rows(table: int) -> Iterator[HarePublished]:
     """The lines of a table in the paper's order, a way of asking each."""
     for line in _TABLES[table].strip().replace("\n    |", " |").splitlines():
         who, *cells = (part.split() for part in line.split("|"))
         yield from _line(table, who, cells)
 
 
-def _line(table: int, who: list[str], cells: list[list[str]]) -> Iterator[Published]:
+def _line(table: int, who: list[str], cells: list[list[str]]) -> Iterator[HarePublished]:
     classifier = who.pop(0) if table == 1 else "ann"
     case = HareCase(who[0], who[1], classifier, who[2] if table == 6 else "far")
     for place, way in enumerate(_WAYS[table]):
         names = MEASURES[: len(cells)]
-        yield Published(
+        yield HarePublished(
             table, case, way, {name: _number(cell[place]) for name, cell in zip(names, cells, strict=True)}
         )
 

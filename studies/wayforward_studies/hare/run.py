@@ -22,11 +22,11 @@ from wayforward_studies.hare.published import (
     TITLES,
     Asking,
     HareCase,
-    Published,
+    HarePublished,
     rows,
 )
-from wayforward_studies.hare.setting import Table as Data
-from wayforward_studies.hare.study import NOISES, Study, known_base, parameters_of, table_of
+from wayforward_studies.hare.setting import HareData
+from wayforward_studies.hare.study import NOISES, HareStudy, known_base, parameters_of, table_of
 from wayforward_studies.hare.tables import TOLERANCE, CaseResult, Value, checks, stated_base, table
 from wayforward_studies.pages import Page, save
 from wayforward_studies.replication import Replication, Request, at_least, checksums, known, made_with
@@ -76,7 +76,7 @@ class HareRequest(Request):
         wanted = self.tables or (() if self.extras else tuple(TITLES))
         return (*(f"table-{number}" for number in wanted), *self.extras)
 
-    def rows(self, number: int) -> list[Published]:
+    def rows(self, number: int) -> list[HarePublished]:
         """The lines of a table that were asked for."""
         return [row for row in rows(number) if self.about(row.case)]
 
@@ -89,7 +89,7 @@ class HareRequest(Request):
         )
 
 
-Query = tuple[HareCase, Asking, Published | None]
+Query = tuple[HareCase, Asking, HarePublished | None]
 
 
 @dataclass
@@ -99,7 +99,7 @@ class HareReplication(Replication):
     paper: ClassVar[str] = "hare"
     decides: ClassVar[tuple[str, ...]] = ("hare/published.py", "hare/setting.py", "hare/study.py")
     request: HareRequest
-    tables: dict[str, Data] = field(default_factory=dict)
+    tables: dict[str, HareData] = field(default_factory=dict)
     _cpu: dict[str, float] = field(default_factory=dict, repr=False)
     _chosen: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -153,7 +153,7 @@ class HareReplication(Replication):
                 some = [(c, w) for c, w in wanted if (c.dataset, c.classifier, c.world) == group]
                 data = self.tables.get(dataset)
                 for seed in range(request.seeds):
-                    study = Study(
+                    study = HareStudy(
                         dataset, classifier, seed, request.n, self.checkpoints, world=world, table=data
                     )
                     for case, way in some:

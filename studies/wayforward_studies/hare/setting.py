@@ -31,7 +31,7 @@ _HIDDEN = (18, 9)  # three layers with the output, as narrow as the benchmark's
 
 
 @dataclass(frozen=True)
-class Table:
+class HareData:
     """A data set of the study: x (N, d) in [0, 1], y (N,) bool, True for the favourable label."""
 
     name: str
@@ -56,14 +56,14 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Setting:
+class HareSetting:
     """One classifier of one seed, and the people whom it refuses, x (n, d).
 
     numbers (n, d): the wishes of people who would change numbers only, as the paper's methods do. chosen: how the
     classifier came out.
     """
 
-    table: Table
+    table: HareData
     classifier: str
     seed: int
     problem: Problem
@@ -83,7 +83,7 @@ class Setting:
         return self.problem.population(self.x, self.numbers)
 
 
-def make_table(name: str) -> Table:
+def make_table(name: str) -> HareData:
     """The table of a data set of the study. Raises: DataError for another name, or where the raw file is absent."""
     makers = {"adult": _adult, "compas": _compas, "gmsc": _gmsc}
     if name not in makers:
@@ -91,7 +91,7 @@ def make_table(name: str) -> Table:
     return makers[name]()
 
 
-def make_setting(table: Table, classifier: str, seed: int, n: int, *, world: str = "") -> Setting:
+def make_setting(table: HareData, classifier: str, seed: int, n: int, *, world: str = "") -> HareSetting:
     """Train a classifier on the training people and take the first n whom it refuses among the others.
 
     The order of those held back is drawn once, so that every seed asks nearly the same people; the classifier is
@@ -111,12 +111,12 @@ def make_setting(table: Table, classifier: str, seed: int, n: int, *, world: str
     order = np.random.default_rng(_SPLIT + 1).permutation(len(rest))
     refused = rest[order[~yes[order]]][:n]
     chosen = {"accuracy": float((yes == table.y[rest]).mean()), "refused": float(1 - yes.mean())}
-    return Setting(
+    return HareSetting(
         table, classifier, seed, problem, table.x[refused], {k: round(v, 4) for k, v in chosen.items()}
     )
 
 
-def _trained(table: Table, classifier: str, rows: np.ndarray, seed: int) -> Any:
+def _trained(table: HareData, classifier: str, rows: np.ndarray, seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
@@ -143,7 +143,7 @@ def _trained(table: Table, classifier: str, rows: np.ndarray, seed: int) -> Any:
     return without_convergence_warnings(lambda: make_pipeline(StandardScaler(), network).fit(x, y))
 
 
-def _world(table: Table, name: str, fit: np.ndarray) -> World | None:
+def _world(table: HareData, name: str, fit: np.ndarray) -> World | None:
     if not name:
         return None
     if name != "linear" or table.name != "gmsc":
@@ -159,7 +159,9 @@ def _world(table: Table, name: str, fit: np.ndarray) -> World | None:
 Columns = Mapping[str, np.ndarray]
 
 
-def _made(name: str, numbers: Columns, binary: Columns, immutable: tuple[str, ...], y: np.ndarray) -> Table:
+def _made(
+    name: str, numbers: Columns, binary: Columns, immutable: tuple[str, ...], y: np.ndarray
+) -> HareData:
     """numbers: values that become [0, 1] by their least and greatest; binary: (N,) bool."""
 
     def acts(column: str) -> Any:
@@ -169,10 +171,10 @@ def _made(name: str, numbers: Columns, binary: Columns, immutable: tuple[str, ..
     features += [Feature(name=c, kind="binary", levels=(0, 1), actionability=acts(c)) for c in binary]
     scaled = [(v - v.min()) / (v.max() - v.min()) for v in numbers.values()]
     x = np.column_stack([*scaled, *(v.astype(np.float64) for v in binary.values())])
-    return Table(name, Schema(tuple(features)), x, y)
+    return HareData(name, Schema(tuple(features)), x, y)
 
 
-def _adult() -> Table:
+def _adult() -> HareData:
     from wayforward.data import load
 
     data = load("adult")
@@ -205,7 +207,7 @@ def _adult() -> Table:
     )
 
 
-def _compas() -> Table:
+def _compas() -> HareData:
     """The task of the benchmark: will the score be high? Whether a person offended again is one of the features."""
     from wayforward.data import load
 
@@ -229,7 +231,7 @@ def _compas() -> Table:
     )
 
 
-def _gmsc() -> Table:
+def _gmsc() -> HareData:
     from wayforward.data import gmsc, load
 
     data = load("gmsc")

@@ -23,7 +23,7 @@ from wayforward.problem import Problem
 from wayforward.schema import Schema
 from wayforward_studies.checkpoints import Arrays, Checkpoints, Show, quiet
 from wayforward_studies.hare.published import MEASURES, Asking, HareCase, radius
-from wayforward_studies.hare.setting import Setting, Table, make_setting, make_table
+from wayforward_studies.hare.setting import HareData, HareSetting, make_setting, make_table
 
 #: How people err; 'drifting' ones have the near wish in mind at first and the asked one at the end.
 NOISES: dict[str, Noise] = {
@@ -47,7 +47,7 @@ _PLAIN: dict[str, dict[str, Any]] = {
 
 
 @lru_cache(maxsize=4)
-def table_of(name: str) -> Table:
+def table_of(name: str) -> HareData:
     """A data set of the study, read once."""
     return make_table(name)
 
@@ -64,7 +64,7 @@ class Plans:
 
 
 @dataclass
-class Study:
+class HareStudy:
     """Measures cases of one classifier, data set and seed. n: people. checkpoints: finished stages.
 
     table: the data, where it is not the study's own. missing: base methods that are not there, with the reason.
@@ -77,14 +77,14 @@ class Study:
     checkpoints: Checkpoints
     world: str = ""
     show: Show = quiet
-    table: Table | None = None
+    table: HareData | None = None
     missing: dict[str, str] = field(default_factory=dict)
     _plans: dict[str, Plans] = field(default_factory=dict, repr=False)
     _wanted: dict[tuple[str, bool], np.ndarray] = field(default_factory=dict, repr=False)
     _search: list[Any] = field(default_factory=list, repr=False)  # the method behind the askers, by problem
 
     @cached_property
-    def setting(self) -> Setting:
+    def setting(self) -> HareSetting:
         """The classifier and the people; made only when a stage is not there yet."""
         return make_setting(self._table, self.classifier, self.seed, self.n, world=self.world)
 
@@ -98,7 +98,7 @@ class Study:
         return {name: float(value) for name, value in got.items()}
 
     @property
-    def _table(self) -> Table:
+    def _table(self) -> HareData:
         return table_of(self.dataset) if self.table is None else self.table
 
     def measured(self, case: HareCase, way: Asking) -> Arrays:
@@ -245,7 +245,7 @@ def parameters_of(base: str) -> dict[str, Any]:
     return {key: value for key, value in {"shrink": False, **_PLAIN.get(name, {})}.items() if key in known}
 
 
-def measures(setting: Setting, after: np.ndarray, wanted: np.ndarray) -> Arrays:
+def measures(setting: HareSetting, after: np.ndarray, wanted: np.ndarray) -> Arrays:
     """The paper's seven measures of plans that lead to `after` (n, d), NaN without one; success is 0 or 1.
 
     proximity is the square of the distance, as in the benchmark whose measures the paper took: with the distance

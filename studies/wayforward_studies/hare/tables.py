@@ -17,7 +17,7 @@ from wayforward_studies.hare.published import (
     SCALES,
     Asking,
     HareCase,
-    Published,
+    HarePublished,
     Stated,
     rows,
 )
@@ -75,7 +75,7 @@ class CaseResult:
     case: HareCase
     way: Asking
     values: Mapping[str, Value]
-    paper: Published | None = None
+    paper: HarePublished | None = None
     base: float = float("nan")
     base_paper: float | None = None
     note: str = ""
@@ -147,7 +147,7 @@ class CaseResult:
             for n in MEASURES
             if row[f"{n}_paper"] is not None
         }
-        paper = Published(0, case, way, stated) if stated else None
+        paper = HarePublished(0, case, way, stated) if stated else None
         return cls(
             case, way, values, paper, bases.get(case.key, float("nan")), stated_base(case), row["note"], seeds
         )

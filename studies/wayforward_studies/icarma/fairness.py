@@ -2,7 +2,7 @@
 
 Two features for each person (threshold 3) and no weights. Who is privileged can act on income and savings first, who
 is not on the amount and the duration of the loan. Privilege is handed out at random, by income, or along a race-like
-attribute: a fair coin that moves nothing else. People are subsampled so that gender and race are balanced.
+attribute: a fair coin that moves nothing else. FairnessSample are subsampled so that gender and race are balanced.
 
 Source: iCARMA, section 5.5 and Figure 4.
 """
@@ -20,7 +20,7 @@ from wayforward.evaluate.stats import Estimate
 from wayforward.preferences import Preferences, privileged_at_random, privileged_by_income, privileged_by_race
 from wayforward_studies.icarma.measures import PerPerson, per_person
 from wayforward_studies.icarma.preferences import LEVELS, asked, two_features
-from wayforward_studies.icarma.solvers import Study
+from wayforward_studies.icarma.solvers import IcarmaStudy
 from wayforward_studies.verdicts import Check, above_zero
 
 SCENARIOS = ("baseline", "random", "income", "race")
@@ -35,7 +35,7 @@ RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class People:
+class FairnessSample:
     """Who takes part: rows of the study's people, as many of each gender and race."""
 
     rows: np.ndarray  # (m,) row numbers
@@ -51,7 +51,7 @@ class People:
         )
 
 
-def balanced(gender: np.ndarray, rng: np.random.Generator) -> People:
+def balanced(gender: np.ndarray, rng: np.random.Generator) -> FairnessSample:
     """As many people of every gender and race as the smallest group has; gender (n,) 0 or 1."""
     white = rng.random(len(gender)) < 0.5
     woman = np.asarray(gender) == 0
@@ -59,10 +59,12 @@ def balanced(gender: np.ndarray, rng: np.random.Generator) -> People:
     cells = [order[(woman[order] == w) & (white[order] == r)] for w in (True, False) for r in (True, False)]
     size = min(len(cell) for cell in cells)
     rows = np.sort(np.concatenate([cell[:size] for cell in cells]))
-    return People(rows, woman[rows], white[rows])
+    return FairnessSample(rows, woman[rows], white[rows])
 
 
-def privileged(scenario: str, people: People, income: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def privileged(
+    scenario: str, people: FairnessSample, income: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """(m,) bool: who gets the privileged profile; income (m,) of the people who take part."""
     if scenario == "random":
         return privileged_at_random(len(people.rows), rng)
@@ -75,7 +77,7 @@ def privileged(scenario: str, people: People, income: np.ndarray, rng: np.random
 class Fairness:
     """Cost of valid proposals and log-density of all proposals, a number a person, in each scenario."""
 
-    people: People
+    people: FairnessSample
     cost: Mapping[str, np.ndarray]  # scenario -> (m,) NaN where there is no valid proposal
     density: Mapping[str, np.ndarray]  # scenario -> (m,) NaN where there is no proposal
     validity: Mapping[str, Estimate]
@@ -132,7 +134,7 @@ class Fairness:
         ]
 
 
-def run(study: Study, method: str = "icarma") -> Fairness:
+def run(study: IcarmaStudy, method: str = "icarma") -> Fairness:
     """The four scenarios on the refused people of the test split."""
     schema = study.setting.schema
     place = {name: j for j, name in enumerate(schema.names)}

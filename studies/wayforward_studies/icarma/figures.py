@@ -26,7 +26,7 @@ _MARKS = {
 
 
 @dataclass(frozen=True)
-class Point:
+class TradeOffPoint:
     """One method in the plane of validity and plausibility; `curve` joins points of the same name by a line."""
 
     label: str
@@ -140,7 +140,7 @@ def spread(values: Mapping[str, np.ndarray], label: str = "log-density") -> Figu
     return figure
 
 
-def trade_off(panels: Mapping[str, Sequence[Point]]) -> Figure:
+def trade_off(panels: Mapping[str, Sequence[TradeOffPoint]]) -> Figure:
     """Validity against plausibility: the paper's points hollow, ours filled, the price of our hybrid as a curve."""
     looks = {"oracle": ("D", ORANGE), "iCARMA": ("s", PURPLE), "ours: hard limit": ("^", GREEN),
              "ours: price": ("o", BLUE), "ours": ("o", BLUE)}  # fmt: skip

@@ -23,7 +23,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Measured:
+class IcarmaMeasures:
     """What was found, each number with its 95 % interval and its denominator.
 
     both: valid and plausible, a share of all people. shift: mean log-density after minus before, in nats. reach:
@@ -87,7 +87,7 @@ def per_person(problem: Problem, x: Array, action: Array, said: Preferences) -> 
     return PerPerson(proposed, valid, plausible, hard_action(action, score, may), cost, was, now)
 
 
-def measure(people: PerPerson, *, seed: int = 0) -> Measured:
+def measure(people: PerPerson, *, seed: int = 0) -> IcarmaMeasures:
     """The measures of everybody, with Wilson intervals for shares and bootstrap intervals for means."""
     with np.errstate(invalid="ignore"):
         moved = people.after - people.before
@@ -98,7 +98,7 @@ def measure(people: PerPerson, *, seed: int = 0) -> Measured:
         },
         seed=seed,
     )
-    return Measured(
+    return IcarmaMeasures(
         n=len(people.valid),
         validity=stats.rate(people.valid),
         plausibility=stats.rate(people.plausible, people.proposed),

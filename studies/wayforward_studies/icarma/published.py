@@ -57,7 +57,7 @@ class IcarmaCase:
 
 
 @dataclass(frozen=True)
-class Published:
+class IcarmaPublished:
     """One line of one table: shares of people, None where the paper states none.
 
     method: 'oracle', 'oracle-free' (without the demand for plausibility), 'icarma', 'icarma-reverse' (trained on
@@ -84,7 +84,7 @@ class Published:
         return TOLERANCE[kind][name]
 
 
-def _table_1() -> Iterator[Published]:
+def _table_1() -> Iterator[IcarmaPublished]:
     for features, oracle, validity, plausibility in (
         (4, 0.959, 0.999, 0.886),
         (3, 0.796, 0.995, 0.689),
@@ -92,13 +92,13 @@ def _table_1() -> Iterator[Published]:
         (1, 0.22, 0.836, 0.258),
         (0, 0.637, 0.963, 0.6),
     ):
-        yield Published(1, IcarmaCase(features=features), "oracle", oracle, 1.0)
-        yield Published(1, IcarmaCase(features=features), "icarma", validity, plausibility)
-    yield Published(1, IcarmaCase("gmsc", features=4), "icarma", 0.88, 0.956)
-    yield Published(1, IcarmaCase("gmsc", features=0), "icarma", 0.753, 0.886)
+        yield IcarmaPublished(1, IcarmaCase(features=features), "oracle", oracle, 1.0)
+        yield IcarmaPublished(1, IcarmaCase(features=features), "icarma", validity, plausibility)
+    yield IcarmaPublished(1, IcarmaCase("gmsc", features=4), "icarma", 0.88, 0.956)
+    yield IcarmaPublished(1, IcarmaCase("gmsc", features=0), "icarma", 0.753, 0.886)
 
 
-def _table_2() -> Iterator[Published]:
+def _table_2() -> Iterator[IcarmaPublished]:
     soft = zip(
         (0.614, 0.492, 0.443, 0.387),
         ((0.999, 0.886, 0.852), (0.998, 0.631, 0.044), (0.996, 0.532, 0.029), (0.998, 0.541, 0.044)),
@@ -112,24 +112,24 @@ def _table_2() -> Iterator[Published]:
     for features, oracle, lines in ((4, 0.959, soft), (0, 0.637, both)):
         for profile, (oracle_hap, icarma) in zip(PROFILES, lines, strict=True):
             case = IcarmaCase(features=features, profile=profile)
-            yield Published(2, case, "oracle", oracle, 1.0, oracle_hap)
-            yield Published(2, case, "icarma", *icarma)
-    yield Published(2, IcarmaCase("gmsc", features=4, profile="linear"), "icarma", 0.865, 0.879, 0.30)
-    yield Published(2, IcarmaCase("gmsc", features=3, profile="constant"), "icarma", 0.76, 0.88, 0.40)
-    yield Published(2, IcarmaCase("gmsc", features=3, profile="linear"), "icarma", 0.73, 0.86, 0.34)
+            yield IcarmaPublished(2, case, "oracle", oracle, 1.0, oracle_hap)
+            yield IcarmaPublished(2, case, "icarma", *icarma)
+    yield IcarmaPublished(2, IcarmaCase("gmsc", features=4, profile="linear"), "icarma", 0.865, 0.879, 0.30)
+    yield IcarmaPublished(2, IcarmaCase("gmsc", features=3, profile="constant"), "icarma", 0.76, 0.88, 0.40)
+    yield IcarmaPublished(2, IcarmaCase("gmsc", features=3, profile="linear"), "icarma", 0.73, 0.86, 0.34)
 
 
-def _table_3() -> Iterator[Published]:
+def _table_3() -> Iterator[IcarmaPublished]:
     soft = ((0.996, 0.841, 0.829), (0.995, 0.713, 0.225), (0.991, 0.646, 0.178), (0.982, 0.5, 0.194))
     both = ((0.991, 0.712, 0.838), (0.99, 0.618, 0.415), (0.987, 0.569, 0.349), (0.964, 0.443, 0.323))
     for features, lines in ((4, soft), (0, both)):
         for profile, line in zip(PROFILES, lines, strict=True):
-            yield Published(
+            yield IcarmaPublished(
                 3, IcarmaCase(elicited="scores", features=features, profile=profile), "icarma", *line
             )
 
 
-def _table_5() -> Iterator[Published]:
+def _table_5() -> Iterator[IcarmaPublished]:
     for features, oracle, validity, plausibility in (
         (4, 0.959, 0.998, 0.864),
         (3, 0.821, 0.997, 0.713),
@@ -137,8 +137,10 @@ def _table_5() -> Iterator[Published]:
         (1, 0.259, 0.886, 0.297),
         (0, 0.656, 0.971, 0.611),
     ):
-        yield Published(5, IcarmaCase(law="causal", features=features), "oracle", oracle, 1.0)
-        yield Published(5, IcarmaCase(law="causal", features=features), "icarma", validity, plausibility)
+        yield IcarmaPublished(5, IcarmaCase(law="causal", features=features), "oracle", oracle, 1.0)
+        yield IcarmaPublished(
+            5, IcarmaCase(law="causal", features=features), "icarma", validity, plausibility
+        )
     for features, oracle, uniform, trained in (
         (4, 0.959, (1.0, 0.870), (1.0, 0.746)),
         (3, 0.778, (0.992, 0.644), (0.993, 0.587)),
@@ -147,12 +149,12 @@ def _table_5() -> Iterator[Published]:
         (0, 0.60, (0.950, 0.548), (0.935, 0.498)),
     ):
         case = IcarmaCase(law="reverse", features=features)
-        yield Published(5, case, "oracle", oracle, 1.0)
-        yield Published(5, case, "icarma", *uniform)
-        yield Published(5, case, "icarma-reverse", *trained)
+        yield IcarmaPublished(5, case, "oracle", oracle, 1.0)
+        yield IcarmaPublished(5, case, "icarma", *uniform)
+        yield IcarmaPublished(5, case, "icarma-reverse", *trained)
 
 
-def _table_6() -> Iterator[Published]:
+def _table_6() -> Iterator[IcarmaPublished]:
     for law, features, free, plausibility, strict in (
         ("uniform", 1, 0.876, 0.25, 0.22),
         ("uniform", 2, 0.994, 0.25, 0.539),
@@ -162,11 +164,11 @@ def _table_6() -> Iterator[Published]:
         ("reverse", 2, 0.997, 0.29, 0.467),
     ):
         case = IcarmaCase(law=law, features=features)
-        yield Published(6, case, "oracle-free", free, plausibility)
-        yield Published(6, case, "oracle", strict, 1.0)
+        yield IcarmaPublished(6, case, "oracle-free", free, plausibility)
+        yield IcarmaPublished(6, case, "oracle", strict, 1.0)
 
 
-ROWS: tuple[Published, ...] = (*_table_1(), *_table_2(), *_table_3(), *_table_5(), *_table_6())
+ROWS: tuple[IcarmaPublished, ...] = (*_table_1(), *_table_2(), *_table_3(), *_table_5(), *_table_6())
 
 TITLES = {
     1: "Hard limits: fewer features that each person can act on",
@@ -177,6 +179,6 @@ TITLES = {
 }
 
 
-def rows(table: int, dataset: str | None = None) -> tuple[Published, ...]:
+def rows(table: int, dataset: str | None = None) -> tuple[IcarmaPublished, ...]:
     """The lines of one table, in the paper's order; `dataset`: only those of one data set."""
     return tuple(row for row in ROWS if row.table == table and dataset in (None, row.case.dataset))

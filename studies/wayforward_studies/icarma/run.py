@@ -13,9 +13,9 @@ from wayforward.errors import DataError
 from wayforward_studies.checkpoints import Show, quiet
 from wayforward_studies.icarma import fairness as case_study
 from wayforward_studies.icarma import figures, tables
-from wayforward_studies.icarma.published import TITLES, IcarmaCase, Published, rows
-from wayforward_studies.icarma.setting import Setting
-from wayforward_studies.icarma.solvers import Study
+from wayforward_studies.icarma.published import TITLES, IcarmaCase, IcarmaPublished, rows
+from wayforward_studies.icarma.setting import IcarmaSetting
+from wayforward_studies.icarma.solvers import IcarmaStudy
 from wayforward_studies.pages import Page, Row, save
 from wayforward_studies.replication import Replication, Request, checksums, known, made_with
 from wayforward_studies.verdicts import Check
@@ -81,15 +81,15 @@ class IcarmaReplication(Replication):
         f"icarma/{name}.py" for name in ("fairness", "measures", "preferences", "setting", "solvers")
     )
     request: IcarmaRequest
-    make: Callable[[str, IcarmaRequest, Show], Setting] | None = None
-    studies: dict[str, Study] = field(default_factory=dict)
+    make: Callable[[str, IcarmaRequest, Show], IcarmaSetting] | None = None
+    studies: dict[str, IcarmaStudy] = field(default_factory=dict)
 
-    def study(self, dataset: str) -> Study:
+    def study(self, dataset: str) -> IcarmaStudy:
         """The study of one data set, made once."""
         if dataset not in self.studies:
             request = self.request
             setting = (self.make or make_setting)(dataset, request, self.show)
-            self.studies[dataset] = Study(
+            self.studies[dataset] = IcarmaStudy(
                 setting, self.checkpoints, request.n, request.seeds, request.epochs, request.seed, self.show
             )
         return self.studies[dataset]
@@ -132,20 +132,22 @@ class IcarmaReplication(Replication):
             notes=notes,
         )
 
-    def _trade_off(self, study: Study, dataset: str, file: str) -> tuple[str, ...]:
-        panels: dict[str, list[figures.Point]] = {}
+    def _trade_off(self, study: IcarmaStudy, dataset: str, file: str) -> tuple[str, ...]:
+        panels: dict[str, list[figures.TradeOffPoint]] = {}
         for case, method, paper in _lines(study, 1, dataset):
             points = panels.setdefault(str(case), [])
             label, found = _SHORT.get(method, tables.METHODS[method]), study.measured(case, method)
-            points.append(figures.Point(label, found.validity.value, found.plausibility.value))
+            points.append(figures.TradeOffPoint(label, found.validity.value, found.plausibility.value))
             if paper is not None:
-                points.append(figures.Point(label, paper.validity, paper.plausibility, paper=True))
+                points.append(figures.TradeOffPoint(label, paper.validity, paper.plausibility, paper=True))
             if method == study.ours[-1]:
-                points += [figures.Point("ours: price", v, p, curve=way) for way, v, p in study.curve(case)]
+                points += [
+                    figures.TradeOffPoint("ours: price", v, p, curve=way) for way, v, p in study.curve(case)
+                ]
         return save(figures.trade_off(panels), self.request.out, f"{file}-trade-off")
 
     def _densities(
-        self, study: Study, number: int, dataset: str, file: str
+        self, study: IcarmaStudy, number: int, dataset: str, file: str
     ) -> tuple[list[Row], tuple[str, ...]]:
         if number == 3:
             panels = {
@@ -179,7 +181,7 @@ class IcarmaReplication(Replication):
         data = [{"setting": title, **_quantiles(v)} for title, v in values.items()]
         return data, save(figures.spread(values), self.request.out, file)
 
-    def _provenance(self, study: Study) -> dict[str, Any]:
+    def _provenance(self, study: IcarmaStudy) -> dict[str, Any]:
         from wayforward.methods.base import versions
 
         return {
@@ -195,11 +197,13 @@ class IcarmaReplication(Replication):
         }
 
 
-def _lines(study: Study, number: int, dataset: str) -> list[tuple[IcarmaCase, str, Published | None]]:
+def _lines(
+    study: IcarmaStudy, number: int, dataset: str
+) -> list[tuple[IcarmaCase, str, IcarmaPublished | None]]:
     """IcarmaCase, method and published line of a table: the paper's lines, and ours after those of a case."""
     published = rows(number, dataset)
     with_ours = number == 1 or (number == 2 and dataset == "loan")
-    out: list[tuple[IcarmaCase, str, Published | None]] = []
+    out: list[tuple[IcarmaCase, str, IcarmaPublished | None]] = []
     for i, row in enumerate(published):
         out.append((row.case, row.method, row))
         last = i + 1 == len(published) or published[i + 1].case != row.case
@@ -208,7 +212,7 @@ def _lines(study: Study, number: int, dataset: str) -> list[tuple[IcarmaCase, st
     return out
 
 
-def measure_table(study: Study, number: int, dataset: str) -> tuple[list[Row], list[Check]]:
+def measure_table(study: IcarmaStudy, number: int, dataset: str) -> tuple[list[Row], list[Check]]:
     """Every line of a table on one data set, and the findings."""
     out, found = [], {}
     for case, method, paper in _lines(study, number, dataset):
@@ -225,7 +229,7 @@ def measure_table(study: Study, number: int, dataset: str) -> tuple[list[Row], l
     return out, checked
 
 
-def make_setting(dataset: str, request: IcarmaRequest, show: Show = quiet) -> Setting:
+def make_setting(dataset: str, request: IcarmaRequest, show: Show = quiet) -> IcarmaSetting:
     """The setting of a data set with its flow; both are stored in the cache."""
     from wayforward_studies.icarma.setting import fresh_loan_setting, gmsc_setting, loan_setting, with_flow
 

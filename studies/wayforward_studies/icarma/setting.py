@@ -32,7 +32,7 @@ _FRESH = (
 
 
 @dataclass(frozen=True)
-class Setting:
+class IcarmaSetting:
     """A data set of the study, ready to ask: each split is (n, d), feature units, schema order.
 
     train, validation, test: everybody of that split, refused or not. world: the causal world that answers are
@@ -133,7 +133,7 @@ def train_classifier(
     return module
 
 
-def loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarma") -> Setting:
+def loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarma") -> IcarmaSetting:
     """Loan on the released splits: classifier fitted on the folder `clf`, recourse asked on the folder `recourse`.
 
     acts: 'icarma' (income, savings, duration, amount) or 'carma' (education, amount, income, savings).
@@ -152,10 +152,10 @@ def loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarm
     world = people.world
     assert world is not None
     chosen = _told(model, test, people.y[people.fold == 2], EPOCHS)
-    return Setting("loan", people.schema, model, train, validation, test, world, chosen=chosen)
+    return IcarmaSetting("loan", people.schema, model, train, validation, test, world, chosen=chosen)
 
 
-def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarma") -> Setting:
+def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarma") -> IcarmaSetting:
     """Loan on people drawn anew from the equations, as many as were released: 20,000 to decide, 20,000 to ask."""
     from wayforward.data import load
     from wayforward.data.loan import decision, sample
@@ -172,17 +172,17 @@ def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = 
     assert world is not None
     train, validation, test = np.split(asked, [10_000, 15_000])
     chosen = _told(model, test, decision(test), EPOCHS)
-    return Setting("loan-fresh", people.schema, model, train, validation, test, world, chosen=chosen)
+    return IcarmaSetting("loan-fresh", people.schema, model, train, validation, test, world, chosen=chosen)
 
 
 def with_flow(
-    setting: Setting,
+    setting: IcarmaSetting,
     *,
     seed: int = 0,
     cache: Path | None = None,
     epochs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Setting:
+) -> IcarmaSetting:
     """The setting with a causal flow fitted to its data: the learned world of Loan, the only world of GMSC.
 
     A finished flow is read from `cache`, an interrupted fit goes on there. progress: (epochs done, at most).
@@ -213,7 +213,7 @@ def with_flow(
     return replace(setting, learned=flow, world=known, chosen={**setting.chosen, "flow": str(flow.report)})
 
 
-def _flow_of(setting: Setting, seed: int) -> tuple[Any, np.ndarray, np.ndarray, dict[str, Any]]:
+def _flow_of(setting: IcarmaSetting, seed: int) -> tuple[Any, np.ndarray, np.ndarray, dict[str, Any]]:
     """Graph, rows, held-out rows and options of the flow: the folder of 25,000 for Loan, the splits of GMSC."""
     from wayforward.data import gmsc, load, loan
 
@@ -226,7 +226,7 @@ def _flow_of(setting: Setting, seed: int) -> tuple[Any, np.ndarray, np.ndarray, 
     return loan.GRAPH, released.x[released.fold == 0], released.x[released.fold == 1], {}
 
 
-def gmsc_setting(*, seed: int = 0, cache: Path | None = None) -> Setting:
+def gmsc_setting(*, seed: int = 0, cache: Path | None = None) -> IcarmaSetting:
     """Give Me Some Credit, the full file: half to train, a quarter to validate, a quarter to ask.
 
     The world is unknown here: `with_flow` fits it. The classifier weighs the favourable class down, until about one
@@ -250,7 +250,7 @@ def gmsc_setting(*, seed: int = 0, cache: Path | None = None) -> Setting:
     chosen = _told(model, test, people.y[parts[2]], GMSC_EPOCHS) | {
         "weight of the favourable class": GMSC_WEIGHT
     }
-    return Setting("gmsc", people.schema, model, train, validation, test, Independent(), chosen=chosen)
+    return IcarmaSetting("gmsc", people.schema, model, train, validation, test, Independent(), chosen=chosen)
 
 
 def _told(model: Any, x: np.ndarray, y: np.ndarray, epochs: int) -> dict[str, Any]:

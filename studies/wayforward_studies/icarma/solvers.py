@@ -11,10 +11,10 @@ import numpy as np
 from wayforward.preferences import LOAN_LAWS, PreferenceLaw, Preferences
 from wayforward.problem import Problem
 from wayforward_studies.checkpoints import Checkpoints, Show, quiet
-from wayforward_studies.icarma.measures import Measured, PerPerson, measure, per_person
+from wayforward_studies.icarma.measures import IcarmaMeasures, PerPerson, measure, per_person
 from wayforward_studies.icarma.preferences import LEVELS, preferences
 from wayforward_studies.icarma.published import IcarmaCase
-from wayforward_studies.icarma.setting import Setting
+from wayforward_studies.icarma.setting import IcarmaSetting
 
 #: How iCARMA is trained: batch, margin, temperature and the weights of effort and range as the paper prints them
 #: (the presets), the rest found by us on validation, since the paper's text lost the form of its losses. The networks
@@ -37,14 +37,14 @@ _PART = 512  # people between two words about progress
 
 
 @dataclass
-class Study:
+class IcarmaStudy:
     """One setting, the people who are asked, and everything that was answered so far.
 
     n: at most this many people, for a quick look; None: everybody whom the model refuses. seeds, epochs: of iCARMA;
     epochs None: as printed. seed: of the draws of preferences and of everything else.
     """
 
-    setting: Setting
+    setting: IcarmaSetting
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     n: int | None = None
     seeds: int = 10
@@ -53,7 +53,7 @@ class Study:
     show: Show = quiet
     used: dict[str, Any] = field(default_factory=dict)  # parameters of each method that was used
     _models: dict[tuple[str, str, str, str], Any] = field(default_factory=dict)
-    _measured: dict[tuple[IcarmaCase, str, str], Measured] = field(default_factory=dict)
+    _measured: dict[tuple[IcarmaCase, str, str], IcarmaMeasures] = field(default_factory=dict)
 
     @cached_property
     def everybody(self) -> np.ndarray:
@@ -191,7 +191,7 @@ class Study:
         """Each person's answer, replayed in the 'true' or the 'learned' world."""
         return per_person(self.problems[world], self.x, self.action(case, method), self.said(case))
 
-    def measured(self, case: IcarmaCase, method: str, world: str | None = None) -> Measured:
+    def measured(self, case: IcarmaCase, method: str, world: str | None = None) -> IcarmaMeasures:
         """The measures of one line of a table, in the world that the method worked in or in another one."""
         used = world or self.home(method)
         key = (case, method, used)

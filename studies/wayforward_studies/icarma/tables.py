@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from wayforward.evaluate.stats import Estimate
-from wayforward_studies.icarma.measures import Measured, PerPerson
-from wayforward_studies.icarma.published import PROFILES, TOLERANCE, IcarmaCase, Published
+from wayforward_studies.icarma.measures import IcarmaMeasures, PerPerson
+from wayforward_studies.icarma.published import PROFILES, TOLERANCE, IcarmaCase, IcarmaPublished
 from wayforward_studies.pages import Line, Row, Table, number
 from wayforward_studies.verdicts import RULE, Cell, Check, falls, listed, of_all
 
@@ -26,10 +26,10 @@ METHODS = {
 def flat(
     case: IcarmaCase,
     method: str,
-    measured: Measured,
-    paper: Published | None = None,
+    measured: IcarmaMeasures,
+    paper: IcarmaPublished | None = None,
     world: str = "true",
-    other: Measured | None = None,
+    other: IcarmaMeasures | None = None,
 ) -> Row:
     """One line as a flat row: a case, a method, what was measured, and, where the paper has this line, what it states.
 
@@ -86,7 +86,7 @@ def judge(row: Row) -> Row:
     return {**row, **words, "verdict": of_all(judged.values()) or ""}
 
 
-Values = Mapping[tuple[IcarmaCase, str], Measured]
+Values = Mapping[tuple[IcarmaCase, str], IcarmaMeasures]
 
 
 def checks(number: int, dataset: str, found: Values) -> tuple[Check, ...]:
