@@ -11,7 +11,7 @@ import pytest
 from wayforward.data import available
 from wayforward.errors import DataError
 from wayforward_studies.balanced import run, tables
-from wayforward_studies.balanced.measures import indices, measured, method_of
+from wayforward_studies.balanced.measures import measured, method_of
 from wayforward_studies.balanced.published import BY_BETA, BY_METHOD, INDICES
 from wayforward_studies.balanced.run import BalancedReplication, BalancedRequest
 from wayforward_studies.balanced.setting import study
@@ -35,7 +35,7 @@ def markdown(lines: list[MethodResult]) -> str:
 def test_the_synthetic_set_has_the_published_origin_row():
     """Gao & Lakkaraju (2023), Table 1: .4803, .9496, .6409; calibrated, within .01 over five draws."""
     each = [study("synthetic", seed) for seed in range(5)]
-    got = {name: np.mean([indices(it, it.x)[name] for it in each]) for name in INDICES}
+    got = {name: np.mean([it.origin[name] for it in each]) for name in INDICES}
     for name, value in BY_METHOD["synthetic"]["origin"].items():
         assert got[name] == pytest.approx(value, abs=0.01)
 
@@ -140,7 +140,7 @@ def test_ebr_on_german_must_do_better_than_the_paper():
     assert check.holds is False and "0.05" in check.statement
 
 
-def test_a_small_study_writes_its_pages_and_goes_on_from_kept_stages(tmp_path, monkeypatch):
+def test_a_small_study_writes_its_pages_and_goes_on_from_stored_stages(tmp_path, monkeypatch):
     """Paper beside ours, files named, the second run asks no method."""
     pytest.importorskip("torch")
     monkeypatch.setattr(run, "OURS", ())

@@ -32,10 +32,10 @@ def plane():
 def test_balance_is_found_paid_for_and_judged_apart_from_the_method(plane):
     """Asked for .3 everybody's option is likely in both groups; plainly hardly anybody's is, and it costs less."""
     bare = beyond_measures.option(plane, AtBeta("local-search"))
-    asked = beyond_measures.option(plane, AtBeta("local-search", 0.3))
-    assert bare["in balance"] < 0.1 < 0.95 < asked["in balance"] == asked["usable"]
-    assert bare["cost"] < asked["cost"]
-    assert bare["broken"] == asked["broken"] == 0
+    balanced = beyond_measures.option(plane, AtBeta("local-search", 0.3))
+    assert bare["in balance"] < 0.1 < 0.95 < balanced["in balance"] == balanced["usable"]
+    assert bare["cost"] < balanced["cost"]
+    assert bare["broken"] == balanced["broken"] == 0
     assert bare["worse"] == len(beyond_measures.worse({n: bare[f"origin {n}"] for n in INDICES}, bare))
 
 
@@ -59,13 +59,28 @@ def test_a_search_for_the_least_cost_is_shown_balanced_places_that_it_missed(pla
     assert (here < 0.9 * people.cost(who, far[who, 0])).all()
 
 
+def test_who_is_led_nowhere_is_asked_without_proofs(plane, monkeypatch):
+    """The same options; no proof is looked for, and the method that was given still looks for them."""
+    problem = AtBeta("local-search", 0.3).problem(plane, lead=False)
+    made = AtBeta("local-search", 0.3).made(plane).fit(problem)
+    some = plane.x[~problem.reached(plane.x)[0]][:20]
+    proved = made.recommend(some, seed=0)
+    looked = []
+    check = type(problem).check
+    monkeypatch.setattr(type(problem), "check", lambda *a, **b: looked.append(b["prove"]) or check(*a, **b))
+    found = beyond_measures.unproved(made).recommend(some, seed=0)
+    made.recommend(some[:1], seed=0)
+    assert looked == [False, True]
+    np.testing.assert_array_equal(found.action, proved.action)
+
+
 def test_networks_learn_balance_and_the_rest_is_led(plane):
     """Without being asked, next to nobody is sent to a balanced place; asked, the networks send many there."""
     bare = beyond_measures.option(plane, AtBeta("carma"))
-    asked = beyond_measures.option(plane, AtBeta("carma", 0.1))
+    balanced = beyond_measures.option(plane, AtBeta("carma", 0.1))
     assert bare["in balance"] < 0.05
-    assert asked["alone"] > 0.3
-    assert asked["found"] >= 0.95 and asked["alone"] <= asked["found"]
+    assert balanced["alone"] > 0.3
+    assert balanced["found"] >= 0.95 and balanced["alone"] <= balanced["found"]
 
 
 def test_ebr_is_not_asked_twice(plane):
@@ -81,9 +96,7 @@ def test_nobody_and_everybody_are_the_ends_of_the_way(plane):
     """Share 0 is the population before, share 1 the one in which all have moved; more people follow at more."""
     way = AtBeta("local-search")
     got = beyond_measures.followed(plane, way)
-    before, after = (
-        beyond_measures.indices(plane, x) for x in (plane.x, beyond_measures.advise(plane, way).after())
-    )
+    before, after = (plane.indices(x) for x in (plane.x, beyond_measures.advise(plane, way).after()))
     for name in INDICES:
         assert got[f"0 {name}"] == pytest.approx(before[name])
         assert got[f"1 {name}"] == pytest.approx(after[name])
@@ -101,7 +114,7 @@ def test_each_of_three_groups_is_compared_with_all_others():
     for g, name in enumerate(it.groups.names):
         two = Groups("two", ("others", "one"), (it.groups.member == g).astype(np.int64))
         want = segregation(here, two, group="one", areas=areas)
-        got = beyond_measures.indices(it, it.x, name)
+        got = it.indices(it.x, name)
         assert got == pytest.approx({index: getattr(want, index) for index in INDICES})
     out = beyond_measures.grouped(it, AtBeta("local-search"))
     refused = ~it.problem.reached(it.x)[0]
@@ -154,18 +167,18 @@ def test_findings_tell_a_straight_way_from_a_detour():
     straight = beyond_pages.CHECKS["compliance"]([line("atkinson", [0.6 - 0.2 * s for s in SHARES])])
     assert [check.holds for check in straight] == [True] * len(straight)
     detour = [0.6, 0.65, *([0.6] * 8), 0.4]
-    told = {c.name: c for c in beyond_pages.CHECKS["compliance"]([line("atkinson", detour)])}
-    assert told["the way is straight"].holds is False
-    divides = told["a share divides more than nobody and than everybody"]
+    found = {c.name: c for c in beyond_pages.CHECKS["compliance"]([line("atkinson", detour)])}
+    assert found["the way is straight"].holds is False
+    divides = found["a share divides more than nobody and than everybody"]
     assert divides.holds is False and "0.0500" in divides.measured and "at 0.1" in divides.measured
-    assert told["half of the people, atkinson"].holds is False
+    assert found["half of the people, atkinson"].holds is False
     early = [0.6, *([0.4] * 10)]
-    told = {c.name: c for c in beyond_pages.CHECKS["compliance"]([line("atkinson", early)])}
-    assert told["half of the people, atkinson"].holds is True
-    assert told["a share divides more than nobody and than everybody"].holds is True
+    found = {c.name: c for c in beyond_pages.CHECKS["compliance"]([line("atkinson", early)])}
+    assert found["half of the people, atkinson"].holds is True
+    assert found["a share divides more than nobody and than everybody"].holds is True
 
 
-def test_pages_are_written_and_go_on_from_kept_stages(tmp_path, monkeypatch):
+def test_pages_are_written_and_go_on_from_stored_stages(tmp_path, monkeypatch):
     """Every page of a small look, named so; the second run asks nobody."""
     few = {page: (AtBeta("local-search"), AtBeta("local-search", 0.3)) for page in beyond.PAGES}
     monkeypatch.setattr(beyond, "_METHODS_OF", few)
@@ -175,10 +188,10 @@ def test_pages_are_written_and_go_on_from_kept_stages(tmp_path, monkeypatch):
     pages = [work.page(name) for name in request.pages]
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f for page in pages for f in page.files}
     assert all("quick" in f for page in pages for f in page.files)
-    told = json.loads((tmp_path / "out" / "limits-quick.json").read_text())
-    assert told["provenance"]["n"] == 100
-    assert {row["part"] for row in told["lines"]} == set(beyond.LIMITS)
-    assert {c["name"]: c["verdict"] for c in told["findings"]}["broken"] == "met"
+    data = json.loads((tmp_path / "out" / "limits-quick.json").read_text())
+    assert data["provenance"]["n"] == 100
+    assert {row["part"] for row in data["lines"]} == set(beyond.LIMITS)
+    assert {c["name"]: c["verdict"] for c in data["findings"]}["broken"] == "met"
     for name in ("option", "followed", "grouped", "limited"):
         monkeypatch.setattr(beyond_measures, name, lambda *_: pytest.fail("asked again"))
     again = BeyondReplication(request)

@@ -12,13 +12,13 @@ from wayforward_studies.verdicts import falls
 
 
 def test_denominators(study: IcarmaStudy) -> None:
-    x, problem, said = study.x, study.problems["true"], study.said(IcarmaCase())
+    x, problem, wishes = study.x, study.problems["true"], study.wishes(IcarmaCase())
     j, i = study.setting.schema.names.index("savings"), study.setting.schema.names.index("income")
     action = np.full(x.shape, np.nan)
     action[:10, j] = 34.0  # far beyond what anybody has: accepted, and less likely
     action[:10, i] = 14.0
     action[10:14, j] = x[10:14, j]  # what they have already: refused as before, exactly as likely
-    people = per_person(problem, x, action, said)
+    people = per_person(problem, x, action, wishes)
     found = measure(people)
     assert (found.n, found.validity.n, found.plausibility.n, found.hap.n) == (24, 24, 14, 14)
     assert found.validity.value == pytest.approx(10 / 24)
@@ -35,15 +35,15 @@ def test_denominators(study: IcarmaStudy) -> None:
 
 
 def test_hap_counts_the_hardest_feature_that_a_person_can_act_on(study: IcarmaStudy) -> None:
-    said, x = study.said(IcarmaCase(features=2)), study.x
-    hardest = np.where(said.frozen, -1, said.score).argmax(1)
+    wishes, x = study.wishes(IcarmaCase(features=2)), study.x
+    hardest = np.where(wishes.frozen, -1, wishes.score).argmax(1)
     action = np.full(x.shape, np.nan)
     action[np.arange(24), hardest] = x[np.arange(24), hardest] + 0.1
-    assert measure(per_person(study.problems["true"], x, action, said)).hap.value == 1.0
-    easiest = np.where(said.frozen | (said.score == 0), np.inf, said.score).argmin(1)
+    assert measure(per_person(study.problems["true"], x, action, wishes)).hap.value == 1.0
+    easiest = np.where(wishes.frozen | (wishes.score == 0), np.inf, wishes.score).argmin(1)
     action = np.full(x.shape, np.nan)
     action[np.arange(24), easiest] = x[np.arange(24), easiest] + 0.1
-    assert measure(per_person(study.problems["true"], x, action, said)).hap.value == 0.0
+    assert measure(per_person(study.problems["true"], x, action, wishes)).hap.value == 0.0
 
 
 def test_weights_do_not_enter_the_cost(study: IcarmaStudy) -> None:
@@ -51,7 +51,7 @@ def test_weights_do_not_enter_the_cost(study: IcarmaStudy) -> None:
     action[:, ~study.setting.schema.actionable] = np.nan
     action += 1.0
     one, other = (
-        per_person(study.problems["true"], study.x, action, study.said(IcarmaCase(profile=p)))
+        per_person(study.problems["true"], study.x, action, study.wishes(IcarmaCase(profile=p)))
         for p in ("constant", "linear")
     )
     np.testing.assert_array_equal(one.cost, other.cost)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wayforward_studies.icarma.preferences import asked, preferences, two_features
+from wayforward_studies.icarma.preferences import actionable_names, preferences, two_features
 from wayforward_studies.icarma.published import ROWS, IcarmaCase
 from wayforward_studies.icarma.setting import IcarmaSetting
 
@@ -34,16 +34,16 @@ def test_replay_is_identical_and_reads_the_file(small: IcarmaSetting, tmp_path: 
 
 def test_profiles_weigh_the_same_answers(small: IcarmaSetting, tmp_path: Path) -> None:
     """iCARMA, eqs. 4 and 12 (Budde et al., 2026): weights 1, 4, 7, 10 and 1, 2, 5, 10 for four ranks."""
-    said = {
+    wishes = {
         p: preferences(small.schema, IcarmaCase(profile=p), 30, folder=tmp_path)
         for p in ("constant", "linear", "convex")
     }
     assert len(list(tmp_path.iterdir())) == 1
     acts = small.schema.actionable
-    np.testing.assert_array_equal(np.sort(said["linear"].weight[:, acts], axis=1)[0], [1, 4, 7, 10])
-    np.testing.assert_array_equal(np.sort(said["convex"].weight[:, acts], axis=1)[0], [1, 2, 5, 10])
-    assert (said["constant"].weight == 1).all()
-    np.testing.assert_array_equal(said["linear"].score, said["convex"].score)
+    np.testing.assert_array_equal(np.sort(wishes["linear"].weight[:, acts], axis=1)[0], [1, 4, 7, 10])
+    np.testing.assert_array_equal(np.sort(wishes["convex"].weight[:, acts], axis=1)[0], [1, 2, 5, 10])
+    assert (wishes["constant"].weight == 1).all()
+    np.testing.assert_array_equal(wishes["linear"].score, wishes["convex"].score)
 
 
 def test_fewer_features_are_taken_from_the_same_ranking(small: IcarmaSetting) -> None:
@@ -59,16 +59,16 @@ def test_fewer_features_are_taken_from_the_same_ranking(small: IcarmaSetting) ->
 
 @pytest.mark.parametrize("case", sorted({row.case for row in ROWS if row.case.dataset == "loan"}))
 def test_every_case_can_be_drawn(small: IcarmaSetting, case: IcarmaCase) -> None:
-    said = preferences(small.schema, case, 40)
-    assert said.n == 40 and (~said.frozen[:, small.schema.actionable]).any(1).all()
+    wishes = preferences(small.schema, case, 40)
+    assert wishes.n == 40 and (~wishes.frozen[:, small.schema.actionable]).any(1).all()
 
 
 def test_privileged_people_act_on_income_and_savings(small: IcarmaSetting) -> None:
     """iCARMA, appendix C.1 (Budde et al., 2026): the profile ranks one of its pair first."""
     privileged = np.arange(400) % 2 == 0
-    said = two_features(small.schema, privileged)
-    place = {name: small.schema.names.index(name) for name in asked(small.schema)}
-    assert ((~said.frozen[:, small.schema.actionable]).sum(1) == 2).all()
-    first = {name: said.score[:, place[name]] == 1 for name in place}
+    wishes = two_features(small.schema, privileged)
+    place = {name: small.schema.names.index(name) for name in actionable_names(small.schema)}
+    assert ((~wishes.frozen[:, small.schema.actionable]).sum(1) == 2).all()
+    first = {name: wishes.score[:, place[name]] == 1 for name in place}
     assert (first["income"] | first["savings"])[privileged].all()
     assert (first["loan_amount"] | first["loan_duration"])[~privileged].all()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.impact.segregation import DIMENSIONS, Areas, places, segregation
+from wayforward.impact.segregation import DIMENSIONS
 from wayforward.impact.segregation.change import compliant
 from wayforward.methods import Method, method
 from wayforward.preferences import Preferences
@@ -114,22 +114,6 @@ def advise(study: BalancedStudy, chosen: AtBeta, wishes: Preferences | None = No
     return StudyAdvice(study, problem, refused, got, fit, time.process_time() - started, made)
 
 
-def _areas(study: BalancedStudy) -> Areas:
-    """Of the original people, fitted once."""
-    kept: dict[str, Any] = study.__dict__
-    if "_areas" not in kept:
-        kept["_areas"] = Areas.fit(places(study.schema, study.x, keep=study.keep), seed=study.seed)
-    areas: Areas = kept["_areas"]
-    return areas
-
-
-def indices(study: BalancedStudy, rows: np.ndarray, group: str | None = None) -> dict[str, float]:
-    """The three published indices of a group (None: the smallest) against the rest, on areas of the original people."""
-    here = places(study.schema, rows, keep=study.keep)
-    got = segregation(here, study.groups, group=group, areas=_areas(study))
-    return {name: float(getattr(got, name)) for name in INDICES}
-
-
 def worse(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
     """Indices that say that people are more segregated than before."""
     return [name for name in INDICES if DIMENSIONS[name] * (after[name] - before[name]) > 1e-12]
@@ -149,7 +133,7 @@ def judged(advice: StudyAdvice, wishes: Preferences | None = None) -> dict[str, 
     ]
     some, returned = got.found[:, 0], seen.options["returned"]
     level = judge(study).score(got.after[some, 0])
-    kept = seen.options["legal"] & seen.options["rules"] & seen.options["wishes"] & seen.options["follows"]
+    valid = seen.options["legal"] & seen.options["rules"] & seen.options["wishes"] & seen.options["follows"]
     return {
         "refused": float(got.n),
         "found": float(some.mean()),
@@ -157,7 +141,7 @@ def judged(advice: StudyAdvice, wishes: Preferences | None = None) -> dict[str, 
         "cost": float(cost[known].mean()) if known.any() else np.nan,
         "gap": float(np.nanmax(by) - np.nanmin(by)) if np.isfinite(by).sum() > 1 else np.nan,
         "in balance": float((level >= 0).sum() / got.n),
-        "broken": float((returned & ~kept).sum()),
+        "broken": float((returned & ~valid).sum()),
         "fit": advice.fit,
         "speed": got.n / max(advice.ask, 1e-3),
     }
@@ -169,17 +153,23 @@ def option(study: BalancedStudy, chosen: AtBeta) -> dict[str, float]:
     out = judged(advice)
     alone = advice.recourse
     if chosen.asks:  # the same fitted method, and nobody to lead people where it does not
-        made = copy.copy(advice.made)
+        made = unproved(advice.made)
         made.problem_ = chosen.problem(study, lead=False)
-        setattr(made, "_proofs", lambda got, people: got)  # noqa: B010 - proofs of absence would cost more than all else
         alone = made.recommend(study.x[advice.refused], seed=study.seed)
     out["alone"] = float(alone.found[:, 0].mean())
-    return out | _moved(study, indices(study, study.x), indices(study, advice.after()))
+    return out | _moved(study.origin, study.indices(advice.after()))
 
 
-def _moved(study: BalancedStudy, before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    told = {f"origin {name}": value for name, value in before.items()}
-    return {**told, **after, "worse": float(len(worse(before, after)))}
+def unproved(made: Method) -> Method:
+    """A copy of a fitted method that looks for no proofs that nothing exists: they would cost more than all else."""
+    other = copy.copy(made)
+    other.__class__ = type(type(made).__name__, (type(made),), {"_prove": False})
+    return other
+
+
+def _moved(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    origin = {f"origin {name}": value for name, value in before.items()}
+    return {**origin, **after, "worse": float(len(worse(before, after)))}
 
 
 def followed(study: BalancedStudy, chosen: AtBeta) -> dict[str, float]:
@@ -192,15 +182,15 @@ def followed(study: BalancedStudy, chosen: AtBeta) -> dict[str, float]:
     willing = Compliance(kind="willing").willingness(changes.astype(np.float64))
     out: dict[str, float] = {"refused": float(got.n), "found": float(got.found[:, 0].mean())}
     chances: list[tuple[str, Any]] = [*((f"{s:g}", s) for s in SHARES), ("willing", willing)]
-    for told, chance in chances:
-        sure = told in ("0", "1")
+    for name, chance in chances:
+        sure = name in ("0", "1")
         drawn, took = [], []
         for draw in range(1 if sure else _DRAWS):
             follows = compliant(own, chance, seed=1000 * study.seed + draw)
-            drawn.append(indices(study, advice.after(follows)))
+            drawn.append(study.indices(advice.after(follows)))
             took.append((follows & got.found[:, 0]).sum() / max(got.found[:, 0].sum(), 1))
-        out |= {f"{told} {name}": float(np.mean([one[name] for one in drawn])) for name in INDICES}
-        out[f"{told} took"] = float(np.mean(took))
+        out |= {f"{name} {index}": float(np.mean([one[index] for one in drawn])) for index in INDICES}
+        out[f"{name} took"] = float(np.mean(took))
     return out
 
 
@@ -218,7 +208,7 @@ def grouped(study: BalancedStudy, chosen: AtBeta) -> dict[str, float]:
             "found": float(found[mine].mean()) if mine.any() else np.nan,
             "cost": float(cost[mine & found].mean()) if (mine & found).any() else np.nan,
         }
-        one |= _moved(study, indices(study, study.x, name), indices(study, after, name))
+        one |= _moved(study.indices(study.x, name), study.indices(after, name))
         out |= {f"{name} | {key}": value for key, value in one.items()}
     return out
 
@@ -227,4 +217,4 @@ def limited(study: BalancedStudy, chosen: AtBeta, wishes: Preferences | None) ->
     """The row of a method under rules and personal limits."""
     advice = advise(study, chosen, wishes)
     out = judged(advice, wishes)
-    return out | _moved(study, indices(study, study.x), indices(study, advice.after()))
+    return out | _moved(study.origin, study.indices(advice.after()))

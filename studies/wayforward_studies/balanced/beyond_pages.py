@@ -192,8 +192,8 @@ def _check(name: str, statement: str, holds: bool | None, measured: str) -> Chec
 
 def _options_found(lines: Sequence[BeyondResult]) -> list[Check]:
     by, out = _of(lines), []
-    asked = [line for line in lines if line.method.asks]
-    least = min(asked, key=lambda line: line.mean["usable"])
+    balanced = [line for line in lines if line.method.asks]
+    least = min(balanced, key=lambda line: line.mean["usable"])
     out.append(
         _check(
             "who is served",
@@ -208,8 +208,8 @@ def _options_found(lines: Sequence[BeyondResult]) -> list[Check]:
             "confirmed", "`evaluate` confirms every option", alike < 1e-9, f"largest difference {alike:.4f}"
         )
     )
-    for method in dict.fromkeys(line.method.method for line in asked):
-        mine = [line for line in asked if line.method.method == method and line.method.beta == 0.3]
+    for method in dict.fromkeys(line.method.method for line in balanced):
+        mine = [line for line in balanced if line.method.method == method and line.method.beta == 0.3]
         pairs = [(by[line.setting, AtBeta(method), ""], line) for line in mine]
         cost = [line.mean["cost"] / bare.mean["cost"] for bare, line in pairs]
         first, last = (sum(len(line.worse) for line in side) for side in zip(*pairs, strict=True))

@@ -10,7 +10,6 @@ import numpy as np
 from wayforward.groups import Groups
 from wayforward.preferences import Preferences
 from wayforward.preferences.sampling import PreferenceLaw
-from wayforward.problem import Problem
 from wayforward.schema import Feature, Schema
 from wayforward_studies.balanced.setting import KEPT, BalancedStudy, drawn, study
 
@@ -39,13 +38,15 @@ def three(seed: int, most: int) -> BalancedStudy:
     place = [(x, y) + 0.1 * rng.normal(size=(each, 2)) for y in _HEIGHTS for x in THREE]
     member = np.tile(np.repeat([0, 1, 2], each), 2)
     numbers = [Feature(name=name, kind="real", low=0, high=1) for name in KEPT["synthetic"]]
-    told = Feature(
+    level = Feature(
         name="group", kind="categorical", levels=("L", "M", "R"), actionability="immutable", sensitive=True
     )
     x = np.column_stack([np.concatenate(place).clip(0, 1), member])
     y = np.repeat([1, 0], 3 * each)
     groups = Groups("group", ("L", "M", "R"), member, 2)
-    return BalancedStudy("synthetic-3", Schema((*numbers, told)), x, y, groups, KEPT["synthetic"], "lr", seed)
+    return BalancedStudy(
+        "synthetic-3", Schema((*numbers, level)), x, y, groups, KEPT["synthetic"], "lr", seed
+    )
 
 
 def races(seed: int, most: int) -> BalancedStudy:
@@ -94,10 +95,7 @@ def _levels(data: str, name: str, seed: int, most: int) -> tuple[tuple[str, ...]
 
 def ruled(it: BalancedStudy) -> BalancedStudy:
     """The same people and the same model under the rules of their setting."""
-    problem = it.problem
-    out = replace(it, schema=Schema(it.schema.features, rules=RULES[it.name]))
-    out.__dict__["problem"] = Problem(out.schema, problem.model, problem.target, data=it.x)
-    return out
+    return replace(it, schema=Schema(it.schema.features, rules=RULES[it.name]), model=it.problem.model)
 
 
 def wished(it: BalancedStudy) -> Preferences:

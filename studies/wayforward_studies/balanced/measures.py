@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from wayforward.evaluate.distance import euclidean_columns
-from wayforward.impact.segregation import DIMENSIONS, Areas, places, segregation
+from wayforward.impact.segregation import DIMENSIONS
 from wayforward.methods import Method, method
 from wayforward_studies.balanced.published import INDICES
 from wayforward_studies.balanced.setting import BalancedStudy
@@ -64,25 +64,11 @@ def answer(name: str, study: BalancedStudy) -> tuple[np.ndarray, np.ndarray, np.
     return refused, found, after
 
 
-def indices(study: BalancedStudy, rows: np.ndarray) -> dict[str, float]:
-    """The three published indices of a population; areas are those of the original people, fitted with the seed."""
-    if rows is study.x:
-        return study.origin
-    return _indices(study, rows)
-
-
-def _indices(study: BalancedStudy, rows: np.ndarray) -> dict[str, float]:
-    start = places(study.schema, study.x, keep=study.keep)
-    areas = Areas.fit(start, seed=study.seed)
-    got = segregation(places(study.schema, rows, keep=study.keep), study.groups, areas=areas)
-    return {name: float(getattr(got, name)) for name in INDICES}
-
-
 def measured(
     study: BalancedStudy, refused: np.ndarray, found: np.ndarray, after: np.ndarray
 ) -> dict[str, float]:
     """Indices before ('origin ...') and after, L2 cost and its gap, yNN with 5 neighbours, invalidation, increases."""
-    origin, end = indices(study, study.x), indices(study, after)
+    origin, end = study.origin, study.indices(after)
     here, there = (euclidean_columns(study.schema, rows[found]) for rows in (study.x, after))
     cost = np.sqrt(((there - here) ** 2).sum(1))
     side = study.groups.member[found]

@@ -17,8 +17,10 @@ import numpy as np
 
 from wayforward.errors import DataError
 from wayforward.groups import Groups
+from wayforward.impact.segregation import Areas, places, segregation
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
+from wayforward_studies.balanced.published import INDICES
 
 #: Where the four groups of the synthetic set stand, with a standard deviation of .1: accepted M and F, refused M and F.
 CENTRES = ((0.325, 0.685), (0.675, 0.685), (0.325, 0.315), (0.675, 0.315))
@@ -78,14 +80,21 @@ class BalancedStudy:
     seed: int
     edges: tuple[tuple[str, str], ...] = ()
     plain: bool = False  # the classifier is trained without weights for rare labels
+    model: Any = None  # a trained classifier, in place of one that would be trained
 
     @cached_property
     def problem(self) -> Problem:
         """A classifier trained on everybody, as published, and its reference people; a world where there are edges."""
+        from wayforward.world import CausalGraph, LinearWorld
+
+        model = self._trained() if self.model is None else self.model
+        world = LinearWorld.fit(CausalGraph.read(self.edges), self.x, self.schema) if self.edges else None
+        return Problem(self.schema, model, Target(1), data=self.x, world=world)
+
+    def _trained(self) -> Any:
         from sklearn.base import clone
 
         from wayforward.model import train
-        from wayforward.world import CausalGraph, LinearWorld
 
         y = self.y.astype(int)
         model = train(self.classifier, self.schema, self.x, y, seed=self.seed)
@@ -100,17 +109,23 @@ class BalancedStudy:
                     break
             if not refused:  # in a small draw with few refusals every start may; then the weights stay
                 model = weighted
-        world = None
-        if self.edges:
-            world = LinearWorld.fit(CausalGraph.read(self.edges), self.x, self.schema)
-        return Problem(self.schema, model, Target(1), data=self.x, world=world)
+        return model
+
+    @cached_property
+    def areas(self) -> Areas:
+        """Where the original people live, fitted with the seed."""
+        return Areas.fit(places(self.schema, self.x, keep=self.keep), seed=self.seed)
+
+    def indices(self, rows: np.ndarray, group: str | None = None) -> dict[str, float]:
+        """The three published indices of a group (None: the smallest) against the rest, on the original areas."""
+        here = places(self.schema, rows, keep=self.keep)
+        got = segregation(here, self.groups, group=group, areas=self.areas)
+        return {name: float(getattr(got, name)) for name in INDICES}
 
     @cached_property
     def origin(self) -> dict[str, float]:
         """The three indices before anybody acts."""
-        from wayforward_studies.balanced.measures import _indices
-
-        return _indices(self, self.x)
+        return self.indices(self.x)
 
 
 def study(name: str, seed: int = 0, most: int = MOST) -> BalancedStudy:

@@ -19,7 +19,7 @@ from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
 from wayforward.preferences import Preferences, privileged_at_random, privileged_by_income, privileged_by_race
 from wayforward_studies.icarma.measures import PerPerson, per_person
-from wayforward_studies.icarma.preferences import LEVELS, asked, two_features
+from wayforward_studies.icarma.preferences import LEVELS, actionable_names, two_features
 from wayforward_studies.icarma.solvers import IcarmaStudy
 from wayforward_studies.verdicts import Check, above_zero
 
@@ -143,7 +143,7 @@ def run(study: IcarmaStudy, method: str = "icarma") -> Fairness:
     x = study.x[people.rows]
     wishes: dict[str, Preferences] = {
         "baseline": Preferences.from_scores(
-            schema, np.ones((len(x), len(asked(schema)))), LEVELS, profile="constant"
+            schema, np.ones((len(x), len(actionable_names(schema)))), LEVELS, profile="constant"
         )
     }
     for scenario in SCENARIOS[1:]:

@@ -65,7 +65,7 @@ class PerPerson:
     after: Array  # log-density of where the proposal leads
 
 
-def per_person(problem: Problem, x: Array, action: Array, said: Preferences) -> PerPerson:
+def per_person(problem: Problem, x: Array, action: Array, wishes: Preferences) -> PerPerson:
     """Replay actions (n, d) of people x (n, d) in the problem's world, ask its model, and look up both densities."""
     proposed = ~np.isnan(action).all(1)
     after = np.full(x.shape, np.nan)
@@ -82,8 +82,8 @@ def per_person(problem: Problem, x: Array, action: Array, said: Preferences) -> 
         plausible[whole] = likely.holds(x[whole], after[whole])
         now[whole] = problem.world.log_density(after[whole])
     cost[proposed] = problem.cost.total(x[proposed], action[proposed])
-    score = np.zeros(x.shape) if said.score is None else said.score
-    may = np.asarray(problem.schema.actionable) & ~said.frozen
+    score = np.zeros(x.shape) if wishes.score is None else wishes.score
+    may = np.asarray(problem.schema.actionable) & ~wishes.frozen
     return PerPerson(proposed, valid, plausible, hard_action(action, score, may), cost, was, now)
 
 

@@ -30,14 +30,14 @@ from wayforward_studies.icarma.published import IcarmaCase
 LEVELS = 4  # a ranking of four features and a scale of four scores
 
 
-def asked(schema: Schema) -> tuple[str, ...]:
+def actionable_names(schema: Schema) -> tuple[str, ...]:
     """The features that people are asked about: those that anybody may act on."""
     return tuple(f.name for f in schema.features if f.actionability == "actionable")
 
 
 def law(schema: Schema, name: str) -> np.ndarray | None:
     """Probability of each ranking under a named law; None for the uniform one."""
-    return None if name == "uniform" else ranking_law(asked(schema), LOAN_LAWS[name])
+    return None if name == "uniform" else ranking_law(actionable_names(schema), LOAN_LAWS[name])
 
 
 def preferences(
@@ -46,24 +46,24 @@ def preferences(
     """The preferences of n people. What `folder` holds of an earlier call is replayed, else drawn and kept there."""
     file = None if folder is None else folder / f"{case.drawn}-{n}-seed{seed}.json"
     if file is not None and file.exists():
-        said = Preferences.load(file, schema)
+        wishes = Preferences.load(file, schema)
     else:
-        said = Preferences.from_scores(schema, _scores(schema, case, n, seed), LEVELS, profile="constant")
+        wishes = Preferences.from_scores(schema, _scores(schema, case, n, seed), LEVELS, profile="constant")
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             half = file.with_suffix(".half")
-            said.save(half)
+            wishes.save(half)
             half.replace(file)
-    return weighed(said, case.profile)
+    return weighed(wishes, case.profile)
 
 
-def weighed(said: Preferences, profile: str) -> Preferences:
+def weighed(wishes: Preferences, profile: str) -> Preferences:
     """The same answers, turned into weights by another profile."""
-    if said.score is None:
-        return said
+    if wishes.score is None:
+        return wishes
     shape: Any = profile
     chosen: Profile = shape
-    return Preferences.from_scores(said.schema, said.score, LEVELS, profile=chosen)
+    return Preferences.from_scores(wishes.schema, wishes.score, LEVELS, profile=chosen)
 
 
 def two_features(schema: Schema, privileged: np.ndarray, *, seed: int = 0) -> Preferences:
@@ -75,7 +75,7 @@ def two_features(schema: Schema, privileged: np.ndarray, *, seed: int = 0) -> Pr
 
 def _scores(schema: Schema, case: IcarmaCase, n: int, seed: int) -> np.ndarray:
     """(n, a) scores 1..4, and 5 for "I cannot", over the features that people are asked about."""
-    a = len(asked(schema))
+    a = len(actionable_names(schema))
     if case.elicited == "scores":
         return draw_scores(n, a, LEVELS, _stream(seed, "scores"), cannot=not case.features)
     ranks = draw_rankings(n, a, _stream(seed, f"ranks {case.law}"), law=law(schema, case.law))

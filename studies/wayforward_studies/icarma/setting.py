@@ -151,7 +151,7 @@ def loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarm
     train, validation, test = (people.x[people.fold == part] for part in range(3))
     world = people.world
     assert world is not None
-    chosen = _told(model, test, people.y[people.fold == 2], EPOCHS)
+    chosen = _quality(model, test, people.y[people.fold == 2], EPOCHS)
     return IcarmaSetting("loan", people.schema, model, train, validation, test, world, chosen=chosen)
 
 
@@ -161,7 +161,7 @@ def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = 
     from wayforward.data.loan import decision, sample
 
     people = load("loan", variant=acts)
-    decided, asked = sample(10_000, _FRESH + seed)[0], sample(20_000, _FRESH + 1000 + seed)[0]
+    decided, asking = sample(10_000, _FRESH + seed)[0], sample(20_000, _FRESH + 1000 + seed)[0]
     model = train_classifier(
         decided,
         decision(decided),
@@ -170,8 +170,8 @@ def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = 
     )
     world = people.world
     assert world is not None
-    train, validation, test = np.split(asked, [10_000, 15_000])
-    chosen = _told(model, test, decision(test), EPOCHS)
+    train, validation, test = np.split(asking, [10_000, 15_000])
+    chosen = _quality(model, test, decision(test), EPOCHS)
     return IcarmaSetting("loan-fresh", people.schema, model, train, validation, test, world, chosen=chosen)
 
 
@@ -247,16 +247,16 @@ def gmsc_setting(*, seed: int = 0, cache: Path | None = None) -> IcarmaSetting:
         path=None if cache is None else cache / f"gmsc-clf-{seed}.safetensors",
     )
     train, validation, test = (people.x[part] for part in parts)
-    chosen = _told(model, test, people.y[parts[2]], GMSC_EPOCHS) | {
+    chosen = _quality(model, test, people.y[parts[2]], GMSC_EPOCHS) | {
         "weight of the favourable class": GMSC_WEIGHT
     }
     return IcarmaSetting("gmsc", people.schema, model, train, validation, test, Independent(), chosen=chosen)
 
 
-def _told(model: Any, x: np.ndarray, y: np.ndarray, epochs: int) -> dict[str, Any]:
-    """What to say about a classifier: its epochs, its accuracy and the share that it refuses, on the test split."""
+def _quality(model: Any, x: np.ndarray, y: np.ndarray, epochs: int) -> dict[str, Any]:
+    """The epochs of a classifier, its accuracy and the share that it refuses, on the test split."""
     torch = require("torch", extra="torch")
     with torch.no_grad():
         yes = (model(torch.tensor(x, dtype=torch.float32))[:, 0] > 0).numpy()
-    told = {"accuracy": float((yes == (y == 1)).mean()), "refused": float(1 - yes.mean())}
-    return {"classifier epochs": epochs} | {name: round(value, 4) for name, value in told.items()}
+    out = {"accuracy": float((yes == (y == 1)).mean()), "refused": float(1 - yes.mean())}
+    return {"classifier epochs": epochs} | {name: round(value, 4) for name, value in out.items()}

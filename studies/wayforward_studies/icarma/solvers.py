@@ -73,7 +73,7 @@ class IcarmaStudy:
         out = {"true": setting.problem(), "learned": setting.problem(world=learned)}
         return out | {"true strict": setting.strict(), "learned strict": setting.strict(learned)}
 
-    def said(self, case: IcarmaCase) -> Preferences:
+    def wishes(self, case: IcarmaCase) -> Preferences:
         """What these people say, drawn once and replayed."""
         folder = None if self.checkpoints.folder is None else self.checkpoints.folder / "preferences"
         drawn = preferences(self.setting.schema, case, len(self.everybody), seed=self.seed, folder=folder)
@@ -83,11 +83,11 @@ class IcarmaStudy:
 
     def action(self, case: IcarmaCase, method: str) -> np.ndarray:
         """(n, d) what each person should do, NaN where nothing is proposed."""
-        return self.answer(self.said(case), method, case.elicited, case.profile, case.key)
+        return self.answer(self.wishes(case), method, case.elicited, case.profile, case.key)
 
     def answer(
         self,
-        said: Preferences,
+        wishes: Preferences,
         method: str,
         elicited: str,
         profile: str,
@@ -97,14 +97,14 @@ class IcarmaStudy:
         """The same for any preferences, of the people who are asked or of others x (n, d)."""
         people = self.x if x is None else x
         if method.startswith("polished"):
-            found = self._searched(said, elicited, profile, name, people)
+            found = self._searched(wishes, elicited, profile, name, people)
             price = np.inf if method == "polished-hard" else PRICE
             return cheapest(
                 found["cost"], found["short"], found["action"], price, hard=method == "polished-hard"
             )
         if method.startswith("icarma"):  # answers in a second, so nothing is kept
             law = "reverse" if method == "icarma-reverse" else "uniform"
-            proposal = self.model(elicited, law, profile, "learned").propose(people, said)
+            proposal = self.model(elicited, law, profile, "learned").propose(people, wishes)
             return np.asarray(proposal.action)
         from wayforward.methods.causal_oracle import CausalOracle
 
@@ -114,19 +114,19 @@ class IcarmaStudy:
         def make() -> dict[str, np.ndarray]:
             oracle.fit(self.problems["true" if method == "oracle-free" else "true strict"])
             with self.show(f"{method}: {name}", len(people)) as tick:
-                got = oracle.recommend(people, preferences=said, progress=lambda done, total: tick(done))
+                got = oracle.recommend(people, preferences=wishes, progress=lambda done, total: tick(done))
             return {"action": got.action[:, 0]}
 
-        decides = [self._decides(method, said), people.tolist()]
+        decides = [self._decides(method, wishes), people.tolist()]
         return self.checkpoints.arrays(f"{self.setting.name}-{method}-{name}", decides, make)["action"]
 
-    def _decides(self, method: str, said: Preferences) -> dict[str, Any]:
+    def _decides(self, method: str, wishes: Preferences) -> dict[str, Any]:
         """All that an answer depends on, beside the people."""
         return {
             "setting": self.setting.checksums,
             "method": method,
-            "frozen": said.frozen.tolist(),
-            "weight": said.weight.tolist(),
+            "frozen": wishes.frozen.tolist(),
+            "weight": wishes.weight.tolist(),
             "training": [],
         }
 
@@ -189,7 +189,7 @@ class IcarmaStudy:
 
     def people(self, case: IcarmaCase, method: str, world: str) -> PerPerson:
         """Each person's answer, replayed in the 'true' or the 'learned' world."""
-        return per_person(self.problems[world], self.x, self.action(case, method), self.said(case))
+        return per_person(self.problems[world], self.x, self.action(case, method), self.wishes(case))
 
     def measured(self, case: IcarmaCase, method: str, world: str | None = None) -> IcarmaMeasures:
         """The measures of one line of a table, in the world that the method worked in or in another one."""
@@ -210,7 +210,7 @@ class IcarmaStudy:
         'price': everybody gets a proposal, an implausible one at a price. 'withheld': of those at an infinite price
         the least likely are withheld, until only plausible ones are left.
         """
-        found = self._searched(self.said(case), case.elicited, case.profile, case.key, self.x)
+        found = self._searched(self.wishes(case), case.elicited, case.profile, case.key, self.x)
         parts = found["cost"], found["short"], found["action"]
         out = []
         for price in PRICES:
@@ -220,22 +220,22 @@ class IcarmaStudy:
         everyone = cheapest(*parts, np.inf)
         for share in (1.0, 0.75, 0.5, 0.25, 0.0):
             limit = np.quantile(short[short > 0], share) if share and (short > 0).any() else 0.0
-            kept = np.where((short > limit)[:, None], np.nan, everyone)
-            out.append(("withheld", *self._point(case, kept)))
+            shown = np.where((short > limit)[:, None], np.nan, everyone)
+            out.append(("withheld", *self._point(case, shown)))
         return out
 
     def _point(self, case: IcarmaCase, action: np.ndarray) -> tuple[float, float]:
-        one = measure(per_person(self.problems["true"], self.x, action, self.said(case)), seed=self.seed)
+        one = measure(per_person(self.problems["true"], self.x, action, self.wishes(case)), seed=self.seed)
         return one.validity.value, one.plausibility.value
 
     def _searched(
-        self, said: Preferences, elicited: str, profile: str, name: str, x: np.ndarray
+        self, wishes: Preferences, elicited: str, profile: str, name: str, x: np.ndarray
     ) -> dict[str, np.ndarray]:
         """What the hybrid knows of each person: cost and shortfall (n, m) and action (n, m, d) of m proposals."""
         model = self.model(elicited, "uniform", profile, "learned")
         self.used["icarma-polished"] = {"price": PRICE, "per": "person", "prices of the curve": list(PRICES)}
         networks = [model.parameters(), model.report_.seed, model.report_.epoch]
-        decides = [self._decides("polished", said), x.tolist(), networks]
+        decides = [self._decides("polished", wishes), x.tolist(), networks]
 
         def make() -> dict[str, np.ndarray]:
             from wayforward.methods.icarma_polished import Polished
@@ -246,7 +246,7 @@ class IcarmaStudy:
             with self.show(f"icarma-polished: {name}", len(x)) as tick:
                 for start in range(0, len(x), _PART):
                     rows = np.arange(start, min(start + _PART, len(x)))
-                    people = problem.population(x[rows], said.take(rows))
+                    people = problem.population(x[rows], wishes.take(rows))
                     with np.errstate(invalid="ignore"):  # two shortfalls without an end have no difference
                         got = method.search(people, np.array([0.0, np.inf]), seed=self.seed)
                     n, d = people.x.shape
