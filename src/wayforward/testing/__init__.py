@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from wayforward.testing.conditions import RobustContract
 from wayforward.testing.contract import MethodContract
+from wayforward.testing.costs import CostContract
 from wayforward.testing.datasets import DatasetContract
 from wayforward.testing.elicitors import ElicitorContract
+from wayforward.testing.plausibilities import PlausibilityContract
 from wayforward.testing.problems import (
     KINDS,
     WORLDS,
@@ -21,9 +24,12 @@ __all__ = [
     "KINDS",
     "WORLDS",
     "Case",
+    "CostContract",
     "DatasetContract",
     "ElicitorContract",
     "MethodContract",
+    "PlausibilityContract",
+    "RobustContract",
     "SummariserContract",
     "case",
     "random_model",
