@@ -12,8 +12,8 @@ import pytest
 
 from wayforward.errors import DataError
 from wayforward.impact.summaries import Summary, summarize
-from wayforward.impact.summaries.ares import Aim, Ares, AresRules, Item
-from wayforward.impact.summaries.ares_ground import Ground, choose
+from wayforward.impact.summaries.ares import Aim, Ares, AresRules, RuleCondition
+from wayforward.impact.summaries.ground_set import GroundSet, choose
 from wayforward.impact.summaries.itemsets import frequent
 from wayforward.model import wrap
 from wayforward.preferences import Preferences
@@ -97,7 +97,7 @@ def test_of_sets_that_the_same_people_meet_the_shortest_stays():
 # -- the search --------------------------------------------------------------------------------------------
 
 
-def toy(seed: int, rules: int = 3, subgroups: int = 3, wrong: float = 0.3) -> Ground:
+def toy(seed: int, rules: int = 3, subgroups: int = 3, wrong: float = 0.3) -> GroundSet:
     rng = np.random.default_rng(seed)
     n, s, i, t, d = 30, 5, 2, 3, 6
     groups, states = rng.random((s, n)) < 0.5, rng.random((i, n)) < 0.7
@@ -107,7 +107,7 @@ def toy(seed: int, rules: int = 3, subgroups: int = 3, wrong: float = 0.3) -> Gr
     group_at[np.arange(1, s), rng.integers(0, d, s - 1)] = True
     change_at[np.arange(t), rng.integers(0, d, t)] = True
     pair = np.array([(a, b) for a in range(i) for b in range(t) if rng.random() < 0.8])
-    return Ground(
+    return GroundSet(
         groups=groups, states=states, pair=pair, value=np.where(ok, rng.uniform(0.5, 1, ok.shape), 0).astype("f4"),
         wrong=(wrong * ~ok).astype("f4"), price=rng.uniform(0, 0.3, len(pair)), group_price=rng.uniform(0, 0.3, s),
         group_at=group_at, change_at=change_at, group_width=np.array([0, 1, 1, 2, 2]),
@@ -116,7 +116,7 @@ def toy(seed: int, rules: int = 3, subgroups: int = 3, wrong: float = 0.3) -> Gr
     )  # fmt: skip
 
 
-def legal(ground: Ground) -> list[tuple[int, int, int]]:
+def legal(ground: GroundSet) -> list[tuple[int, int, int]]:
     return [
         (g, int(i), int(t))
         for g in range(len(ground.groups))
@@ -172,7 +172,7 @@ def test_the_chosen_rules_are_nearly_those_of_brute_force(subgroups: int):
 def test_greedy_alone_can_be_improved_by_an_exchange():
     """One rule for the middle four looks best, and then two for the halves cannot both be taken."""
     value = np.array([[0, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], dtype="f4")
-    ground = Ground(
+    ground = GroundSet(
         groups=np.ones((1, 6), dtype=bool), states=np.ones((1, 6), dtype=bool),
         pair=np.array([[0, 0], [0, 1], [0, 2]]), value=value, wrong=np.zeros((3, 6), dtype="f4"),
         price=np.zeros(3), group_price=np.zeros(1), group_at=np.zeros((1, 3), dtype=bool),
@@ -226,7 +226,7 @@ def test_lines_read_like_sentences_and_keep_the_limits(how: str):
             assert changed <= set(asked)
 
 
-def meets(item: Item, row: np.ndarray) -> bool:
+def meets(item: RuleCondition, row: np.ndarray) -> bool:
     for one in item.parts:
         value = row[one.feature]
         good = {

@@ -17,25 +17,28 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import DataError, did_you_mean
 from wayforward.impact.conditions import Condition
-from wayforward.impact.summaries.ares_ground import Ground, choose
 from wayforward.impact.summaries.base import Rules, Summariser
+from wayforward.impact.summaries.ground_set import GroundSet, choose
 from wayforward.impact.summaries.itemsets import frequent
+from wayforward.lazy import renamed_names
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
     from wayforward.schema import Feature, Schema
 
+__getattr__ = renamed_names(__name__, Item="RuleCondition")
+
 _LEVELS = 12  # of a feature with more levels, the most frequent are tried
 _LISTED = 3  # levels that a phrase names one by one
 _ROWS = 1 << 16  # candidate rows judged at once
-_ENTRIES = 40_000_000  # of subgroups times people kept at once
+_ENTRIES = 40_000_000  # of subgroups times people held at once
 _SETS = 20_000  # frequent sets at most
 _LEAST = 10  # people that a rule speaks to, among those it is learnt from
-_GROWN = 400  # changes that are grown by one more feature
+_EXTENDED = 400  # changes that are extended by one more feature
 
 
 @dataclass(frozen=True)
-class Item:
+class RuleCondition:
     """A condition of one phrase about one feature: all `parts` hold. low, high: its values are in [low, high)."""
 
     feature: int
@@ -71,13 +74,13 @@ class Aim:
         For whom none is, the value is that of the words, which the judge refuses.
         """
         there = self.holds(people.x[:, self.feature])
-        asked = np.full(people.x.shape, np.nan)
-        asked[:, self.feature] = self.value
-        near = people.snap(np.arange(people.n), asked)[:, self.feature]
+        target = np.full(people.x.shape, np.nan)
+        target[:, self.feature] = self.value
+        near = people.snap(np.arange(people.n), target)[:, self.feature]
         open_ = self.holds(near) & ~there
         return np.where(there, np.nan, np.where(open_, near, self.value)), open_
 
-    def apart(self, item: Item) -> bool:
+    def apart(self, item: RuleCondition) -> bool:
         """Nobody whom the item describes is there already."""
         if self.kind == "at least":
             return bool(item.high <= self.value)
@@ -93,7 +96,7 @@ class Aim:
 class AresRules(Rules):
     """Rules as chosen. who, change: of each line. objective: of them all; rows: model rows that learning took."""
 
-    who: tuple[tuple[Item, ...], ...]
+    who: tuple[tuple[RuleCondition, ...], ...]
     change: tuple[tuple[Aim, ...], ...]
     subgroup: tuple[int, ...]  # how many of the conditions of each line are its subgroup
     objective: float = 0.0
@@ -101,21 +104,21 @@ class AresRules(Rules):
     words: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        told = tuple(
+        words = tuple(
             (tuple(one.text for one in who), tuple(aim.text for aim in change))
             for who, change in zip(self.who, self.change, strict=True)
         )
-        object.__setattr__(self, "words", told)
+        object.__setattr__(self, "words", words)
 
     def actions(self, people: Population) -> tuple[np.ndarray, np.ndarray]:
-        """One slot a line: (n, L, d) and (n, L). Who is told and is there already has nothing to do in that slot."""
+        """Return one slot a line: (n, L, d) and (n, L). Who is there already has nothing to do in that slot."""
         shape = (people.n, len(self.who))
         action, line = np.full((*shape, people.d), np.nan), np.full(shape, -1)
         for i, (who, change) in enumerate(zip(self.who, self.change, strict=True)):
-            told = _holds(who, people.x)
-            line[told, i] = i
+            addressed = _holds(who, people.x)
+            line[addressed, i] = i
             for aim in change:
-                action[told, i, aim.feature] = aim.values(people)[0][told]
+                action[addressed, i, aim.feature] = aim.values(people)[0][addressed]
         return action, line
 
 
@@ -131,7 +134,7 @@ class Ares(Summariser):
     people a rule speaks to. about: features that describe subgroups; none: all that the schema does not mark as
     sensitive. Conditions name a sensitive feature only where it is asked for here.
     cover, incorrect, cost, change: weights of the objective. 'open', in people: cover for one who is served, less up
-    to cost (a share) for dear plans; incorrect for one told in vain; change for each condition and each change in a
+    to cost (a share) for dear plans; incorrect for one asked in vain; change for each condition and each change in a
     rule, in shares of all people. 'published': the four lambdas of the paper, which tunes them; features cost 1.
     rows: model rows at most, but for the single changes, each of which is judged for 200 people whatever it takes.
     Raises: DataError for settings that make no sense.
@@ -195,8 +198,13 @@ class Ares(Summariser):
             form="published",
         )  # fmt: skip
 
+    @property
+    def most_lines(self) -> int:
+        """Lines at most."""
+        return self.rules
+
     def learn(self, people: Population, seed: int) -> AresRules:
-        """Rules for refused people. Draws people by chance where all of them would take more than `rows`."""
+        """Find rules for refused people. Draws people by chance where all of them would take more than `rows`."""
         schema = people.schema
         for name in self.about:
             if name not in schema.names:
@@ -214,7 +222,7 @@ class Ares(Summariser):
         if not helps.any():
             return AresRules((), (), (), 0.0, int(people.rows.sum()) - spent)
         combos, ok, cost = [combos[t] for t in np.flatnonzero(helps)], ok[helps], cost[helps]
-        ground, sets, states, items = self._ground(people, aims, combos, ok, cost)
+        ground, sets, states, items = self._ground_set(people, aims, combos, ok, cost)
         chosen = choose(ground)
         who = tuple(
             tuple(items[c] for c in sets[g]) + tuple(items[c] for c in states[i]) for g, i, _ in chosen
@@ -227,9 +235,9 @@ class Ares(Summariser):
     # -- conditions and new states -------------------------------------------------------------------------
 
     def _aims(self, people: Population) -> list[Aim]:
-        """New states that the schema lets people act towards, cut where accepted people stand."""
+        """Return new states that the schema lets people act towards, cut where accepted people stand."""
         schema, out = people.schema, []
-        pool = _pool(people)
+        pool = _reference_rows(people)
         for j in np.flatnonzero(schema.actionable & people.free.any(0)):
             feature, way = schema.features[j], schema.direction[j]
             column = pool[np.isfinite(pool[:, j]), j]
@@ -247,7 +255,7 @@ class Ares(Summariser):
         return out
 
     def _edges(self, schema: Schema, j: int, column: np.ndarray, bins: int) -> np.ndarray:
-        """Legal round values that cut a column into about `bins` parts, the first part included in none."""
+        """Return legal round values that cut a column into about `bins` parts, the first part included in none."""
         seen = np.unique(column)
         if schema.features[j].has_levels or len(seen) <= bins:
             cuts = seen
@@ -261,15 +269,15 @@ class Ares(Summariser):
             cuts = _rounded(np.concatenate(quantiles), column, schema.features[j].kind == "integer")
         return np.unique(schema.snap(cuts, columns=j))
 
-    def _items(self, people: Population, aims: list[Aim]) -> list[Item]:
-        """Conditions on the people: levels, bins, half-lines, not stated; and what is short of an aim."""
+    def _items(self, people: Population, aims: list[Aim]) -> list[RuleCondition]:
+        """Return conditions on the people: levels, bins, half-lines, not stated; and what is short of an aim."""
         schema, out = people.schema, []
         published = self.form == "published"
-        pool = _pool(people) if published else people.x
+        pool = _reference_rows(people) if published else people.x
         for j, feature in enumerate(schema.features):
             column, name = people.x[:, j], words.label(feature)
             if np.isnan(column).any():
-                out.append(Item(j, (Condition(j, "missing", np.nan, ""),), f"{name} not stated"))
+                out.append(RuleCondition(j, (Condition(j, "missing", np.nan, ""),), f"{name} not stated"))
             seen = column[np.isfinite(column)]
             if not seen.size:
                 continue
@@ -291,22 +299,22 @@ class Ares(Summariser):
             out += [
                 short for aim in aims if (short := _short_of(schema.features[aim.feature], aim)) is not None
             ]
-        unique: dict[tuple[object, ...], Item] = {}
+        unique: dict[tuple[object, ...], RuleCondition] = {}
         for one in out:
             unique.setdefault((one.feature, *((p.kind, str(p.value)) for p in one.parts)), one)
         return list(unique.values())
 
     # -- the ground set ------------------------------------------------------------------------------------
 
-    def _ground(
+    def _ground_set(
         self,
         people: Population,
         aims: list[Aim],
         combos: list[tuple[int, ...]],
         ok: np.ndarray,
         cost: np.ndarray,
-    ) -> tuple[Ground, list[tuple[int, ...]], list[tuple[int, ...]], list[Item]]:
-        """The ground set, with the conditions of its subgroups and of its states."""
+    ) -> tuple[GroundSet, list[tuple[int, ...]], list[tuple[int, ...]], list[RuleCondition]]:
+        """Return the ground set, with the conditions of its subgroups and of its states."""
         n, d, published = people.n, people.d, self.form == "published"
         items = self._items(people, aims)
         holds = np.stack([one.holds(people.x) for one in items], 1) if items else np.empty((n, 0), dtype=bool)
@@ -339,20 +347,23 @@ class Ares(Summariser):
         asks, wide = (np.array([len(one) for one in some], dtype=np.int64) for some in (states, combos))
         if published:
             value = np.full(ok.shape, self.cover, dtype=np.float32)
-            edges = {j: self._edges(people.schema, int(j), _seen(_pool(people), j), self.bins) for j in acted}
+            edges = {
+                j: self._edges(people.schema, int(j), _seen(_reference_rows(people), j), self.bins)
+                for j in acted
+            }
             moved = [_bins_moved(states[i], combos[t], items, aims, edges) for i, t in pair]
             price = self.cost * wide[pair[:, 1]] + self.change * np.array(moved)
             group_price, top = np.zeros(len(sets)), float(self.rules * self.width)
             far = max((len(e) for e in edges.values()), default=1) + people.schema.n_levels.max(initial=1)
             constant = self.incorrect * n * self.rules + self.cost * top + self.change * far * top
         else:
-            dear = np.where(ok, cost, 0) / (np.where(ok, cost, 0) + _usual(cost, np.empty(0)))
+            dear = np.where(ok, cost, 0) / (np.where(ok, cost, 0) + _usual_cost(cost, np.empty(0)))
             value = np.where(ok, self.cover * (1 - self.cost * dear), 0).astype(np.float32)
             word = self.change * n
             price = word * (asks[pair[:, 0]] + wide[pair[:, 1]])
             group_price = np.array([word * len(one) for one in sets])
             constant = self.rules * (self.incorrect * n + word * (self.width + self.changes))
-        ground = Ground(
+        ground = GroundSet(
             groups=groups, states=met, pair=pair, value=value, wrong=(self.incorrect * ~ok).astype(np.float32),
             price=price, group_price=group_price,
             group_at=_features([[items[c].feature for c in one] for one in sets], d),
@@ -363,10 +374,10 @@ class Ares(Summariser):
         return ground, sets, states, items
 
     def _pairs(
-        self, states: list[tuple[int, ...]], items: list[Item], aims: list[Aim], combos: list[tuple[int, ...]],
+        self, states: list[tuple[int, ...]], items: list[RuleCondition], aims: list[Aim], combos: list[tuple[int, ...]],
         apart: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """(P, 2) states and changes that fit: a state is about what is changed, and is not there already."""
+        """Return (P, 2) states and changes that fit: a state is about what is changed, and is not there already."""
         by_features: dict[tuple[int, ...], list[int]] = {}
         for i, state in enumerate(states):
             by_features.setdefault(tuple(sorted(items[c].feature for c in state)), []).append(i)
@@ -395,7 +406,7 @@ class Ares(Summariser):
 # -- judging changes ---------------------------------------------------------------------------------------
 
 
-class _Judged:
+class _JudgedChanges:
     """Changes that were judged, as positions of aims, each person's nearest value in the aims given.
 
     change: the aims of each, and for each person whether it works, and what it costs (inf: does not work).
@@ -417,7 +428,7 @@ class _Judged:
         for at in range(0, t, step):
             some = combos[at : at + step]
             ok, cost = np.zeros((len(some), n), dtype=bool), np.full((len(some), n), np.inf)
-            score, asked = scores[at : at + step], costs[at : at + step]
+            score, price = scores[at : at + step], costs[at : at + step]
             act, may = self.acts[some], (self.may[some] | ~self.acts[some]).all(1)  # (t, k, n), (t, n)
             score[~may] = -np.inf
             fresh = may & act.any(1)
@@ -434,7 +445,7 @@ class _Judged:
             judged = people.evaluate(who, action)
             good = judged.allowed & judged.reached
             ok[row, who], cost[row, who] = good, np.where(good, judged.cost, np.inf)
-            score[row, who], asked[row, who] = judged.score, judged.cost
+            score[row, who], price[row, who] = judged.score, judged.cost
             for c, combo in enumerate(some.tolist()):
                 self.change[tuple(combo)] = (ok[c], cost[c].astype(np.float32))
         return scores, costs
@@ -450,7 +461,7 @@ class _Judged:
 def _judge(
     people: Population, aims: list[Aim], changes: int, rows: int, dear: float, rng: np.random.Generator
 ) -> tuple[list[tuple[int, ...]], np.ndarray, np.ndarray]:
-    """Changes tried, as positions of aims, and (T, n) whether each works for each person and its cost (inf: not).
+    """Return changes tried, as positions of aims, and (T, n) whether each works for a person and its cost (inf: not).
 
     Every single change is judged. Of those of several features, the ones that promise most by the scores of their
     parts are, while rows last.
@@ -459,15 +470,15 @@ def _judge(
     if not aims:
         return [], np.empty((0, n), dtype=bool), np.empty((0, n))
     start = people.score(np.arange(n), people.x)
-    found = _Judged(people, aims)
+    found = _JudgedChanges(people, aims)
     combos = np.arange(len(aims))[:, None]
     score, cost = found.judge(combos)
     gain = np.where(np.isnan(score), 0.0, score - start)  # (A, n)
     acts, spent = found.acts, int(np.isfinite(score).sum())
-    usual = _usual(np.stack([one[1] for one in found.change.values()]), cost)
+    usual = _usual_cost(np.stack([one[1] for one in found.change.values()]), cost)
     for size in range(2, changes + 1):
         left = (rows - spent) // (changes + 1 - size)
-        tried = _grown(combos, found.feature, rng)
+        tried = _extended(combos, found.feature, rng)
         if left <= 0 or not len(tried):
             break
         promise, taken = _promise(tried, gain, cost, acts, people.problem.slack - start, dear, usual)
@@ -478,13 +489,13 @@ def _judge(
             break
         found.judge(tried[order])
         spent += int(taken[order].sum())
-        combos = tried[order[:_GROWN]]
+        combos = tried[order[:_EXTENDED]]
     ok, paid = (np.stack(some) for some in zip(*found.change.values(), strict=True))
     return list(found.change), ok, paid
 
 
-def _grown(combos: np.ndarray, feature: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(t, k) -> all with one aim more about another feature, (t', k + 1), in an order by chance."""
+def _extended(combos: np.ndarray, feature: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return changes (t, k), each with one aim more about another feature, (t', k + 1), in an order by chance."""
     a = np.arange(len(feature))
     wide = np.concatenate([np.repeat(combos, len(a), 0), np.tile(a, len(combos))[:, None]], axis=1)
     at = feature[wide]
@@ -497,7 +508,7 @@ def _promise(
     combos: np.ndarray, gain: np.ndarray, cost: np.ndarray, acts: np.ndarray, need: np.ndarray, dear: float,
     usual: float,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """(t,) how many people changes would serve if scores added up, cheap ones more; (t,) rows that it takes to see.
+    """Return (t,) how many people changes would serve if scores added up, cheap ones more; (t,) rows to judge them.
 
     gain, cost (A, n): of each aim alone. acts (A, n): it asks something of them. need (n,): gain that turns a score.
     """
@@ -508,8 +519,8 @@ def _promise(
         some = combos[at : at + step]
         both = acts[some].all(1) & np.isfinite(gain[some]).all(1)
         total = np.where(both, gain[some].sum(1), -np.inf)  # (t, n)
-        asked = paid[some].sum(1)
-        worth = 1 - dear * asked / (asked + usual)
+        price = paid[some].sum(1)
+        worth = 1 - dear * price / (price + usual)
         # Where no sum is enough, such as for a model that gives labels alone, the nearest go first.
         near = np.clip(total / np.maximum(need, 1e-6), 0, 1)
         out[at : at + step] = ((total > need) * worth).sum(1) + 1e-3 * near.sum(1)
@@ -534,7 +545,7 @@ def _aim(feature: Feature, j: int, kind: Literal["is", "at least", "at most"], v
 
 
 def _level_list(feature: Feature, first: float, last: float) -> str:
-    """Levels from first to last one by one, for "lower" and "below" say little of levels; '' for many of them."""
+    """List the levels from first to last, for "lower" and "below" say little of levels; '' for many of them."""
     some = range(int(max(first, 0)), int(min(last, feature.n_levels - 1)) + 1)
     return " or ".join(_shown(feature, float(i)) for i in some) if len(some) <= _LISTED else ""
 
@@ -544,43 +555,43 @@ def _shown(feature: Feature, value: float) -> str:
     return words.quoted(text) if feature.has_levels else text
 
 
-def _level_item(feature: Feature, j: int, value: float) -> Item:
+def _level_item(feature: Feature, j: int, value: float) -> RuleCondition:
     text = f"{words.label(feature)} is {_shown(feature, value)}"
     low, high = (value, value + 1) if feature.kind == "ordinal" else (np.nan, np.nan)
-    return Item(j, (Condition(j, "is", float(value), text),), text, float(low), float(high))
+    return RuleCondition(j, (Condition(j, "is", float(value), text),), text, float(low), float(high))
 
 
-def _below(feature: Feature, j: int, edge: float) -> Item:
+def _below(feature: Feature, j: int, edge: float) -> RuleCondition:
     text = f"{words.label(feature)} below {_shown(feature, edge)}"
     if feature.low is not None and feature.kind == "integer" and edge - feature.low == feature.step == 1:
         text = f"{words.label(feature)} is {_shown(feature, edge - 1)}"  # nobody says "late payments below 1"
     if feature.has_levels and (levels := _level_list(feature, 0, edge - 1)):
         text = f"{words.label(feature)} is {levels}"
-    return Item(j, (Condition(j, "below", float(edge), text),), text, -np.inf, float(edge))
+    return RuleCondition(j, (Condition(j, "below", float(edge), text),), text, -np.inf, float(edge))
 
 
-def _from(feature: Feature, j: int, edge: float) -> Item:
+def _from(feature: Feature, j: int, edge: float) -> RuleCondition:
     text = f"{words.label(feature)} at least {_shown(feature, edge)}"
     if feature.has_levels and (levels := _level_list(feature, edge, np.inf)):
         text = f"{words.label(feature)} is {levels}"
-    return Item(j, (Condition(j, "at least", float(edge), text),), text, float(edge), np.inf)
+    return RuleCondition(j, (Condition(j, "at least", float(edge), text),), text, float(edge), np.inf)
 
 
-def _between(feature: Feature, j: int, low: float, high: float) -> Item:
+def _between(feature: Feature, j: int, low: float, high: float) -> RuleCondition:
     first = _shown(feature, low) if not feature.unit else words.number(float(low))
     text = f"{words.label(feature)} from {first} to below {_shown(feature, high)}"
     parts = (Condition(j, "at least", float(low), text), Condition(j, "below", float(high), text))
-    return Item(j, parts, text, float(low), float(high))
+    return RuleCondition(j, parts, text, float(low), float(high))
 
 
-def _short_of(feature: Feature, aim: Aim) -> Item | None:
-    """The condition of all who are not there; None where another item says it."""
+def _short_of(feature: Feature, aim: Aim) -> RuleCondition | None:
+    """Return the condition of all who are not there; None where another item says it."""
     j, name = aim.feature, words.label(feature)
     if aim.kind == "is":
         if feature.n_levels == 2:
             return None
         text = f"{name} is not {_shown(feature, aim.value)}"
-        return Item(j, (Condition(j, "is not", aim.value, text),), text)
+        return RuleCondition(j, (Condition(j, "is not", aim.value, text),), text)
     if aim.kind == "at least":
         return _below(feature, j, aim.value)
     if feature.has_levels:
@@ -589,13 +600,13 @@ def _short_of(feature: Feature, aim: Aim) -> Item | None:
     hair = aim.value + 1e-9 * max(abs(aim.value), 1e-9)  # more than a condition calls rounding
     edge = hair if step is None else aim.value + step
     text = f"{name} above {_shown(feature, aim.value)}"
-    return Item(j, (Condition(j, "at least", edge, text),), text, edge, np.inf)
+    return RuleCondition(j, (Condition(j, "at least", edge, text),), text, edge, np.inf)
 
 
 # -- helpers -----------------------------------------------------------------------------------------------
 
 
-def _holds(items: Sequence[Item], x: np.ndarray) -> np.ndarray:
+def _holds(items: Sequence[RuleCondition], x: np.ndarray) -> np.ndarray:
     """(n, d) -> (n,) bool: all conditions hold; True for none."""
     out = np.ones(len(x), dtype=bool)
     for one in items:
@@ -603,13 +614,13 @@ def _holds(items: Sequence[Item], x: np.ndarray) -> np.ndarray:
     return out
 
 
-def _usual(cost: np.ndarray, asked: np.ndarray) -> float:
-    """The cost of the cheapest change that works, for the person in the middle. cost (T, n): inf where none does.
+def _usual_cost(cost: np.ndarray, otherwise: np.ndarray) -> float:
+    """Return the cost of the cheapest change that works, for the person in the middle.
 
-    asked (T, n): costs whatever comes of them, for where none works.
+    cost (T, n): inf where none does. otherwise (T, n): costs whatever comes of them, for where none works.
     """
     least = cost.min(0)
-    for some in (least[np.isfinite(least)], asked):
+    for some in (least[np.isfinite(least)], otherwise):
         if (some > 0).any():
             return float(np.median(some[some > 0]))
     return 1.0
@@ -623,8 +634,8 @@ def _features(of: list[list[int]], d: int) -> np.ndarray:
     return out
 
 
-def _pool(people: Population) -> np.ndarray:
-    """People whose values say where to cut: those refused, and those accepted where the problem knows some."""
+def _reference_rows(people: Population) -> np.ndarray:
+    """Return people whose values say where to cut: those refused, and those accepted where the problem knows some."""
     if people.problem.reference is None:
         low, high = people.low.min(0), people.high.max(0)
         known = np.isfinite(low) & np.isfinite(high)
@@ -639,7 +650,7 @@ def _seen(x: np.ndarray, j: int) -> np.ndarray:
 
 
 def _rounded(cuts: np.ndarray, column: np.ndarray, whole: bool) -> np.ndarray:
-    """Two digits of the value, or of how far values spread, whichever are more."""
+    """Round to two digits of the value, or of how far values spread, whichever are more."""
     low, high = np.quantile(column, [0.1, 0.9])
     sizes = np.stack([np.abs(cuts), np.full(len(cuts), max(high - low, 1e-12))])
     unit = 10.0 ** (np.floor(np.log10(np.maximum(sizes, 1e-12))) - 1).min(0)
@@ -656,11 +667,11 @@ def _frequent_levels(column: np.ndarray) -> np.ndarray:
 def _bins_moved(
     state: tuple[int, ...],
     combo: tuple[int, ...],
-    items: list[Item],
+    items: list[RuleCondition],
     aims: list[Aim],
     edges: dict[int, np.ndarray],
 ) -> float:
-    """Bins between the state and the change, over all features; another level of a category counts one."""
+    """Count the bins between the state and the change, over all features; another level of a category counts one."""
     total = 0.0
     for a in combo:
         aim = aims[a]

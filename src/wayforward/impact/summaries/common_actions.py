@@ -38,9 +38,10 @@ class Move:
     value: float
 
     def sets(self, schema: Schema, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n, d) -> what each person sets the feature to (n,), NaN where they need not act; and (n,) bool: they can.
+        """Return what each person (n, d) sets the feature to (n,), and who can (n,) bool.
 
-        Nobody can add to a value that is not stated; who is told to reach a value states it.
+        NaN where they need not act. Nobody can add to a value that is not stated; who is asked to reach a value
+        states it.
         """
         now = x[:, self.feature]
         gone = np.isnan(now)
@@ -57,7 +58,7 @@ class Move:
         return np.where(there & ~gone, np.nan, self.value), np.ones(len(x), dtype=bool)
 
     def words(self, schema: Schema) -> str:
-        """The order, such as: lower duration by 6 months."""
+        """Return the order in words, such as: lower duration by 6 months."""
         feature = schema.features[self.feature]
         name = words.label(feature)
         if self.kind == "by":
@@ -82,7 +83,7 @@ class Move:
         return f"lower {name} to {text} or lower" if feature.has_levels else f"lower {name} to at most {text}"
 
     def _last(self, feature: Feature) -> bool:
-        """Nothing lies beyond it."""
+        """Whether nothing lies beyond the value."""
         if feature.has_levels:
             return self.value == (feature.n_levels - 1 if self.kind == "at least" else 0)
         return self.value == (feature.high if self.kind == "at least" else feature.low)
@@ -92,12 +93,12 @@ Action = tuple[Move, ...]  # in the order of their features; () is to do nothing
 
 
 def action_of(moves: Iterable[Move]) -> Action:
-    """Moves in order, the same whatever order they came in."""
+    """Return moves in order, the same whatever order they came in."""
     return tuple(sorted(moves))
 
 
 def carried(schema: Schema, action: Action, x: np.ndarray) -> np.ndarray:
-    """What each person in x (n, d) sets, (n, d): exactly what the action says; nothing where they cannot do a part."""
+    """Return what each person in x (n, d) sets, (n, d): what the action says; nothing where they cannot do a part."""
     out, can = np.full(x.shape, np.nan), np.ones(len(x), dtype=bool)
     for move in action:
         out[:, move.feature], ok = move.sets(schema, x)
@@ -107,7 +108,7 @@ def carried(schema: Schema, action: Action, x: np.ndarray) -> np.ndarray:
 
 
 def plain(value: float, unit: float = 0.0, digits: int = 2) -> float:
-    """A value that people can keep in mind: two significant digits, and none finer than the unit."""
+    """Return a value that people can remember: two significant digits, and none finer than the unit."""
     if value == 0 or not np.isfinite(value):
         return value
     size = max(10.0 ** (np.floor(np.log10(abs(value))) - digits + 1), unit)
@@ -115,7 +116,10 @@ def plain(value: float, unit: float = 0.0, digits: int = 2) -> float:
 
 
 def units(people: Population) -> np.ndarray:
-    """(d,) the size below which differences of a feature say little: a power of ten, 1 to 10 in 200 of its spread."""
+    """Return the size below which differences of each feature (d,) say little.
+
+    A power of ten, 1 to 10 in 200 of its spread.
+    """
     problem, out = people.problem, np.zeros(people.d)
     rows = people.x if problem.reference is None else problem.reference
     for j in np.flatnonzero(~people.schema.has_levels):
@@ -130,7 +134,7 @@ def units(people: Population) -> np.ndarray:
 
 
 def moves_of(people: Population, plans: np.ndarray, origin: np.ndarray) -> tuple[list[Move], bool]:
-    """Moves worth a look for these people, and whether they are all that the lattice has.
+    """Return moves worth a look for these people, and whether they are all that the lattice has.
 
     plans (p, d): what each of p people would set on their own, with their rows in `origin` (p, d). Values are those
     of accepted people and of the plans, rounded to what people can say.
@@ -191,7 +195,7 @@ def _seen(people: Population, j: int, levels: np.ndarray) -> np.ndarray:
 
 
 def _grid(people: Population, j: int, planned: np.ndarray, now: np.ndarray, unit: float) -> np.ndarray:
-    """Values to reach: where accepted people stand, where plans lead, and the ends."""
+    """Return values to reach: where accepted people stand, where plans lead, and the ends."""
     problem = people.problem
     seen = [now]
     if problem.reference is not None and problem.reference_reached.any():
@@ -206,7 +210,7 @@ def _grid(people: Population, j: int, planned: np.ndarray, now: np.ndarray, unit
 def _changes(
     people: Population, j: int, planned: np.ndarray, origin: np.ndarray, now: np.ndarray, unit: float
 ) -> np.ndarray:
-    """Sizes of a change: those of plans, and shares of how far apart people are."""
+    """Return sizes of a change: those of plans, and shares of how far apart people are."""
     apart = float(np.subtract(*np.quantile(now, (0.9, 0.1)))) if len(now) else 0.0
     apart = apart or people.schema.span[j] / 4
     size = np.concatenate(
@@ -225,7 +229,7 @@ def _quantiles(values: np.ndarray, shares: tuple[float, ...]) -> np.ndarray:
 
 
 def from_plans(people: Population, plans: np.ndarray, origin: np.ndarray, changes: int) -> list[Action]:
-    """Plans (p, d) of people (p, d) as orders for many: the usual sets of changes, their values at a few quantiles."""
+    """Return plans (p, d) of people (p, d) as orders for many: the usual sets of changes, values at a few quantiles."""
     schema, unit = people.schema, units(people)
     with np.errstate(invalid="ignore"):
         moved = ~np.isnan(plans) & schema.differs(plans, origin)
@@ -258,7 +262,7 @@ def from_plans(people: Population, plans: np.ndarray, origin: np.ndarray, change
 
 
 def between(schema: Schema, move: Move, others: Sequence[Move], unit: float) -> list[Move]:
-    """Moves like this one with values half way to the nearest others of its kind, rounded to what people can say."""
+    """Return moves like this one with values half way to the nearest others of its kind, in round numbers."""
     if move.kind == "to" or schema.has_levels[move.feature]:
         return []
     values = np.array([o.value for o in others if o.feature == move.feature and o.kind == move.kind])
@@ -341,7 +345,7 @@ class Trials:
         key = np.zeros((a, m), dtype=np.uint64)
         for i, action in enumerate(actions):
             for move in action:
-                value, ok, mark = self._carry(move)
+                value, ok, mark = self.values_of(move)
                 rows[i, :, move.feature] = value[who]
                 can[i] &= ok[who]
                 key[i] ^= mark[who]
@@ -365,7 +369,8 @@ class Trials:
             score[todo] = np.where(got.allowed, got.score, -np.inf)[back]
         return served.reshape(a, m), cost.reshape(a, m), score.reshape(a, m)
 
-    def _carry(self, move: Move) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def values_of(self, move: Move) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return for each person (n,) what the move sets, whether they can, and a key of it; worked out once."""
         if move not in self._moves:
             value, ok = move.sets(self.people.schema, self.people.x)
             mark = keys_of(np.stack([np.full(len(value), float(move.feature)), value], 1), 3)
@@ -377,7 +382,7 @@ class Trials:
 def promising(
     trials: Trials, moves: Sequence[Move], groups: np.ndarray, who: np.ndarray, changes: int, gamma: float
 ) -> list[Action]:
-    """Actions that should do well for some group of people, if scores of single moves add up.
+    """Return actions that should do well for some group of people, if scores of single moves add up.
 
     groups (g, m) bool over the people who (m,). Every single move is tried and every pair predicted; longer actions
     grow from the best pairs of each group. Exact for additive scores and costs; for others only where to look. At most
@@ -399,7 +404,7 @@ def promising(
     price = np.empty((len(moves), m))
     gain = np.empty((len(moves), m))
     for i, move in enumerate(moves):
-        value = trials._carry(move)[0][who]
+        value = trials.values_of(move)[0][who]
         row = np.full((m, people.d), np.nan)
         row[:, move.feature] = value
         price[i] = people.cost(who, row)
@@ -456,7 +461,7 @@ def promising(
 
 
 def _two_best(losses: np.ndarray) -> np.ndarray:
-    """(c, g) -> (2, g) rows of the two least in each column; ties to the first. Changes its argument."""
+    """Return (2, g) rows of the two least in each column; ties to the first. Changes its argument."""
     first, column = losses.argmin(0), np.arange(losses.shape[1])
     losses[first, column] = np.inf
     return np.stack([first, losses.argmin(0)])

@@ -32,7 +32,7 @@ _COARSE = 8  # scales tried while sifting
 _FINALISTS = 16
 _NEIGHBOURS = 2000  # accepted people among whom the nearest are looked for
 _NEARLY = 0.99  # of what the best direction saves: a simpler one that saves as much is preferred
-_FEW = 10  # how much a line takes is told of no fewer people
+_FEW = 10  # how much a line takes is published for no fewer people
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,19 @@ class Translation:
         return tuple(int(np.sign(a)) for a in self.amount), tuple((j, level) for j, level, _ in self.sets)
 
     def without(self, j: int) -> Translation:
-        """The same but for one feature; what is left to be set where nothing moves is set at once."""
+        """Return the same but for one feature; what is left to be set where nothing moves is set at once."""
         amount = (*self.amount[:j], 0.0, *self.amount[j + 1 :])
         sets = tuple(one for one in self.sets if one[0] != j)
         return Translation(amount, sets if any(amount) else tuple((i, level, 1) for i, level, _ in sets))
 
     def words(self, schema: Schema, steps: int) -> tuple[str, ...]:
-        """What to do, in a few clauses; steps: how often at most."""
+        """Return what to do, in a few clauses; steps: how often at most."""
         moved = [
             f"{'raise' if a > 0 else 'lower'} {words.label(schema.features[j])} by {_size(schema, j, a)}"
             for j, a in enumerate(self.amount)
             if a
         ]
-        said = [
+        settings = [
             (
                 since,
                 f"change {words.label(schema.features[j])} to "
@@ -76,10 +76,10 @@ class Translation:
             )
             for j, level, since in self.sets
         ]
-        out = [text for since, text in said if since <= 1]
+        out = [text for since, text in settings if since <= 1]
         if moved:
             out.append(f"{listed(moved)} at a time, as often as it takes (at most {steps} times)")
-        out += [f"{text} if {since - 1} times are not enough" for since, text in said if since > 1]
+        out += [f"{text} if {since - 1} times are not enough" for since, text in settings if since > 1]
         return tuple(out)
 
 
@@ -99,19 +99,19 @@ class GlobeRules(Rules):
         return tuple(((), one.words(self.schema, self.steps)) for one in self.lines)
 
     def actions(self, people: Population) -> tuple[np.ndarray, np.ndarray]:
-        """Along each line as far as each person needs; nothing where no step is enough."""
+        """Go along each line as far as each person needs; nothing where no step is enough."""
         n, many = people.n, len(self.lines)
         action = np.full((n, many, people.d), np.nan)
         line = np.tile(np.arange(many), (n, 1))
         if many:
-            stack = _Stack(self.lines, self.steps)
+            stack = _DirectionArrays(self.lines, self.steps)
             first = first_step(people, self.lines, range(1, self.steps + 1))[0]
             which, who = np.nonzero(first)
             action[who, which] = stack.act(people, which, who, first[which, who])
         return action, line
 
     def how_much(self, line: int, x: np.ndarray, action: np.ndarray) -> str:
-        """Within how many steps half, and nine in ten, of those it works for get there."""
+        """Return within how many steps half, and nine in ten, of those it works for get there."""
         amount = np.array(self.lines[line].amount)
         moved = np.flatnonzero(amount)
         if len(x) < _FEW or not moved.size:
@@ -119,13 +119,13 @@ class GlobeRules(Rules):
         width = self.schema.high - self.schema.low
         gone = np.nan_to_num(np.abs((action - x)[:, moved] / amount[moved]))
         times = np.ceil(gone.max(1) - 1e-6).clip(1, self.steps)
-        told = []
+        phrases = []
         for share in (0.5, 0.9):
             k = int(np.quantile(times, share, method="inverted_cdf"))
             most = np.minimum(k * np.abs(amount), width)
             total = listed([_size(self.schema, int(j), most[j]) for j in moved])
-            told.append(f"{words.count(k, 'time')} ({total} in all)")
-        return f"Of those it works for, half need it at most {told[0]}, nine in ten at most {told[1]}."
+            phrases.append(f"{words.count(k, 'time')} ({total} in all)")
+        return f"Of those it works for, half need it at most {phrases[0]}, nine in ten at most {phrases[1]}."
 
 
 @dataclass(frozen=True)
@@ -185,13 +185,13 @@ class GlobeCe(Summariser):
         for i in self._shortlist(cost, pool):
             final[pool[i]] = None
             final |= dict.fromkeys(_parts(pool[i]))
-        kept = list(final)[:most]
-        first, cost = first_step(people, kept, range(1, self.steps + 1))
-        chosen = _greedy(cost, kept, self.lines, self._ceiling(cost))
-        return self._rules(people, [kept[i] for i in chosen], first[chosen], cost[chosen])
+        finalists = list(final)[:most]
+        first, cost = first_step(people, finalists, range(1, self.steps + 1))
+        chosen = _greedy(cost, finalists, self.lines, self._ceiling(cost))
+        return self._rules(people, [finalists[i] for i in chosen], first[chosen], cost[chosen])
 
     def candidates(self, people: Population, many: int, rng: np.random.Generator) -> list[Translation]:
-        """Up to `many` different directions: every single feature, differences to accepted people, sparse chance."""
+        """Return up to `many` directions: every single feature, differences to accepted people, sparse chance."""
         schema = people.schema
         can = np.flatnonzero(people.may.any(0))
         if not can.size:
@@ -245,7 +245,7 @@ class GlobeCe(Summariser):
     def _variants(
         self, one: Translation, people: Population, many: int, rng: np.random.Generator
     ) -> list[Translation]:
-        """The direction with a feature more or less, or another ratio."""
+        """Return the direction with a feature more or less, or another ratio."""
         schema, size = people.schema, amounts(people, self.steps)
         can = np.flatnonzero(people.may.any(0) & ~np.array([_sets_level(schema, j) for j in range(people.d)]))
         out = []
@@ -271,7 +271,7 @@ class GlobeCe(Summariser):
         return float(known.max()) * (1 + 1e-9) + 1e-12 if known.size else 1.0
 
     def _shortlist(self, cost: np.ndarray, pool: Sequence[Translation]) -> list[int]:
-        """Candidates to go on with: first those that make a good set, then those that are good alone."""
+        """Return candidates to go on with: first those that make a good set, then those that are good alone."""
         ceiling = self._ceiling(cost)
         together = _greedy(cost, pool, _FINALISTS // 2, ceiling)
         alone = np.argsort(-np.maximum(ceiling - cost, 0).sum(1), kind="stable").tolist()
@@ -291,18 +291,18 @@ class GlobeCe(Summariser):
 def first_step(
     people: Population, directions: Sequence[Translation], scales: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The first of the scales (rising numbers of steps) at which each direction turns each person's decision.
+    """Find the first of the scales (rising numbers of steps) at which each direction turns each person's decision.
 
     Returns: (D, n) int, 0 for none; (D, n) cost, inf for none. Every scale is tried until one is legal and a yes.
     """
-    stack = _Stack(directions, max(scales, default=1))
+    stack = _DirectionArrays(directions, max(scales, default=1))
     first = np.zeros((len(directions), people.n), dtype=np.int64)
     cost = np.full(first.shape, np.inf)
-    told = 0
+    before = 0
     for k in scales:
         # a direction that moves nothing has news only at the steps at which a level is set
-        news = stack.moves | ((stack.since > told) & (stack.since <= k)).any(1)
-        told = k
+        news = stack.moves | ((stack.since > before) & (stack.since <= k)).any(1)
+        before = k
         which, who = np.nonzero((first == 0) & news[:, None])
         for start in range(0, len(who), _AT_ONCE):
             d, i = which[start : start + _AT_ONCE], who[start : start + _AT_ONCE]
@@ -319,7 +319,7 @@ def first_step(
     return first, cost
 
 
-class _Stack:
+class _DirectionArrays:
     """Directions as arrays: amount, level (NaN: none), since (D, d)."""
 
     def __init__(self, directions: Sequence[Translation], steps: int) -> None:
@@ -337,7 +337,7 @@ class _Stack:
         amount, level = self.amount[which], self.level[which]
         due = k[:, None] >= self.since[which]
         target = np.where(due, level, np.where(amount != 0, x + k[:, None] * amount, np.nan))
-        asked = due | (amount != 0)
+        acts = due | (amount != 0)
         low, high = people.low[who], people.high[who]
         slack = 1e-9 * schema.span
         snapped = people.snap(who, target)
@@ -346,13 +346,13 @@ class _Stack:
             stays = np.where(due, x == level, end)
             wrong = np.isnan(snapped) | (np.sign(amount) * (snapped - x) < -slack)
             wrong |= schema.has_levels & (snapped != np.clip(target, low, high))
-        out = np.where(asked & ~stays, snapped, np.nan)
-        out[(asked & ~stays & wrong).any(1)] = np.nan
+        out = np.where(acts & ~stays, snapped, np.nan)
+        out[(acts & ~stays & wrong).any(1)] = np.nan
         return out
 
 
 def amounts(people: Population, steps: int) -> np.ndarray:
-    """(d,) what one step of a single feature is: the range that holds nine in ten people, in so many steps.
+    """Return (d,) what one step of a single feature is: the range that holds nine in ten people, in so many steps.
 
     People are those observed where the problem knows any. A range that is no width gives way to a wider one.
     """
@@ -381,22 +381,25 @@ def _sets_level(schema: Schema, j: int) -> bool:
 def _translation(
     schema: Schema, size: np.ndarray, moved: dict[int, float], sets: dict[int, tuple[float, int]]
 ) -> Translation:
-    """Amounts that people can say: one digit, on the lattice of the feature."""
+    """Return a direction with amounts that people can say: one digit, on the lattice of the feature."""
     amount = [0.0] * schema.d
     for j, share in moved.items():
         raw = abs(share) * size[j]
         unit = 10.0 ** np.floor(np.log10(raw))
-        said, step = round(raw / unit) * unit, schema.step[j]
+        rounded, step = round(raw / unit) * unit, schema.step[j]
         if np.isfinite(step):
-            said = max(round(said / step), 1) * step
-        amount[j] = float(np.sign(share) * float(f"{said:.12g}"))
+            rounded = max(round(rounded / step), 1) * step
+        amount[j] = float(np.sign(share) * float(f"{rounded:.12g}"))
     return Translation(tuple(amount), tuple((j, level, since) for j, (level, since) in sorted(sets.items())))
 
 
 def _differences(
     people: Population, size: np.ndarray, many: int, rng: np.random.Generator
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """From some people to the nearest accepted one: (d,) steps of each amount, NaN for levels; (d,) levels to set."""
+    """Return differences of some people to the nearest accepted one: steps of each amount (d,), levels to set (d,).
+
+    NaN where the other of the two holds.
+    """
     if people.problem.reference is None:
         return []
     accepted = people.problem.reference_accepted
@@ -419,13 +422,13 @@ def _differences(
 
 
 def _parts(one: Translation) -> list[Translation]:
-    """The direction less one of its features, each in turn."""
+    """Return the direction less one of its features, each in turn."""
     some = [*np.flatnonzero(one.amount).tolist(), *(j for j, _, _ in one.sets)]
     return [one.without(j) for j in some] if len(some) > 1 else []
 
 
 def _greedy(cost: np.ndarray, pool: Sequence[Translation], many: int, ceiling: float) -> list[int]:
-    """Directions chosen one after another by how much they save, cost (D, n), nobody served costing `ceiling`.
+    """Choose directions one after another by how much they save, cost (D, n), nobody served costing `ceiling`.
 
     Of those that save nearly as much as the best, the one that moves least wins; and no two chosen ones move the same
     things the same way, so that lines tell a reader different things.
@@ -455,7 +458,7 @@ def _greedy(cost: np.ndarray, pool: Sequence[Translation], many: int, ceiling: f
 
 
 def _size(schema: Schema, j: int, amount: float) -> str:
-    """An amount in words."""
+    """Return an amount in words."""
     feature = schema.features[j]
     if feature.has_levels:
         return words.count(round(abs(amount)), "level")

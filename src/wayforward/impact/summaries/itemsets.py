@@ -21,12 +21,12 @@ def frequent(
     most: int = 20_000,
     twins: bool = False,
 ) -> tuple[list[tuple[int, ...]], np.ndarray]:
-    """Sets of at most `width` conditions that at least `least` people meet, the empty set first.
+    """Return the sets of at most `width` conditions that at least `least` people meet, the empty set first.
 
     holds (n, m) bool: who meets which condition; about (m,): the feature of each, a set has one condition a feature.
     most: sets in all; where there are more, the widest that fewest people meet are left out. twins: also sets that
     the same people meet as a set before them; else only the first stays, which has the fewest conditions.
-    Returns the sets, and who meets them, (S, n) bool.
+    Who meets each set is returned beside it, (S, n) bool.
     """
     n, m = holds.shape
     subject = np.asarray(about, dtype=np.int64)
@@ -40,17 +40,17 @@ def frequent(
     for size in range(1, width + 1):
         count = _count(level_bits)
         order = np.argsort(-count, kind="stable")
-        kept: list[int] = []
+        chosen: list[int] = []
         for i in order[count[order] >= least].tolist():
             key = level_bits[i].tobytes()
             if key in seen and not twins:
                 continue
-            if len(sets) + len(kept) >= most:
+            if len(sets) + len(chosen) >= most:
                 break
             seen.add(key)
-            kept.append(i)
-        kept.sort()
-        level, level_bits = [level[i] for i in kept], level_bits[kept]
+            chosen.append(i)
+        chosen.sort()
+        level, level_bits = [level[i] for i in chosen], level_bits[chosen]
         if not level:
             break
         sets += level
@@ -69,7 +69,7 @@ def _count(bits: np.ndarray) -> np.ndarray:
 def _join(
     level: list[tuple[int, ...]], bits: np.ndarray, subject: np.ndarray, least: int
 ) -> tuple[list[tuple[int, ...]], np.ndarray]:
-    """Sets with one condition more, of pairs that share all but their last; only those met by enough people."""
+    """Return sets with one condition more, of pairs that share all but their last; only those met by enough people."""
     start: dict[tuple[int, ...], list[int]] = {}
     for i, one in enumerate(level):
         start.setdefault(one[:-1], []).append(i)

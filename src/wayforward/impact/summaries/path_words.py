@@ -14,11 +14,11 @@ _NAMED = 3  # levels that are named one by one
 
 
 def path_words(schema: Schema, path: Sequence[tuple[Condition, bool]]) -> tuple[str, ...]:
-    """Conditions that hold or do not (False) -> one phrase a feature, in the order in which the path asks of them."""
-    asked: dict[int, list[tuple[Condition, bool]]] = {}
+    """Return one phrase a feature for conditions that hold or (False) do not, in the order of the path."""
+    by_feature: dict[int, list[tuple[Condition, bool]]] = {}
     for condition, holds in path:
-        asked.setdefault(condition.feature, []).append((condition, holds))
-    return tuple(_phrase(schema.features[j], parts) for j, parts in asked.items())
+        by_feature.setdefault(condition.feature, []).append((condition, holds))
+    return tuple(_phrase(schema.features[j], parts) for j, parts in by_feature.items())
 
 
 def _phrase(feature: Feature, parts: list[tuple[Condition, bool]]) -> str:

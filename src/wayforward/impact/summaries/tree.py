@@ -29,6 +29,7 @@ from wayforward.impact.summaries.common_actions import (
     units,
 )
 from wayforward.impact.summaries.path_words import path_words
+from wayforward.lazy import Renamed
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -117,16 +118,16 @@ class Tree(Summariser):
             )
 
     @property
-    def _change(self) -> float:
+    def _price_of_change(self) -> float:
         return max(self.per_change / self.unserved, 1e-9)  # of actions that do as well, the shorter one
 
     def learn(self, people: Population, seed: int) -> TreeRules:
-        """The tree for refused people; see the class."""
+        """Find the tree for refused people; see the class."""
         rng = np.random.default_rng([seed, 23])
         if people.n > _MOST:
             people = people.take(np.sort(rng.permutation(people.n)[:_MOST]))
         real = people
-        planned, planner, scale = _own_plans(people, rng, seed)
+        planned, planner, scale = _plans_of_some(people, rng, seed)
         origin = people.x[planner]
         people = _mixed(people, self.mixed, rng)
         n = people.n
@@ -134,8 +135,10 @@ class Tree(Summariser):
         trials = Trials(people, self.rows * n)
         moves, whole = moves_of(people, planned, origin)
         gamma = self.unserved * scale
-        asked = self._questions(people)
-        holds = np.stack([c.holds(people.x) for c in asked]) if asked else np.empty((0, n), dtype=bool)
+        conditions = self._questions(people)
+        holds = (
+            np.stack([c.holds(people.x) for c in conditions]) if conditions else np.empty((0, n), dtype=bool)
+        )
         everything = _all_actions(moves, self.changes, self.rows) if whole else None
         if everything is not None:
             trials.add(everything)
@@ -143,10 +146,10 @@ class Tree(Summariser):
         else:
             plans = from_plans(people, planned, origin, self.changes)
             fit = self._grown(trials, moves, plans, holds, gamma, least, rng)
-        return fit.rules(real, asked, trials, everything is not None)
+        return fit.rules(real, conditions, trials, everything is not None)
 
     def _questions(self, people: Population) -> list[Condition]:
-        """Conditions that splits are made of; one of each pair that says the same of these people."""
+        """Return conditions that splits are made of; one of each pair that says the same of these people."""
         schema, x = people.schema, people.x
         may = np.array([self.sensitive or not f.sensitive for f in schema.features])
         found = [
@@ -176,7 +179,7 @@ class Tree(Summariser):
         rng: np.random.Generator,
         start: Node,
     ) -> _Fit:
-        loss = _loss(trials.served, trials.cost, trials.actions, gamma, self._change) / gamma
+        loss = _loss(trials.served, trials.cost, trials.actions, gamma, self._price_of_change) / gamma
         fit = _Fit(loss, holds, self.per_line / self.unserved, least, self.lines)
         fit.tree = fit.best_of(start, fit.pruned(fit.grown(None)))
         fit.anneal(rng, self.steps)
@@ -186,7 +189,7 @@ class Tree(Summariser):
         self, trials: Trials, moves: list[Move], plans: list[Action], holds: np.ndarray, gamma: float, least: int,
         rng: np.random.Generator,
     ) -> _Fit:  # fmt: skip
-        """Actions for everybody and for each side of each question; then, twice, better ones for the leaves."""
+        """Try actions for everybody and for each side of each question; then, twice, better ones for the leaves."""
         n = trials.people.n
         who = np.sort(rng.permutation(n)[:_LOOKED])
         sides = np.concatenate([np.ones((1, n), dtype=bool), holds, ~holds])
@@ -212,7 +215,7 @@ class Tree(Summariser):
     def _improved(
         self, trials: Trials, moves: list[Move], fit: _Fit, gamma: float, rng: np.random.Generator
     ) -> list[Action]:
-        """Each leaf's action, improved by dropping, adding and exchanging single moves and by values in between."""
+        """Improve each leaf's action by dropping, adding and exchanging single moves and by values in between."""
         schema, unit = trials.people.schema, units(trials.people)
         of = {j: [m for m in moves if m.feature == j] for j in {m.feature for m in moves}}
         out: list[Action] = []
@@ -222,7 +225,7 @@ class Tree(Summariser):
 
             def score(some: list[Action], who: np.ndarray = who) -> np.ndarray:
                 served, cost, _ = trials.look(some, who)
-                return np.asarray(_loss(served, cost, some, gamma, self._change).sum(1))
+                return np.asarray(_loss(served, cost, some, gamma, self._price_of_change).sum(1))
 
             if len(who) > trials.left:
                 break
@@ -256,7 +259,7 @@ class Tree(Summariser):
 def _loss(
     served: np.ndarray, cost: np.ndarray, actions: Sequence[Action], gamma: float, change: float
 ) -> np.ndarray:
-    """(A, m) what an action costs each person, gamma where it does not serve, and a share of gamma for every change.
+    """Return (A, m) what an action costs each person, gamma where it does not serve, and a share of it a change.
 
     Who is served never counts as much as who is not.
     """
@@ -265,7 +268,7 @@ def _loss(
 
 
 def _mixed(people: Population, enough: int, rng: np.random.Generator) -> Population:
-    """People, and, up to `enough`, mixtures of two of them whom the model refuses: mostly the one whose wishes hold."""
+    """Add mixtures of two people whom the model refuses, up to `enough`: mostly the one whose wishes hold."""
     from wayforward.problem import Population
 
     n = people.n
@@ -284,10 +287,10 @@ def _mixed(people: Population, enough: int, rng: np.random.Generator) -> Populat
     return Population(people.problem, np.concatenate(rows), people.preferences.take(np.concatenate(owner)))
 
 
-def _own_plans(
+def _plans_of_some(
     people: Population, rng: np.random.Generator, seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Plans (p, d) that a few people would get for themselves, whose they are (p,), and what the cheapest cost."""
+    """Return plans (p, d) that a few people would get for themselves, whose they are (p,), and their mean cost."""
     from wayforward.methods import method
 
     some = np.sort(rng.permutation(people.n)[:_PLANNERS])
@@ -301,7 +304,7 @@ def _own_plans(
 
 
 def _all_actions(moves: Sequence[Move], changes: int, most: int) -> list[Action] | None:
-    """Every action of these moves, or None where there are more than `most`."""
+    """Return every action of these moves, or None where there are more than `most`."""
     out: list[Action] = [()]
     for j in sorted({m.feature for m in moves}):
         mine = [m for m in moves if m.feature == j]
@@ -338,7 +341,7 @@ class _Fit:
         return np.ones(self.n, dtype=bool)
 
     def best(self, mask: np.ndarray) -> tuple[float, int]:
-        """Least loss of the people in the mask under one action, and the action."""
+        """Return the least loss of the people in the mask under one action, and the action."""
         key = np.packbits(mask).tobytes()
         if key not in self._best:
             total = self.loss @ mask.astype(np.float64)
@@ -347,7 +350,7 @@ class _Fit:
         return self._best[key]
 
     def masks(self, tree: Node, mask: np.ndarray) -> Iterator[np.ndarray]:
-        """Who is in each leaf, left to right."""
+        """Yield who is in each leaf, left to right."""
         if tree is None:
             yield mask
         else:
@@ -367,11 +370,11 @@ class _Fit:
         return sum(self.best(m)[0] for m in parts) / self.n + self.line * len(parts)
 
     def best_of(self, *trees: Node) -> Node:
-        """The first of the best."""
+        """Return the first of the best."""
         return min(trees, key=self.value)
 
     def splits(self, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Conditions that split a leaf, the best first, and what each saves (share of gamma, a line paid)."""
+        """Return conditions that split a leaf, the best first, and what each saves (share of gamma, a line paid)."""
         key = np.packbits(mask).tobytes()
         if key not in self._splits:
             inside = np.flatnonzero(mask)
@@ -389,7 +392,7 @@ class _Fit:
         return self._splits[key]
 
     def grown(self, tree: Node) -> Node:
-        """The tree with the best split of any leaf added again and again, as long as it pays for its line."""
+        """Add the best split of any leaf again and again, as long as it pays for its line."""
         while True:
             parts = list(self.masks(tree, self.everybody))
             if len(parts) >= self.most:
@@ -402,14 +405,14 @@ class _Fit:
             tree = _split_leaf(tree, i, int(options[i][0][0][0]))[0]
 
     def pruned(self, tree: Node, mask: np.ndarray | None = None) -> Node:
-        """The tree without the questions that do not pay for their lines: the value never rises."""
+        """Remove the questions that do not pay for their lines: the value never rises."""
         if tree is None:
             return None
         mask = self.everybody if mask is None else mask
         c, yes, no = tree
         tree = (c, self.pruned(yes, mask & self.holds[c]), self.pruned(no, mask & ~self.holds[c]))
-        kept, without = self.value(tree, mask), self.value(None, mask)
-        return None if without <= kept + 1e-12 else tree
+        with_, without = self.value(tree, mask), self.value(None, mask)
+        return None if without <= with_ + 1e-12 else tree
 
     def anneal(self, rng: np.random.Generator, steps: int) -> None:
         """Insert, delete and replace questions; what is worse is accepted less and less. Keeps the best tree seen."""
@@ -443,13 +446,13 @@ class _Fit:
         return _revised(tree, i, int(rng.integers(len(self.holds))), True)[0]
 
     def rules(
-        self, people: Population, asked: Sequence[Condition], trials: Trials, all_actions: bool
+        self, people: Population, conditions: Sequence[Condition], trials: Trials, all_actions: bool
     ) -> TreeRules:
-        """What was learnt, free of the people it was learnt on."""
+        """Return what was learnt, free of the people it was learnt on."""
         orders = tuple(trials.actions[a] for _, a in self.leaves())
         got = TreeRules(
             people.schema,
-            tuple(asked),
+            tuple(conditions),
             self.tree,
             orders,
             (),
@@ -493,19 +496,21 @@ def _revised(tree: Node, i: int, condition: int | None, keep: bool) -> tuple[Nod
 class TreeRules(Rules):
     """A tree and the action of each leaf, left to right.
 
-    asked: the conditions; tree: (position of a condition, yes, no), None a leaf. orders: each leaf's action, () where
+    conditions: asked about; tree: (position of a condition, yes, no), None a leaf. orders: each leaf's action, () where
     none helps. learnt: people that each leaf was learnt from. value: the objective, as a share of what not being
     served counts. spent: model rows. all_actions: every action on the lattice was tried.
     """
 
     schema: Schema
-    asked: tuple[Condition, ...]
+    conditions: tuple[Condition, ...]
     tree: Node
     orders: tuple[Action, ...]
     learnt: tuple[int, ...]
     value: float
     spent: int
     all_actions: bool
+
+    asked = Renamed("conditions")
 
     @property
     def words(self) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:  # type: ignore[override]
@@ -521,9 +526,9 @@ class TreeRules(Rules):
             return
         c, yes, no = tree
         for path in self._paths(yes):
-            yield [(self.asked[c], True), *path]
+            yield [(self.conditions[c], True), *path]
         for path in self._paths(no):
-            yield [(self.asked[c], False), *path]
+            yield [(self.conditions[c], False), *path]
 
     def leaf(self, x: np.ndarray) -> np.ndarray:
         """(n, d) -> (n,) which leaf each person comes to."""

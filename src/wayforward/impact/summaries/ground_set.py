@@ -1,6 +1,6 @@
 """The ground set of AReS and the search for few rules in it, without ever writing the rules down.
 
-A rule is (subgroup, state, change). What a change does for a person does not hang on why it is told to them, so the
+A rule is (subgroup, state, change). What a change does for a person does not depend on why it is asked of them, so the
 gain of every rule is one matrix product: subgroups (S, n) times states and changes (n, P). Products are made for the
 pairs (state, change) with the largest upper bound first, until no bound is above the best gain found: the lazy greedy
 of Minoux, a block at a time.
@@ -23,11 +23,11 @@ Triple = tuple[int, int, int]  # positions of a subgroup, a state and a change
 
 
 @dataclass(frozen=True)
-class Ground:
+class GroundSet:
     """All rules, as factors. n people, S subgroups, I states, T changes, P pairs of a state and a change.
 
     groups (S, n), states (I, n) bool: who meets them. pair (P, 2): state and change. value (T, n): what the change is
-    worth to a person, once. wrong (T, n): what telling it to them costs. price (P,), group_price (S,): of a rule.
+    worth to a person, once. wrong (T, n): what asking it of them costs. price (P,), group_price (S,): of a rule.
     group_at (S, d), change_at (T, d) bool: features; a subgroup says nothing about what is changed. group_width (S,),
     state_width (I,): conditions. rules, width, subgroups, least: limits. constant: makes the objective non-negative.
     """
@@ -88,22 +88,22 @@ class Ground:
         """Rules in the ground set, those too narrow or too wide included."""
         return len(self.groups) * len(self.pair)
 
-    def told(self, triple: Triple) -> np.ndarray:
-        """(n,) bool: whom the rule speaks to."""
+    def addressed(self, triple: Triple) -> np.ndarray:
+        """Return whom the rule speaks to, (n,) bool."""
         return np.asarray(self.groups[triple[0]] & self.states[triple[1]])
 
     def worth(self, triple: Triple) -> np.ndarray:
-        """(n,) what the rule is worth to each person, 0 for whom it does not speak to."""
-        return np.where(self.told(triple), self.value[triple[2]].astype(np.float64), 0.0)
+        """Return what the rule is worth to each person, (n,), 0 for whom it does not speak to."""
+        return np.where(self.addressed(triple), self.value[triple[2]].astype(np.float64), 0.0)
 
     def loss(self, triple: Triple) -> float:
-        """What the rule costs, whoever else is served."""
+        """Return what the rule costs, whoever else is served."""
         g, i, t = triple
-        wrong = self.wrong[t].astype(np.float64) @ self.told(triple)
+        wrong = self.wrong[t].astype(np.float64) @ self.addressed(triple)
         return float(wrong + self.price[self._pair_of[i, t]] + self.group_price[g])
 
     def objective(self, triples: Iterable[Triple]) -> float:
-        """The objective of a set of rules: people count once, at their best rule."""
+        """Return the objective of a set of rules: people count once, at their best rule."""
         chosen = list(triples)
         if not chosen:
             return self.constant
@@ -117,7 +117,7 @@ class Ground:
         groups: np.ndarray | None = None,
         banned: frozenset[Triple] = frozenset(),
     ) -> tuple[float, Triple] | None:
-        """The rule that gains most beyond what people have, base (n,); None where none gains more than floor.
+        """Find the rule that gains most beyond what people have, base (n,); None where none gains more than floor.
 
         groups (S,) bool: only of these subgroups. banned: rules that may not be taken.
         """  # fmt: skip
@@ -149,11 +149,11 @@ class Ground:
                 if not gain[g, p] > floor:
                     break
                 triple = (int(here[g]), int(state[p]), int(change[p]))
-                told = matrix[:, :n] @ met[p]
-                if told[g] >= self.least and triple not in banned:
+                addressed = matrix[:, :n] @ met[p]
+                if addressed[g] >= self.least and triple not in banned:
                     floor, found = float(gain[g, p]), (float(gain[g, p]), triple)
                     break
-                gain[told < self.least, p] = -np.inf
+                gain[addressed < self.least, p] = -np.inf
                 gain[g, p] = -np.inf
         return found
 
@@ -172,9 +172,10 @@ class Ground:
         return np.asarray(out * (1 + 1e-4) - self.price)
 
 
-def choose(ground: Ground) -> list[Triple]:
-    """Few rules with a high objective: greedy, then deletes, additions and exchanges, twice, the better of the two.
+def choose(ground: GroundSet) -> list[Triple]:
+    """Choose few rules with a high objective: greedy, then deletes, additions and exchanges.
 
+    Twice, and the better of the two.
     J. Lee, V. Mirrokni, V. Nagarajan and M. Sviridenko (2009), Non-monotone submodular maximization under matroid and
     knapsack constraints, STOC: a local optimum, or one of what is left when its rules are gone, has at least a share
     1 / (k + 2 + 1 / k) of the best objective under k matroids. A limit on subgroups is no matroid; where it binds, the
@@ -186,10 +187,10 @@ def choose(ground: Ground) -> list[Triple]:
     return _by_gain(ground, chosen)
 
 
-def _local(ground: Ground, banned: frozenset[Triple]) -> list[Triple]:
+def _local(ground: GroundSet, banned: frozenset[Triple]) -> list[Triple]:
     chosen: list[Triple] = []
     while len(chosen) < ground.rules:
-        got = ground.best(_base(ground, chosen), 1e-9, _open(ground, chosen), banned)
+        got = ground.best(_worth_now(ground, chosen), 1e-9, _open_subgroups(ground, chosen), banned)
         if got is None:
             break
         chosen.append(got[1])
@@ -205,23 +206,23 @@ def _local(ground: Ground, banned: frozenset[Triple]) -> list[Triple]:
 
 
 def _move(
-    ground: Ground, chosen: list[Triple], least: float, banned: frozenset[Triple]
+    ground: GroundSet, chosen: list[Triple], least: float, banned: frozenset[Triple]
 ) -> list[Triple] | None:
-    """The best delete, addition or exchange that reaches `least`; None where none does."""
+    """Return the best delete, addition or exchange that reaches `least`; None where none does."""
     best: tuple[float, list[Triple]] | None = None
     for s in range(len(chosen)):
         rest = chosen[:s] + chosen[s + 1 :]
         value = ground.objective(rest)
         if value >= least:
             best, least = (value, rest), value
-        got = ground.best(_base(ground, rest), least - value, _open(ground, rest), banned)
+        got = ground.best(_worth_now(ground, rest), least - value, _open_subgroups(ground, rest), banned)
         if got is not None and got[1] not in rest:
             value = ground.objective([*rest, got[1]])
             if value >= least:
                 best, least = (value, [*rest, got[1]]), value
     if len(chosen) < ground.rules:
         value = ground.objective(chosen)
-        got = ground.best(_base(ground, chosen), least - value, _open(ground, chosen), banned)
+        got = ground.best(_worth_now(ground, chosen), least - value, _open_subgroups(ground, chosen), banned)
         if got is not None:
             new = ground.objective([*chosen, got[1]])
             if new >= least:
@@ -229,15 +230,15 @@ def _move(
     return None if best is None else best[1]
 
 
-def _base(ground: Ground, chosen: list[Triple]) -> np.ndarray:
-    """(n,) what people have of the rules chosen."""
+def _worth_now(ground: GroundSet, chosen: list[Triple]) -> np.ndarray:
+    """Return what the rules chosen are worth to each person, (n,)."""
     if not chosen:
         return np.zeros(ground.value.shape[1])
     return np.asarray(np.stack([ground.worth(one) for one in chosen]).max(0))
 
 
-def _open(ground: Ground, chosen: list[Triple]) -> np.ndarray | None:
-    """(S,) bool: subgroups that a further rule may have; None for all."""
+def _open_subgroups(ground: GroundSet, chosen: list[Triple]) -> np.ndarray | None:
+    """Return the subgroups that a further rule may have, (S,) bool; None for all."""
     used = {one[0] for one in chosen}
     if len(used) < ground.subgroups:
         return None
@@ -246,8 +247,8 @@ def _open(ground: Ground, chosen: list[Triple]) -> np.ndarray | None:
     return out
 
 
-def _by_gain(ground: Ground, chosen: list[Triple]) -> list[Triple]:
-    """The same rules, each the one that adds most to those before it."""
+def _by_gain(ground: GroundSet, chosen: list[Triple]) -> list[Triple]:
+    """Return the same rules, each the one that adds most to those before it."""
     left, out = list(chosen), list[Triple]()
     while left:
         one = max(left, key=lambda t: ground.objective([*out, t]))
