@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import wayforward.lazy
-
-__version__ = "0.1.0"
+from wayforward.version import __version__
 
 # Names are loaded on first use, so that `import wayforward` stays quick and needs no optional library.
 _HOME = {

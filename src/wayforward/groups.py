@@ -78,12 +78,12 @@ class Groups:
             column = rows[:, feature]
             if one.has_levels and cut is None:
                 member = np.where(np.isnan(column), -1, np.nan_to_num(column)).astype(np.int64)
-                return cls(name, tuple(str(level) for level in one.levels), member, feature)._told()
+                return cls(name, tuple(str(level) for level in one.levels), member, feature)._warned()
             labels = column
         values = np.asarray(labels, dtype=object).reshape(-1)
         gone = np.array([v is None or v != v or v == "" for v in values], dtype=bool)
         if cut is not None:
-            return cls._cut(name, values, gone, np.asarray(cut, dtype=np.float64), feature)._told()
+            return cls._cut(name, values, gone, np.asarray(cut, dtype=np.float64), feature)._warned()
         known = sorted({str(v) for v in values[~gone]}, key=_natural)
         if len(known) > _MOST:
             raise DataError(
@@ -94,7 +94,7 @@ class Groups:
         member = np.array(
             [-1 if g else at[str(v)] for v, g in zip(values, gone, strict=True)], dtype=np.int64
         )
-        return cls(name, tuple(known), member, feature)._told()
+        return cls(name, tuple(known), member, feature)._warned()
 
     @classmethod
     def _cut(
@@ -112,7 +112,8 @@ class Groups:
         member = np.where(np.isnan(number), -1, np.searchsorted(edges, number, side="right"))
         return cls(name, (*names, f"{edges[-1]:g} and above"), member.astype(np.int64), feature)
 
-    def _told(self) -> Groups:
+    def _warned(self) -> Groups:
+        """Warn of people without a label; return the groups."""
         lost = int((self.member < 0).sum())
         if lost:
             warnings.warn(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wayforward as wf
-from wayforward.cli.inputs import Question
+from wayforward.cli.inputs import Inputs
 from wayforward.problem import AllModels
 
 from .conftest import ASK, Shell
@@ -40,8 +40,8 @@ def test_options_keep_what_was_asked_for(shell: Shell):
 
 def test_models_trained_again_say_yes_and_an_audit_judges_by_others(shell: Shell):
     got, _ = costs(shell, "--robust models:3")
-    question = Question.from_plain(got.meta["question"])
-    robust = question.made(got.schema).problem.robust
+    question = Inputs.from_plain(got.meta["question"])
+    robust = question.prepare(got.schema).problem.robust
     assert isinstance(robust, AllModels) and len(robust.models) == 3
     assert got.found[:, 0].sum() > 5
     assert robust.votes(got.after[got.found[:, 0], 0]).all()
@@ -55,7 +55,7 @@ def test_models_trained_again_say_yes_and_an_audit_judges_by_others(shell: Shell
     assert after["value"] > before["value"]
     from wayforward.cli.audit import _trained_again
 
-    others = _trained_again(question, question.made(got.schema), 1)
+    others = _trained_again(question, question.prepare(got.schema), 1)
     assert not np.allclose(others[0].named_steps["model"].coef_, first)
 
 

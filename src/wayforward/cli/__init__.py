@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-DONE, NOBODY, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
+NOBODY, BAD_INPUT, INTERRUPTED = 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

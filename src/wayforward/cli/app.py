@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wayforward.cli import NOBODY
 from wayforward.cli.console import Commands, say, table, write_json
 from wayforward.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from wayforward.cli.inputs import Inputs
 
 app = typer.Typer(
     cls=Commands,
@@ -124,6 +128,14 @@ Device = Annotated[
 Json = Annotated[Path | None, typer.Option("--json", help="Write the numbers as JSON; '-' for the output.")]
 
 
+def _inputs(options: Mapping[str, Any], **other: Any) -> Inputs:
+    """Return those options of a command that say what the problem is; what may be repeated becomes a tuple."""
+    from wayforward.cli.inputs import Inputs
+
+    given = {name: options[name] for name in Inputs.__dataclass_fields__ if name in options} | other
+    return Inputs(**given | {name: tuple(given[name] or ()) for name in ("favourable", "robust")})
+
+
 @app.command()
 def recommend(
     data: Data = None,
@@ -162,16 +174,9 @@ def recommend(
     ] = 2048,
 ) -> None:
     """Find options for everyone whom a model refused, check them, and say how good they are."""
-    from wayforward.cli.inputs import Question
     from wayforward.cli.recommend import answer
 
-    question = Question(
-        data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
-        model=model, seed=seed, n=n, target_threshold=target_threshold, world=world, cost=cost,
-        plausibility=plausibility, preferences=preferences, profile=profile, confidence=confidence,
-        robust=tuple(robust or ()),
-        sub_population=sub_population,
-    )  # fmt: skip
+    question = _inputs(locals())
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part,
         out=out, csv=csv, report=report, json=json, metrics=metrics,
@@ -308,15 +313,8 @@ def audit(
 ) -> None:
     """Measure who has recourse and what it costs, group by group: a page for an auditor, and numbers."""
     from wayforward.cli.audit import look
-    from wayforward.cli.inputs import Question
 
-    question = Question(
-        data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
-        model=model, seed=seed, target_threshold=target_threshold, world=world, cost=cost,
-        plausibility=plausibility, preferences=preferences, profile=profile, confidence=confidence,
-        robust=tuple(robust or ()),
-        sub_population=sub_population,
-    )  # fmt: skip
+    question = _inputs(locals(), n=None)
     got = look(
         question, method=method, device=device, groups=tuple(group or ()), cuts=tuple(cut or ()), most=n,
         smallest=smallest, second=None if second == "none" else second, twins=twins, again=retrained,
@@ -426,14 +424,8 @@ def dialogue(
 ) -> None:
     """Talk with one person: what they cannot change, which plans they prefer, until one suits them."""
     from wayforward.cli.dialogue import hold
-    from wayforward.cli.inputs import Question
 
-    question = Question(
-        data=data, train=train, label=label, favourable=tuple(favourable or ()), people=people, schema=schema,
-        model=model, seed=seed, n=person + 1, target_threshold=target_threshold, world=world, cost=cost,
-        plausibility=plausibility, preferences=preferences, profile=profile, confidence=confidence,
-        robust=tuple(robust or ()),
-    )  # fmt: skip
+    question = _inputs(locals(), n=person + 1)
     found = hold(
         question, person, elicitor=elicitor, base=base, questionnaire=questionnaire, questions=questions,
         state=state, go_on=go_on, replies=replies, report=report, json=json,
@@ -623,9 +615,9 @@ def demo(
     json: Json = None,
 ) -> None:
     """See it whole: train a model on a generated loan world, refuse, recommend, explain."""
-    from wayforward.cli.demo import tell
+    from wayforward.cli.demo import demonstrate
 
-    tell(out, seed=seed, n=n, json=json)
+    demonstrate(out, seed=seed, n=n, json=json)
 
 
 @app.command()
@@ -671,7 +663,7 @@ def version(
 ) -> None:
     """Why a model said no, and what a person can do about it."""
     if show:
-        from wayforward import __version__
+        from wayforward.version import __version__
 
         typer.echo(f"wayforward {__version__}")
         raise typer.Exit

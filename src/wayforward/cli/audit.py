@@ -13,15 +13,15 @@ import numpy as np
 
 from wayforward.cli.console import Steps, room_for, say, steps, table, write_json, write_text
 from wayforward.cli.inputs import (
-    Made,
-    Question,
-    _preferences,
-    _without,
+    Inputs,
+    Prepared,
     lets_people_act,
     read_table,
+    read_wishes,
     trained_again,
+    without_label,
 )
-from wayforward.errors import DataError
+from wayforward.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
@@ -40,11 +40,11 @@ _MODELS = {
 
 
 def look(
-    question: Question, *, method: str, device: str | None, groups: Sequence[str], cuts: Sequence[str],
+    question: Inputs, *, method: str, device: str | None, groups: Sequence[str], cuts: Sequence[str],
     most: int, smallest: int, second: str | None, twins: int, again: int, summaries: Sequence[str], correction: Any,
     budget: int | None, html: Path | None, json: Path | None,
 ) -> Audit:  # fmt: skip
-    """Everything that `wayforward audit` does; returns the audit."""
+    """Do everything that `wayforward audit` does; return the audit."""
     from wayforward.cli.recommend import choose
     from wayforward.impact.audit import audit
     from wayforward.impact.audit.findings import findings
@@ -60,37 +60,37 @@ def look(
             f"--summary none leaves rules out, and {makers[0].name} asks for some. Give one or the other."
         )
     chosen = choose(method, device)
-    made = replace(question, n=None).made()
-    problem = made.problem
-    frame, whose = _people(question, made)
+    prepared = replace(question, n=None).prepare()
+    problem = prepared.problem
+    frame, whose = _people(question, prepared)
     x = problem.schema.encode(frame)
     named = list(groups) or list(_sensitive(question, problem))
     attributes = _groups(named, cuts, frame, x, problem)
     wishes = None
     if question.preferences is not None:
-        wishes = _preferences(question.preferences, problem.schema, x, replace(question, n=None))
-    others = _trained_again(question, made, again)
-    with _stages() as tell:
+        wishes = read_wishes(question.preferences, problem.schema, x, replace(question, n=None))
+    others = _trained_again(question, prepared, again)
+    with _stages() as progress:
         got = audit(
             problem, x, attributes, chosen, preferences=wishes, most=most, smallest=smallest, beside=second,
             twins_of=twins, others=others, summaries=makers, correction=correction, seed=question.seed,
-            budget=budget, say=tell,
+            budget=budget, say=progress,
         )  # fmt: skip
-    source = {"people": whose, "table": made.title, "model named": question.model}
+    source = {"people": whose, "table": prepared.title, "model named": question.model}
     got = replace(got, meta={**got.meta, "source": source, "question": question.plain()})
     if question.data is not None and not problem.schema.actionable.any():
         from wayforward.data import load
 
         got.meta["lets_people_act"] = lets_people_act(load(question.data))
     got.meta["seconds"] = round(time.perf_counter() - started, 1)
-    got.meta["yes_means"] = made.yes_means
+    got.meta["yes_means"] = prepared.yes_means
     got.meta["method_in_words"] = chosen.summary
-    truth = _truth(question, made)
+    truth = _truth(question, prepared)
     if truth is not None:
         got.meta["quality"] = _quality(problem.reached(x)[0], truth)
-        got.meta["quality"]["weighted"] = question.model in _MODELS and _is_rare(made.labels)
+        got.meta["quality"]["weighted"] = question.model in _MODELS and _is_rare(prepared.labels)
     named_model = _MODELS.get(question.model, question.model)
-    title = f"Audit of recourse: {made.title}, model: {named_model}, plans by the method {chosen.name}"
+    title = f"Audit of recourse: {prepared.title}, model: {named_model}, plans by the method {chosen.name}"
     if html is not None:
         write_text(html, render(got, title))
     write_json(got.to_dict(), json)
@@ -102,13 +102,13 @@ def look(
     return got
 
 
-def _truth(question: Question, made: Made) -> np.ndarray | None:
+def _truth(question: Inputs, prepared: Prepared) -> np.ndarray | None:
     """(n,) was the label of the people looked at the favourable one? None for a table that does not say."""
     if question.people is not None:
         return None
-    if made.test is not None:
-        return made.test_labels
-    return np.isin(made.labels.astype(str), question.favourable)
+    if prepared.test is not None:
+        return prepared.test_labels
+    return np.isin(prepared.labels.astype(str), question.favourable)
 
 
 def _quality(yes: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
@@ -128,26 +128,28 @@ def _is_rare(labels: np.ndarray) -> bool:
     return has_rare_label(np.unique(labels, return_counts=True)[1])
 
 
-def _people(question: Question, made: Made) -> tuple[Any, str]:
+def _people(question: Inputs, prepared: Prepared) -> tuple[Any, str]:
     """The people that the model decides about: a table, and in words who they are."""
     if question.people is not None:
-        return _without(read_table(question.people), question.label), f"the table {question.people.name}"
-    if made.test is not None:
-        return made.test, "the 30 % of the data set that the model was not trained on"
+        return without_label(read_table(question.people), question.label), f"the table {question.people.name}"
+    if prepared.test is not None:
+        return prepared.test, "the 30 % of the data set that the model was not trained on"
     say("note: these people trained the model. Name others with --people.")
-    return made.train, "the people who trained the model"
+    return prepared.train, "the people who trained the model"
 
 
-def _trained_again(question: Question, made: Made, m: int) -> list[Any]:
+def _trained_again(question: Inputs, prepared: Prepared, m: int) -> list[Any]:
     """m models of the same kind, each trained on a resample of the past people; none for a model from a file."""
     from wayforward.model import ZOO
 
     if m < 1 or question.model not in ZOO:
         return []
-    return trained_again(question, made.problem.schema, made.train, made.labels, m, seed=question.seed)
+    return trained_again(
+        question, prepared.problem.schema, prepared.train, prepared.labels, m, seed=question.seed
+    )
 
 
-def _sensitive(question: Question, problem: Problem) -> Sequence[str]:
+def _sensitive(question: Inputs, problem: Problem) -> Sequence[str]:
     found = list(problem.schema.sensitive)
     if found:
         return found
@@ -193,10 +195,7 @@ def _column(frame: Any, name: str, known: Sequence[str]) -> np.ndarray:
 
     table_ = nw.from_native(frame, eager_only=True)
     if name not in table_.columns:
-        import difflib
-
-        near = difflib.get_close_matches(name, [*known, *table_.columns], 1)
-        hint = f" Did you mean '{near[0]}'?" if near else f" It has {', '.join(table_.columns[:12])}."
+        hint = did_you_mean(name, [*known, *table_.columns]) or f" It has {', '.join(table_.columns[:12])}."
         raise DataError(f"The table of people has no column '{name}' to make groups of.{hint}")
     return np.asarray(table_[name].to_numpy())
 
@@ -257,7 +256,7 @@ def _thirds(name: str, column: np.ndarray) -> list[float]:
 
 @contextmanager
 def _stages() -> Iterator[Any]:
-    """Progress of the audit: a bar while plans are looked for, a line for each later stage."""
+    """Show the progress of an audit: a bar while plans are looked for, a line for each later stage."""
     bar: Steps | None = None
     opened: list[Any] = []
 
@@ -265,7 +264,7 @@ def _stages() -> Iterator[Any]:
         while opened:
             opened.pop().__exit__(None, None, None)
 
-    def tell(what: str, done: int, total: int) -> None:
+    def progress(what: str, done: int, total: int) -> None:
         nonlocal bar
         if what != "looking for plans":
             close()
@@ -278,16 +277,16 @@ def _stages() -> Iterator[Any]:
         bar(done)
 
     try:
-        yield tell
+        yield progress
     finally:
         close()
 
 
-def _show(got: Audit, told: list[str]) -> None:
-    """The findings, and one table of the headline figures by group."""
+def _show(got: Audit, findings: list[str]) -> None:
+    """Print the findings, and one table of the headline figures by group."""
     import typer
 
-    for text in told:
+    for text in findings:
         typer.echo(f"- {text}")
     rows = []
     for one in [None, *(a for a in got.attributes if not a.crossed)]:

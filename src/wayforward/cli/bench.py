@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wayforward.cli.console import say, table, write_json
-from wayforward.cli.inputs import Question
+from wayforward.cli.inputs import Inputs
 from wayforward.cli.recommend import choose, run, summarise
 from wayforward.errors import MissingExtra, UnsupportedModel
 
@@ -42,7 +42,7 @@ def compare(
     rows: list[dict[str, Any]] = []
     for source in data:
         for kind in model:
-            ready = Question(data=source, model=kind, n=n, seed=seed).ready()
+            ready = Inputs(data=source, model=kind, n=n, seed=seed).ready()
             for name in chosen:
                 try:
                     got = run(ready, choose(name, None), k=k, seed=seed)

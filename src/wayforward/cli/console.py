@@ -21,7 +21,7 @@ from wayforward.errors import FileFormatError, WayforwardError
 
 
 class Commands(typer.core.TyperGroup):
-    """The one place where an error of the library becomes one line and an exit code."""
+    """Commands whose errors of the library become one line and an exit code, here and nowhere else."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. Raises: typer.Exit with 2 for bad input and 3 for an interruption."""
@@ -38,10 +38,10 @@ class Commands(typer.core.TyperGroup):
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """What the library warns about is said once, as a line, without the place in the code."""
+    """Print each warning of the library once, as a line, without the place in the code."""
     from wayforward.schema import SchemaWarning
 
-    said: set[str] = set()
+    shown: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("always", SchemaWarning)
         otherwise = warnings.showwarning
@@ -49,8 +49,8 @@ def notes() -> Iterator[None]:
         def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
             if not issubclass(category, SchemaWarning):
                 otherwise(message, category, *place)
-            elif str(message) not in said:
-                said.add(str(message))
+            elif str(message) not in shown:
+                shown.add(str(message))
                 say(f"note: {message}")
 
         warnings.showwarning = show  # type: ignore[assignment]
@@ -58,12 +58,12 @@ def notes() -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """One message to the person, on the error stream, so that what is piped stays clean."""
+    """Print one message on the error stream, so that what is piped stays clean."""
     typer.echo(text, err=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table on the output, as wide as it needs to be where the output is not a terminal."""
+    """Print a table, as wide as it needs to be where the output is not a terminal."""
     from rich.console import Console
     from rich.table import Table
 
@@ -76,7 +76,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
 
 
 def number(value: float) -> str:
-    """Four digits that count; a dash where there is no number."""
+    """Format with four significant digits; a dash where there is no number."""
     return f"{value:.4g}" if math.isfinite(value) else "–"
 
 
@@ -121,7 +121,7 @@ def steps(what: str, total: int) -> Iterator[Steps]:
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold: numbers without NaN and infinity, names for the rest."""
+    """Return what JSON can hold: numbers without NaN and infinity, names for the rest."""
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):

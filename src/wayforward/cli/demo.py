@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.cli.console import room_for, say, table, write_json, write_text
-from wayforward.cli.inputs import Question, Ready
+from wayforward.cli.inputs import Inputs, Ready
 from wayforward.cli.personal import Personal, ask, lines
 from wayforward.cli.personal import files as write_personal
 from wayforward.cli.recommend import choose, run, show, summarise
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 MODEL, METHOD, OPTIONS, LETTERS = "gb", "local-search", 3, 3
 
 
-def tell(out: Path, *, seed: int, n: int, json: Path | None) -> None:
-    """Train, refuse, recommend, judge and explain; everything that is written lies in the folder `out`."""
+def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
+    """Train, refuse, recommend, judge and explain; write everything to the folder `out`."""
     from wayforward.evaluate import evaluate
 
     started = time.perf_counter()
@@ -63,7 +63,7 @@ def tell(out: Path, *, seed: int, n: int, json: Path | None) -> None:
     say(f"Open {out / 'report.html'}. Everything is in {out}/ after {time.perf_counter() - started:.0f} s.")
 
 
-def _question(out: Path, seed: int, n: int) -> tuple[Question, Ready]:
+def _question(out: Path, seed: int, n: int) -> tuple[Inputs, Ready]:
     """Write the people as tables, as a user would have them, and go on from those files."""
     from wayforward.cli import everyday
     from wayforward.data import load
@@ -73,16 +73,18 @@ def _question(out: Path, seed: int, n: int) -> tuple[Question, Ready]:
     schema.to_yaml(out / "schema.yaml")
     everyday.world().to_yaml(out / "world.yaml")
     _csv(out / "train.csv", {**schema.decode(everyday.people(train), like="dict"), train.label: train.y})
-    question = Question(
+    question = Inputs(
         train=out / "train.csv", label=train.label, favourable=("1",), schema=out / "schema.yaml",
         world=str(out / "world.yaml"), model=MODEL, seed=seed,
     )  # fmt: skip
-    made = question.made()
+    prepared = question.prepare()
     x = everyday.people(test)
-    x = x[~made.problem.reached(x)[0]][:n]
+    x = x[~prepared.problem.reached(x)[0]][:n]
     _csv(out / "refused.csv", schema.decode(x, like="dict"))
     question = replace(question, people=out / "refused.csv")
-    return question, Ready(made.problem, x, None, made.title, made.seconds_train, files=made.files)
+    return question, Ready(
+        prepared.problem, x, None, prepared.title, prepared.seconds_train, files=prepared.files
+    )
 
 
 def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation, personal: Personal) -> None:

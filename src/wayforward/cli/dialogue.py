@@ -13,12 +13,12 @@ import typer
 
 from wayforward.answers import words
 from wayforward.cli.console import room_for, say, write_json, write_text
-from wayforward.errors import DataError, DialogueError, FileFormatError, ReplyError
+from wayforward.errors import DataError, DialogueError, FileFormatError
 
 if TYPE_CHECKING:
-    from wayforward.cli.inputs import Question
+    from wayforward.cli.inputs import Inputs
     from wayforward.people.dialogue import Dialogue
-    from wayforward.people.dialogue.question import Question as Asked
+    from wayforward.people.dialogue.question import Question
 
 _INTRO = """\
 The answer was no for now. Together we look for a plan that turns it into a yes and that suits you.
@@ -36,10 +36,10 @@ _HELP = """\
 
 
 def hold(
-    question: Question, person: int, *, elicitor: str, base: str | None, questionnaire: str, questions: int | None,
+    question: Inputs, person: int, *, elicitor: str, base: str | None, questionnaire: str, questions: int | None,
     state: Path | None, go_on: bool, replies: Path | None, report: Path | None, json: Path | None,
 ) -> bool:  # fmt: skip
-    """Everything that `wayforward dialogue` does; True unless it ended and there is no plan."""
+    """Do everything that `wayforward dialogue` does; return False if it ended without a plan."""
     for path in (state, report, json):
         room_for(path)
     lines = _lines(replies)
@@ -50,18 +50,18 @@ def hold(
     quiet = str(json) == "-"
     if not quiet and not dialogue.done:
         typer.echo(f"\n{_INTRO}" if not dialogue.answered else "\nWe go on where you stopped.\n")
-    finished = _talk(dialogue, lines, strict=replies is not None, quiet=quiet)
+    finished = _converse(dialogue, lines, strict=replies is not None, quiet=quiet)
     if finished and not quiet:
         end = dialogue.end
         assert end is not None
         typer.echo(f"\n{_RULE}\n{_wrapped(end.show())}\n")
     if not finished and not quiet:
-        kept = (
-            f" The same command goes on ({state})."
+        how = (
+            f"The same command goes on ({state})."
             if state is not None
-            else " Nothing was kept: give --state FILE."
+            else "Nothing was kept: give --state FILE."
         )
-        typer.echo(f"Put away.{kept}")
+        typer.echo(f"Put away. {how}")
     if report is not None:
         write_text(report, dialogue.export() + "\n")
         say(f"written: {report}")
@@ -77,10 +77,10 @@ _RULE = "-" * 72
 
 
 def _ready(
-    question: Question, person: int, *, elicitor: str, base: str | None, questionnaire: str, questions: int | None,
+    question: Inputs, person: int, *, elicitor: str, base: str | None, questionnaire: str, questions: int | None,
     state: Path | None, go_on: bool,
 ) -> Dialogue:  # fmt: skip
-    """The dialogue with the person, new or from the state file."""
+    """Return the dialogue with the person, new or from the state file."""
     import numpy as np
 
     from wayforward.people.dialogue import Dialogue
@@ -106,7 +106,7 @@ def _ready(
 
 
 def _lines(replies: Path | None) -> Iterator[str] | None:
-    """Replies of a script without empty lines and remarks; None where a person types."""
+    """Read the replies of a script without empty lines and remarks; None where a person types."""
     if replies is None:
         return None
     if str(replies) == "-":
@@ -121,8 +121,8 @@ def _lines(replies: Path | None) -> Iterator[str] | None:
     return iter([line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")])
 
 
-def _talk(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, quiet: bool) -> bool:
-    """Ask until the end (True), or until it is put away (False)."""
+def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, quiet: bool) -> bool:
+    """Ask until the end (return True), or until it is put away (False)."""
     shown = ""
     while (question := dialogue.ask()) is not None:
         if question.id != shown and not quiet:
@@ -142,10 +142,6 @@ def _talk(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, quie
                 shown = ""
             else:
                 dialogue.answer("stop here" if line.lower() == "s" else line)
-        except ReplyError as error:
-            if strict:
-                raise
-            typer.echo(f"{error}\n")
         except DialogueError as error:
             if strict:
                 raise
@@ -154,7 +150,7 @@ def _talk(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, quie
 
 
 def _read(lines: Iterator[str] | None) -> str | None:
-    """One reply; None at the end of the input."""
+    """Read one reply; None at the end of the input."""
     if lines is not None:
         return next(lines, None)
     try:
@@ -163,7 +159,7 @@ def _read(lines: Iterator[str] | None) -> str | None:
         return None
 
 
-def _screen(dialogue: Dialogue, question: Asked) -> str:
+def _screen(dialogue: Dialogue, question: Question) -> str:
     number = dialogue.answered + 1
     head = f"Question {number}" + (
         f" (at most {question.left - 1} more)" if question.left > 1 else " (the last one)"
@@ -180,7 +176,7 @@ def _screen(dialogue: Dialogue, question: Asked) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Lines no longer than a screen is wide, what goes on below where it began."""
+    """Wrap lines to the width of a screen, with hanging indents."""
     out = []
     for line in text.splitlines():
         lead = re.match(r"\s*(?:- |\d+  )?", line)
@@ -190,7 +186,7 @@ def _wrapped(text: str) -> str:
 
 
 def summary(dialogue: Dialogue, person: int) -> dict[str, Any]:
-    """What came out, as numbers and texts."""
+    """Return the result as numbers and texts."""
     end, plan = dialogue.end, dialogue.plan
     names = dialogue.problem.schema.names
     found: dict[str, Any] = {

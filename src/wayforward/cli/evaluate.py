@@ -9,14 +9,14 @@ from typing import Any
 import typer
 
 from wayforward.cli.console import room_for, say, steps, table, write_json
-from wayforward.cli.inputs import Question, density_of
+from wayforward.cli.inputs import Inputs, density_of
 from wayforward.errors import DataError
 
 
 def judge(
     path: Path, *, changes: dict[str, Any], groups: str | None, metrics: Any, json: Path | None
 ) -> None:
-    """Read answers, put their problem together again (with the changes given), and measure."""
+    """Read answers, rebuild their problem (with the changes given), and measure."""
     from wayforward.evaluate import evaluate
     from wayforward.evaluate.robustness import keeps
     from wayforward.recourse import Recourse
@@ -37,16 +37,16 @@ def judge(
         stored = {name: v for name, v in stored.items() if name != "data"}
     if given.get("robust") == ("none",):
         given["robust"] = ()
-    question = replace(Question.from_plain(stored), **given)
-    problem = question.made(got.schema).problem
+    question = replace(Inputs.from_plain(stored), **given)
+    problem = question.prepare(got.schema).problem
     with steps("judging", 1) as progress:
         found = evaluate(got, problem, groups=groups, metrics=metrics, density=density_of(problem, got.x))
         progress(1)
     lasting = None if problem.robust is None else keeps(got, problem)
-    told: dict[str, Any] = {}
+    numbers = found.to_dict()
     if lasting is not None and problem.robust is not None:
-        told = {"robust": {"condition": problem.robust.describe(), "kept": lasting.to_dict()}}
-    write_json({**found.to_dict(), **told}, json)
+        numbers["robust"] = {"condition": problem.robust.describe(), "kept": lasting.to_dict()}
+    write_json(numbers, json)
     if str(json) == "-":
         return
     rows = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import time
 from dataclasses import asdict, dataclass, field, replace
@@ -18,6 +17,7 @@ from wayforward.errors import (
     PreferencesError,
     ProblemError,
     WorldError,
+    did_you_mean,
     require,
 )
 
@@ -32,7 +32,7 @@ _ASKED = 1_000_003  # of the resamples of --robust models:5, so that an audit ju
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class Inputs:
     """Everything that decides the problem and the people; plain data, so that it can be hashed and stored."""
 
     data: str | None = None
@@ -64,7 +64,7 @@ class Question:
         return {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
     @classmethod
-    def from_plain(cls, stored: dict[str, Any]) -> Question:
+    def from_plain(cls, stored: dict[str, Any]) -> Inputs:
         """The reverse of `plain`. Raises: DataError if the options are not those of this version."""
         known = {name: value for name, value in stored.items() if name in cls.__dataclass_fields__}
         for name in ("train", "people", "schema", "preferences"):
@@ -76,21 +76,21 @@ class Question:
 
     def ready(self) -> Ready:
         """Read, train or load, put the problem together and choose the people. Raises: WayforwardError."""
-        made = self.made()
-        problem, files = made.problem, dict(made.files)
+        prepared = self.prepare()
+        problem, files = prepared.problem, dict(prepared.files)
         if self.people is not None:
             files["people"] = _sha256(self.people)
-            x = problem.schema.encode(_without(read_table(self.people), self.label))[: self.n]
+            x = problem.schema.encode(without_label(read_table(self.people), self.label))[: self.n]
             from_training = 0
         else:
-            x, from_training = _refused(made, self)
+            x, from_training = _refused(prepared, self)
         wishes = None
         if self.preferences is not None:
-            wishes = _preferences(self.preferences, problem.schema, x, self)
+            wishes = read_wishes(self.preferences, problem.schema, x, self)
             files["preferences"] = _sha256(self.preferences)
-        return Ready(problem, x, wishes, made.title, made.seconds_train, from_training, files)
+        return Ready(problem, x, wishes, prepared.title, prepared.seconds_train, from_training, files)
 
-    def made(self, schema: Schema | None = None) -> Made:
+    def prepare(self, schema: Schema | None = None) -> Prepared:
         """The problem and the tables behind it; a schema given (that of saved answers) is used as it is."""
         if (self.data is None) == (self.train is None):
             raise DataError(
@@ -100,7 +100,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Made:
+class Prepared:
     """A problem, the tables behind it, and what it took."""
 
     problem: Problem
@@ -132,7 +132,7 @@ class Ready:
         return self.problem.schema
 
 
-def _from_data_set(question: Question, schema: Schema | None) -> Made:
+def _from_data_set(question: Inputs, schema: Schema | None) -> Prepared:
     from wayforward.data import load
 
     if question.label is not None or question.favourable:
@@ -149,8 +149,8 @@ def _from_data_set(question: Question, schema: Schema | None) -> Made:
 
         sets = f"{found.name} has other sets of who can change what"
         say(f"note: here nobody can act on anything, so nobody can have an option; {sets}: --data {other}.")
-    made = _put_together(question, schema, train.frame, y, (1,), test.frame, found.title, found.world)
-    return replace(made, test_labels=test.is_favourable, yes_means=found.label_text.get(1, ""))
+    prepared = _put_together(question, schema, train.frame, y, (1,), test.frame, found.title, found.world)
+    return replace(prepared, test_labels=test.is_favourable, yes_means=found.label_text.get(1, ""))
 
 
 def lets_people_act(found: Dataset) -> str:
@@ -160,7 +160,7 @@ def lets_people_act(found: Dataset) -> str:
     return f"{found.name}:{'+'.join((*found.variant, chosen))}" if chosen else ""
 
 
-def _from_tables(question: Question, schema: Schema | None) -> Made:
+def _from_tables(question: Inputs, schema: Schema | None) -> Prepared:
     assert question.train is not None
     if question.label is None or not question.favourable:
         raise DataError(
@@ -174,16 +174,16 @@ def _from_tables(question: Question, schema: Schema | None) -> Made:
     return _put_together(question, schema, features, y, question.favourable, None, question.train.stem, None)
 
 
-def _schema(question: Question, features: Any) -> Schema:
+def _schema(question: Inputs, features: Any) -> Schema:
     from wayforward.schema import Schema
 
     return Schema.from_yaml(question.schema) if question.schema is not None else Schema.infer(features)
 
 
 def _put_together(
-    question: Question, schema: Schema, frame: Any, y: Any, favourable: tuple[Any, ...], test: Any,
+    question: Inputs, schema: Schema, frame: Any, y: Any, favourable: tuple[Any, ...], test: Any,
     title: str, world: World | None,
-) -> Made:  # fmt: skip
+) -> Prepared:  # fmt: skip
     from wayforward.model import wrap
     from wayforward.problem import Problem, Target
     from wayforward.problem.cost import cost_named
@@ -227,11 +227,11 @@ def _put_together(
         confidence=question.confidence,
         robust=robust,
     )
-    return Made(problem, title, frame, y, test, seconds, files)
+    return Prepared(problem, title, frame, y, test, seconds, files)
 
 
 def trained_again(
-    question: Question, schema: Schema, frame: Any, y: np.ndarray, m: int, *, seed: int
+    question: Inputs, schema: Schema, frame: Any, y: np.ndarray, m: int, *, seed: int
 ) -> list[Any]:
     """m models of the same kind, each trained on a resample of the past people.
 
@@ -253,17 +253,17 @@ def trained_again(
     )  # fmt: skip
 
 
-def _refused(made: Made, question: Question) -> tuple[np.ndarray, int]:
+def _refused(prepared: Prepared, question: Inputs) -> tuple[np.ndarray, int]:
     """People whom the model refuses: first those it was not trained on, in an order that the seed fixes."""
-    schema = made.problem.schema
+    schema = prepared.problem.schema
     rng = np.random.default_rng(question.seed)
     fresh, seen = (np.empty((0, schema.d)) for _ in range(2))
-    if made.test is not None:
-        x = schema.encode(made.test)
-        fresh = x[rng.permutation(np.flatnonzero(~made.problem.reached(x)[0]))]
+    if prepared.test is not None:
+        x = schema.encode(prepared.test)
+        fresh = x[rng.permutation(np.flatnonzero(~prepared.problem.reached(x)[0]))]
     if not len(fresh) or (question.n or 0) > len(fresh):
-        x = schema.encode(made.train)
-        seen = x[rng.permutation(np.flatnonzero(~made.problem.reached(x)[0]))]
+        x = schema.encode(prepared.train)
+        seen = x[rng.permutation(np.flatnonzero(~prepared.problem.reached(x)[0]))]
     x = np.concatenate([fresh, seen])[: question.n]
     if not len(x):
         raise DataError(
@@ -272,15 +272,14 @@ def _refused(made: Made, question: Question) -> tuple[np.ndarray, int]:
     return x, max(0, len(x) - len(fresh))
 
 
-def _model(question: Question, schema: Schema, frame: Any, y: Any) -> tuple[Any, dict[str, str]]:
+def _model(question: Inputs, schema: Schema, frame: Any, y: Any) -> tuple[Any, dict[str, str]]:
     from wayforward.model import ZOO, load, train
 
     if question.model in ZOO:
         return train(question.model, schema, frame, y, seed=question.seed), {}
     path = Path(question.model)
     if not path.is_file():
-        near = difflib.get_close_matches(question.model, ZOO, 1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
+        hint = did_you_mean(question.model, ZOO)
         raise DataError(f"--model {question.model} is neither one of {', '.join(ZOO)} nor a file.{hint}")
     return load(path, schema), {"model": _sha256(path)}
 
@@ -342,7 +341,8 @@ def _plausibility(name: str | None, world: World | None) -> Any:
     return known[name]()
 
 
-def _preferences(path: Path, schema: Schema, x: np.ndarray, question: Question) -> Preferences:
+def read_wishes(path: Path, schema: Schema, x: np.ndarray, question: Inputs) -> Preferences:
+    """Read the limits and weights of people x (n, d) from JSON or CSV. Raises: FileFormatError, PreferencesError."""
     from wayforward.preferences import Preferences
 
     if not path.is_file():
@@ -429,14 +429,13 @@ def features_of(table: Any, label: str | None, source: str) -> Any:
         return table
     columns = list(table.columns)
     if label not in columns:
-        spelled = {name.lower(): name for name in columns}
-        near = [spelled[name] for name in difflib.get_close_matches(label.lower(), spelled, 1)]
-        hint = f" Did you mean '{near[0]}'?" if near else f" It has {', '.join(columns[:12])}."
+        hint = did_you_mean(label, columns) or f" It has {', '.join(columns[:12])}."
         raise DataError(f"'{source}' has no column '{label}'.{hint}")
-    return _without(table, label)
+    return without_label(table, label)
 
 
-def _without(table: Any, label: str | None) -> Any:
+def without_label(table: Any, label: str | None) -> Any:
+    """Return the table without its label column, if it has one."""
     import narwhals as nw
 
     if label is None or label not in list(table.columns):
@@ -474,4 +473,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-__all__ = ["Question", "Ready", "density_of", "features_of", "read_table", "trained_again"]
+__all__ = [
+    "Inputs", "Prepared", "Ready", "density_of", "features_of", "lets_people_act", "read_table", "read_wishes",
+    "trained_again", "without_label",
+]  # fmt: skip

@@ -39,7 +39,7 @@ def fingerprint(*things: Any) -> str:
 
 
 class Parts:
-    """The folder of finished parts of one question. `None` as folder keeps nothing."""
+    """The folder of finished parts of one question. `None` as folder stores nothing."""
 
     def __init__(self, folder: Path | None, key: str, size: int) -> None:
         self.folder, self.key, self.size = folder, key, size
@@ -73,7 +73,7 @@ class Parts:
         return None if self.folder is None else self.folder / f"people-{start:09d}.{ending}"
 
     def load(self, start: int, x: np.ndarray) -> Recourse | None:
-        """The finished part that begins with person `start`, or None; a broken file is not finished."""
+        """Return the finished part that begins with person `start`, or None; a broken file is not finished."""
         file = self._file(start)
         if file is None or not file.is_file():
             return None
@@ -84,7 +84,7 @@ class Parts:
         return part if np.array_equal(part.x, x, equal_nan=True) else None
 
     def save(self, start: int, part: Recourse) -> None:
-        """Keep a finished part; it appears under its name only when it is whole."""
+        """Store a finished part; it appears under its name only when it is whole."""
         file = self._file(start)
         if file is not None:
             half = file.with_name(f"{file.stem}.half{file.suffix}")
@@ -93,7 +93,7 @@ class Parts:
 
 
 def forget(folder: Path | None) -> None:
-    """Everything is written elsewhere now: the parts can go."""
+    """Delete the parts, once everything is written elsewhere."""
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -104,12 +104,12 @@ def in_parts(
     parts: Parts,
     progress: Callable[[int], None],
 ) -> tuple[Recourse, int]:
-    """Answer people x (n, d) part by part: (the recourse of all, how many people came from kept parts).
+    """Answer people x (n, d) part by part: (the recourse of all, how many people came from stored parts).
 
     `answer(rows, who)` gets the rows of a part and their numbers.
     """
     done: list[Recourse] = []
-    kept = 0
+    n_loaded = 0
     for start in range(0, len(x), parts.size):
         who = np.arange(start, min(start + parts.size, len(x)))
         part = parts.load(start, x[who])
@@ -117,7 +117,7 @@ def in_parts(
             part = answer(x[who], who)
             parts.save(start, part)
         else:
-            kept += len(who)
+            n_loaded += len(who)
         done.append(part)
         progress(int(who[-1]) + 1)
-    return Recourse.concat(done), kept
+    return Recourse.concat(done), n_loaded

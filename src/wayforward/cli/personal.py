@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 
-ASKED = 200  # people over whom each limit is counted
+COUNTED = 200  # people over whom each limit is counted
 TRIED = 6  # candidates whose numbers are rounded before one is shown
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What somebody says, and the same as rows of a table of wishes."""
+    """Limits as a person puts them, and the same as rows of a table of wishes."""
 
     name: str
-    said: tuple[str, ...]
+    sentences: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]
     shows: str  # "none": no plan without causes; "fails": it does not work; "more": it asks for too much
 
@@ -85,12 +85,12 @@ class Personal:
 
 
 def ask(ready: Ready, method: str, seed: int) -> Personal:
-    """Ask about everybody under each of the three limits, with causes and without, and pick who is shown."""
+    """Find plans under each of the three limits, with causes and without; pick the people who are shown."""
     from wayforward.answers.causes import played_out, side_by_side, without_causes
     from wayforward.methods import method as named
     from wayforward.recourse import Recourse
 
-    problem, x = ready.problem, ready.x[:ASKED]
+    problem, x = ready.problem, ready.x[:COUNTED]
     alone = without_causes(problem)
     within, apart = named(method).fit(problem), named(method).fit(alone)
     stories, numbers, shown, taken = [], [], [], set[int]()
@@ -101,19 +101,19 @@ def ask(ready: Ready, method: str, seed: int) -> Personal:
         works = played_out(problem, first)[1]
         order = [i for i in _candidates(limits.shows, first, second, works) if i not in taken][:TRIED]
         pick = np.array(order)
-        told = side_by_side(
+        compared = side_by_side(
             problem,
             second[pick],
             first[pick],
             names=[limits.name] * len(order),
-            told=[limits.said] * len(order),
+            told=[limits.sentences] * len(order),
         )
-        place = next((p for p, story in enumerate(told) if _still(limits.shows, story)), 0)
+        place = next((p for p, story in enumerate(compared) if _still(limits.shows, story)), 0)
         taken.add(order[place])
-        stories.append(told[place])
+        stories.append(compared[place])
         shown.append(second[order[place]])
         numbers.append(_count(limits, first, second, works))
-    return Personal(stories, [_said(row) for row in numbers], Recourse.concat(shown), numbers)
+    return Personal(stories, [_in_words(row) for row in numbers], Recourse.concat(shown), numbers)
 
 
 def _candidates(shows: str, first: Recourse, second: Recourse, works: np.ndarray) -> list[int]:
@@ -159,7 +159,8 @@ def _count(limits: Limits, first: Recourse, second: Recourse, works: np.ndarray)
     }
 
 
-def _said(row: dict[str, Any]) -> dict[str, str]:
+def _in_words(row: dict[str, Any]) -> dict[str, str]:
+    """One row of the table of counts."""
     from wayforward.answers import words
 
     return {
@@ -172,7 +173,7 @@ def _said(row: dict[str, Any]) -> dict[str, str]:
 
 
 def files(out: Path, ready: Ready, personal: Personal) -> None:
-    """The three people and their wishes as tables, to ask again from the shell, and a letter to each."""
+    """Write the three people and their wishes as tables, for the shell, and a letter to each."""
     from wayforward.answers import letter, write_csv
     from wayforward.cli.console import write_text
 

@@ -13,7 +13,7 @@ from wayforward.errors import MethodError
 if TYPE_CHECKING:
     import numpy as np
 
-    from wayforward.cli.inputs import Question, Ready
+    from wayforward.cli.inputs import Inputs, Ready
     from wayforward.evaluate import Evaluation
     from wayforward.methods import Method
     from wayforward.recourse import Recourse
@@ -35,7 +35,7 @@ def run(
     ready: Ready, chosen: Method, *, k: int, seed: int, budget: int | None = None, part: int = 2048,
     keep: Path | None = None, question: dict[str, Any] | None = None,
 ) -> Recourse:  # fmt: skip
-    """Answer all people of a ready problem; finished parts are kept in the folder `keep`."""
+    """Answer all people of a ready problem; finished parts are stored in the folder `keep`."""
     from wayforward.methods.base import versions
 
     key = fingerprint(
@@ -53,9 +53,9 @@ def run(
             return chosen.recommend(rows, k, preferences=wishes, seed=seed, budget=budget)
 
     with steps(f"{chosen.name}: people", len(ready.x)) as progress:
-        got, kept = in_parts(ready.x, answer, parts, progress)
-    if kept:
-        say(f"{kept:,} of {len(ready.x):,} people were answered before and are kept.")
+        got, n_loaded = in_parts(ready.x, answer, parts, progress)
+    if n_loaded:
+        say(f"{n_loaded:,} of {len(ready.x):,} people were answered before and are kept.")
     if got.accepted.all():
         say(
             "The model accepts every one of these people already. Check --favourable and the table of people."
@@ -65,10 +65,10 @@ def run(
 
 
 def answer(
-    question: Question, *, method: str, k: int, budget: int | None, device: str | None, part: int,
+    question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
 ) -> Recourse:  # fmt: skip
-    """Everything that `wayforward recommend` does; returns the answers."""
+    """Do everything that `wayforward recommend` does; return the answers."""
     from wayforward.cli.inputs import density_of
     from wayforward.evaluate import evaluate
 

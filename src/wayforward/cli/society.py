@@ -20,15 +20,15 @@ def play(
     scenario: str, *, rounds: int | None, people: int | None, seed: int | None, checkpoint: Path | None,
     figure: Path | None, csv: Path | None, json: Path | None,
 ) -> History:  # fmt: skip
-    """Everything that `wayforward society` does; returns the history."""
+    """Do everything that `wayforward society` does; return the history."""
     from wayforward.impact.society import Scenario, figure_society, simulate
 
     given: dict[str, Any] = {"rounds": rounds, "people": people, "seed": seed}
-    asked = replace(Scenario.from_yaml(scenario), **{k: v for k, v in given.items() if v is not None})
+    played = replace(Scenario.from_yaml(scenario), **{k: v for k, v in given.items() if v is not None})
     for file, endings in ((figure, (".png", ".svg", ".pdf")), (csv, (".csv",)), (json, ())):
         room_for(file, endings)
-    with steps(f"{asked.name}: rounds", asked.rounds) as shown:
-        got = simulate(asked, checkpoint=checkpoint, progress=lambda done, _: shown(done))
+    with steps(f"{played.name}: rounds", played.rounds) as shown:
+        got = simulate(played, checkpoint=checkpoint, progress=lambda done, _: shown(done))
     if csv is not None:
         write_text(csv, _csv(got))
     if figure is not None:
@@ -52,7 +52,7 @@ def _csv(got: History) -> str:
 
 
 def _show(got: History) -> None:
-    """One line a round for everybody, then each group over all rounds."""
+    """Print one line a round for everybody, then each group over all rounds."""
     heads = ("round", "applied", "granted", *_SHOWN)
     lines = [
         (

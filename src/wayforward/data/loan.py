@@ -138,10 +138,10 @@ def equations(u: np.ndarray, karimi: bool = False) -> np.ndarray:
     """
     ug, ua, ue, ul, ud, ui, us = np.asarray(u, dtype=np.float64).T
     g, a = ug, ua - 35.0
-    asks = g if karimi else 1.0 - g
+    larger = g if karimi else 1.0 - g
     e = -0.5 + _sigmoid(-1.0 + 0.5 * g + _sigmoid(0.1 * a) + ue)
-    amount = 1.0 - 0.01 * (a - 5.0) ** 2 + asks + ul
-    duration = -1.0 + 0.1 * a + 2.0 * asks + amount + ud
+    amount = 1.0 - 0.01 * (a - 5.0) ** 2 + larger + ul
+    duration = -1.0 + 0.1 * a + 2.0 * larger + amount + ud
     income = -4.0 + 0.1 * (a + 35.0) + 2.0 * g + g * e + ui
     savings = -4.0 + 1.5 * np.maximum(income, 0.0) + us
     return np.stack([g, a, e, amount, duration, income, savings], axis=1)

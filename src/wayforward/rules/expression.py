@@ -20,7 +20,6 @@ KEYWORDS = frozenset(
      "decreased", "at", "most", "least", "exactly", "changes", "of", "drags", "by", "true", "false", "abs",
      "min", "max", "sum")
 )  # fmt: skip
-FLIPPED: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NEGATED: dict[Operator, Operator] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 

@@ -122,11 +122,11 @@ class MethodContract:
     def test_options_are_distinct_and_sorted_by_their_cost(self, kind: str, world: str) -> None:
         """Cheapest first; empty slots last, with cost inf and NaN everywhere."""
         it, got = self.ask(kind, world)
-        asked = ~got.accepted
+        refused = ~got.accepted
         with np.errstate(invalid="ignore"):  # empty slots cost inf
-            rise = np.diff(got.cost[asked], axis=1)
-        assert (rise[np.isfinite(got.cost[asked][:, 1:])] >= -1e-12).all()
-        empty = ~got.found & asked[:, None]
+            rise = np.diff(got.cost[refused], axis=1)
+        assert (rise[np.isfinite(got.cost[refused][:, 1:])] >= -1e-12).all()
+        empty = ~got.found & refused[:, None]
         assert np.isinf(got.cost[empty]).all()
         assert np.isnan(got.action[empty]).all()
         assert np.isnan(got.after[empty]).all()
