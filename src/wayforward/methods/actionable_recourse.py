@@ -184,7 +184,7 @@ def _target_rows(problem: Problem, name: str) -> tuple[np.ndarray, np.ndarray]:
     target, bound, form = problem.target, problem.bound_target, problem.model.linear
     assert form is not None
     if target.interval is not None:
-        low, high = target._edges()
+        low, high = target.edges()
         rows = [(1.0, -low - target.margin)] if np.isfinite(low) else []
         rows += [(-1.0, high - target.margin)] if np.isfinite(high) else []
         if not rows:

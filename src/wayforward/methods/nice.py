@@ -99,7 +99,7 @@ class Nice(Method):
             )
         target = problem.target
         if target.interval is not None:
-            low, high = target._edges()
+            low, high = target.edges()
             return np.asarray((given >= low) & (given <= high))
         wanted = {str(label) for label in target.labels}
         return np.array([str(label) in wanted for label in given.tolist()])

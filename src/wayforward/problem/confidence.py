@@ -70,15 +70,18 @@ class Confidence:
         by_gamma = 0.0 if self.gamma is None else float(ndtr(self.gamma))
         return max(self.share or 0.0, by_gamma)
 
-    def kept(self, yes: np.ndarray, value: np.ndarray, target: BoundTarget, spare: int = 0) -> np.ndarray:
-        """(m, q) reached and (m, q) what people see -> (q,) bool. spare: draws that must reach it beyond the share."""
+    def holds(self, yes: np.ndarray, value: np.ndarray, target: BoundTarget, spare: int = 0) -> np.ndarray:
+        """Judge draws: yes (m, q) reached, value (m, q) what people see -> (q,) bool, sure enough.
+
+        spare: draws that must reach the target beyond the share.
+        """
         good = np.ones(yes.shape[1], dtype=bool)
         if self.share is not None:
             good &= yes.mean(0) >= min(self.share + spare / len(yes), 1.0) - 1e-12
         if self.gamma is not None:
             mean, room = value.mean(0), self.gamma * value.std(0)
             if target.target.interval is not None:
-                low, high = target.target._edges()
+                low, high = target.target.edges()
                 margin = target.target.margin
                 good &= (mean - room >= low + margin) & (mean + room <= high - margin)
             else:

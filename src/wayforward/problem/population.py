@@ -64,7 +64,7 @@ class Population:
         self.low, self.high, self.level_ok = self._reach()
         self.free = self._free()
         self.rows = np.zeros(self.n, dtype=np.int64)  # model rows spent on each person
-        self.kept: dict[Any, Any] = {}  # what a robust condition worked out for these people
+        self.cache: dict[Any, Any] = {}  # what a robust condition worked out for these people
         self.aim: np.ndarray | None = None  # (n,) how far beyond the boundary the expected score must be
 
     # -- what each person may do ---------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class Population:
             return np.ones(len(who), dtype=bool), np.full(len(who), np.inf)
         m = demand.draws if m is None else m
         keys = keys_of(self.x, 1)
-        kept, low = np.zeros(len(who), dtype=bool), np.full(len(who), -np.inf)
+        confident, low = np.zeros(len(who), dtype=bool), np.full(len(who), -np.inf)
         last, step = max(int(m * (1 - demand.quantile) + 1e-9) - 1, 0), max(1, _DRAWN // m)
         for start in range(0, len(who), step):
             part = slice(start, start + step)
@@ -261,9 +261,9 @@ class Population:
             outputs = self.outputs(np.tile(owner, m), after.reshape(-1, self.d))
             score = problem.bound_target.score(outputs).reshape(m, -1)
             value = problem.bound_target.value(outputs).reshape(m, -1)
-            kept[part] = demand.kept(score > problem.slack, value, problem.bound_target, spare=1)
+            confident[part] = demand.holds(score > problem.slack, value, problem.bound_target, spare=1)
             low[part] = np.partition(score, last, axis=0)[last]
-        return kept, low
+        return confident, low
 
     def evaluate(self, who: Who, action: Rows) -> Evaluated:
         """Everything about candidate rows at once; impossible rows are not shown to the model."""

@@ -236,9 +236,9 @@ class Problem:
         the share is NaN and every promise is kept.
         """
         q = len(before)
-        share, kept = np.full(q, np.nan), np.ones(q, dtype=bool)
+        share, holds = np.full(q, np.nan), np.ones(q, dtype=bool)
         if not self.world.uncertain or not q:
-            return share, kept
+            return share, holds
         demand = self.confidence or Confidence(0.5)
         m = demand.draws
         keys = keys_of(np.concatenate([before, action], axis=1), 0)
@@ -250,8 +250,8 @@ class Problem:
             yes, value = yes.reshape(m, -1), value.reshape(m, -1)
             share[part] = yes.mean(0)
             if self.confidence is not None:
-                kept[part] = self.confidence.kept(yes, value, self.bound_target)
-        return share, kept
+                holds[part] = self.confidence.holds(yes, value, self.bound_target)
+        return share, holds
 
     def population(self, x: People, preferences: Preferences | None = None) -> Population:
         """The problem for some people, as a search sees it."""

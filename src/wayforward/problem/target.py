@@ -45,7 +45,7 @@ class Target:
         if self.margin < 0:
             raise ProblemError(f"margin={self.margin} is below zero. Use margin >= 0.")
         if self.interval is not None:
-            low, high = self._edges()
+            low, high = self.edges()
             if low + self.margin > high - self.margin:
                 raise ProblemError(f"The interval {self.interval} with margin {self.margin} is empty.")
             if self.threshold is not None:
@@ -57,7 +57,8 @@ class Target:
         elif self.threshold is not None and self.threshold + self.margin >= 1.0:
             raise ProblemError(f"threshold {self.threshold} and margin {self.margin} add up to 1 or more.")
 
-    def _edges(self) -> tuple[float, float]:
+    def edges(self) -> tuple[float, float]:
+        """Return the ends of the interval that is wanted, infinite where it is open."""
         assert self.interval is not None
         low, high = self.interval
         return (-np.inf if low is None else float(low)), (np.inf if high is None else float(high))
@@ -102,7 +103,7 @@ class Target:
     def describe(self) -> str:
         """The target in words."""
         if self.interval is not None:
-            low, high = self._edges()
+            low, high = self.edges()
             return f"a prediction from {low:g} to {high:g}"
         words = " or ".join(str(label) for label in self.labels)
         need = (
@@ -136,7 +137,7 @@ class BoundTarget:
         """(m, c) -> (m,) how far the decision is turned: above zero it is. Log-odds, or units of the prediction."""
         target = self.target
         if target.interval is not None:
-            low, high = target._edges()
+            low, high = target.edges()
             return np.minimum(outputs[:, 0] - low - target.margin, high - target.margin - outputs[:, 0])
         if target.threshold is not None or self.n_classes == 2:
             level = (0.5 if target.threshold is None else target.threshold) + target.margin
@@ -165,7 +166,7 @@ class BoundTarget:
         """(n, c) bounds on the outputs over a set of rows -> (n,) bool: no row of the set can be a yes."""
         target = self.target
         if target.interval is not None:
-            first, last = target._edges()
+            first, last = target.edges()
             return np.asarray((high[:, 0] < first + target.margin) | (low[:, 0] > last - target.margin))
         best = high[:, self.columns].max(1) if target.threshold is None else high[:, self.columns].sum(1)
         if target.threshold is not None:

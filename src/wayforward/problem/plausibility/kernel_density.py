@@ -59,20 +59,20 @@ class KernelDensity(Plausibility):
     def _learn(self, schema: Schema, known: Floats) -> None:
         span, _ = ranges(schema, known)
         span = np.where(schema.is_categorical, 1.0, span)
-        kept = known[thinned(len(known), self.most, self.seed)] / span
-        n, numeric = len(kept), ~np.asarray(schema.is_categorical)
+        known_rows = known[thinned(len(known), self.most, self.seed)] / span
+        n, numeric = len(known_rows), ~np.asarray(schema.is_categorical)
         shrink = self.bandwidth * n ** (-1 / (int(numeric.sum()) + 4))
         width = np.zeros(schema.d)
         for j in range(schema.d):
-            column = present(kept[:, j])
+            column = present(known_rows[:, j])
             if not numeric[j]:
                 width[j] = min(shrink, 1 - 1 / max(int(schema.n_levels[j]), 2)) * 0.5
                 continue
             spread = float(column.std()) if column.size else 0.0
             width[j] = max(spread, 0.01) * shrink  # a feature on which all agree: a hundredth of its range
-        gaps = np.asarray(schema.missing) | np.isnan(kept).any(axis=0)
-        self._set(_rows_scaled=kept, _width=width, _span=span, _gaps=gaps)
-        own = self._log_density(kept, leave_one_out=True) if n > 1 else np.zeros(1)
+        gaps = np.asarray(schema.missing) | np.isnan(known_rows).any(axis=0)
+        self._set(_rows_scaled=known_rows, _width=width, _span=span, _gaps=gaps)
+        own = self._log_density(known_rows, leave_one_out=True) if n > 1 else np.zeros(1)
         self._set(threshold=float(np.quantile(own, self.quantile)))
 
     def _score(self, rows: Floats) -> Floats:

@@ -57,9 +57,9 @@ class Lof(Plausibility):
             raise ProblemError(
                 f"Lof needs at least 2 accepted people and has {len(known)}. Use Domain, or give more data."
             )
-        kept = known[thinned(len(known), self.most, self.seed)]
-        index = NeighbourIndex(schema, kept, metric="l2")
-        near = index.query(kept, min(self.k, len(kept) - 1), leave_out=np.arange(len(kept)))
+        known_rows = known[thinned(len(known), self.most, self.seed)]
+        index = NeighbourIndex(schema, known_rows, metric="l2")
+        near = index.query(known_rows, min(self.k, len(known_rows) - 1), leave_out=np.arange(len(known_rows)))
         self._set(_index=index, _reach=near.distance[:, -1], threshold=-float(self.limit))
         self._set(_dense=self._density(near.distance, near.row))
 

@@ -47,10 +47,10 @@ class Neighbours(Plausibility):
         return f"as near to {self.k} accepted people as {self.quantile:.0%} of accepted people are"
 
     def _learn(self, schema: Schema, known: Floats) -> None:
-        kept = known[thinned(len(known), self.most, self.seed)]
-        self._set(_index=NeighbourIndex(schema, kept, metric="l1"))
-        some = thinned(len(kept), CALIBRATED, self.seed + 1)
-        own = self._mean(kept[some], leave_out=some) if len(kept) > 1 else np.zeros(1)
+        known_rows = known[thinned(len(known), self.most, self.seed)]
+        self._set(_index=NeighbourIndex(schema, known_rows, metric="l1"))
+        some = thinned(len(known_rows), CALIBRATED, self.seed + 1)
+        own = self._mean(known_rows[some], leave_out=some) if len(known_rows) > 1 else np.zeros(1)
         self._set(threshold=-float(np.quantile(own, self.quantile)))
 
     def _mean(self, rows: Floats, leave_out: npt.NDArray[np.int64] | None = None) -> Floats:

@@ -50,13 +50,15 @@ class Prototype(Plausibility):
         return f"as near to one of {self.m} typical accepted people as {self.quantile:.0%} of them all are"
 
     def _learn(self, schema: Schema, known: Floats) -> None:
-        kept = known[thinned(len(known), self.most, self.seed)]
+        known_rows = known[thinned(len(known), self.most, self.seed)]
         scale, _ = ranges(schema, known)
-        distance = NeighbourIndex(schema, kept, metric="l1", scale=scale).distances(kept)
+        distance = NeighbourIndex(schema, known_rows, metric="l1", scale=scale).distances(known_rows)
         chosen = medoids(distance, self.m)
-        index = NeighbourIndex(schema, kept[chosen], metric="l1", scale=scale)
+        index = NeighbourIndex(schema, known_rows[chosen], metric="l1", scale=scale)
         own = distance[:, chosen].min(axis=1)
-        self._set(prototypes=kept[chosen], _index=index, threshold=-float(np.quantile(own, self.quantile)))
+        self._set(
+            prototypes=known_rows[chosen], _index=index, threshold=-float(np.quantile(own, self.quantile))
+        )
 
     def _score(self, rows: Floats) -> Floats:
         assert self._index is not None

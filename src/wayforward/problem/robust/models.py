@@ -89,10 +89,10 @@ class AllModels(Robust):
         plain: np.ndarray,
     ) -> np.ndarray:
         """See `Robust`."""
-        scorers = people.kept.get(self)
+        scorers = people.cache.get(self)
         if scorers is None:
             scorers = [model.specialise(people.x, people.changeable) for model, _, _ in self._bound]
-            people.kept[self] = scorers
+            people.cache[self] = scorers
         for scorer, (_, target, slack) in zip(scorers, self._bound, strict=True):
             plain = np.minimum(plain, target.score(scorer.outputs(who, after)) - slack)
         return plain
@@ -120,8 +120,8 @@ class AllModels(Robust):
 
     def fingerprint(self, rows: np.ndarray) -> list[Any]:
         """See `Robust`: models are told apart by what they say of these people, to four digits."""
-        said = [np.round(target.value(model.native(rows)[0]), 4) + 0.0 for model, target, _ in self._bound]
-        return [*super().fingerprint(rows), [one.tolist() for one in said]]
+        answers = [np.round(target.value(model.native(rows)[0]), 4) + 0.0 for model, target, _ in self._bound]
+        return [*super().fingerprint(rows), [one.tolist() for one in answers]]
 
     def describe(self) -> str:
         """The condition in words."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wayforward.problem.problem import Problem
 
 _DRAWN = 1 << 18  # drawn rows shown to the model at once
-_KEPT = 5_000_000  # errors kept for a search: more are drawn again when they are asked for
+_MOST_CACHED = 5_000_000  # errors kept for a search: more are drawn again when they are asked for
 _MOST = 100_000  # draws a row
 _SCREEN = 10  # draws by which observed people are told to last: where a search starts, no promise
 _TAG = 0x0B  # of the draws of a person's errors
@@ -88,11 +88,11 @@ class _Drawn(Robust):
         return np.asarray(ndtri(number) * self._width)
 
     def _noise_of(self, people: Population, who: np.ndarray) -> np.ndarray:
-        if people.n * self.draws * len(self._columns) > _KEPT:
+        if people.n * self.draws * len(self._columns) > _MOST_CACHED:
             return self._noise(people.x[who])
-        known = people.kept.get(self)
+        known = people.cache.get(self)
         if known is None:
-            known = people.kept[self] = self._noise(people.x)
+            known = people.cache[self] = self._noise(people.x)
         return np.asarray(known[:, who])
 
     def screen(self, people: Population, who: np.ndarray, after: np.ndarray, plain: np.ndarray) -> np.ndarray:
@@ -123,16 +123,16 @@ class _Drawn(Robust):
         for start in range(0, len(who), step):
             rows = np.arange(start, min(start + step, len(who)))
             noise = self._noise_of(people, who[rows])
-            said = np.empty((0, len(rows)))
+            scores = np.empty((0, len(rows)))
             for end in ends:
-                said = np.concatenate([said, ask(rows, noise[len(said) : end])])
-                score = worth(said, rows)
+                scores = np.concatenate([scores, ask(rows, noise[len(scores) : end])])
+                score = worth(scores, rows)
                 if end == self.draws:
                     out[rows] = np.minimum(plain[rows], score)
                     break
-                over = lost(said, rows) | (plain[rows] <= 0)
+                over = lost(scores, rows) | (plain[rows] <= 0)
                 out[rows[over]] = np.minimum(plain[rows], np.minimum(score, -1e-6))[over]
-                rows, said, noise = rows[~over], said[:, ~over], noise[:, ~over]
+                rows, scores, noise = rows[~over], scores[:, ~over], noise[:, ~over]
                 if not len(rows):
                     break
         return out
@@ -361,14 +361,14 @@ class Stable(_Drawn):
             raise ProblemError("Stable measures a probability; a regression has none. Use UnderNoise.")
         return super().fit(problem)
 
-    def _said(self, problem: Problem, after: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def _scores_of(self, problem: Problem, after: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """(m, d) rows and errors (draws, m, p) -> (draws, m) probabilities of a yes."""
         columns = self._columns
         rows = np.repeat(after[None], len(noise), axis=0)
         value = self._put(problem, after[:, columns] + noise)
         rows[:, :, columns] = np.where(np.isnan(after[:, columns]), np.nan, value)
-        said = problem.bound_target.value(problem.model.outputs(rows.reshape(-1, after.shape[1])))
-        return np.asarray(said.reshape(len(noise), -1))
+        scores = problem.bound_target.value(problem.model.outputs(rows.reshape(-1, after.shape[1])))
+        return np.asarray(scores.reshape(len(noise), -1))
 
     def _stability(self, drawn: np.ndarray, here: np.ndarray) -> np.ndarray:
         """(draws, m) and (m,) probabilities -> (m,)."""
@@ -391,20 +391,20 @@ class Stable(_Drawn):
         here = problem.bound_target.value(problem.model.outputs(after))
 
         def ask(rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
-            return self._said(problem, after[rows], noise)
+            return self._scores_of(problem, after[rows], noise)
 
-        def worth(said: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        def worth(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
             """(rows,) four times what stability is above tau: log-odds rise four times as fast, at most."""
-            return 4 * (self._stability(said, here[rows]) - self.tau)
+            return 4 * (self._stability(scores, here[rows]) - self.tau)
 
-        def lost(said: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        def lost(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
             """(rows,) bool: below tau even if all draws to come say the most they can, or 0.2 below it so far."""
-            left = self.draws - len(said)
+            left = self.draws - len(scores)
             if self.kind == "robx":
-                most = said.sum(0) + left
+                most = scores.sum(0) + left
             else:  # no draw adds more than the row itself has
-                most = np.minimum(2 * said - here[rows], here[rows]).sum(0) + left * here[rows]
-            return np.asarray((most < self.draws * self.tau - 1e-9) | (worth(said, rows) + 0.8 <= 0))
+                most = np.minimum(2 * scores - here[rows], here[rows]).sum(0) + left * here[rows]
+            return np.asarray((most < self.draws * self.tau - 1e-9) | (worth(scores, rows) + 0.8 <= 0))
 
         return self._in_stages(people, who, plain, ask, worth, lost)
 
@@ -417,7 +417,7 @@ class Stable(_Drawn):
         for start in range(0, len(after), step):
             part = slice(start, start + step)
             out[part] = self._stability(
-                self._said(problem, after[part], self._noise(before[part])), here[part]
+                self._scores_of(problem, after[part], self._noise(before[part])), here[part]
             )
         return out
 
@@ -443,7 +443,7 @@ def linear_slope(problem: Problem) -> np.ndarray | None:
         return None
     weight = form.weight
     if target.interval is not None:
-        low, high = target._edges()
+        low, high = target.edges()
         if np.isfinite(low) and np.isfinite(high):
             return None
         return np.asarray(weight[:, 0] if np.isfinite(low) else -weight[:, 0])

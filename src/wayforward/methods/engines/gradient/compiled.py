@@ -59,7 +59,7 @@ class Compiled(Layout):
         self.side, self.low, self.high = 1.0, 0.0, np.inf
         target = problem.target
         if target.interval is not None:
-            low, high = target._edges()
+            low, high = target.edges()
             self.low, self.high = low + target.margin, high - target.margin
         else:
             level = (0.5 if target.threshold is None else target.threshold) + target.margin

@@ -133,7 +133,7 @@ def score_of(target: Target, logits: Any, favourable: Any, others: Any, unit: fl
     """(m, c) -> (m,) what a target makes of logits, differentiable: log-odds, or predictions in `unit`s."""
     torch = require("torch", extra="torch")
     if target.interval is not None:
-        low, high = target._edges()
+        low, high = target.edges()
         value = logits[:, 0]
         sides = [value - low - target.margin] if np.isfinite(low) else []
         sides += [high - target.margin - value] if np.isfinite(high) else []
