@@ -19,10 +19,12 @@ from wayforward.testing.problems import (
     small_world,
 )
 from wayforward.testing.summarisers import SummariserContract
+from wayforward.testing.worlds import WORLD_SCHEMA, WorldContract, sample_graph, sample_people, sample_world
 
 __all__ = [
     "KINDS",
     "WORLDS",
+    "WORLD_SCHEMA",
     "Case",
     "CostContract",
     "DatasetContract",
@@ -31,9 +33,13 @@ __all__ = [
     "PlausibilityContract",
     "RobustContract",
     "SummariserContract",
+    "WorldContract",
     "case",
     "random_model",
     "random_people",
     "random_schema",
+    "sample_graph",
+    "sample_people",
+    "sample_world",
     "small_world",
 ]
