@@ -19,7 +19,7 @@ def interpreter(least: tuple[int, int]) -> str | None:
         candidates = [found] if found else []
         if name.startswith("python3.") and shutil.which(
             "pyenv"
-        ):  # pyenv hides the versions that are not chosen
+        ):  # which hides the versions that are not chosen
             root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
             candidates += [str(p) for p in sorted(root.glob(f"{name.removeprefix('python')}.*/bin/python"))]
         for candidate in candidates:
@@ -50,17 +50,8 @@ def ensure(peer: Peer) -> Path | None:
     if folder.exists():
         shutil.rmtree(folder)
     subprocess.run([base, "-m", "venv", str(folder)], check=True)
-    install = [
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "-r",
-        str(peer.requirements),
-    ]
-    got = subprocess.run(install, capture_output=True, text=True, check=False)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    got = subprocess.run([*pip, "-r", str(peer.requirements)], capture_output=True, text=True, check=False)
     if got.returncode:
         last = (got.stderr.strip().splitlines() or ["no message"])[-1]
         print(f"{peer.title}: left out, its packages could not be installed: {last}")

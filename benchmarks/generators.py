@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.ours import _peak
+from benchmarks.ours import peak_megabytes
 
 SETS = ("adult", "compas", "gmsc")
 ACTS = ("benchmark", "hare", "recommended")
@@ -45,20 +45,19 @@ def measure(data: str, acts: str, names: list[str], n: int) -> list[dict[str, An
     from wayforward.recourse import Outcome
 
     table = wf.datasets.load(data, variant=acts)
-    kept, held = table.split(test=0.3, seed=0)
-    model = train("mlp", table.schema, kept.x, kept.is_favourable.astype(int), seed=0)
-    problem = wf.Problem(table.schema, model, wf.Target(favourable=1), data=kept.x)
+    past, held = table.split(test=0.3, seed=0)
+    model = train("mlp", table.schema, past.x, past.is_favourable.astype(int), seed=0)
+    problem = wf.Problem(table.schema, model, wf.Target(favourable=1), data=past.x)
     refused = held.x[~problem.reached(held.x)[0]]
     people = np.random.default_rng(0).permutation(refused)[:n]
     answers, rows = {}, []
     for name in ["local-search", *names]:
         chosen = method(name).fit(problem)
-        warm = people[-16:]
-        chosen.recommend(warm, 1, seed=1)
-        _peak(reset=True)
+        chosen.recommend(people[-16:], 1, seed=1)
+        peak_megabytes(reset=True)
         started = time.perf_counter()
         got = chosen.recommend(people, 1, seed=0)
-        answers[name] = got, time.perf_counter() - started, chosen.seconds_fit_, _peak()
+        answers[name] = got, time.perf_counter() - started, chosen.seconds_fit_, peak_megabytes()
     found = np.stack([answer[0].found[:, 0] for answer in answers.values()])
     exists = found.any(0)  # somebody found one: a lower bound of who has one
     proved = (answers["local-search"][0].outcome[:, 0] == Outcome.NONE_EXISTS).mean()
@@ -66,7 +65,7 @@ def measure(data: str, acts: str, names: list[str], n: int) -> list[dict[str, An
     for name in names:
         got, seconds, fit, peak = answers[name]
         both = got.found[:, 0] & np.isfinite(best)
-        judged = wf.evaluate(got, problem, metrics="headline")
+        judged, public = wf.evaluate(got, problem, metrics="headline"), PUBLIC[name]
         rows.append(
             {
                 "data": data,
@@ -74,17 +73,13 @@ def measure(data: str, acts: str, names: list[str], n: int) -> list[dict[str, An
                 "method": name,
                 "people": len(people),
                 "usable": float(judged.usable),
-                "usable where one exists": float(got.found[exists, 0].mean())
-                if exists.any()
-                else float("nan"),
+                "usable where one exists": float(got.found[exists, 0].mean()) if exists.any() else np.nan,
                 "proved none": float(proved),
                 "cost to local-search": float((got.cost[both, 0] / best[both]).mean())
                 if both.any()
-                else float("nan"),
+                else np.nan,
                 "people a second": len(people) / seconds,
-                "times public": None
-                if PUBLIC[name] is None
-                else [len(people) / seconds * t for t in PUBLIC[name]],
+                "times public": public and [len(people) / seconds * t for t in public],
                 "fit seconds": fit,
                 "peak MB": peak,
             }
@@ -92,7 +87,7 @@ def measure(data: str, acts: str, names: list[str], n: int) -> list[dict[str, An
     return rows
 
 
-def page(rows: list[dict[str, Any]], told: dict[str, Any]) -> str:
+def page(rows: list[dict[str, Any]], made: dict[str, Any]) -> str:
     """The measured table."""
     out = [
         "# Base generators",
@@ -103,8 +98,8 @@ def page(rows: list[dict[str, Any]], told: dict[str, Any]) -> str:
         "of `local-search`, both found. *people a second*: one thread, after the fit. *times public*: against what "
         "public implementations took a person on a machine of this kind (not measured again here).",
         "",
-        f"Measured {told['when']} by `python -m benchmarks.generators` on {told['machine']}, "
-        f"{told['n']} people a line.",
+        f"Measured {made['when']} by `python -m benchmarks.generators` on {made['machine']}, "
+        f"{made['n']} people a line.",
     ]
     for data in dict.fromkeys(row["data"] for row in rows):
         for acts in dict.fromkeys(row["acts"] for row in rows if row["data"] == data):
@@ -140,25 +135,27 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--out", type=Path, default=Path("docs/generators.md"))
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/generators.json"))
-    asked = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     rows = []
-    for data in asked.data or SETS:
-        for acts in asked.acts or ACTS:
-            rows += measure(data, acts, asked.method or list(PUBLIC), asked.n)
-            for row in rows[-len(asked.method or PUBLIC) :]:
+    for data in arguments.data or SETS:
+        for acts in arguments.acts or ACTS:
+            rows += measure(data, acts, arguments.method or list(PUBLIC), arguments.n)
+            for row in rows[-len(arguments.method or PUBLIC) :]:
                 print(json.dumps({k: row[k] for k in list(row)[:9]}), flush=True)
     from wayforward.methods.base import versions
 
-    told = {
+    made = {
         "when": time.strftime("%Y-%m-%d"),
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
-        "n": asked.n,
+        "n": arguments.n,
         "versions": versions(),
     }
-    asked.json.parent.mkdir(parents=True, exist_ok=True)
-    asked.json.write_text(json.dumps({"provenance": told, "rows": rows}, indent=1) + "\n", encoding="utf-8")
-    asked.out.write_text(page(rows, told), encoding="utf-8")
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(
+        json.dumps({"provenance": made, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+    )
+    arguments.out.write_text(page(rows, made), encoding="utf-8")
     return 0
 
 

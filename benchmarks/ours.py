@@ -1,4 +1,4 @@
-"""The worker on our side: one cell's problem in memory, asked over pipes (one JSON object a line).
+"""The worker on our side: one cell's problem in memory, commanded over pipes (one JSON object a line).
 
 `python -m benchmarks.ours` reads commands from standard input and answers on standard output; whatever
 libraries print goes to standard error. It prepares exchange folders, runs our methods, and scores
@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from benchmarks.cells import CHECK, DATA, SEED, WARM, N
 VARIANTS = ("usable", "usable_plausible", "success", "validity")
 
 
-def _peak(reset: bool = False) -> float:
+def peak_megabytes(reset: bool = False) -> float:
     """Peak resident memory in MB since the last reset (Linux; NaN where the kernel does not say)."""
     if reset:
         try:
@@ -47,21 +48,19 @@ class Cell:
         self.data, self.model = data, model
         name, acts = DATA[data]
         table = wf.datasets.load(name, variant=acts)
-        kept, held = table.split(test=0.3, seed=SEED)
+        past, held = table.split(test=0.3, seed=SEED)
         self.schema = table.schema
         started = time.perf_counter()
-        self.pipeline = train(model, self.schema, kept.x, kept.y, seed=SEED)
+        self.pipeline = train(model, self.schema, past.x, past.y, seed=SEED)
         self.train_seconds = time.perf_counter() - started
-        self.train_x, self.train_y = kept.x, kept.is_favourable.astype(int)
-        self.problem = wf.Problem(self.schema, self.pipeline, wf.Target(favourable=1), data=kept.x)
+        self.train_x, self.train_y = past.x, past.is_favourable.astype(int)
+        self.problem = wf.Problem(self.schema, self.pipeline, wf.Target(favourable=1), data=past.x)
         # Refused people: those held back first, then the training people, each in a shuffled order.
         rng = np.random.default_rng(SEED)
-        pools = [rng.permutation(part.x[~self.problem.reached(part.x)[0]]) for part in (held, kept)]
+        pools = [rng.permutation(part.x[~self.problem.reached(part.x)[0]]) for part in (held, past)]
         self.refused = np.concatenate(pools)
         self.refused_held = len(pools[0])
-        self.check = (
-            rng.permutation(held.x)[:CHECK] if len(held.x) >= CHECK else rng.permutation(table.x)[:CHECK]
-        )
+        self.check = rng.permutation(held.x if len(held.x) >= CHECK else table.x)[:CHECK]
         self.accuracy = float((self.problem.reached(held.x)[0] == held.is_favourable).mean())
         self.fitted: dict[str, Any] = {}
 
@@ -180,9 +179,8 @@ class Cell:
             method, fit_seconds = self.method(name)
         except (UnsupportedModel, MissingExtra) as why:
             return {"unsupported": type(why).__name__, "why": str(why)}
-        _peak(reset=True)
-        seconds: list[float] = []
-        wall: list[float] = []
+        peak_megabytes(reset=True)
+        seconds, wall = [], []
         for _ in range(repeat):
             started, spent = time.perf_counter(), time.process_time()
             got = method.recommend(x, 1, seed=SEED)
@@ -200,8 +198,8 @@ class Cell:
             "model_rows": int(got.meta["model_rows"]),
             "model_calls": int(got.meta["model_calls"]),
             "native_rows": int(got.meta["native_rows"]),
-            "outcomes": {k.name: int(v) for k, v in _count(got.outcome[:, 0]).items()},
-            "peak_mb": _peak(),
+            "outcomes": {kind.name: n for kind, n in Counter(got.outcome[:, 0]).items()},
+            "peak_mb": peak_megabytes(),
             "versions": got.meta["versions"],
         }
 
@@ -226,13 +224,6 @@ class Cell:
             "legal": float(got.legal),
             "rules_kept": float(got.rules_kept),
         }
-
-
-def _count(values: Any) -> dict[Any, int]:
-    out: dict[Any, int] = {}
-    for value in values:
-        out[value] = out.get(value, 0) + 1
-    return out
 
 
 def _mean(values: np.ndarray) -> float | None:

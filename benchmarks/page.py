@@ -21,6 +21,7 @@ from benchmarks.cells import (
     RESULTS,
     ROOT,
     WARM,
+    Peer,
     digest,
 )
 
@@ -31,7 +32,10 @@ SPEED_NICE = 5.0
 TITLE = {p.name: p.title for p in PEERS}
 
 
-def _rows(home: Path, name: str) -> dict[str, np.ndarray]:
+Cell = dict[str, Any]
+
+
+def _scores(home: Path, name: str) -> dict[str, np.ndarray]:
     with np.load(home / f"{name}-score.npz", allow_pickle=False) as stored:
         return {key: stored[key] for key in stored.files}
 
@@ -58,11 +62,11 @@ def _against(ours: dict[str, np.ndarray], peer: dict[str, np.ndarray]) -> dict[s
     return out
 
 
-def _optimum(home: Path, ours: dict[str, np.ndarray], kept: dict[str, Any]) -> dict[str, Any]:
+def _optimum(home: Path, ours: dict[str, np.ndarray], measured: dict[str, Any]) -> dict[str, Any]:
     """local-search beside answers known to be optimal: oceanpy's where proved, our exact method's on lr."""
     out: dict[str, Any] = {}
-    if "score" in kept["peers"].get("oceanpy", {}):
-        peer = _rows(home, "oceanpy")
+    if "score" in measured["peers"].get("oceanpy", {}):
+        peer = _scores(home, "oceanpy")
         with np.load(home / "oceanpy.npz", allow_pickle=False) as stored:
             words = stored["words"]
         if len(words) == len(peer["usable"]):
@@ -71,11 +75,11 @@ def _optimum(home: Path, ours: dict[str, np.ndarray], kept: dict[str, Any]) -> d
                 "ours_usable_there": int((ours["usable"][: len(words)] & (words == "INFEASIBLE")).sum()),
                 "open": int(((words != "OPTIMAL") & (words != "INFEASIBLE")).sum()),
             }
-    if "score" in kept["ours"].get(ORACLE, {}):
-        exact = _rows(home, ORACLE)
+    if "score" in measured["ours"].get(ORACLE, {}):
+        exact = _scores(home, ORACLE)
         out[ORACLE] = _gap(ours, exact, exact["usable"]) | {
-            "none_exists": int(kept["ours"][ORACLE]["outcomes"].get("NONE_EXISTS", 0)),
-            "open": int(kept["ours"][ORACLE]["outcomes"].get("NOT_FOUND", 0)),
+            "none_exists": int(measured["ours"][ORACLE]["outcomes"].get("NONE_EXISTS", 0)),
+            "open": int(measured["ours"][ORACLE]["outcomes"].get("NOT_FOUND", 0)),
         }
     return out
 
@@ -102,67 +106,56 @@ def _verdicts(model: str, peers: dict[str, dict[str, Any]]) -> dict[str, dict[st
         worst = min(known.values(), key=lambda g: g["against"]["ours_usable"] - g["against"]["peer_usable"])
         gap = worst["against"]["ours_usable"] - worst["against"]["peer_usable"]
         out["usable"] = {"value": gap, "met": bool(gap >= 0)}
-    dice, nice = known.get("dice-random"), known.get("nicex")
-    if dice:
-        pair = dice["against"]
+    for name, tool, least_speed, most_cost in (
+        ("dice", "dice-random", SPEED[model], 0.5), ("nice", "nicex", SPEED_NICE, 1.0 + 1e-9)
+    ):  # fmt: skip
+        if (peer := known.get(tool)) is None:
+            continue
+        pair = peer["against"]
         if "ours_l1" in pair:
             ratio = pair["ours_l1"] / pair["peer_l1"]
-            out["cost_dice"] = {"value": ratio, "met": bool(ratio <= 0.5)}
-        ratio = dice["ours_people_per_second"] / dice["people_per_second"]
-        out["speed_dice"] = {"value": ratio, "met": bool(ratio >= SPEED[model])}
-    if nice:
-        pair = nice["against"]
-        if "ours_l1" in pair:
-            ratio = pair["ours_l1"] / pair["peer_l1"]
-            out["cost_nice"] = {"value": ratio, "met": bool(ratio <= 1.0 + 1e-9)}
-        ratio = nice["ours_people_per_second"] / nice["people_per_second"]
-        out["speed_nice"] = {"value": ratio, "met": bool(ratio >= SPEED_NICE)}
+            out[f"cost_{name}"] = {"value": ratio, "met": bool(ratio <= most_cost)}
+        ratio = peer["ours_people_per_second"] / peer["people_per_second"]
+        out[f"speed_{name}"] = {"value": ratio, "met": bool(ratio >= least_speed)}
     return out
 
 
-def gather() -> list[dict[str, Any]]:
+def gather() -> list[Cell]:
     """Everything measured, cell by cell, with comparisons and verdicts."""
-    cells = []
-    for data in DATA:
-        for model in MODELS:
-            home = CACHE / f"{data}-{model}"
-            if not (home / "cell.json").exists():
-                continue
-            kept = json.loads((home / "cell.json").read_text())
-            if "score" not in kept.get("ours", {}).get(LEAD, {}):
-                continue
-            ours = _rows(home, LEAD)
-            many = home / "big.json"
-            for name, got in (json.loads(many.read_text()) if many.exists() else {}).items():
-                kept["ours"].get(name, {})["big"] = got
-            peers = {}
-            for name, got in kept["peers"].items():
-                if got.get("failed"):
-                    peers[name] = got
-                    continue
-                script = HERE / "peers" / next(p.script for p in PEERS if p.name == name)
-                stale = got["ours_source"] != kept.get("source", got["ours_source"])
-                peers[name] = got | {
-                    "against": _against(ours, _rows(home, name)),
-                    "script": digest(script),
-                    "older_ratio": stale,
-                }
-            for name in OURS:
-                got = kept["ours"].get(name, {})
-                if name != LEAD and "score" in got:
-                    got["against"] = _against(ours, _rows(home, name))
-            cells.append(
-                {
-                    "about": kept["about"],
-                    "ours": kept["ours"],
-                    "peers": peers,
-                    "targets": _verdicts(model, peers),
-                    "optimum": _optimum(home, ours, kept),
-                    "extra": data in EXTRA,
-                    "source": kept.get("source"),
-                }
-            )
-    return cells
+    homes = [(data, model, CACHE / f"{data}-{model}") for data in DATA for model in MODELS]
+    found = [_gather(data, model, home) for data, model, home in homes if (home / "cell.json").exists()]
+    return [cell for cell in found if cell is not None]
+
+
+def _gather(data: str, model: str, home: Path) -> Cell | None:
+    """One cell; None where local-search was not measured."""
+    measured = json.loads((home / "cell.json").read_text())
+    if "score" not in measured.get("ours", {}).get(LEAD, {}):
+        return None
+    ours, many = _scores(home, LEAD), home / "big.json"
+    for name, got in (json.loads(many.read_text()) if many.exists() else {}).items():
+        measured["ours"].get(name, {})["big"] = got
+    peers = {}
+    for name, got in measured["peers"].items():
+        peers[name] = got
+        if not got.get("failed"):
+            script = HERE / "peers" / next(p.script for p in PEERS if p.name == name)
+            stale = got["ours_source"] != measured.get("source", got["ours_source"])
+            against = _against(ours, _scores(home, name))
+            peers[name] = got | {"against": against, "script": digest(script), "older_ratio": stale}
+    for name in OURS:
+        got = measured["ours"].get(name, {})
+        if name != LEAD and "score" in got:
+            got["against"] = _against(ours, _scores(home, name))
+    return {
+        "about": measured["about"],
+        "ours": measured["ours"],
+        "peers": peers,
+        "targets": _verdicts(model, peers),
+        "optimum": _optimum(home, ours, measured),
+        "extra": data in EXTRA,
+        "source": measured.get("source"),
+    }
 
 
 # -- words -------------------------------------------------------------------------------------------------
@@ -180,44 +173,42 @@ def _speed(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}" if value >= 1 else f"{value:.2f}"
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def table(head: list[str], rows: list[list[str]]) -> str:
     align = ["---"] + ["---:"] * (len(head) - 1)
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, align, *rows))
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell['about']['data']} {cell['about']['model']}"
+
+
+def _of_peers(cells: list[Cell]) -> list[tuple[Cell, Peer, dict[str, Any]]]:
+    """Cell, peer and what was measured of it, wherever it was run."""
+    return [(c, p, c["peers"][p.name]) for c in cells for p in PEERS if p.name in c["peers"]]
 
 
 def _mark(verdict: dict[str, Any] | None, text: str) -> str:
     if verdict is None:
         return "–"
-    return f"{text} {'met' if verdict['met'] else '**not met**'}"
+    return f"{text.format(verdict['value'])} {'met' if verdict['met'] else '**not met**'}"
 
 
-def _targets(cells: list[dict[str, Any]]) -> str:
-    rows = []
-    for cell in cells:
-        t, about = cell["targets"], cell["about"]
-        get = t.get
-        rows.append(
-            [
-                f"{about['data']} {about['model']}",
-                _mark(get("usable"), f"{get('usable', {}).get('value', 0):+.3f}"),
-                _mark(get("cost_dice"), f"{get('cost_dice', {}).get('value', 0):.2f}"),
-                _mark(get("cost_nice"), f"{get('cost_nice', {}).get('value', 0):.2f}"),
-                _mark(get("speed_dice"), f"{get('speed_dice', {}).get('value', 0):,.0f} x"),
-                _mark(get("speed_nice"), f"{get('speed_nice', {}).get('value', 0):,.0f} x"),
-            ]
-        )
-    head = [
-        "cell",
-        "usable: least lead over a peer (target 0 or more)",
-        "L1 / dice-ml random (0.50 or less)",
-        "L1 / NICEx (1.00 or less)",
-        "people/s over dice-ml random (100 x; rf 30 x)",
-        "people/s over NICEx (5 x)",
+def _targets(cells: list[Cell]) -> str:
+    shown = {
+        "usable": ("usable: least lead over a peer (target 0 or more)", "{:+.3f}"),
+        "cost_dice": ("L1 / dice-ml random (0.50 or less)", "{:.2f}"),
+        "cost_nice": ("L1 / NICEx (1.00 or less)", "{:.2f}"),
+        "speed_dice": ("people/s over dice-ml random (100 x; rf 30 x)", "{:,.0f} x"),
+        "speed_nice": ("people/s over NICEx (5 x)", "{:,.0f} x"),
+    }
+    rows = [
+        [_name(cell), *(_mark(cell["targets"].get(key), text) for key, (_, text) in shown.items())]
+        for cell in cells
     ]
-    return _table(head, rows)
+    return table(["cell", *(head for head, _ in shown.values())], rows)
 
 
-def _tally(cells: list[dict[str, Any]]) -> str:
+def _tally(cells: list[Cell]) -> str:
     names = {
         "usable": "`usable` at least every peer's",
         "cost_dice": "L1 at most half of dice-ml random's",
@@ -227,18 +218,18 @@ def _tally(cells: list[dict[str, Any]]) -> str:
     }
     lines = []
     for key, words in names.items():
-        got = [(c["about"], c["targets"][key]) for c in cells if key in c["targets"] and not c["extra"]]
-        missed = [f"{a['data']} {a['model']}" for a, v in got if not v["met"]]
+        got = [c for c in cells if key in c["targets"] and not c["extra"]]
+        missed = [_name(c) for c in got if not c["targets"][key]["met"]]
         text = f"- {words}: met in {len(got) - len(missed)} of {len(got)} cells"
         lines.append(text + (f"; not in {', '.join(missed)}." if missed else "."))
     return "\n".join(lines)
 
 
-def _usable(cells: list[dict[str, Any]]) -> str:
+def _usable(cells: list[Cell]) -> str:
     rows = []
     for cell in cells:
         about, ours = cell["about"], cell["ours"]
-        row = [f"{about['data']} {about['model']}", str(about["n"])]
+        row = [_name(cell), str(about["n"])]
         for name in OURS:
             score = ours.get(name, {}).get("score")
             row.append(f"{score['usable']:.3f} / {_number(score['usable_plausible'])}" if score else "–")
@@ -251,145 +242,125 @@ def _usable(cells: list[dict[str, Any]]) -> str:
             people = "" if got["n"] == about["n"] else f" (n {got['n']})"
             row.append(f"{score['usable']:.3f} / {_number(score['usable_plausible'])}{people}")
         rows.append(row)
-    return _table(["cell", "n", *OURS, *(p.title for p in PEERS)], rows)
+    return table(["cell", "n", *OURS, *(p.title for p in PEERS)], rows)
 
 
-def _costs(cells: list[dict[str, Any]]) -> str:
-    rows = []
-    for cell in cells:
-        about = cell["about"]
-        for peer in PEERS:
-            got = cell["peers"].get(peer.name)
-            if not got or "ours_l1" not in got.get("against", {}):
-                continue
-            a = got["against"]
-            rows.append(
-                [
-                    f"{about['data']} {about['model']}",
-                    peer.title,
-                    str(a["both"]),
-                    f"{a['ours_l1']:.3f}",
-                    f"{a['peer_l1']:.3f}",
-                    f"{a['ours_l1'] / a['peer_l1']:.2f}" if a["peer_l1"] > 0 else "–",
-                    f"{a['ours_l0']:.2f}",
-                    f"{a['peer_l0']:.2f}",
-                    f"{a['ours_cheaper']:.0%}",
-                    f"{a['peer_cheaper']:.0%}",
-                    str(a["only_ours"]),
-                    str(a["only_peer"]),
-                ]
-            )
+def _costs(cells: list[Cell]) -> str:
+    rows = [
+        [
+            _name(cell),
+            peer.title,
+            str(a["both"]),
+            f"{a['ours_l1']:.3f}",
+            f"{a['peer_l1']:.3f}",
+            f"{a['ours_l1'] / a['peer_l1']:.2f}" if a["peer_l1"] > 0 else "–",
+            f"{a['ours_l0']:.2f}",
+            f"{a['peer_l0']:.2f}",
+            f"{a['ours_cheaper']:.0%}",
+            f"{a['peer_cheaper']:.0%}",
+            str(a["only_ours"]),
+            str(a["only_peer"]),
+        ]
+        for cell, peer, got in _of_peers(cells)
+        if "ours_l1" in (a := got.get("against", {}))
+    ]
     head = ["cell", "peer", "both usable", "L1 ours", "L1 peer", "ratio", "L0 ours", "L0 peer"]
-    return _table(head + ["ours cheaper", "peer cheaper", "only ours usable", "only peer usable"], rows)
+    return table(head + ["ours cheaper", "peer cheaper", "only ours usable", "only peer usable"], rows)
 
 
-def _optima(cells: list[dict[str, Any]]) -> str:
-    rows = []
-    for cell in cells:
-        about = cell["about"]
-        for name, got in cell["optimum"].items():
-            rows.append(
-                [
-                    f"{about['data']} {about['model']}",
-                    TITLE.get(name, name),
-                    str(got["both"]),
-                    _number(got.get("ours_l1")),
-                    _number(got.get("best_l1")),
-                    _number(got["ours_l1"] / got["best_l1"], 2) if got.get("best_l1") else "–",
-                    f"{got['ours_at_best']:.0%}" if "ours_at_best" in got else "–",
-                    str(got["none_exists"]),
-                    str(got["open"]),
-                ]
-            )
+def _optima(cells: list[Cell]) -> str:
+    rows = [
+        [
+            _name(cell),
+            TITLE.get(name, name),
+            str(got["both"]),
+            _number(got.get("ours_l1")),
+            _number(got.get("best_l1")),
+            _number(got["ours_l1"] / got["best_l1"], 2) if got.get("best_l1") else "–",
+            f"{got['ours_at_best']:.0%}" if "ours_at_best" in got else "–",
+            str(got["none_exists"]),
+            str(got["open"]),
+        ]
+        for cell in cells
+        for name, got in cell["optimum"].items()
+    ]
     head = ["cell", "exact method", "people", "L1 ours", "L1 optimum", "ratio", "within 0.001 of it"]
-    return _table(head + ["proved that none exists", "neither found nor proved"], rows)
+    return table(head + ["proved that none exists", "neither found nor proved"], rows)
 
 
-def _speeds(cells: list[dict[str, Any]]) -> str:
-    rows = []
-    for cell in cells:
-        about = cell["about"]
-        for peer in PEERS:
-            got = cell["peers"].get(peer.name)
-            if not got or got.get("failed"):
-                continue
-            rows.append(
-                [
-                    f"{about['data']} {about['model']}",
-                    peer.title,
-                    str(got["n"]),
-                    _speed(got["people_per_second"]),
-                    _speed(got["ours_people_per_second"]),
-                    f"{_speed(got['ours_people_per_second'] / got['people_per_second'])} x"
-                    + (" (older)" if got["older_ratio"] else ""),
-                    f"{got['model_seconds'] / got['generate_seconds']:.0%}",
-                    f"{got['fit_seconds']:.2f}",
-                    f"{got['model_rows'] / got['n']:,.0f}" if got["model_rows"] else "–",
-                    f"{got['peak_mb']:,.0f}",
-                    ", ".join(f"{v} {k}" for k, v in got["failures"].items()) or "none",
-                ]
-            )
+def _speeds(cells: list[Cell]) -> str:
+    rows = [
+        [
+            _name(cell),
+            peer.title,
+            str(got["n"]),
+            _speed(got["people_per_second"]),
+            _speed(got["ours_people_per_second"]),
+            f"{_speed(got['ours_people_per_second'] / got['people_per_second'])} x"
+            + (" (older)" if got["older_ratio"] else ""),
+            f"{got['model_seconds'] / got['generate_seconds']:.0%}",
+            f"{got['fit_seconds']:.2f}",
+            f"{got['model_rows'] / got['n']:,.0f}" if got["model_rows"] else "–",
+            f"{got['peak_mb']:,.0f}",
+            ", ".join(f"{v} {k}" for k, v in got["failures"].items()) or "none",
+        ]
+        for cell, peer, got in _of_peers(cells)
+        if not got.get("failed")
+    ]
     head = ["cell", "peer", "people", "peer people/s", "local-search people/s beside it", "ratio"]
     head += ["peer's time in the classifier", "fit s", "model rows a person", "peak MB", "failures"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
-def _own(cells: list[dict[str, Any]]) -> str:
+def _own(cells: list[Cell]) -> str:
     rows = []
-    for cell in cells:
-        about = cell["about"]
-        for name in OURS:
-            got = cell["ours"].get(name)
-            if not got:
-                continue
-            if "unsupported" in got:
-                word = "failed" if got["unsupported"] == "failed" else "needs gradients or an extra"
-                rows.append([f"{about['data']} {about['model']}", name, word, *[""] * 8])
-                continue
-            big = got.get("big", {})
-            score = big.get("score", got["score"])
-            with_big = "score" in big
-            use = big if with_big else got
-            rows.append(
-                [
-                    f"{about['data']} {about['model']}",
-                    name,
-                    f"{use['n']:,}" + ("" if use["distinct_people"] == use["n"] else "*"),
-                    f"{score['usable']:.3f}",
-                    _number(score["usable_plausible"]),
-                    _number(score["l1_usable"]),
-                    _number(score["l0_usable"], 2),
-                    _speed(use["people_per_second"]),
-                    f"{got['fit_seconds']:.2f}",
-                    f"{use['model_rows'] / use['n']:,.0f}",
-                    f"{use['peak_mb']:,.0f}",
-                ]
-            )
-    head = ["cell", "method", "people", "usable", "usable plausible", "L1", "L0", "people/s", "fit s"]
-    return _table(head + ["model rows a person", "peak MB"], rows)
-
-
-def _cells(cells: list[dict[str, Any]]) -> str:
-    rows = []
-    for cell in cells:
-        a = cell["about"]
+    for cell, name in ((c, name) for c in cells for name in OURS if c["ours"].get(name)):
+        got = cell["ours"][name]
+        if "unsupported" in got:
+            word = "failed" if got["unsupported"] == "failed" else "needs gradients or an extra"
+            rows.append([_name(cell), name, word, *[""] * 8])
+            continue
+        use = got["big"] if "score" in got.get("big", {}) else got
+        score = use["score"]
         rows.append(
             [
-                f"{a['data']} {a['model']}",
-                a["actionability"],
-                f"{a['train_rows']:,}",
-                f"{a['actionable']} of {a['features']}",
-                str(a["rules"]),
-                f"{a['accuracy_held_out']:.3f}",
-                f"{a['refused']:,}",
-                f"{min(a['n'], a['refused_held_out'])} of {a['n']}",
+                _name(cell),
+                name,
+                f"{use['n']:,}" + ("" if use["distinct_people"] == use["n"] else "*"),
+                f"{score['usable']:.3f}",
+                _number(score["usable_plausible"]),
+                _number(score["l1_usable"]),
+                _number(score["l0_usable"], 2),
+                _speed(use["people_per_second"]),
+                f"{got['fit_seconds']:.2f}",
+                f"{use['model_rows'] / use['n']:,.0f}",
+                f"{use['peak_mb']:,.0f}",
             ]
         )
+    head = ["cell", "method", "people", "usable", "usable plausible", "L1", "L0", "people/s", "fit s"]
+    return table(head + ["model rows a person", "peak MB"], rows)
+
+
+def _cells(cells: list[Cell]) -> str:
+    rows = [
+        [
+            _name(cell),
+            a["actionability"],
+            f"{a['train_rows']:,}",
+            f"{a['actionable']} of {a['features']}",
+            str(a["rules"]),
+            f"{a['accuracy_held_out']:.3f}",
+            f"{a['refused']:,}",
+            f"{min(a['n'], a['refused_held_out'])} of {a['n']}",
+        ]
+        for cell in cells
+        for a in (cell["about"],)
+    ]
     head = ["cell", "actionability set", "training rows", "actionable", "rules", "accuracy, held out"]
-    return _table(head + ["refused in all", "held out among those compared"], rows)
+    return table(head + ["refused in all", "held out among those compared"], rows)
 
 
-def _agreement(cells: list[dict[str, Any]]) -> str:
+def _agreement(cells: list[Cell]) -> str:
     checks = [g["agreement"] for c in cells for g in c["peers"].values() if "agreement" in g]
     if not checks:
         return "No peer was run."
@@ -403,22 +374,17 @@ def _agreement(cells: list[dict[str, Any]]) -> str:
     )
 
 
-def _versions(cells: list[dict[str, Any]]) -> str:
-    lines = []
+def _versions(cells: list[Cell]) -> str:
     ours = next((c["ours"][LEAD]["versions"] for c in cells), {})
-    lines.append("- wayforward: " + ", ".join(f"{k} {v}" for k, v in ours.items()))
-    seen: dict[str, dict[str, str]] = {}
-    for cell in cells:
-        for name, got in cell["peers"].items():
-            if "versions" in got:
-                seen[name] = got["versions"]
-    for peer in PEERS:
-        if peer.name in seen:
-            lines.append(f"- {peer.title}: " + ", ".join(f"{k} {v}" for k, v in seen[peer.name].items()))
-    return "\n".join(lines)
+    seen = {peer.name: got["versions"] for _, peer, got in _of_peers(cells) if "versions" in got}
+    named = {"wayforward": ours} | {p.title: seen[p.name] for p in PEERS if p.name in seen}
+    return "\n".join(
+        f"- {title}: " + ", ".join(f"{name} {v}" for name, v in versions.items())
+        for title, versions in named.items()
+    )
 
 
-def _growth(points: list[dict[str, Any]]) -> str:
+def _growth(points: list[Cell]) -> str:
     rows = [
         [
             f"{p['n']:,}" + ("" if p["distinct_people"] == p["n"] else "*"),
@@ -429,17 +395,17 @@ def _growth(points: list[dict[str, Any]]) -> str:
         ]
         for p in points
     ]
-    return _table(["people", "processor seconds", "ms a person", "people/s", "peak MB of the process"], rows)
+    return table(["people", "processor seconds", "ms a person", "people/s", "peak MB of the process"], rows)
 
 
-def _slope(points: list[dict[str, Any]]) -> float:
+def _slope(points: list[Cell]) -> float:
     """Exponent of time in the number of people, from 1,000 people on (fixed costs rule below)."""
     used = [p for p in points if p["n"] >= 1000] or points
     people, seconds = np.log([p["n"] for p in used]), np.log([p["seconds"] for p in used])
     return float(np.polyfit(people, seconds, 1)[0]) if len(used) > 1 else float("nan")
 
 
-def figure(points: list[dict[str, Any]]) -> None:
+def figure(points: list[Cell]) -> None:
     """Seconds and memory against people, as an SVG that says the same in the same bytes."""
     import matplotlib
 
@@ -486,10 +452,28 @@ def write(machine: dict[str, Any]) -> None:
     print(f"written: {PAGE.relative_to(ROOT)}, {RESULTS.relative_to(ROOT)}", flush=True)
 
 
-def text(cells: list[dict[str, Any]], points: list[dict[str, Any]], machine: dict[str, Any]) -> str:
-    """The page."""
-    dates = sorted({g["date"] for c in cells for g in c["peers"].values() if "date" in g})
-    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "–"
+def _growth_section(points: list[Cell]) -> str:
+    if not points:
+        return ""
+    top = points[-1]
+    under = "under" if top["peak_mb"] < 2048 else "**over**"
+    repeated = any(p["distinct_people"] < p["n"] for p in points)
+    star = "\n\\* Not all differ: tables repeat rows, and people are drawn again where there are too few."
+    return f"""## Growth with people
+
+`local-search` on gmsc with the mlp, one option each, a new process for each size.
+From 1,000 people on, time grows as people to the power {_slope(points):.2f} (1 is linear).
+At {top["n"]:,} people the process peaks at {top["peak_mb"]:,.0f} MB, {under} 2 GiB (2,048 MB); this counts
+the interpreter, libraries, training table and classifier too.
+
+![Seconds and peak memory of local-search against the number of people](_static/bench_growth.svg)
+
+{_growth(points)}
+{star if repeated else ""}
+"""
+
+
+def _how(cells: list[Cell]) -> str:
     states = len({c["source"] for c in cells if c["source"]})
     whole = [g for c in cells for g in c["peers"].values() if "score" in g]
     fewer = sum(g["n"] < g["n_asked"] for g in whole)
@@ -503,38 +487,43 @@ def text(cells: list[dict[str, Any]], points: list[dict[str, Any]], machine: dic
             f" The cells were measured on {states} states of the library's source, while it was being finished; "
             "a ratio of speeds is always of one state."
         )
-    host = (
-        f"a shared machine with {machine['cores']} cores and {machine['memory_gib']} GiB of memory "
-        f"({machine['system']}, {machine['architecture']}), one thread for every tool"
-    )
     limits = "; ".join(
         f"{p.title}: {p.n} people, {p.person_seconds:.0f} s a person, {p.cell_seconds:.0f} s of wall time a cell"
         for p in PEERS
     )
+    return f"""## How it was done
+
+- One option for each person (k = 1), everywhere. dice-ml is built for several diverse options; this
+  comparison is about cost and speed of one.
+- The classifiers are scikit-learn pipelines on raw tables (`wayforward.model.train`, seed 0), trained on 70
+  % of the rows and handed to the peers as skops files with the same version of scikit-learn. Peers do not
+  import our library; they get plain arrays and JSON. {_agreement(cells)}
+- The people are refused by the classifier: those held out first, then training people, shuffled.
+- dice-ml is given `features_to_vary` and `permitted_range` for each person, from actionability, direction and
+  rules on single features; ordered levels are given as categories; the rest is its default. NICEx
+  has no setting for immutable features or directions; it runs with its defaults (sparsity, justified
+  neighbours). oceanpy gets the forest itself, thresholds rewritten to shares of ranges so that its L1 is
+  ours, each person's reach as constraints on its own variables, 10 s a person, one worker.
+- Limits: {limits}. Past a person's limit they count as not found; past a cell's limit no further person
+  is started and the comparison is over those done. Errors of a peer count as not found. {honest}
+- Each peer's own virtual environment is built from `benchmarks/peers/*.txt`. Results in full:
+  `benchmarks/results/*.json`. Finished cells are kept in `benchmarks/.cache`; `python -m benchmarks
+  --fresh` forgets them.
+
+{_cells(cells)}
+"""
+
+
+def text(cells: list[Cell], points: list[Cell], machine: dict[str, Any]) -> str:
+    """The page."""
+    dates = sorted({g["date"] for c in cells for g in c["peers"].values() if "date" in g})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "–"
+    host = (
+        f"a shared machine with {machine['cores']} cores and {machine['memory_gib']} GiB of memory "
+        f"({machine['system']}, {machine['architecture']}), one thread for every tool"
+    )
     file = HERE / "notes.md"  # what a person has to say about the numbers as they stand
     notes = file.read_text() if file.exists() else ""
-    growth = ""
-    if points:
-        top = points[-1]
-        under = "under" if top["peak_mb"] < 2048 else "**over**"
-        repeated = any(p["distinct_people"] < p["n"] for p in points)
-        star = (
-            "\n\\* Not all differ: tables repeat rows, and people are drawn again where there are too few."
-            if repeated
-            else ""
-        )
-        growth = f"""## Growth with people
-
-`local-search` on gmsc with the mlp, one option each, a new process for each size.
-From 1,000 people on, time grows as people to the power {_slope(points):.2f} (1 is linear).
-At {top["n"]:,} people the process peaks at {top["peak_mb"]:,.0f} MB, {under} 2 GiB (2,048 MB); this counts
-the interpreter, libraries, training table and classifier too.
-
-![Seconds and peak memory of local-search against the number of people](_static/bench_growth.svg)
-
-{_growth(points)}
-{star}
-"""
     return f"""# Benchmarks
 
 `make bench` measures this page: our methods beside dice-ml (random, genetic), NICEx and, on forests, oceanpy.
@@ -592,28 +581,8 @@ time is the part that no change of the peer could save. Rows are those that the 
 
 \\* Not all differ: tables repeat rows, and people are drawn again where there are too few.
 
-{growth}
-## How it was done
-
-- One option for each person (k = 1), everywhere. dice-ml is built for several diverse options; this
-  comparison is about cost and speed of one.
-- The classifiers are scikit-learn pipelines on raw tables (`wayforward.model.train`, seed 0), trained on 70
-  % of the rows and handed to the peers as skops files with the same version of scikit-learn. Peers do not
-  import our library; they get plain arrays and JSON. {_agreement(cells)}
-- The people are refused by the classifier: those held out first, then training people, shuffled.
-- dice-ml is given `features_to_vary` and `permitted_range` for each person, from actionability, direction and
-  rules on single features; ordered levels are given as categories; the rest is its default. NICEx
-  has no setting for immutable features or directions; it runs with its defaults (sparsity, justified
-  neighbours). oceanpy gets the forest itself, thresholds rewritten to shares of ranges so that its L1 is
-  ours, each person's reach as constraints on its own variables, 10 s a person, one worker.
-- Limits: {limits}. Past a person's limit they count as not found; past a cell's limit no further person
-  is started and the comparison is over those done. Errors of a peer count as not found. {honest}
-- Each peer's own virtual environment is built from `benchmarks/peers/*.txt`. Results in full:
-  `benchmarks/results/*.json`. Finished cells are kept in `benchmarks/.cache`; `python -m benchmarks
-  --fresh` forgets them.
-
-{_cells(cells)}
-
+{_growth_section(points)}
+{_how(cells)}
 ### Versions
 
 {_versions(cells)}

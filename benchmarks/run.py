@@ -20,6 +20,7 @@ import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks import environments
@@ -80,17 +81,14 @@ class Worker:
             raise RuntimeError(answer["error"])
         return answer
 
-    def close(self) -> None:
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """End the process."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
-
-
-def _median(values: list[float]) -> float:
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _peer(python: Path, peer: Peer, folder: Path, out: Path) -> dict[str, Any] | None:
@@ -143,8 +141,8 @@ class Bench:
             shutil.rmtree(home)
         home.mkdir(parents=True, exist_ok=True)
         file = home / "cell.json"
-        kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-        stored = kept.setdefault("peers", {})
+        cell: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        peers_done = cell.setdefault("peers", {})
         mine = digest(self.source, HERE / "ours.py", DATA[data], N, WARM, SEED)
         extra = data in EXTRA
         peers = [
@@ -152,39 +150,40 @@ class Bench:
         ]
 
         def stale(peer: Peer) -> bool:
-            got = stored.get(peer.name, {})
+            got = peers_done.get(peer.name, {})
             older = got.get("ours_source") != self.source and not self.arguments.keep_peers
             # People or classifier may change with the library: then a peer's answers are to another question.
             return bool(
-                got.get("key") != self._key(peer) or got.get("exchange") != kept.get("exchange") or older
+                got.get("key") != self._key(peer) or got.get("exchange") != cell.get("exchange") or older
             )
 
-        if kept.get("mine") == mine and not any(map(stale, peers)):
+        if cell.get("mine") == mine and not any(map(stale, peers)):
             print(f"{data} {model}: kept", flush=True)
             return
         started = time.perf_counter()
-        worker = Worker(data, model)
-        try:
-            about = kept["about"] = worker.about
-            print(f"{data} {model}: {about['refused']:,} refused", flush=True)
-            kept["exchange"] = worker.ask(do="exchange", folder=str(home / "exchange"))["digest"]
-            todo_ours = kept.get("mine") != mine
-            if todo_ours:
-                kept["ours"] = {}
-                for name in (*OURS, *((ORACLE,) if model == "lr" else ())):
-                    got = self._ours(worker, name, about["n"], 3 if name == LEAD else 1, home)
-                    self._say(name, kept["ours"].setdefault(name, got))
-            for peer in peers:
-                if stale(peer):
-                    stored[peer.name] = self._beside(worker, peer, home) | {"exchange": kept["exchange"]}
-                    file.write_text(json.dumps(kept, indent=1))
-                elif todo_ours and "score" in stored[peer.name]:
-                    stored[peer.name]["score"] = self._score(worker, peer.name, home)
-                self._say(peer.title, stored[peer.name])
-            kept["mine"], kept["source"] = mine, self.source
-        finally:
-            worker.close()
-            file.write_text(json.dumps(kept, indent=1))
+        with Worker(data, model) as worker:
+            try:
+                about = cell["about"] = worker.about
+                print(f"{data} {model}: {about['refused']:,} refused", flush=True)
+                cell["exchange"] = worker.ask(do="exchange", folder=str(home / "exchange"))["digest"]
+                todo_ours = cell.get("mine") != mine
+                if todo_ours:
+                    cell["ours"] = {}
+                    for name in (*OURS, *((ORACLE,) if model == "lr" else ())):
+                        got = self._ours(worker, name, about["n"], 3 if name == LEAD else 1, home)
+                        self._report(name, cell["ours"].setdefault(name, got))
+                for peer in peers:
+                    if stale(peer):
+                        peers_done[peer.name] = self._beside(worker, peer, home) | {
+                            "exchange": cell["exchange"]
+                        }
+                        file.write_text(json.dumps(cell, indent=1))
+                    elif todo_ours and "score" in peers_done[peer.name]:
+                        peers_done[peer.name]["score"] = self._score(worker, peer.name, home)
+                    self._report(peer.title, peers_done[peer.name])
+                cell["mine"], cell["source"] = mine, self.source
+            finally:
+                file.write_text(json.dumps(cell, indent=1))
         print(f"{data} {model}: {time.perf_counter() - started:.0f} s", flush=True)
 
     def _key(self, peer: Peer) -> str:
@@ -210,7 +209,7 @@ class Bench:
             | {
                 "score": self._score(worker, peer.name, home),
                 "people_per_second": got["n"] / got["generate_seconds"],
-                "ours_people_per_second": _median(before + self._speed(worker)),
+                "ours_people_per_second": median(before + self._speed(worker)),
             }
         )
 
@@ -222,16 +221,15 @@ class Bench:
         home = CACHE / f"{data}-{model}"
         home.mkdir(parents=True, exist_ok=True)
         file = home / "big.json"
-        kept: dict[str, Any] = (
+        done: dict[str, Any] = (
             json.loads(file.read_text()) if file.exists() and not self.arguments.fresh else {}
         )
         mine = digest(self.source, HERE / "ours.py", DATA[data], self.arguments.big, SEED)
-        todo = [name for name in self.arguments.methods if kept.get(name, {}).get("key") != mine]
+        todo = [name for name in self.arguments.methods if done.get(name, {}).get("key") != mine]
         if not todo:
             print(f"{data} {model}, many people: kept", flush=True)
             return
-        worker = Worker(data, model)
-        try:
+        with Worker(data, model) as worker:
             for name in todo:
                 n = self.arguments.big
                 if name != LEAD:  # as many as fit, judged by a small run
@@ -241,11 +239,9 @@ class Bench:
                     fits = int(first["n"] / first["seconds"][0] * BIG_SECONDS / 1000) * 1000
                     n = min(n, max(fits, 1000))
                 got = self._ours(worker, name, n, 1, home, tag="-big")
-                self._say(f"{data} {model} {name}", got)
-                kept[name] = got | {"key": mine}
-                file.write_text(json.dumps(kept, indent=1))
-        finally:
-            worker.close()
+                self._report(f"{data} {model} {name}", got)
+                done[name] = got | {"key": mine}
+                file.write_text(json.dumps(done, indent=1))
 
     def _speed(self, worker: Worker) -> list[float]:
         got = worker.ask(do="run", method=LEAD, n=worker.about["n"], repeat=3)
@@ -262,10 +258,10 @@ class Bench:
         if "unsupported" in got:
             return got
         got["score"] = self._score(worker, f"{name}{tag}", home)
-        got["people_per_second"] = n / _median(got["seconds"])
+        got["people_per_second"] = n / median(got["seconds"])
         return got
 
-    def _say(self, name: str, got: dict[str, Any]) -> None:
+    def _report(self, name: str, got: dict[str, Any]) -> None:
         if got.get("failed"):
             print(f"    {name:20s} failed", flush=True)
             return
@@ -284,17 +280,14 @@ class Bench:
         """Seconds and memory of local-search against people (gmsc, mlp), each size in a new process."""
         file = CACHE / "growth.json"
         key = digest(self.source, HERE / "ours.py")
-        kept = json.loads(file.read_text()) if file.exists() and not self.arguments.fresh else {}
-        if kept.get("key") == key:
+        stored = json.loads(file.read_text()) if file.exists() and not self.arguments.fresh else {}
+        if stored.get("key") == key:
             print("growth: kept", flush=True)
             return
         points = []
         for n in GROWTH:
-            worker = Worker("gmsc", "mlp")
-            try:
+            with Worker("gmsc", "mlp") as worker:
                 got = worker.ask(do="run", method=LEAD, n=n, repeat=1)
-            finally:
-                worker.close()
             points.append(
                 {
                     "n": n,

@@ -194,14 +194,7 @@ def run(name: str, packages: tuple[str, ...], build: Callable[[Task, dict[str, A
     Seconds are processor seconds of this process: with one thread they are what an idle machine would take.
     Writes after (n, d), NaN where nothing was found or the limit was hit, and a JSON file beside it.
     """
-    parser = argparse.ArgumentParser(prog=name)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--n", type=int, default=200)
-    parser.add_argument("--person-seconds", type=float, default=20.0)
-    parser.add_argument("--cell-seconds", type=float, default=120.0)
-    parser.add_argument("--option", action="append", default=[])
-    arguments = parser.parse_args()
+    arguments = _arguments(name)
     options = dict(text.split("=", 1) for text in arguments.option)
     task = Task(arguments.folder)
     agreement = task.model.agreement()
@@ -220,6 +213,45 @@ def run(name: str, packages: tuple[str, ...], build: Callable[[Task, dict[str, A
     task.model.reset()
     task.words.clear()
     n = min(arguments.n, len(task.people))
+    after, seconds, measured = _people(task, answer, n, arguments, name)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(f"{arguments.out}.npz", after=after, seconds=seconds, words=np.array(task.words))
+    measured |= {
+        "peer": name,
+        "n_asked": n,
+        "fit_seconds": fit_seconds,
+        "model_seconds": task.model.seconds,
+        "model_rows": task.model.rows,
+        "model_calls": task.model.calls,
+        "peak_mb": peak_megabytes(),
+        "words": {word: task.words.count(word) for word in sorted(set(task.words))},
+        "agreement": agreement,
+        "options": options,
+        "person_seconds": arguments.person_seconds,
+        "cell_seconds": arguments.cell_seconds,
+        "versions": {
+            "python": ".".join(map(str, sys.version_info[:3])),
+            **{package: version(package) for package in (*packages, "scikit-learn", "numpy", "pandas")},
+        },
+    }
+    Path(f"{arguments.out}.json").write_text(json.dumps(measured, indent=1))
+
+
+def _arguments(name: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=name)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--n", type=int, default=200)
+    parser.add_argument("--person-seconds", type=float, default=20.0)
+    parser.add_argument("--cell-seconds", type=float, default=120.0)
+    parser.add_argument("--option", action="append", default=[])
+    return parser.parse_args()
+
+
+def _people(
+    task: Task, answer: Callable[..., Any], n: int, arguments: argparse.Namespace, name: str
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Ask for the first n people: where each is led (done, d), seconds of each (done,), and totals."""
     after = np.full((n, len(task.names)), np.nan)
     seconds = np.full(n, np.nan)
     failures: dict[str, int] = {}
@@ -246,38 +278,10 @@ def run(name: str, packages: tuple[str, ...], build: Callable[[Task, dict[str, A
         done += 1
         if found is not None:
             after[i] = task.clean(x, np.asarray(found, dtype=float))
-    generate_seconds, wall_seconds = time.process_time() - spent, time.perf_counter() - began
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(
-        f"{arguments.out}.npz", after=after[:done], seconds=seconds[:done], words=np.array(task.words)
-    )
-    Path(f"{arguments.out}.json").write_text(
-        json.dumps(
-            {
-                "peer": name,
-                "n_asked": n,
-                "n": done,
-                "fit_seconds": fit_seconds,
-                "generate_seconds": generate_seconds,
-                "wall_seconds": wall_seconds,
-                "model_seconds": task.model.seconds,
-                "model_rows": task.model.rows,
-                "model_calls": task.model.calls,
-                "peak_mb": peak_megabytes(),
-                "failures": failures,
-                "words": {word: task.words.count(word) for word in sorted(set(task.words))},
-                "agreement": agreement,
-                "options": options,
-                "person_seconds": arguments.person_seconds,
-                "cell_seconds": arguments.cell_seconds,
-                "versions": {
-                    "python": ".".join(map(str, sys.version_info[:3])),
-                    **{
-                        package: version(package)
-                        for package in (*packages, "scikit-learn", "numpy", "pandas")
-                    },
-                },
-            },
-            indent=1,
-        )
-    )
+    totals = {
+        "n": done,
+        "generate_seconds": time.process_time() - spent,
+        "wall_seconds": time.perf_counter() - began,
+        "failures": failures,
+    }
+    return after[:done], seconds[:done], totals

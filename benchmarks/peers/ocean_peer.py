@@ -119,18 +119,10 @@ def trace(task: Task, encode: Callable[[np.ndarray], np.ndarray]) -> list[tuple[
     return out
 
 
-def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | None]:
-    """Parse the forest and build the constraint model once."""
-    warnings.filterwarnings("ignore")
-    seconds = int(options.get("seconds", 10))
-    pipeline = task.model.pipeline
-    encoder, forest = pipeline[:-1], copy.deepcopy(pipeline[-1])
-
-    def encode(codes: np.ndarray) -> np.ndarray:
-        block = encoder.transform(task.frame(codes))
-        return np.asarray(block.todense() if hasattr(block, "todense") else block, dtype=float)
-
-    columns = trace(task, encode)
+def describe(
+    task: Task, columns: list[tuple[int, str, Any]]
+) -> tuple[list[tuple[str, str]], dict[str, Feature]]:
+    """The name and level of each encoded column, and the package's feature of each name."""
     labels: list[tuple[str, str]] = []
     mapping: dict[str, Feature] = {}
     codes: dict[str, list[str]] = {}
@@ -147,6 +139,22 @@ def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | Non
             mapping[name] = Feature(Feature.Type.CONTINUOUS, levels=(detail - 1.0, detail + 1.0))
     for name, several in codes.items():
         mapping[name] = Feature(Feature.Type.ONE_HOT_ENCODED, codes=several)
+    return labels, mapping
+
+
+def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | None]:
+    """Parse the forest and build the constraint model once."""
+    warnings.filterwarnings("ignore")
+    seconds = int(options.get("seconds", 10))
+    pipeline = task.model.pipeline
+    encoder, forest = pipeline[:-1], copy.deepcopy(pipeline[-1])
+
+    def encode(codes: np.ndarray) -> np.ndarray:
+        block = encoder.transform(task.frame(codes))
+        return np.asarray(block.todense() if hasattr(block, "todense") else block, dtype=float)
+
+    columns = trace(task, encode)
+    labels, mapping = describe(task, columns)
     for estimator in forest.estimators_:
         tree = estimator.tree_
         for c, (_, what, detail) in enumerate(columns):
