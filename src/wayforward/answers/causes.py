@@ -87,7 +87,7 @@ def played_out(problem: Problem, contrastive: Recourse) -> tuple[np.ndarray, np.
         x, action = contrastive.x[has], contrastive.action[has, 0]
         led[has] = problem.consequences(x, action)
         own = None if contrastive.preferences is None else contrastive.preferences.take(has)
-        judged = judge(problem, x, action[:, None], led[has][:, None], own, all_asked=True)
+        judged = judge(problem, x, action[:, None], led[has][:, None], own, all_refused=True)
         works[has], yes[has] = judged.usable[:, 0], judged.valid[:, 0]
     return led, works, yes
 

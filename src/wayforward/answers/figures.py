@@ -249,7 +249,7 @@ def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None)
     if evaluation is None:
         cost = recourse.cost[recourse.found[:, 0], 0]
     else:
-        cost = evaluation.people["cost"][evaluation.asked]
+        cost = evaluation.people["cost"][evaluation.refused]
     cost = cost[np.isfinite(cost)]
     ax.set_title("What the cheapest plan costs", loc="left", weight="bold")
     plain_axes(ax)

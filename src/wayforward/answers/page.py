@@ -234,7 +234,7 @@ def _letters(place: int) -> str:
 
 
 def _lead(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> str:
-    asked = int(evaluation.asked.sum())
+    asked = int(evaluation.refused.sum())
     text = f"{words.count(recourse.n, 'person', 'people')}, of whom the model refused {words.number(asked)}. "
     if asked:
         with_plan = int(np.nansum(evaluation.people["usable"]))

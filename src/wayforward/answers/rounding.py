@@ -48,7 +48,7 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
     def check(rows: NDArray[np.intp], candidate: Array) -> Mask:
         led = problem.consequences(before[rows], candidate)
         mine = None if wishes is None else wishes.take(rows)
-        again = judge(problem, before[rows], candidate[:, None], led[:, None], mine, all_asked=True)
+        again = judge(problem, before[rows], candidate[:, None], led[:, None], mine, all_refused=True)
         good = again.usable[:, 0]
         if problem.world.uncertain and good.any():  # a round number must be as sure as the exact one
             sure = np.flatnonzero(good)

@@ -6,11 +6,28 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from wayforward.evaluate.evaluation import MEANING, Evaluation, evaluate, evaluate_rows
+from wayforward.evaluate.evaluation import Evaluation, evaluate, evaluate_rows
+from wayforward.evaluate.evidence import Evidence
 from wayforward.evaluate.judge import second_opinion
+from wayforward.evaluate.metric import MEANING, METRICS, Metric, Share, register_metric
 from wayforward.evaluate.stats import Estimate
+from wayforward.evaluate.table import BUILT_IN
 
-__all__ = ["MEANING", "Estimate", "Evaluation", "evaluate", "evaluate_rows", "second_opinion"]
+__all__ = [
+    "MEANING",
+    "METRICS",
+    "Estimate",
+    "Evaluation",
+    "Evidence",
+    "Metric",
+    "Share",
+    "evaluate",
+    "evaluate_rows",
+    "register_metric",
+    "second_opinion",
+]
+
+register_metric(*BUILT_IN)
 
 
 class _Callable(ModuleType):

@@ -55,7 +55,7 @@ class Judged:
     and sit on the step, nothing immutable moved, only actionable features were acted on, in their direction.
     rules: all rules hold. wishes: the person's limits hold. valid: the model itself says yes to the profile.
     value (n, k): the model's probability or prediction for it, NaN where it could not be asked.
-    asked (n,): the model says no to the person as they are, so that they ask for recourse.
+    refused (n,): the model says no to the person as they are, so that they ask for recourse.
     """
 
     returned: OptionMask
@@ -65,14 +65,14 @@ class Judged:
     wishes: OptionMask
     valid: OptionMask
     value: Costs
-    asked: PersonMask
+    refused: PersonMask
     value_before: PerPerson
 
     @property
     def usable(self) -> OptionMask:
         """(n, k) bool: the person asked, and all of it holds."""
         good = self.returned & self.follows & self.legal & self.rules & self.wishes & self.valid
-        return np.asarray(good & self.asked[:, None])
+        return np.asarray(good & self.refused[:, None])
 
 
 def second_opinion(problem: Problem, recourse: Recourse, preferences: Preferences | None = None) -> Judged:
@@ -93,13 +93,13 @@ def judge(
     after: Actions,
     preferences: Preferences | None = None,
     *,
-    all_asked: bool = False,
+    all_refused: bool = False,
     alone: bool = False,
 ) -> Judged:
     """Work out again what is true of options: x (n, d), action and after (n, k, d).
 
-    all_asked: it is known that the model refuses all of these people, which saves asking it. alone: learned worlds are
-    asked about one option at a time.
+    all_refused: it is known that the model refuses all of these people, which saves asking it. alone: learned worlds
+    are asked about one option at a time.
     Raises: DataError if the preferences are for other people.
     """
     n, k, _ = action.shape
@@ -108,7 +108,7 @@ def judge(
             f"The preferences are for {preferences.frozen.shape[0]} people and the recourse for {n}. "
             "Pass the preferences of these people, in the same order."
         )
-    if all_asked:
+    if all_refused:
         yes, value_before = np.zeros(n, dtype=bool), np.full(n, np.nan)
     else:
         yes, value_before = ask_model(problem, x)
@@ -125,7 +125,7 @@ def judge(
     }
     for name, flags in found.items():
         spread[name][who, slot] = flags
-    return Judged(returned=returned, asked=~yes, value_before=value_before, **spread)
+    return Judged(returned=returned, refused=~yes, value_before=value_before, **spread)
 
 
 def _judged_rows(
@@ -209,7 +209,7 @@ def _decided(problem: Problem, rows: Rows) -> tuple[RowMask, PerRow]:
 def _by_margin(
     outputs: list[list[float]], value: list[float], wanted: Sequence[int], margin: float
 ) -> Iterator[bool]:
-    """Tell for each row whether the decision is as clear as asked; of two classes, by the probability of a yes."""
+    """Tell for each row whether the decision is as clear as wanted; of two classes, by the probability of a yes."""
     for row, p in zip(outputs, value, strict=True):
         if not margin:
             yield True

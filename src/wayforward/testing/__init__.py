@@ -7,6 +7,7 @@ from wayforward.testing.contract import MethodContract
 from wayforward.testing.costs import CostContract
 from wayforward.testing.datasets import DatasetContract
 from wayforward.testing.elicitors import ElicitorContract
+from wayforward.testing.metrics import MetricContract
 from wayforward.testing.plausibilities import PlausibilityContract
 from wayforward.testing.problems import (
     KINDS,
@@ -30,6 +31,7 @@ __all__ = [
     "DatasetContract",
     "ElicitorContract",
     "MethodContract",
+    "MetricContract",
     "PlausibilityContract",
     "RobustContract",
     "SummariserContract",

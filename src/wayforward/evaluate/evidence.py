@@ -1,0 +1,330 @@
+"""What a metric may ask about an answer: people, options, the verdicts on them, and what they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import DataError
+from wayforward.evaluate import actions
+from wayforward.evaluate.distance import ReferenceScale, norms
+from wayforward.evaluate.diversity import diversity
+from wayforward.evaluate.foreign import read_rows
+from wayforward.evaluate.judge import Judged, ask_model, judge
+from wayforward.evaluate.plausible import Reference, at_least_as_likely
+from wayforward.recourse import Recourse
+
+if TYPE_CHECKING:
+    from wayforward.preferences import Preferences
+    from wayforward.problem import Problem
+    from wayforward.schema import Schema
+    from wayforward.shapes import (
+        Actions,
+        Costs,
+        Ints,
+        Mask,
+        OptionMask,
+        People,
+        PerPerson,
+        PersonMask,
+    )
+    from wayforward.world import World
+
+_FEWEST_ACCEPTED = 6  # reference people that plausibility can be judged by
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """One answer and all that can be said about it; each part is worked out when a metric first asks for it.
+
+    x (n, d), action and after (n, k, d), judged: the verdicts. wishes: preferences of these people. The rest are the
+    arguments of `evaluate`. Arrays (n, ...) hold NaN where somebody has no option.
+    """
+
+    problem: Problem
+    x: People
+    action: Actions
+    after: Actions
+    judged: Judged
+    wishes: Preferences | None = None
+    reference: Any = None
+    seed: int = 0
+    density: Any = None
+    oracle: Any = None
+    other_model: Any = None
+    true_world: World | None = None
+    wanted: Any = None
+    reference_labels_right: Any = None
+
+    @classmethod
+    def about(
+        cls, recourse: Recourse, problem: Problem, preferences: Preferences | None = None, **more: Any
+    ) -> Evidence:
+        """Judge a recourse again; more: the fields from `reference` on. Raises: DataError for another problem's."""
+        if recourse.schema.names != problem.schema.names:
+            raise DataError(
+                "The recourse was made for other features than the problem has. Pass its own problem."
+            )
+        wishes = recourse.preferences if preferences is None else preferences
+        x, action, after = recourse.x, recourse.action, recourse.after
+        return cls(problem, x, action, after, judge(problem, x, action, after, wishes), wishes, **more)
+
+    @property
+    def schema(self) -> Schema:
+        """The problem's schema."""
+        return self.problem.schema
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        return int(self.action.shape[0])
+
+    @property
+    def k(self) -> int:
+        """Number of options a person."""
+        return int(self.action.shape[1])
+
+    @property
+    def refused(self) -> PersonMask:
+        """(n,) bool: the model itself refuses them, so that they asked for recourse."""
+        return self.judged.refused
+
+    @property
+    def usable(self) -> OptionMask:
+        """(n, k) bool: the option holds in every respect."""
+        return self.judged.usable
+
+    @property
+    def given(self) -> OptionMask:
+        """(n, k) bool: an option was returned to somebody who asked."""
+        return np.asarray(self.judged.returned & self.refused[:, None])
+
+    # -- the options, each by itself -----------------------------------------------------------------------
+
+    @cached_property
+    def cost(self) -> Costs:
+        """(n, k) the problem's cost without personal weights; inf where there is none."""
+        return option_costs(self.problem, self.x, self.action, self.after, None)
+
+    @cached_property
+    def weighted_cost(self) -> Costs:
+        """(n, k) the problem's cost with personal weights; the unweighted one where all are 1."""
+        if self.wishes is None or not (self.wishes.weight != 1.0).any():
+            return self.cost
+        return option_costs(self.problem, self.x, self.action, self.after, self.wishes.weight)
+
+    @cached_property
+    def norms(self) -> dict[str, Costs]:
+        """l0, l1, l2, l2_squared and linf (n, k) of the changes in shares of ranges."""
+        returned = np.where(self.judged.returned[..., None], self.after, np.nan)
+        return norms(self.schema, self.x[:, None, :], returned)
+
+    @cached_property
+    def plausible(self) -> OptionMask | None:
+        """(n, k) bool: no further from accepted people than most of them are; None without enough of these."""
+        known, accepted = self.known, self.known_accepted
+        if known is None or accepted is None or accepted.sum() < _FEWEST_ACCEPTED:
+            return None
+        from wayforward.problem import Neighbours
+
+        test = Neighbours().fit(self.schema, known, accepted)
+        out = np.zeros(self.after.shape[:2], dtype=bool)
+        exist = ~actions.out_of_domain(self.schema, self.after).any(-1)
+        who, slot = np.nonzero(self.judged.returned & exist)
+        if len(who):
+            out[who, slot] = np.asarray(test.holds(self.x[who], self.after[who, slot]), dtype=bool)
+        return out
+
+    @property
+    def usable_plausible(self) -> OptionMask:
+        """(n, k) bool: usable and plausible."""
+        return self.usable & (False if self.plausible is None else self.plausible)
+
+    # -- the option that stands for each person ------------------------------------------------------------
+
+    @cached_property
+    def chosen(self) -> Ints:
+        """(n,) the usable option that is cheapest for the person, the first of equals; -1 where none is usable."""
+        return cheapest(self.weighted_cost, self.usable)
+
+    @cached_property
+    def has(self) -> PersonMask:
+        """(n,) bool: the person has a usable option."""
+        return np.asarray(self.chosen >= 0)
+
+    @cached_property
+    def end(self) -> People:
+        """(n, d) the profile of the chosen option."""
+        return self.pick(self.after)
+
+    @cached_property
+    def acts(self) -> People:
+        """(n, d) what the chosen option sets."""
+        return self.pick(self.action)
+
+    @cached_property
+    def real_acts(self) -> People:
+        """(n, d) the same, without acts that leave everything as it is."""
+        if not self.problem.independent:
+            return self.acts
+        return np.where(self.schema.differs(self.acts, self.x), self.acts, np.nan)
+
+    def pick(self, values: np.ndarray, which: Ints | None = None) -> np.ndarray:
+        """Take (n, k, ...) of the chosen option, or of the one that `which` (n,) names; NaN where it names none."""
+        which = self.chosen if which is None else which
+        taken = values[np.arange(self.n), np.maximum(which, 0)]
+        none = (which < 0).reshape(-1, *[1] * (taken.ndim - 1))
+        return np.where(none, np.nan, taken)
+
+    def cheapest_of(self, good: OptionMask) -> Ints:
+        """(n,) the cheapest option of these, without personal weights; -1 where there is none."""
+        return cheapest(self.cost, good)
+
+    # -- whom they are compared with -----------------------------------------------------------------------
+
+    @cached_property
+    def known(self) -> People | None:
+        """(R, d) reference people, None without any."""
+        if self.reference is not None:
+            known = read_rows(self.schema, self.reference, "reference")
+        elif self.problem.reference is not None:
+            known = self.problem.reference
+        else:
+            return None
+        return known if len(known) else None
+
+    @cached_property
+    def known_accepted(self) -> Mask | None:
+        """(R,) bool: the model accepts them."""
+        if self.known is None:
+            return None
+        return (
+            self.problem.reference_reached
+            if self.reference is None
+            else ask_model(self.problem, self.known)[0]
+        )
+
+    @cached_property
+    def scale(self) -> ReferenceScale | None:
+        """Medians and distributions of the reference people."""
+        return None if self.known is None else ReferenceScale.fit(self.schema, self.known)
+
+    @cached_property
+    def around(self) -> Reference | None:
+        """The reference people as neighbours."""
+        if self.known is None or self.known_accepted is None:
+            return None
+        right = self.reference_labels_right
+        correct = None if right is None else np.asarray(right, dtype=bool)
+        return Reference(self.schema, self.known, self.known_accepted, correct, seed=self.seed)
+
+    @cached_property
+    def diversity(self) -> dict[str, PerPerson]:
+        """Measures of each person's set of usable options; empty for one option a person or without reference."""
+        if self.k < 2 or self.scale is None:
+            return {}
+        sets = np.where(self.usable[..., None], self.after, np.nan)
+        return {
+            name: np.where(self.refused, values, np.nan)
+            for name, values in diversity(self.schema, self.x, sets, self.usable, self.scale).items()
+        }
+
+    @cached_property
+    def violations(self) -> dict[str, PerPerson]:
+        """How many limits the cheapest option breaks, usable or not, kind by kind."""
+        option = np.where(self.given.any(1), self.cheapest_of(self.judged.returned), -1)
+        return actions.violations(self.schema, self.x, self.pick(self.after, option))
+
+    @cached_property
+    def likelihood(self) -> tuple[PerPerson, PerPerson] | None:
+        """At least as likely after as before (1, 0, NaN), and the gain in log-density; None without a density."""
+        if self.density is None:
+            return None
+        before = np.where(self.refused[:, None], self.x, np.nan)
+        return at_least_as_likely(self._density(), before, self.end)
+
+    def _density(self) -> Any:
+        """Return what says how likely people are: any density, a world bound here, or the problem's own."""
+        from wayforward.world import World
+
+        if isinstance(self.density, str):
+            if self.density != "world":
+                raise DataError(f"density={self.density!r}; it must be a density, a world, or 'world'.")
+            return self.problem.world
+        return self.density.bind(self.schema) if isinstance(self.density, World) else self.density
+
+    @cached_property
+    def best(self) -> tuple[PerPerson, PersonMask] | None:
+        """The oracle's cost of each person in their own terms, inf where none, and who has any option at all."""
+        if self.oracle is None:
+            return None
+        return oracle_costs(self.problem, self.oracle, self.n)
+
+    # -- what the chosen options are held against ----------------------------------------------------------
+
+    def accepted_when(self, answer: Callable[[People, People, People], Mask]) -> PersonMask:
+        """(n,) bool: what `answer` says of x, acts and end (m, d) of people with a usable option, False of others."""
+        yes = np.zeros(self.n, dtype=bool)
+        if self.has.any():
+            yes[self.has] = answer(self.x[self.has], self.acts[self.has], self.end[self.has])
+        return yes
+
+    def notes(self) -> list[str]:
+        """Return what could not be measured and why."""
+        out = []
+        if self.known is None:
+            out.append("no reference people: MAD, percentiles, plausibility and neighbours are left out")
+        elif self.plausible is None and self.known_accepted is not None:
+            accepted = int(self.known_accepted.sum())
+            out.append(f"only {accepted} accepted reference people: too few to judge plausibility")
+        if self.scale is not None and self.scale.mad_was_zero.any():
+            flat = ", ".join(self.schema.names[j] for j in np.flatnonzero(self.scale.mad_was_zero))
+            out.append(f"the MAD of {flat} is 0 and counts as 1")
+        if self.oracle is None:
+            out.append("coverage needs an oracle; success and usable are over everyone who asked")
+        return out
+
+
+def option_costs(
+    problem: Problem, x: People, action: Actions, after: Actions, weight: np.ndarray | None
+) -> Costs:
+    """Return the problem's cost of every option (n, k); inf where there is none or where it cannot be priced."""
+    out = np.full(action.shape[:2], np.inf)
+    moved = problem.schema.differs(after, x[:, None, :])  # somebody may stand outside what was observed
+    beyond = (actions.out_of_domain(problem.schema, after) & moved).any(-1)
+    who, slot = np.nonzero(~np.isnan(action).all(-1) & ~beyond)
+    if len(who):
+        weights = None if weight is None else np.asarray(weight, dtype=np.float64)[who]
+        out[who, slot] = problem.cost.total(x[who], action[who, slot], weights)
+    return out
+
+
+def cheapest(cost: Costs, good: OptionMask) -> Ints:
+    """Return the position of each person's cheapest good option (n,), -1 where there is none."""
+    priced = np.where(good, np.where(np.isnan(cost), np.inf, cost), np.inf)
+    best = priced.argmin(1)
+    # An option that is good and cannot be priced still counts: argmin over inf would miss it.
+    best = np.where(good[np.arange(len(cost)), best], best, good.argmax(1))
+    return np.where(good.any(1), best, -1).astype(np.int64)
+
+
+def oracle_costs(problem: Problem, oracle: Any, n: int) -> tuple[PerPerson, PersonMask]:
+    """Return the best cost of each person in their own terms (n,), inf where none, and who has any option (n,)."""
+    if isinstance(oracle, Recourse):
+        if oracle.n != n:
+            raise DataError(
+                f"The oracle answers {oracle.n} people; the recourse has {n}. Use the same people."
+            )
+        theirs = Evidence.about(oracle, problem)
+        best = np.where(theirs.usable, theirs.weighted_cost, np.inf).min(1)
+        return best, np.isfinite(best)
+    best = np.asarray(oracle, dtype=np.float64)
+    if best.shape != (n,):
+        raise DataError(
+            f"The oracle has shape {best.shape}; give one cost a person: ({n},), inf where none exists."
+        )
+    return best, np.isfinite(best)
