@@ -343,7 +343,7 @@ def test_it_asks_nobody_whom_check_asks(world: str, monkeypatch: pytest.MonkeyPa
         Schema: ("legal", "differs", "snap", "round"),
         RuleSet: ("kept", "holds", "truth", "drag"),
         Equation: ("value", "noise"),
-        SCM: ("_run", "_noise_of"),
+        SCM: ("consequences", "abduct", "predict"),
         BoundSCM: ("consequences",),
         Independent: ("consequences",),
     }.items():
