@@ -341,7 +341,7 @@ def test_it_asks_nobody_whom_check_asks(world: str, monkeypatch: pytest.MonkeyPa
         Problem: ("check", "judge_rows", "consequences", "reached", "population", "chance"),
         BoundTarget: ("reached", "score", "value"),
         Schema: ("legal", "differs", "snap", "round"),
-        RuleSet: ("kept", "holds", "truth", "drag"),
+        RuleSet: ("satisfied", "holds", "truth", "drag"),
         Equation: ("value", "noise"),
         SCM: ("consequences", "abduct", "predict"),
         BoundSCM: ("consequences",),
@@ -364,7 +364,7 @@ def test_a_mistake_in_check_shows(world: str, monkeypatch: pytest.MonkeyPatch) -
     assert second_opinion(it.problem, honest).usable[honest.found].all()
     mistakes = {
         "valid": (BoundTarget, "reached", lambda self, outputs, labels: np.arange(len(outputs)) % 2 > 0),
-        "rules": (RuleSet, "kept", lambda self, before, after: np.ones(len(after), dtype=bool)),
+        "rules": (RuleSet, "satisfied", lambda self, before, after: np.ones(len(after), dtype=bool)),
         "legal": (Schema, "legal", lambda self, after, *_: np.ones(after.shape, dtype=bool)),
         "follows": (Problem, "consequences", lambda self, x, act: np.where(np.isnan(act), x, act * half)),
     }
