@@ -566,10 +566,10 @@ def test_a_method_that_needs_more_is_refused(full_schema):
 
 def test_a_fast_path_that_disagrees_is_dropped(frame, y, schema, monkeypatch):
     """A reader that gets one number wrong must not be trusted."""
-    from wayforward.model import wrapping
+    from wayforward.model.adapters import sklearn_estimator
 
     model = make_pipeline(encoder(), LogisticRegression()).fit(frame, y)
-    real = wrapping._linear_head
+    real = sklearn_estimator._linear_head
 
     def wrong(head: Any, enc: Any) -> Any:
         made = real(head, enc)
@@ -577,7 +577,7 @@ def test_a_fast_path_that_disagrees_is_dropped(frame, y, schema, monkeypatch):
             made.form.weight[1] *= 1.001
         return made
 
-    monkeypatch.setattr(wrapping, "_linear_head", wrong)
+    monkeypatch.setattr(sklearn_estimator, "_linear_head", wrong)
     wrapped = wrap(model, schema)
     assert wrapped.fast is None and wrapped.linear is None
     assert any(note.startswith("the fast path was dropped: outputs differ by") for note in wrapped.notes)

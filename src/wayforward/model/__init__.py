@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from wayforward.lazy import face
 
 _HOME = {
+    "Adapted": "adapted",
     "Access": "base",
     "Counter": "base",
     "DenseForm": "forms",
@@ -17,7 +18,9 @@ _HOME = {
     "Scorer": "base",
     "TorchNetwork": "network",
     "ZOO": "zoo",
+    "WrapOptions": "adapted",
     "load": "files",
+    "register_adapter": "adapters",
     "save": "files",
     "train": "zoo",
     "wrap": "wrapping",
@@ -26,6 +29,7 @@ _HOME = {
 __all__ = [
     "ZOO",
     "Access",
+    "Adapted",
     "Counter",
     "DenseForm",
     "FlatForest",
@@ -34,7 +38,9 @@ __all__ = [
     "Network",
     "Scorer",
     "TorchNetwork",
+    "WrapOptions",
     "load",
+    "register_adapter",
     "save",
     "train",
     "wrap",
@@ -45,6 +51,8 @@ __getattr__ = face(__name__, _HOME)
 
 
 if TYPE_CHECKING:
+    from wayforward.model.adapted import Adapted, WrapOptions
+    from wayforward.model.adapters import register_adapter
     from wayforward.model.base import Access, Counter, Model, Scorer
     from wayforward.model.files import load, save
     from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Network

@@ -6,8 +6,8 @@ Arrays hold float64 values in feature units; level features hold level indices; 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -267,46 +267,3 @@ class Model(ABC):
     def __repr__(self) -> str:
         what = f"{len(self.classes)} classes" if self.task == "classification" else "regression"
         return f"<{type(self).__name__} {self.name}: {what}, access {self.access.name.lower()}>"
-
-
-@dataclass(frozen=True)
-class Native:
-    """How the wrapped object itself is asked. predict: (m, d) -> (outputs (m, c), label index (m,))."""
-
-    predict: Callable[[Floats], tuple[Floats, Ints]]
-    task: Task
-    classes: tuple[Any, ...]
-    access: Access
-    name: str
-    notes: list[str] = field(default_factory=list)
-
-
-def label_indices(labels: Any, classes: Sequence[Any], name: str) -> Ints:
-    """Caller's labels -> column indices. Raises: ModelError for a label that is no class."""
-    flat = np.asarray(labels).reshape(-1)
-    known = np.asarray(classes)
-    if known.dtype.kind in "biuf" and flat.dtype.kind in "biuf":
-        order = np.argsort(known, kind="stable")
-        at = np.clip(np.searchsorted(known[order], flat), 0, len(known) - 1)
-        index = order[at]
-        good = known[index] == flat
-    else:
-        code = {c: k for k, c in enumerate(classes)}
-        listed = flat.tolist()
-        index = np.array([code.get(v, code.get(str(v), -1)) for v in listed], dtype=np.int64)
-        good = index >= 0
-    if not good.all():
-        bad = flat[int(np.argmin(good))]
-        shown = bad.item() if isinstance(bad, np.generic) else bad
-        raise ModelError(
-            f"{name} returned the label {shown!r}, which is not one of its classes "
-            f"({', '.join(repr(c) for c in list(classes)[:10])}). Give all of them: wrap(..., classes=...)."
-        )
-    return np.asarray(index, dtype=np.int64)
-
-
-def one_hot(index: Ints, width: int) -> Floats:
-    """(m,) column indices -> (m, width) of 0 and 1."""
-    out = np.zeros((len(index), width))
-    out[np.arange(len(index)), index] = 1.0
-    return out

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from wayforward.model.frames import all_values, as_dense, columns_at, first_row_repeated, with_column
 from wayforward.model.kernels import affine_columns
 from wayforward.schema import Schema
-from wayforward.shapes import Floats, Ints
+from wayforward.shapes import Floats
 
 MONOTONE = {  # rising ufuncs, so that a split on the result is a split on the raw value
     name: getattr(np, name)
@@ -185,36 +186,6 @@ def _middle(schema: Schema) -> Floats:
     return out
 
 
-def raw_columns(schema: Schema, order: Sequence[int]) -> list[Column]:
-    """The untouched columns of a table whose columns are these features."""
-    rows = int(schema.n_levels.max(initial=0)) + 1
-    return [
-        Column(feature=j, table=np.zeros(rows)) if schema.has_levels[j] else Column(feature=j) for j in order
-    ]
-
-
-def _dense(values: Any) -> Any:
-    return values.toarray() if hasattr(values, "toarray") else values
-
-
-def _cell_columns(probe: Any, take: Sequence[int]) -> Any:
-    if hasattr(probe, "iloc"):
-        return probe.iloc[:, list(take)]
-    if hasattr(probe, "columns"):  # polars, pyarrow
-        names = list(probe.column_names) if hasattr(probe, "column_names") else list(probe.columns)
-        return probe.select([names[i] for i in take])
-    return np.asarray(probe)[:, list(take)]
-
-
-def _values(probe: Any) -> Any:
-    probe = _dense(probe)
-    if hasattr(probe, "to_numpy") and not hasattr(probe, "column_names"):
-        return probe.to_numpy()
-    if hasattr(probe, "column_names"):
-        return np.column_stack([np.asarray(probe.column(name)) for name in probe.column_names])
-    return np.asarray(probe)
-
-
 def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) -> tuple[list[Column], Any]:
     """Follow the columns through one fitted transformer: (columns, probe table) before -> after.
 
@@ -240,7 +211,7 @@ def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) ->
         return columns, probe
     if isinstance(transformer, ColumnTransformer):
         return _column_transformer(transformer, columns, probe, schema)
-    after = _dense(transformer.transform(probe))
+    after = as_dense(transformer.transform(probe))
     if isinstance(transformer, FeatureUnion):
         made: list[Column] = []
         for _, step in transformer.transformer_list:
@@ -283,7 +254,7 @@ def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) ->
 
 def _with_tables(columns: list[Column], after: Any) -> list[Column]:
     """Level columns take the values that the transformer gave to the probe."""
-    values = _values(after)
+    values = all_values(after)
     if values.ndim != 2 or values.shape[1] != len(columns):
         raise NotRead(f"{len(columns)} columns were expected, the transformer gave {values.shape}")
     return [
@@ -295,7 +266,7 @@ def _with_tables(columns: list[Column], after: Any) -> list[Column]:
 def _column_transformer(
     t: Any, columns: list[Column], probe: Any, schema: Schema
 ) -> tuple[list[Column], Any]:
-    after = _dense(t.transform(probe))
+    after = as_dense(t.transform(probe))
     width = after.shape[1]
     made: list[Column | None] = [None] * width
     places = t.output_indices_
@@ -305,7 +276,7 @@ def _column_transformer(
         if (isinstance(step, str) and step == "drop") or where.start == where.stop:
             continue
         take = [int(i) for i in inputs[name]]
-        part, _ = read(step, [columns[i] for i in take], _cell_columns(probe, take), schema)
+        part, _ = read(step, [columns[i] for i in take], columns_at(probe, take), schema)
         if len(part) != where.stop - where.start:
             raise NotRead(
                 f"the step '{name}' gave {len(part)} columns, {where.stop - where.start} were expected"
@@ -355,17 +326,17 @@ def _function(t: Any, columns: list[Column]) -> Callable[[int, Column], Column]:
 
 def _probed(t: Any, columns: list[Column], probe: Any, after: Any) -> list[Column]:
     """All inputs are level columns: vary one at a time and see which outputs follow."""
-    values = _values(after)
+    values = all_values(after)
     rows, width = values.shape
     if len(columns) == 1:
         return [replace(columns[0], table=values[:, e]) for e in range(width)]
     owner = np.full(width, -1)
     tables: list[Any] = [values[:1, e] for e in range(width)]
-    base = _first_row(probe, rows)
+    base = first_row_repeated(probe, rows)
     for i, column in enumerate(columns):
         if column.feature < 0:
             continue
-        varied = _values(t.transform(_swap(base, probe, i)))
+        varied = all_values(t.transform(with_column(base, probe, i)))
         for e in range(width):
             if _same(varied[:, e]):
                 continue
@@ -384,35 +355,6 @@ def _probed(t: Any, columns: list[Column], probe: Any, after: Any) -> list[Colum
 def _same(values: np.ndarray) -> bool:
     first = values[0]
     return all(v == first or (v != v and first != first) for v in values.tolist())
-
-
-def _first_row(probe: Any, rows: int) -> Any:
-    if hasattr(probe, "iloc"):
-        return probe.iloc[[0] * rows].reset_index(drop=True)
-    if hasattr(probe, "gather_every"):  # polars
-        return probe[[0] * rows]
-    if hasattr(probe, "column_names"):
-        return probe.take([0] * rows)
-    return np.repeat(np.asarray(probe)[:1], rows, axis=0)
-
-
-def _swap(base: Any, probe: Any, i: int) -> Any:
-    if hasattr(probe, "iloc"):
-        out = base.copy()
-        out.isetitem(
-            i,
-            probe.iloc[:, i].to_numpy()
-            if probe.dtypes.iloc[i].kind == "O"
-            else probe.iloc[:, i].reset_index(drop=True),
-        )
-        return out
-    if hasattr(probe, "gather_every"):
-        return base.with_columns(probe[probe.columns[i]])
-    if hasattr(probe, "column_names"):
-        return base.set_column(i, probe.column_names[i], probe.column(i))
-    out = base.copy()
-    out[:, i] = np.asarray(probe)[:, i]
-    return out
 
 
 def finish(columns: list[Column], schema: Schema) -> Encoder:
@@ -437,19 +379,3 @@ def finish(columns: list[Column], schema: Schema) -> Encoder:
             short[count] = short[count - 1]  # never read
         done.append(replace(column, table=short))
     return Encoder(schema, done)
-
-
-def identity(schema: Schema, values: list[Floats | None]) -> Encoder:
-    """The encoding of an estimator trained on an array: numeric as is, levels by the given numbers."""
-    columns = []
-    for j in range(schema.d):
-        table = values[j]
-        columns.append(
-            Column(feature=j) if table is None else Column(feature=j, table=np.append(table, np.nan))
-        )
-    return Encoder(schema, columns)
-
-
-def order_of(names: Sequence[str], schema: Schema) -> Ints:
-    """Positions of named columns in the schema."""
-    return np.array([schema.index(name) for name in names], np.int64)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.model import kernels
-from wayforward.model.base import Scorer
+from wayforward.model.base import Access, Scorer
 from wayforward.model.encoder import MONOTONE, Encoder
 from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Link, Network
 from wayforward.model.network import dense_network
@@ -66,9 +66,10 @@ def link_bounds(low: Floats, high: Floats, link: Link) -> tuple[Floats, Floats]:
 
 
 class Fast:
-    """A model that could be read. outputs: (m, d) raw rows -> (m, c)."""
+    """A model that could be read. outputs: (m, d) raw rows -> (m, c). kind: what it was read as, for notes."""
 
     kind = "generic"
+    access = Access.PROBABILITY  # what it shows
 
     def outputs(self, x: Floats) -> Floats:
         """(m, d) -> (m, c)."""
@@ -139,6 +140,7 @@ class LinearFast(Fast):
     """
 
     kind = "linear"
+    access = Access.WHITE_BOX
 
     def __init__(self, encoder: Encoder, coef: Floats, intercept: Floats, link: Link) -> None:
         schema = encoder.schema
@@ -256,6 +258,7 @@ class DenseFast(Fast):
     """
 
     kind = "dense"
+    access = Access.WHITE_BOX
 
     def __init__(
         self,

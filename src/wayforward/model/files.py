@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, ModelError, require
+from wayforward.model.adapted import first_line
 from wayforward.model.base import Model
 from wayforward.schema import Schema
 
@@ -51,10 +52,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     if isinstance(model, Model):
         model = model if model.wrapped is None else model.wrapped
     file = Path(path)
-    from wayforward.model.wrapping import _family
+    from wayforward.model.adapters import library_of
 
     _no_pickle(file)
-    kind, ending = _family(model), file.suffix.lower()
+    kind, ending = library_of(model).split(".")[0], file.suffix.lower()
     allowed = {
         "sklearn": (".skops",),
         "torch": (".safetensors",),
@@ -127,8 +128,9 @@ def _no_pickle(file: Path) -> None:
 
 
 def _broken(file: Path, error: Exception, what: str) -> FileFormatError:
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return FileFormatError(f"'{file.name}' cannot be read as {what}: {first[:200]} Save the model again.")
+    return FileFormatError(
+        f"'{file.name}' cannot be read as {what}: {first_line(error)} Save the model again."
+    )
 
 
 def _load_skops(file: Path) -> Any:

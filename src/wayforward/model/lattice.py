@@ -6,14 +6,14 @@ whose value is not one of these go to the wrapped object itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from wayforward.model.base import Native, Scorer
+from wayforward.model.base import Scorer
 from wayforward.model.fast import Fast
 from wayforward.schema import Feature, Schema
-from wayforward.shapes import Floats, Mask, Who
+from wayforward.shapes import Floats, Ints, Mask, Outputs, Who
 
 _MOST = 512  # legal values that a feature may have to be read as a table
 
@@ -36,8 +36,14 @@ def tabled(schema: Schema, features: Sequence[int]) -> Schema | None:
 class LatticeFast(Fast):
     """A model that was read over a tabled schema, answering rows in feature units."""
 
-    def __init__(self, inner: Fast, schema: Schema, features: Sequence[int], native: Native) -> None:
-        self.inner, self.schema, self.native = inner, schema, native
+    def __init__(
+        self,
+        inner: Fast,
+        schema: Schema,
+        features: Sequence[int],
+        ask: Callable[[Floats], tuple[Outputs, Ints]],
+    ) -> None:
+        self.inner, self.schema, self._ask = inner, schema, ask
         self.kind = f"tabled {inner.kind}"
         self.features = np.array(sorted(features))
         self.low, self.step = schema.low[self.features], schema.step[self.features]
@@ -59,7 +65,7 @@ class LatticeFast(Fast):
         rows, good = self.index(x)
         out = self.inner.outputs(rows)
         if not good.all():
-            out[~good] = self.native.predict(x[~good])[0]
+            out[~good] = self._ask(x[~good])[0]
         return out
 
     def specialise(self, x: Floats, free: Mask, default: Scorer) -> Scorer:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from wayforward.model import kernels
-from wayforward.model.base import Scorer
+from wayforward.model.base import Access, Scorer
 from wayforward.model.encoder import Encoder
 from wayforward.model.fast import Fast, apply_link, link_bounds
 from wayforward.model.forms import FlatForest
@@ -48,6 +48,7 @@ class ForestFast(Fast):
     """A tree ensemble in raw units."""
 
     kind = "forest"
+    access = Access.WHITE_BOX
 
     def __init__(self, encoder: Encoder, trees: EncodedTrees) -> None:
         self.schema, self.link = encoder.schema, trees.link

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.errors import ModelError
-from wayforward.model.base import Native
+from wayforward.model.adapted import Adapted
 from wayforward.model.fast import Fast
 from wayforward.schema import Schema
 from wayforward.shapes import Floats
@@ -61,7 +61,7 @@ def threshold_rows(schema: Schema, thresholds: Sequence[Floats], m: int) -> Floa
     return result
 
 
-def check_missing(native: Native, schema: Schema) -> None:
+def check_missing(native: Adapted, schema: Schema) -> None:
     """Raises: ModelError if the schema lets a value be missing that the model does not accept."""
     if not schema.missing.any():
         return
@@ -89,9 +89,9 @@ def check_missing(native: Native, schema: Schema) -> None:
             )
 
 
-def disagreement(fast: Fast, native: Native, schema: Schema, tolerance: float, extra: Floats | None) -> str:
+def disagreement(fast: Fast, native: Adapted, schema: Schema, extra: Floats | None) -> str:
     """Compare both paths; '' if they agree within the tolerance and no label flips, else what differed."""
-    thresholds = fast.thresholds()
+    thresholds, tolerance = fast.thresholds(), native.tolerance
     parts = [sample_rows(schema, 256, thresholds=thresholds)]
     if thresholds is not None:
         parts.append(threshold_rows(schema, thresholds, 192))

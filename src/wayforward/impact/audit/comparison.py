@@ -145,7 +145,7 @@ def _gaps(
 
 def _model_sees(measured: Measured, feature: int) -> bool:
     """Is the model shown this feature? Not if it was trained on named columns and this is none of them."""
-    from wayforward.model.native import trained_names
+    from wayforward.model.tables import trained_names
 
     names = trained_names(measured.problem.model.wrapped)
     name = measured.problem.schema.names[feature]

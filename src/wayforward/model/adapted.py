@@ -1,0 +1,154 @@
+"""What an adapter is told and what it gives back: how the wrapped object is asked, and how it may be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from wayforward.errors import ModelError
+from wayforward.model.base import Access, Task
+from wayforward.model.fast import Fast
+from wayforward.model.kernels import sigmoid, softmax
+from wayforward.shapes import Floats, Ints, Outputs
+
+OutputKind = Literal["auto", "probability", "label", "logit", "value"]
+DOUBLE, SINGLE = 1e-9, 2e-5  # how far a fast path may be from a model that computes in float64, in float32
+
+
+@dataclass(frozen=True)
+class WrapOptions:
+    """The arguments of `wrap`, and what errors call the model."""
+
+    name: str
+    task: Task = "classification"
+    classes: tuple[Any, ...] | None = None
+    output: OutputKind = "auto"
+    takes: str = "array"
+    frame: Any = None
+    encoder: Any = None
+    prepare: Callable[[Any], Any] | None = None
+    batch_rows: int | None = 512
+
+    def classes_of(self, columns: int, default: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """Return one class a column: those given to `wrap`, else the default or 0, 1, ... Raises: ModelError."""
+        width = max(columns, 2)
+        if self.classes is None:
+            return tuple(range(width) if default is None else default)
+        if len(self.classes) != width:
+            raise ModelError(
+                f"{self.name} returns {columns} columns; classes has {len(self.classes)} entries. Give {width}, one a "
+                "column, in order."
+            )
+        return self.classes
+
+
+@dataclass
+class Adapted:
+    """How the wrapped object itself is asked; it has the last word on a decision.
+
+    predict: (m, d) rows in feature units -> outputs (m, c), label index (m,); a row's result never depends on the
+    other rows. access: what predict shows. name: what errors call it. notes: what the adapter decided.
+    read: makes the fast path, which is used where it agrees with predict within the tolerance (relative for a
+    regression); it raises `NotRead` where the model cannot be read. None: there is no fast path.
+    """
+
+    predict: Callable[[Floats], tuple[Outputs, Ints]]
+    task: Task
+    classes: tuple[Any, ...]
+    access: Access
+    name: str
+    notes: list[str] = field(default_factory=list)
+    read: Callable[[], Fast] | None = None
+    tolerance: float = SINGLE
+
+    @classmethod
+    def of_values(cls, ask: Callable[[Floats], Floats], name: str) -> Adapted:
+        """A regression. ask: (m, d) -> (m,) or (m, 1) predictions."""
+
+        def predict(x: Floats) -> tuple[Outputs, Ints]:
+            out = ask(x)
+            return (out[:, None] if out.ndim == 1 else out), np.zeros(len(x), np.int64)
+
+        return cls(predict, "regression", (), Access.PROBABILITY, name)
+
+    @classmethod
+    def of_probabilities(cls, ask: Callable[[Floats], Floats], classes: Sequence[Any], name: str) -> Adapted:
+        """A classifier that decides for the most likely class. ask: (m, d) -> (m, c)."""
+
+        def predict(x: Floats) -> tuple[Outputs, Ints]:
+            p = ask(x)
+            return p, p.argmax(axis=1)
+
+        return cls(predict, "classification", tuple(classes), Access.PROBABILITY, name)
+
+    @classmethod
+    def of_labels(cls, ask: Callable[[Floats], Any], classes: Sequence[Any], name: str) -> Adapted:
+        """A classifier that shows its decision only. ask: (m, d) -> (m,) of the classes."""
+
+        def predict(x: Floats) -> tuple[Outputs, Ints]:
+            index = label_indices(ask(x), classes, name)
+            return one_hot(index, len(classes)), index
+
+        return cls(predict, "classification", tuple(classes), Access.LABEL, name)
+
+
+def label_indices(labels: Any, classes: Sequence[Any], name: str) -> Ints:
+    """Caller's labels -> column indices. Raises: ModelError for a label that is no class."""
+    flat = np.asarray(labels).reshape(-1)
+    known = np.asarray(classes)
+    if known.dtype.kind in "biuf" and flat.dtype.kind in "biuf":
+        order = np.argsort(known, kind="stable")
+        at = np.clip(np.searchsorted(known[order], flat), 0, len(known) - 1)
+        index = order[at]
+        good = known[index] == flat
+    else:
+        code = {c: k for k, c in enumerate(classes)}
+        index = np.array([code.get(v, code.get(str(v), -1)) for v in flat.tolist()], dtype=np.int64)
+        good = index >= 0
+    if not good.all():
+        bad = flat[int(np.argmin(good))]
+        shown = bad.item() if isinstance(bad, np.generic) else bad
+        raise ModelError(
+            f"{name} returned the label {shown!r}, which is not one of its classes "
+            f"({', '.join(repr(c) for c in list(classes)[:10])}). Give all of them: wrap(..., classes=...)."
+        )
+    return np.asarray(index, dtype=np.int64)
+
+
+def one_hot(index: Ints, width: int) -> Floats:
+    """(m,) column indices -> (m, width) of 0 and 1."""
+    out = np.zeros((len(index), width))
+    out[np.arange(len(index)), index] = 1.0
+    return out
+
+
+def two_columns(p: Floats) -> Floats:
+    """(m,) probability of the second class -> (m, 2)."""
+    return np.stack([1.0 - p, p], axis=1)
+
+
+def as_probabilities(out: Floats, kind: str, name: str) -> Floats:
+    """(m,), (m, 1) or (m, c) probabilities or logits -> (m, c). Raises: ModelError outside [0, 1]."""
+    single = out.ndim == 1 or out.shape[1] == 1
+    if kind == "logit":
+        return two_columns(sigmoid(out.reshape(-1))) if single else softmax(out)
+    if single:
+        out = two_columns(out.reshape(-1))
+    with np.errstate(invalid="ignore"):
+        wrong = (out < -1e-6) | (out > 1 + 1e-6)
+    if wrong.any():
+        raise ModelError(
+            f"{name} returned {out[wrong].flat[0]:g}, which is no probability. Give wrap(..., "
+            "output='logit') for scores, output='label' for labels, or task='regression' for a prediction."
+        )
+    bounded: Floats = np.clip(out, 0.0, 1.0)
+    return bounded
+
+
+def first_line(error: Exception, most: int = 200) -> str:
+    """The start of what another library says about an error, or its type."""
+    text = str(error).strip()
+    return text.splitlines()[0][:most] if text else type(error).__name__

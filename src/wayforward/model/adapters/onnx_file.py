@@ -1,0 +1,150 @@
+"""ONNX files and onnxruntime sessions: onnxruntime answers every question."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import FileFormatError, ModelError, require
+from wayforward.model.adapted import Adapted, WrapOptions, as_probabilities, first_line, label_indices
+from wayforward.model.fast import padded
+from wayforward.model.tables import encode_with, encoder_for
+from wayforward.model.verify import sample_rows
+from wayforward.schema import Schema
+from wayforward.shapes import Floats
+
+_MAX_BYTES = 2 * 2**30
+
+
+def adapt(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
+    """A file or a session; its outputs are looked at on two rows. Raises: ModelError, FileFormatError, MissingExtra."""
+    name = options.name
+    session = onnx_session(model) if isinstance(model, (str, os.PathLike)) else model
+    feed = _feed(session.get_inputs(), schema, options)
+
+    def run(x: Floats) -> list[Any]:
+        try:
+            return list(session.run(None, feed(x)))
+        except Exception as error:
+            raise ModelError(
+                f"{name} failed on {len(x)} rows: {first_line(error)} Check its inputs."
+            ) from error
+
+    def output(i: int, pick: Callable[[Any], np.ndarray]) -> Callable[[Floats], np.ndarray]:
+        return lambda x: padded(lambda rows: pick(run(rows)[i]), x)
+
+    first = run(sample_rows(schema, 2, missing=False))
+    if options.task == "regression":
+        native = Adapted.of_values(output(0, _as_columns), name)
+        native.notes.append("onnxruntime answers every question")
+        return native
+    scores = next((i for i, got in enumerate(first) if _is_scores(got)), None)
+    labels = next((i for i, got in enumerate(first) if i != scores and _is_labels(got)), None)
+    named = None if labels is None else output(labels, np.asarray)
+    if scores is None:
+        if named is None:
+            outputs = [o.name for o in session.get_outputs()]
+            raise ModelError(f"{name} has outputs {outputs}; none is a label or a score. Export again.")
+        if options.classes is None:
+            raise ModelError(f"{name} returns labels only. Give all of them: wrap(..., classes=(...)).")
+        return Adapted.of_labels(named, options.classes, name)
+    if isinstance(first[scores], list):
+        keys = tuple(first[scores][0])
+        found = options.classes_of(len(keys), keys)
+        scored = output(scores, lambda got: np.array([[row[c] for c in found] for row in got], np.float64))
+    else:
+        found = options.classes_of(_as_columns(first[scores]).shape[1])
+        scored = output(scores, _as_columns)
+    kind = "logit" if options.output == "logit" else "probability"
+    native = Adapted.of_probabilities(lambda x: as_probabilities(scored(x), kind, name), found, name)
+    if named is not None:
+        most_likely = native.predict
+        native.predict = lambda x: (most_likely(x)[0], label_indices(named(x), found, name))
+    native.notes.append(
+        "onnxruntime answers every question; it computes in the precision that the file was exported in"
+    )
+    return native
+
+
+def _as_columns(got: Any) -> Floats:
+    return np.asarray(got, np.float64).reshape(len(got), -1)
+
+
+def onnx_session(path: Any) -> Any:
+    """Open an ONNX file with one thread. Raises: FileFormatError, MissingExtra."""
+    runtime = require("onnxruntime", extra="onnx")
+    file = Path(os.fspath(path))
+    if file.suffix.lower() in (".pkl", ".pickle", ".joblib"):
+        raise FileFormatError(
+            f"'{file.name}' is a pickle, which can run any code when it is read. Save the model with "
+            "wayforward's save, with skops or as ONNX, and load that."
+        )
+    if file.suffix.lower() != ".onnx":
+        raise FileFormatError(
+            f"'{file.name}' is not an ONNX file. Open other files with wayforward.model.load."
+        )
+    if not file.is_file():
+        raise FileFormatError(f"The model file '{file.name}' does not exist. Check the path.")
+    if file.stat().st_size > _MAX_BYTES:
+        raise FileFormatError(f"'{file.name}' is larger than {_MAX_BYTES:,} bytes. Is it an ONNX model?")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return runtime.InferenceSession(file.read_bytes(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise FileFormatError(
+            f"'{file.name}' cannot be read as ONNX: {first_line(error)} Export the model again."
+        ) from None
+
+
+_NUMBERS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+}
+
+
+def _is_scores(got: Any) -> bool:
+    if isinstance(got, list):
+        return bool(got) and isinstance(got[0], dict)
+    return np.asarray(got).dtype.kind == "f"
+
+
+def _is_labels(got: Any) -> bool:
+    return not isinstance(got, list) and np.asarray(got).dtype.kind in "iuOUSb"
+
+
+def _feed(inputs: Any, schema: Schema, options: WrapOptions) -> Callable[[Floats], dict[str, Any]]:
+    """What the session is given: one array of numbers, or one column a feature."""
+    if len(inputs) == 1 and inputs[0].type in _NUMBERS:
+        width = (
+            inputs[0].shape[1] if len(inputs[0].shape) == 2 and isinstance(inputs[0].shape[1], int) else None
+        )
+        encode = encode_with(encoder_for(schema, options, width, one_hot=False))
+        kind = _NUMBERS[inputs[0].type]
+        return lambda x: {inputs[0].name: encode(x).astype(kind)}
+    unknown = [i.name for i in inputs if i.name not in schema.names]
+    if unknown:
+        raise ModelError(
+            f"{options.name} has the input '{unknown[0]}', which is not in the schema. Infer the schema from the "
+            "table that the model was trained on, or export it with one input a column."
+        )
+
+    def feed(x: Floats) -> dict[str, Any]:
+        columns = schema.decode(x, like="dict")
+        out = {}
+        for i in inputs:
+            values = columns[i.name]
+            if i.type in _NUMBERS:
+                out[i.name] = np.asarray(values, _NUMBERS[i.type])[:, None]
+            else:
+                out[i.name] = np.array([str(v) for v in values.tolist()], dtype=object)[:, None]
+        return out
+
+    return feed

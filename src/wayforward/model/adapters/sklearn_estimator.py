@@ -1,0 +1,326 @@
+"""scikit-learn estimators and pipelines, and whatever has their interface, on tables or arrays as they were trained."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import ModelError
+from wayforward.model.adapted import (
+    DOUBLE,
+    SINGLE,
+    Adapted,
+    WrapOptions,
+    first_line,
+    label_indices,
+    two_columns,
+)
+from wayforward.model.base import Access
+from wayforward.model.encoder import Encoder, NotRead, finish, read
+from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast, padded
+from wayforward.model.forms import Link
+from wayforward.model.kernels import sigmoid, softmax
+from wayforward.model.lattice import LatticeFast, tabled
+from wayforward.model.tables import Table, numbers_of, trained_names
+from wayforward.model.tree_readers import read_trees
+from wayforward.model.trees import ForestFast
+from wayforward.schema import Schema
+from wayforward.shapes import Floats, Ints, Outputs
+
+_TIE = 1e-9  # nearer than this the estimator's own predict is asked for the label
+
+
+def adapt(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
+    """A fitted estimator. Raises: ModelError."""
+    check_fitted(model, options.name)
+    return adapt_fitted(model, schema, options)
+
+
+def check_fitted(model: Any, name: str) -> None:
+    """Raises: ModelError for a class, or an estimator that was not fitted."""
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    if isinstance(model, type):
+        raise ModelError(f"{name} is a class. Give a fitted object of it.")
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError) as error:
+        if isinstance(error, TypeError) and hasattr(model, "predict"):
+            return  # a duck-typed model without fit
+        raise not_fitted(name) from None
+
+
+def not_fitted(name: str) -> ModelError:
+    """The error for a model without training."""
+    return ModelError(f"{name} is not fitted. Call fit on training data first, then wrap it.")
+
+
+def adapt_fitted(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
+    """As `adapt`, without a look at whether it is fitted."""
+    from sklearn.pipeline import Pipeline
+
+    name, encoder = options.name, options.encoder
+    if encoder is not None:
+        if not hasattr(encoder, "transform"):
+            from sklearn.preprocessing import FunctionTransformer
+
+            encoder = FunctionTransformer(encoder)
+        model = Pipeline([("encoder", encoder), ("model", model)])
+    names = trained_names(model)
+    if names is None:
+        first = model.steps[0][1] if hasattr(model, "steps") else model
+        names = trained_names(first) if first is not model and not isinstance(first, str) else None
+        # a CatBoost model from a file has lost the number, but not the names
+        width = getattr(model, "n_features_in_", schema.d) or len(
+            getattr(model, "feature_names_", schema.names)
+        )
+        if names is None and width != schema.d:
+            raise ModelError(
+                f"{name} was trained on an array of {width} columns; the schema has {schema.d} features. "
+                "Give wrap(..., encoder=...) the fitted transformer from the raw table to that array."
+            )
+    table = Table(schema, names, options.frame, name, options.prepare)
+    native = _asked(model, table, name)
+    tolerance = SINGLE if _single_precision(model) else DOUBLE
+    return replace(native, read=partial(_read, model, schema, table, native), tolerance=tolerance)
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def _single_precision(model: Any) -> bool:
+    coef = getattr(_last(model), "coef_", None)
+    return (
+        type(_last(model)).__module__.split(".")[0] == "xgboost" or getattr(coef, "dtype", None) == np.float32
+    )
+
+
+# -- asking the estimator itself ---------------------------------------------------------------------------
+
+
+def _asked(estimator: Any, table: Table, name: str) -> Adapted:
+    from sklearn.base import is_classifier, is_regressor
+
+    fixed = not _is_row_by_row(estimator)
+
+    def predicted(x: Floats) -> Any:
+        return _ask(lambda rows: estimator.predict(table(rows)), x, name, fixed)
+
+    known = getattr(estimator, "classes_", None)
+    if not (is_classifier(estimator) or (known is not None and len(known))):
+        if not (is_regressor(estimator) or hasattr(estimator, "predict")):
+            raise ModelError(f"{name} has no predict. Give a fitted classifier or regressor, or a callable.")
+        return Adapted.of_values(lambda x: np.asarray(predicted(x), np.float64), name)
+    classes = tuple(
+        c.item() if isinstance(c, np.generic) else c for c in np.asarray(estimator.classes_).tolist()
+    )
+    if len(classes) < 2:
+        raise ModelError(f"{name} knows only the class {classes[0]!r}. Train it on data with both outcomes.")
+    if hasattr(estimator, "predict_proba"):
+        score, notes = estimator.predict_proba, []
+    elif hasattr(estimator, "decision_function"):
+        score = lambda rows: _squashed(estimator.decision_function(rows))
+        notes = ["outputs are decision scores squashed into (0, 1); they rank, they are not probabilities"]
+    else:
+        return Adapted.of_labels(predicted, classes, name)
+    own_label = _own_label(estimator)
+
+    def labels(x: Floats) -> Ints:
+        return label_indices(predicted(x), classes, name)
+
+    def predict(x: Floats) -> tuple[Outputs, Ints]:
+        out = np.asarray(_ask(lambda rows: score(table(rows)), x, name, fixed), dtype=np.float64)
+        if out.ndim != 2 or out.shape[1] != len(classes):
+            return out, np.zeros(len(x), np.int64)  # the shape check names the trouble
+        if own_label:
+            return out, labels(x)
+        label = out.argmax(axis=1)
+        top = np.partition(out, -2, axis=1)
+        close = np.flatnonzero(top[:, -1] - top[:, -2] < _TIE)
+        if close.size:
+            label[close] = labels(x[close])
+        return out, label
+
+    return Adapted(predict, "classification", classes, Access.PROBABILITY, name, notes)
+
+
+def _ask(ask: Callable[[Floats], Any], x: Floats, name: str, fixed: bool) -> Any:
+    """Ask, in batches of a fixed size where rows might disturb each other; one clear error for whatever is raised."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return padded(ask, x) if fixed else ask(x)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{name} failed on {len(x)} rows that follow the schema: {type(error).__name__}: {first_line(error, 300)} "
+            "Check that the schema's features, levels and missing values are those it was trained on "
+            "(wrap(..., frame='polars') if it needs another table library; wrap(..., frame=table), with the table "
+            "it was trained on, if it needs that table's pandas categories)."
+        ) from error
+
+
+_ROW_BY_ROW = ("Tree", "Forest", "Boosting", "XGB", "LGBM", "CatBoost")
+
+
+def _is_row_by_row(estimator: Any) -> bool:
+    """True for models whose own prediction of a row cannot depend on the batch (no matrix products)."""
+    return any(word in type(_last(estimator)).__name__ for word in _ROW_BY_ROW)
+
+
+def _squashed(score: Any) -> Floats:
+    """Decision scores (m,) or (m, c) -> numbers in (0, 1) that rank as the scores do; no probabilities."""
+    score = np.asarray(score, dtype=np.float64)
+    return two_columns(sigmoid(score)) if score.ndim == 1 else softmax(score)
+
+
+def _own_label(estimator: Any) -> bool:
+    """True where predict is not the largest probability: the label then has to be asked for."""
+    last = _last(estimator)
+    module = type(last).__module__
+    if not module.startswith(("sklearn.", "xgboost", "lightgbm", "catboost")):
+        return True
+    return type(last).__name__ in (
+        "SVC",
+        "NuSVC",
+        "FixedThresholdClassifier",
+        "TunedThresholdClassifierCV",
+        "GridSearchCV",
+        "RandomizedSearchCV",
+        "OneVsOneClassifier",
+        "OutputCodeClassifier",
+        "SelfTrainingClassifier",
+        "FrozenEstimator",
+    )
+
+
+# -- reading it --------------------------------------------------------------------------------------------
+
+
+def _read(model: Any, schema: Schema, table: Table, native: Adapted) -> Fast:
+    """`_read_steps`; whole-number features that cannot be read otherwise are read value by value."""
+    listed: list[int] = []
+    use, view = schema, table
+    while True:
+        try:
+            made = _read_steps(model, use, view, native)
+        except NotRead as why:
+            more = [j for j in why.features if j >= 0 and j not in listed]
+            wider = tabled(schema, [*listed, *more]) if more else None
+            if wider is None:
+                raise
+            listed, use = listed + more, wider
+            view = Table(use, table.names, table.like, native.name, table.prepare)
+            continue
+        return LatticeFast(made, schema, listed, native.predict) if listed else made
+
+
+def _read_steps(model: Any, schema: Schema, table: Table, native: Adapted) -> Fast:
+    """Read preprocessing and head of a fitted estimator. Raises: NotRead."""
+    from sklearn.pipeline import Pipeline
+
+    steps = [model]
+    while isinstance(steps[-1], Pipeline):
+        steps[-1:] = [step for _, step in steps[-1].steps]
+    if table.prepare is not None:
+        raise NotRead("a prepare function runs on each table")
+    before, head = steps[:-1], steps[-1]
+    if not before and table.names is None:
+        return _read_head(head, numbers_of(schema), native)
+    columns, probe = table.columns()
+    for step in before:
+        columns, probe = read(step, columns, probe, schema)
+    return _read_head(head, finish(columns, schema), native)
+
+
+def _read_head(head: Any, encoder: Encoder, native: Adapted) -> Fast:
+    """The fast form of a final estimator on encoded columns; a generic one if its kind is not read."""
+    made = _linear_head(head, encoder) or _dense_head(head, encoder) or _forest_head(head, encoder)
+    if made is not None:
+        return made
+    ask: Callable[[Any], Any]
+    if native.task == "regression":
+        ask = head.predict
+    elif hasattr(head, "predict_proba"):
+        ask = head.predict_proba
+    elif hasattr(head, "decision_function"):
+        ask = lambda rows: _squashed(head.decision_function(rows))
+    else:
+        raise NotRead(f"{type(head).__name__} returns labels only")
+    names = getattr(head, "feature_names_in_", None)
+
+    def outputs(rows: Floats) -> Floats:
+        out = np.asarray(ask(_named(rows, names)), np.float64)
+        return out[:, None] if out.ndim == 1 else out
+
+    return GenericFast(encoder, outputs)
+
+
+def _named(rows: Floats, names: Any) -> Any:
+    if names is None:
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(names))
+
+
+def _linear_head(head: Any, encoder: Encoder) -> Fast | None:
+    name, module = type(head).__name__, type(head).__module__
+    if not module.startswith("sklearn.") or not hasattr(head, "coef_") or not hasattr(head, "intercept_"):
+        return None
+    if ".linear_model" not in module and name not in ("LinearSVC", "LinearSVR"):
+        return None
+    if name in ("PoissonRegressor", "GammaRegressor", "TweedieRegressor", "IsotonicRegression"):
+        return None
+    coef = np.atleast_2d(
+        np.asarray(head.coef_.toarray() if hasattr(head.coef_, "toarray") else head.coef_, np.float64)
+    )
+    intercept = np.broadcast_to(np.atleast_1d(np.asarray(head.intercept_, np.float64)), (len(coef),)).copy()
+    link: Link
+    if not hasattr(head, "classes_"):
+        if len(coef) != 1:
+            return None
+        link = "identity"
+    elif len(coef) == 1:
+        if getattr(head, "loss", "") == "modified_huber":
+            return None  # its probabilities are clipped scores
+        link = "logistic"
+    elif hasattr(head, "predict_proba") and name.startswith("SGD"):
+        if head.loss != "log_loss":
+            return None
+        link = "ovr"
+    else:
+        link = "softmax"
+    if encoder.ufuncs:
+        return DenseFast(encoder, [coef.T], [intercept], ["identity"], link)
+    return LinearFast(encoder, coef, intercept, link)
+
+
+def _dense_head(head: Any, encoder: Encoder) -> Fast | None:
+    if not type(head).__module__.startswith("sklearn.neural_network") or not hasattr(head, "coefs_"):
+        return None
+    links: dict[str, Link] = {"logistic": "logistic", "softmax": "softmax", "identity": "identity"}
+    if head.out_activation_ not in links or (
+        head.out_activation_ == "logistic" and head.coefs_[-1].shape[1] > 1
+    ):
+        return None
+    if head.out_activation_ == "identity" and head.coefs_[-1].shape[1] > 1:
+        return None
+    names = [head.activation] * (len(head.coefs_) - 1) + ["identity"]
+    return DenseFast(encoder, list(head.coefs_), list(head.intercepts_), names, links[head.out_activation_])
+
+
+def _forest_head(head: Any, encoder: Encoder) -> Fast | None:
+    try:
+        trees = read_trees(head)
+    except NotRead:
+        return None
+    return ForestFast(encoder, trees)
