@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from wayforward.errors import WayforwardError
+from wayforward.errors import WayforwardError, did_you_mean
 
 
 class Registry:
@@ -41,8 +40,7 @@ class Registry:
     def find(self, name: str) -> Any:
         """Return the class or function of a name. Raises: the registry's error, which lists the names."""
         if name not in self._places:
-            near = difflib.get_close_matches(str(name), self._places, 1)
-            hint = f" Did you mean '{near[0]}'?" if near else ""
+            hint = did_you_mean(str(name), self._places)
             raise self.error(f"There is no {self.what} '{name}'.{hint} Known: {', '.join(self)}.")
         module, part = self._places[name].split(":")
         return getattr(import_module(module if "." in module else f"{self.package}.{module}"), part)

@@ -8,6 +8,7 @@ import pytest
 import wayforward.data as datasets
 from wayforward.data.dataset import Acts
 from wayforward.errors import DataError
+from wayforward.registry import Registry
 from wayforward.schema import Feature
 
 
@@ -95,18 +96,20 @@ def test_names_and_repr_hold_no_row(read):
 
 def test_a_data_set_of_another_package(tmp_path, monkeypatch):
     """One module with ENTRY and a function; from then on it is loaded, listed and found as the others are."""
-    monkeypatch.setattr(datasets, "_PLACES", dict(datasets._PLACES))
+    places = {name: f"wayforward.data.{name}:build" for name in datasets.names()}
+    monkeypatch.setattr(datasets, "DATASETS", Registry("data set", "wayforward.data", DataError, places))
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "toy_people.py").write_text(TOY)
-    datasets.register("toy", "toy_people:build")
+    (tmp_path / "toys").mkdir()
+    (tmp_path / "toys" / "people.py").write_text(TOY)
+    datasets.register("toy", "toys.people:build")
     data = datasets.load("toy:benchmark")
     assert (data.n, data.schema.names, data.actionability) == (4, ("age", "pay"), "benchmark")
     assert datasets.available("toy") and datasets.names()[-1] == "toy" and data.world is None
     assert datasets.catalogue()[-1].title == "A toy" and "Sensitive: `age`" in data.card()
     with pytest.raises(DataError, match="a data set 'toy' already"):
-        datasets.register("toy", "toy_people:build")
-    with pytest.raises(DataError, match="'module:function'"):
-        datasets.register("other", "toy_people")
+        datasets.register("toy", "toys.people:build")
+    with pytest.raises(DataError, match="no place of a data set"):
+        datasets.register("other", "toys.people")
 
 
 TOY = """

@@ -11,8 +11,7 @@ from wayforward.density.nets import bernoulli, kl_bernoulli
 from wayforward.errors import FileFormatError, MethodError, PreferencesError
 from wayforward.methods.carma import Carma
 from wayforward.methods.icarma import PRESETS, ICarma
-from wayforward.preferences import PreferenceLaw, Preferences
-from wayforward.preferences.preferences import score_priors, score_weights
+from wayforward.preferences import PreferenceLaw, Preferences, score_priors, score_weights
 from wayforward.problem import SquaredShift
 from wayforward.testing import MethodContract
 from wayforward.world.scm import linear_chain

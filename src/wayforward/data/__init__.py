@@ -14,7 +14,8 @@ from typing import TypeAlias
 from wayforward.data.columns import levels, number, parsed
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
 from wayforward.data.files import Files, Known
-from wayforward.errors import DataError, did_you_mean
+from wayforward.errors import DataError
+from wayforward.registry import Registry
 
 Build: TypeAlias = Callable[[Files, frozenset[str]], Dataset]
 
@@ -38,15 +39,20 @@ __all__ = [
 ]
 
 #: name -> where the function is that builds it; its module also holds the `Entry`, as ENTRY
-_PLACES = {
-    "loan": "wayforward.data.loan:build",
-    "german": "wayforward.data.german:build",
-    "adult": "wayforward.data.adult:build",
-    "compas": "wayforward.data.compas:build",
-    "gmsc": "wayforward.data.gmsc:build",
-    "law": "wayforward.data.law:build",
-    "default_credit": "wayforward.data.default_credit:build",
-}
+DATASETS = Registry(
+    "data set",
+    "wayforward.data",
+    DataError,
+    {
+        "loan": "loan:build",
+        "german": "german:build",
+        "adult": "adult:build",
+        "compas": "compas:build",
+        "gmsc": "gmsc:build",
+        "law": "law:build",
+        "default_credit": "default_credit:build",
+    },
+)
 
 
 def register(name: str, place: str) -> None:
@@ -56,21 +62,17 @@ def register(name: str, place: str) -> None:
     its module has the `Entry` as ENTRY. `wayforward.testing.DatasetContract` tests what any data set promises.
     Raises: DataError if the name is taken or the place is not 'module:function'.
     """
-    if name in _PLACES:
-        raise DataError(f"There is a data set '{name}' already. Choose another name.")
-    if place.count(":") != 1:
-        raise DataError(f"The place of '{name}' is {place!r}. Write it as 'module:function'.")
-    _PLACES[name] = place
+    DATASETS.register(name, place)
 
 
 def names() -> tuple[str, ...]:
     """The data sets that `load` knows."""
-    return tuple(_PLACES)
+    return tuple(DATASETS)
 
 
 def catalogue() -> tuple[Entry, ...]:
     """What is known about each data set before it is read: title, size, terms, variants, who may act."""
-    return tuple(_find(name)[0] for name in _PLACES)
+    return tuple(_find(name)[0] for name in DATASETS)
 
 
 def available(name: str, path: str | os.PathLike[str] | None = None) -> bool:
@@ -119,9 +121,5 @@ def load(name: str, path: str | os.PathLike[str] | None = None, variant: str | N
 
 def _find(name: str) -> tuple[Entry, Build]:
     """Return the entry of a data set and the function that builds it."""
-    if name not in _PLACES:
-        hint = did_you_mean(str(name), tuple(_PLACES))
-        raise DataError(f"There is no data set '{name}'.{hint} Known: {', '.join(_PLACES)}.")
-    place, function = _PLACES[name].split(":")
-    module = import_module(place)
-    return module.ENTRY, getattr(module, function)
+    build: Build = DATASETS.find(name)
+    return import_module(build.__module__).ENTRY, build

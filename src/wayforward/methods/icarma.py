@@ -11,7 +11,7 @@ import numpy as np
 from wayforward.errors import MethodError, PreferencesError
 from wayforward.methods.carma import Carma
 from wayforward.methods.engines.amortised.engine import Law
-from wayforward.preferences.preferences import GAMMAS, score_weights
+from wayforward.preferences import GAMMAS, score_weights
 from wayforward.preferences.sampling import (
     PreferenceLaw,
     draw_rankings,

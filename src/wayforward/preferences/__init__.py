@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wayforward.preferences.preferences import GAMMAS, Preferences, Profile, score_priors, score_weights
+from wayforward.preferences.preferences import Preferences
 from wayforward.preferences.sampling import (
     LOAN_LAWS,
     PreferenceLaw,
@@ -16,6 +16,7 @@ from wayforward.preferences.sampling import (
     privileged_by_race,
     ranking_law,
 )
+from wayforward.preferences.scores import GAMMAS, Profile, score_priors, score_weights
 
 __all__ = [
     "GAMMAS",

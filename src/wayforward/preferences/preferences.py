@@ -7,35 +7,42 @@ make a feature dearer in the problem's cost. `wayforward.preferences.sampling` d
 
 from __future__ import annotations
 
-import csv
 import difflib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from wayforward.errors import FileFormatError, PreferencesError
 from wayforward.plain_files import read_json, write_text
+from wayforward.preferences.reading import (
+    WISH_ABOUT,
+    are_orders,
+    check_ranks,
+    feature_index,
+    gather_wishes,
+    named_features,
+    people_numbers,
+    read_answers,
+    read_orders,
+    split_levels,
+    table_rows,
+)
+from wayforward.preferences.scores import Profile, check_scores, score_weights
+from wayforward.shapes import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Profile: TypeAlias = Literal["constant", "linear", "convex", "concave"]
 Who: TypeAlias = int | Sequence[int] | Sequence[bool] | npt.NDArray[Any] | None
 Bound: TypeAlias = float | int | str | bool | npt.ArrayLike | None
 
-#: Exponent of each cost profile (iCARMA); 'constant' ignores the scores.
-GAMMAS: dict[str, float] = {"constant": 0.0, "linear": 1.0, "convex": 2.0, "concave": 0.5}
-
 _FORMAT, _VERSION = "wayforward/preferences", 1
-_YES, _NO = ("yes", "y", "true", "1", "can"), ("no", "n", "false", "0", "cannot")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +61,13 @@ class Preferences:
     """
 
     schema: Schema
-    frozen: Flags
-    low: Array
-    high: Array
-    weight: Array
-    levels: Mapping[int, Flags] = field(default_factory=dict)
+    frozen: Mask
+    low: Floats
+    high: Floats
+    weight: Floats
+    levels: Mapping[int, Mask] = field(default_factory=dict)
     max_changes: npt.NDArray[Any] | None = None
-    score: Array | None = None
+    score: Floats | None = None
     score_levels: int | None = None
 
     def __post_init__(self) -> None:
@@ -127,7 +134,7 @@ class Preferences:
                     f"{top - 1:g} (hardest), {top:g} for 'cannot', or NaN where nobody asked."
                 )
 
-    def _checked_levels(self, j: int, ok: Flags, n: int) -> Flags:
+    def _checked_levels(self, j: int, ok: Mask, n: int) -> Mask:
         if not 0 <= j < self.schema.d or not self.schema.features[j].has_levels:
             seen = f"'{self.schema.names[j]}'" if 0 <= j < self.schema.d else f"position {j}"
             raise PreferencesError(
@@ -172,7 +179,7 @@ class Preferences:
         return ", ".join(words) or "no wishes"
 
     @property
-    def most(self) -> npt.NDArray[np.int64]:
+    def most(self) -> Ints:
         """(n,) how many features each person will change at most; the same as max_changes, never None."""
         assert self.max_changes is not None
         return self.max_changes
@@ -182,7 +189,7 @@ class Preferences:
         """True if somebody has a limit or a weight."""
         return self.describe() != "no wishes"
 
-    def level_ok(self, feature: int) -> Flags:
+    def level_ok(self, feature: int) -> Mask:
         """(n, L) bool: the levels that each person can take; `feature` is its position."""
         if feature in self.levels:
             return self.levels[feature]
@@ -223,21 +230,10 @@ class Preferences:
                 f"A scale of {levels!r} levels is none. Give a whole number of at least 1."
             )
         top = int(levels)
-        given, asked = _answers(schema, scores, "scores")
+        given, queried = read_answers(schema, scores, "scores")
         fixed = ~schema.actionable
         neutral = np.isnan(given) | (given == 0) | (given == top + 1)
-        for i, j in np.argwhere(fixed & ~neutral)[:1]:
-            raise PreferencesError(
-                f"'{schema.names[j]}' has score {given[i, j]:g} for person {i}, but it is "
-                f"{schema.features[j].actionability} in the schema. Leave it out, or revise its "
-                "actionability."
-            )
-        fair = (given >= 1) & (given <= top + 1) & (given == np.floor(given))
-        for i, j in np.argwhere(asked & ~fixed & ~fair)[:1]:
-            raise PreferencesError(
-                f"'{schema.names[j]}' has score {given[i, j]:g} for person {i}. Give a whole number from 1 "
-                f"(easiest) to {top} (hardest), or {top + 1} for 'cannot'."
-            )
+        check_scores(schema, given, top, misplaced=fixed & ~neutral, scored=queried & ~fixed)
         score = np.where(fixed, 0.0, given)
         weight = score_weights(score, top, profile=profile, w_min=w_min, w_max=w_max, gamma=gamma)
         blank = cls.none(schema, len(score))
@@ -282,15 +278,15 @@ class Preferences:
         also for a person who ranks fewer.
         """
         top = int(schema.actionable.sum())
-        if _is_orders(ranks):
-            given, asked = (
-                _orders(schema, ranks, top),
+        if are_orders(ranks):
+            given, queried = (
+                read_orders(schema, ranks, top),
                 np.broadcast_to(schema.actionable, (len(ranks), schema.d)),
             )
         else:
-            given, asked = _answers(schema, ranks, "ranks")
-            given = np.where(asked & np.isnan(given) & schema.actionable, top + 1.0, given)
-        ranked = asked & schema.actionable & (given != top + 1)
+            given, queried = read_answers(schema, ranks, "ranks")
+            given = np.where(queried & np.isnan(given) & schema.actionable, top + 1.0, given)
+        ranked = queried & schema.actionable & (given != top + 1)
         many = ranked.sum(axis=1)
         ordered = np.sort(np.where(ranked, given, np.inf), axis=1)
         expected = np.where(np.arange(schema.d) < many[:, None], np.arange(schema.d) + 1.0, np.inf)
@@ -303,7 +299,7 @@ class Preferences:
                         f"features. Use each whole number from 1 to {many[i]} once, and {top + 1} for "
                         "'cannot'."
                     )
-        columns = {name: given[:, j] for j, name in enumerate(schema.names) if asked[:, j].any()}
+        columns = {name: given[:, j] for j, name in enumerate(schema.names) if queried[:, j].any()}
         return cls.from_scores(schema, columns, top, profile=profile, w_min=w_min, w_max=w_max, gamma=gamma)
 
     @classmethod
@@ -312,20 +308,20 @@ class Preferences:
 
         Shapes as in `from_scores`.
         """
-        given, asked = _answers(schema, can, "answers", yes_no=True)
-        for i, j in np.argwhere(_named(schema, can) & ~schema.actionable & (given == 1))[:1]:
+        given, queried = read_answers(schema, can, "answers", yes_no=True)
+        for i, j in np.argwhere(named_features(schema, can) & ~schema.actionable & (given == 1))[:1]:
             raise PreferencesError(
                 f"'{schema.names[j]}' has the answer yes for person {i}, but it is "
                 f"{schema.features[j].actionability} in the schema. Leave it out, or revise its actionability."
             )
-        for i, j in np.argwhere(asked & schema.actionable & ~np.isin(given, (0.0, 1.0)))[:1]:
+        for i, j in np.argwhere(queried & schema.actionable & ~np.isin(given, (0.0, 1.0)))[:1]:
             raise PreferencesError(
                 f"'{schema.names[j]}' has the answer {given[i, j]:g} for person {i}. Give True or False."
             )
         columns = {
             name: np.where(given[:, j] == 1, 1.0, 2.0)
             for j, name in enumerate(schema.names)
-            if asked[:, j].any() and schema.actionable[j]
+            if queried[:, j].any() and schema.actionable[j]
         }
         if not columns:
             return cls.none(schema, len(given))
@@ -511,7 +507,7 @@ class Preferences:
             frozen = blank.frozen.copy()
             grids = {name: getattr(blank, name).copy() for name in ("low", "high", "weight")}
             score = np.full((blank.n, schema.d), np.nan)
-            levels: dict[int, Flags] = {}
+            levels: dict[int, Mask] = {}
             for name, entry in stored["features"].items():
                 j = blank._at(name)
                 frozen[entry.get("frozen", []), j] = True
@@ -566,7 +562,7 @@ class Preferences:
         n: int | None = None,
         *,
         people: Sequence[Any] | None = None,
-        x: Array | None = None,
+        x: Floats | None = None,
         levels: int = 5,
         profile: Profile = "linear",
         w_min: float = 1.0,
@@ -582,32 +578,11 @@ class Preferences:
         500 below where the person stands. `n` is the number of people; None: as many as `people`,
         or as the largest row number says.
         """
-        rows = _table_rows(table)
-        number = _people_numbers(rows, people)
+        rows = table_rows(table)
+        number = people_numbers(rows, people)
         size = n if n is not None else len(people) if people is not None else max(number, default=-1) + 1
         out = cls.none(schema, size)
-        # wishes of one sort about one feature are gathered, so that the work does not grow with rows x people
-        gathered: dict[tuple[str, str, str], tuple[list[int], list[Any]]] = {}
-        for line, (row, i) in enumerate(zip(rows, number, strict=True)):
-            if not 0 <= i < size:
-                raise PreferencesError(
-                    f"Row {line} of the wishes is about person {i}, but there are {size} people, numbered "
-                    "from 0."
-                )
-            name = str(row.get("feature", ""))
-            for cell, value in row.items():
-                _check_cell_name(cell)
-                if cell in ("person", "feature"):
-                    continue
-                if cell != "max_changes":
-                    out._at(name)
-                wish = _wish(cell, value, name, line)
-                text = wish if isinstance(wish, str) else ""
-                who, values = gathered.setdefault(
-                    (cell, "" if cell == "max_changes" else name, text), ([], [])
-                )
-                who.append(i)
-                values.append(wish)
+        gathered = gather_wishes(schema, rows, number, size)
         scores = {key: np.full((size, schema.d), np.nan) for key in ("score", "rank")}
         for (cell, name, text), (who, values) in gathered.items():
             if cell in scores:
@@ -628,33 +603,24 @@ class Preferences:
                     who=who,
                 )
             else:
-                out = out._with_levels(name, tuple(_split(text or values[0])), who, keep=cell == "allow")
-        asked = {key: ~np.isnan(grid) for key, grid in scores.items()}
-        if asked["score"].any() and asked["rank"].any():
+                out = out._with_levels(
+                    name, tuple(split_levels(text or values[0])), who, keep=cell == "allow"
+                )
+        given = {key for key, grid in scores.items() if not np.isnan(grid).all()}
+        if len(given) == 2:
             raise PreferencesError("The wishes have both 'score' and 'rank'. Give one of the two columns.")
-        key, top = ("rank", int(schema.actionable.sum())) if asked["rank"].any() else ("score", levels)
-        _check_ranks(schema, scores["rank"], top)
-        if asked[key].any():
+        top = int(schema.actionable.sum()) if "rank" in given else levels
+        check_ranks(schema, scores["rank"], top)
+        for key in given:
             out = out._scored(scores[key], top, profile, w_min, w_max)
         return out
 
     # -- private -------------------------------------------------------------------------------------------
 
-    def _scored(self, score: Array, top: int, profile: Profile, w_min: float, w_max: float) -> Preferences:
-        """Lay scores with gaps (NaN: not asked) over the other wishes; weights given outright stand."""
-        fixed = ~np.isnan(score) & ~np.asarray(self.schema.actionable)
-        for i, j in np.argwhere(fixed)[:1]:
-            raise PreferencesError(
-                f"'{self.schema.names[j]}' has score {score[i, j]:g} for person {i}, but it is "
-                f"{self.schema.features[j].actionability} in the schema. Leave it out, or revise its "
-                "actionability."
-            )
-        fair = np.isnan(score) | ((score >= 1) & (score <= top + 1) & (score == np.floor(score)))
-        for i, j in np.argwhere(~fair)[:1]:
-            raise PreferencesError(
-                f"'{self.schema.names[j]}' has score {score[i, j]:g} for person {i}. Give a whole number "
-                f"from 1 to {top}, or {top + 1} for 'cannot'."
-            )
+    def _scored(self, score: Floats, top: int, profile: Profile, w_min: float, w_max: float) -> Preferences:
+        """Lay scores with gaps (NaN: not asked) over the other wishes; weights given outright stay."""
+        scored = ~np.isnan(score)
+        check_scores(self.schema, score, top, misplaced=scored & ~self.schema.actionable, scored=scored)
         weight = score_weights(score, top, profile=profile, w_min=w_min, w_max=w_max)
         return replace(
             self,
@@ -665,13 +631,7 @@ class Preferences:
         )
 
     def _at(self, name: str) -> int:
-        if name not in self.schema.names:
-            near = difflib.get_close_matches(name, self.schema.names, 1)
-            hint = (
-                f"Did you mean '{near[0]}'?" if near else f"Features are {', '.join(self.schema.names[:12])}."
-            )
-            raise PreferencesError(f"There is a wish about '{name}', which is not a feature. {hint}")
-        return self.schema.names.index(name)
+        return feature_index(self.schema, name, WISH_ABOUT)
 
     def _can_move(self, j: int, what: str) -> None:
         """Raise if no value of the feature ever changes, so that a wish about where to means nothing."""
@@ -681,7 +641,7 @@ class Preferences:
                 "changes. Leave the wish out, or revise its actionability."
             )
 
-    def _rows(self, who: Who) -> npt.NDArray[np.int64]:
+    def _rows(self, who: Who) -> Ints:
         if who is None:
             return np.arange(self.n)
         rows = np.atleast_1d(np.asarray(who))
@@ -705,7 +665,7 @@ class Preferences:
             )
         return rows.astype(np.int64)
 
-    def _bound(self, j: int, bound: Any, x: Any, rows: npt.NDArray[np.int64]) -> Array:
+    def _bound(self, j: int, bound: Any, x: Any, rows: Ints) -> Floats:
         feature = self.schema.features[j]
         if feature.has_levels:
             return np.array(
@@ -721,7 +681,7 @@ class Preferences:
             )
         return np.broadcast_to(values, (len(rows),))
 
-    def _relative(self, j: int, bound: str, x: Any, rows: npt.NDArray[np.int64]) -> Array:
+    def _relative(self, j: int, bound: str, x: Any, rows: Ints) -> Floats:
         feature = self.schema.features[j]
         text = bound.strip().replace("−", "-").replace(" ", "").removeprefix("now")
         of_range = text.endswith("%ofrange")
@@ -746,12 +706,12 @@ class Preferences:
                 f"'{feature.name}' has the limit {bound!r}, relative to where people stand. Add x=x, the "
                 "(n, d) people."
             )
-        stands = self.schema.encode(x) if hasattr(x, "columns") else np.asarray(x, dtype=np.float64)
-        if stands.shape != (self.n, self.d):
+        current = self.schema.encode(x) if hasattr(x, "columns") else np.asarray(x, dtype=np.float64)
+        if current.shape != (self.n, self.d):
             raise PreferencesError(
-                f"x has shape {stands.shape}; for these wishes it must be ({self.n}, {self.d})."
+                f"x has shape {current.shape}; for these wishes it must be ({self.n}, {self.d})."
             )
-        now = stands[rows, j]
+        now = current[rows, j]
         if np.isnan(now).any():
             person = rows[int(np.argmax(np.isnan(now)))]
             raise PreferencesError(
@@ -784,295 +744,3 @@ class Preferences:
         ok = self.level_ok(j).copy()
         ok[rows] &= mask if keep else ~mask
         return replace(self, levels={**self.levels, j: ok})
-
-
-def score_weights(
-    score: npt.ArrayLike,
-    levels: int,
-    *,
-    profile: Profile = "linear",
-    w_min: float = 1.0,
-    w_max: float = 10.0,
-    gamma: float | None = None,
-) -> Array:
-    """Cost weights of actionability scores, same shape: ``w_min + (w_max - w_min) t ** gamma``.
-
-    ``t = (score - 1) / (levels - 1)`` runs from 0 for the easiest to 1 for the hardest; with one level t is
-    0. The profiles set gamma: linear 1, convex 2, concave 0.5; constant gives 1 everywhere. Scores that are
-    0, NaN or above `levels` (nobody acts there) get `w_min`.
-
-    Example: ``score_weights([1, 2, 3, 4], 4, profile="convex")`` is 1, 2, 5, 10.
-    Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, eqs. 4 and 12.
-    """
-    if not (0 < w_min <= w_max < math.inf):
-        raise PreferencesError(f"Weights run from w_min={w_min} to w_max={w_max}. Give 0 < w_min <= w_max.")
-    hard = _hardness(score, levels, profile, gamma)
-    return np.ones(hard.shape) if profile == "constant" else np.asarray(w_min + (w_max - w_min) * hard)
-
-
-def score_priors(
-    score: npt.ArrayLike,
-    levels: int,
-    *,
-    profile: Profile = "linear",
-    pi_max: float = 0.5,
-    pi_min: float = 0.05,
-    gamma: float | None = None,
-) -> Array:
-    """How likely an act on each feature should be before anything is known, same shape as the scores.
-
-    ``pi_max - (pi_max - pi_min) t ** gamma``, with t and gamma as in `score_weights`: what is easiest has
-    `pi_max`, what is hardest `pi_min`; constant gives `pi_max` everywhere. A method that learns masks is
-    drawn towards these. Scores that are 0, NaN or above `levels` get `pi_max`; nobody acts there.
-
-    Example: ``score_priors([1, 2, 3, 4], 4)`` is .5, .35, .2, .05.
-    Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, eq. 14.
-    """
-    if not 0 < pi_min <= pi_max < 1:
-        raise PreferencesError(
-            f"Priors run from pi_max={pi_max} to pi_min={pi_min}. Give 0 < pi_min <= pi_max < 1."
-        )
-    return np.asarray(pi_max - (pi_max - pi_min) * _hardness(score, levels, profile, gamma))
-
-
-def _hardness(score: npt.ArrayLike, levels: int, profile: str, gamma: float | None) -> Array:
-    """t ** gamma: 0 for the easiest score to 1 for the hardest; 0 where the profile or nobody's score says so."""
-    if profile not in GAMMAS:
-        raise PreferencesError(f"There is no cost profile {profile!r}. Choose one of {', '.join(GAMMAS)}.")
-    if gamma is not None and not 0 < gamma < math.inf:
-        raise PreferencesError(f"gamma is {gamma}. Give a number above 0.")
-    s = np.asarray(score, dtype=np.float64)
-    if profile == "constant":
-        return np.zeros(s.shape)
-    inside = (s >= 1) & (s <= levels)
-    t = np.where(inside, s - 1, 0.0) / max(levels - 1, 1)
-    return np.asarray(t ** (GAMMAS[profile] if gamma is None else gamma))
-
-
-# -- reading answers ---------------------------------------------------------------------------------------
-
-
-def _answers(schema: Schema, answers: Any, what: str, *, yes_no: bool = False) -> tuple[Array, Flags]:
-    """(n, d) numbers, NaN where nobody asked, and which entries were asked about."""
-    if hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
-        import narwhals as nw
-
-        frame = nw.from_native(answers, eager_only=True)
-        answers = {name: frame[name].to_list() for name in frame.columns}
-    if isinstance(answers, Mapping):
-        columns = {}
-        for name, column in answers.items():
-            if name not in schema.names:
-                near = difflib.get_close_matches(str(name), schema.names, 1)
-                hint = f"Did you mean '{near[0]}'?" if near else "Leave it out."
-                raise PreferencesError(f"The {what} are about '{name}', which is not a feature. {hint}")
-            columns[schema.names.index(name)] = _as_numbers(column, name, yes_no)
-        sizes = {len(column) for column in columns.values()}
-        if len(sizes) != 1:
-            raise PreferencesError(
-                f"The {what} have columns of {sorted(sizes)} people. Give one answer a person."
-            )
-        grid = np.full((sizes.pop(), schema.d), np.nan)
-        for j, column in columns.items():
-            grid[:, j] = column
-        asked = np.zeros(grid.shape, dtype=np.bool_)
-        asked[:, list(columns)] = True
-        return grid, asked
-    try:
-        array = np.asarray(answers, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise PreferencesError(
-            f"The {what} are no table of numbers: {answers!s:.80}. Give one row a person, also for one "
-            "person, or a table with named columns."
-        ) from None
-    act = np.flatnonzero(schema.actionable)
-    if array.ndim != 2 or array.shape[1] not in (schema.d, len(act)):
-        raise PreferencesError(
-            f"The {what} have shape {array.shape}. Give (n, {schema.d}), one column a feature, or (n, "
-            f"{len(act)}), one column an actionable feature, or a table with named columns."
-        )
-    if array.shape[1] == schema.d:
-        return array, np.broadcast_to(schema.actionable, array.shape)
-    grid = np.full((len(array), schema.d), np.nan)
-    grid[:, act] = array
-    return grid, np.broadcast_to(schema.actionable, grid.shape)
-
-
-def _named(schema: Schema, answers: Any) -> Flags:
-    """(d,) bool: the features that answers name; none where they come as a bare array."""
-    keys = answers.keys() if isinstance(answers, Mapping) else getattr(answers, "columns", ())
-    known = {str(name) for name in keys}
-    return np.array([name in known for name in schema.names], dtype=np.bool_)
-
-
-def _as_numbers(column: Any, name: str, yes_no: bool) -> Array:
-    values = np.atleast_1d(np.asarray(column, dtype=object))
-    out = np.empty(len(values))
-    for i, value in enumerate(values):
-        if value is None:
-            out[i] = np.nan
-        elif yes_no and isinstance(value, str):
-            out[i] = float(_truth(value, name, f"for person {i}"))
-        else:
-            try:
-                out[i] = float(value)
-            except (TypeError, ValueError):
-                raise PreferencesError(
-                    f"'{name}' has the answer {value!r} for person {i}. Give a number."
-                ) from None
-    return out
-
-
-def _check_ranks(schema: Schema, ranks: Array, top: int) -> None:
-    """Raise for a tie or a gap in (n, d) ranks; NaN was not asked, `top` + 1 says "cannot"."""
-    ranked = np.where((ranks >= 1) & (ranks <= top), ranks, np.inf)
-    order = np.argsort(ranked, axis=1, kind="stable")
-    placed = np.take_along_axis(ranked, order, axis=1)
-    expected = np.where(np.isfinite(placed), np.arange(1.0, schema.d + 1), np.inf)
-    for i, place in np.argwhere(placed != expected)[:1]:
-        rank, name = placed[i, place], schema.names[order[i, place]]
-        if place and placed[i, place - 1] == rank:
-            raise PreferencesError(
-                f"Person {i} gives the same rank twice: {rank:g} for '{schema.names[order[i, place - 1]]}' and "
-                f"for '{name}'. Use each rank once."
-            )
-        raise PreferencesError(
-            f"'{name}' has rank {rank:g} for person {i}, and rank {expected[i, place]:g} is missing. Use each "
-            f"whole number from 1 to {int(np.isfinite(placed[i]).sum())} once."
-        )
-
-
-def _is_orders(ranks: Any) -> bool:
-    return isinstance(ranks, Sequence) and any(
-        isinstance(one, (list, tuple)) and any(isinstance(name, str) for name in one) for one in ranks
-    )
-
-
-def _orders(schema: Schema, orders: Sequence[Sequence[str]], top: int) -> Array:
-    """Lists of names, easiest first -> (n, d) ranks."""
-    grid = np.where(np.broadcast_to(schema.actionable, (len(orders), schema.d)), top + 1.0, np.nan)
-    for i, order in enumerate(orders):
-        for rank, name in enumerate(order, start=1):
-            if name not in schema.names:
-                near = difflib.get_close_matches(str(name), schema.names, 1)
-                hint = f"Did you mean '{near[0]}'?" if near else "Leave it out."
-                raise PreferencesError(f"Person {i} ranks '{name}', which is not a feature. {hint}")
-            j = schema.names.index(name)
-            if not schema.actionable[j]:
-                raise PreferencesError(
-                    f"Person {i} ranks '{name}', which is {schema.features[j].actionability} in the "
-                    "schema. Leave it out."
-                )
-            if grid[i, j] != top + 1:
-                raise PreferencesError(f"Person {i} ranks '{name}' twice. Name each feature once.")
-            grid[i, j] = rank
-    return grid
-
-
-_CELLS = (
-    "person",
-    "feature",
-    "can",
-    "low",
-    "high",
-    "allow",
-    "forbid",
-    "weight",
-    "score",
-    "rank",
-    "max_changes",
-)
-
-
-def _table_rows(table: Any) -> list[dict[str, Any]]:
-    """Rows of a table or a CSV file without their empty cells."""
-    if isinstance(table, (str, Path)):
-        try:
-            with Path(table).open(encoding="utf-8-sig", newline="") as file:
-                rows: list[dict[str, Any]] = list(csv.DictReader(file))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise FileFormatError(f"'{table}' cannot be read as a CSV file of wishes ({error}).") from error
-    elif isinstance(table, Sequence):
-        rows = [dict(row) for row in table]
-    else:
-        import narwhals as nw
-
-        rows = list(nw.from_native(table, eager_only=True).iter_rows(named=True))
-    return [{k: v for k, v in row.items() if not _empty(v)} for row in rows]
-
-
-def _empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip()) or bool(value != value)
-
-
-def _check_cell_name(name: str) -> None:
-    if name not in _CELLS:
-        near = difflib.get_close_matches(str(name), _CELLS, 1)
-        hint = f"Did you mean '{near[0]}'?" if near else f"Columns are {', '.join(_CELLS)}."
-        raise PreferencesError(f"The table of wishes has the column '{name}', which is not known. {hint}")
-
-
-def _wish(cell: str, value: Any, name: str, line: int) -> Any:
-    """The value of a cell: a truth, a number, or text (levels and relative limits)."""
-    if cell == "can":
-        return _truth(value, name, f"in row {line} of the wishes")
-    if cell in ("weight", "score", "rank", "max_changes"):
-        return _number(value, name or cell, line)
-    if cell in ("low", "high"):
-        return _maybe_number(value)
-    return value
-
-
-def _people_numbers(rows: list[dict[str, Any]], people: Sequence[Any] | None) -> list[int]:
-    known = None if people is None else {str(person): i for i, person in enumerate(people)}
-    numbers = []
-    for line, row in enumerate(rows):
-        person = row.get("person")
-        if person is None:
-            raise PreferencesError(
-                f"Row {line} of the wishes has no 'person'. Give their row number, from 0."
-            )
-        if known is not None:
-            if str(person) not in known:
-                raise PreferencesError(f"Row {line} of the wishes is about a person who is not in `people`.")
-            numbers.append(known[str(person)])
-            continue
-        value = _number(person, "person", line)
-        if value != int(value):
-            raise PreferencesError(
-                f"Row {line} of the wishes has person {person!r}. Give a row number, from 0."
-            )
-        numbers.append(int(value))
-    return numbers
-
-
-def _number(value: Any, name: str, line: int) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise PreferencesError(
-            f"Row {line} of the wishes has {value!r} for '{name}'. Give a number."
-        ) from None
-
-
-def _maybe_number(value: Any) -> Any:
-    """A plain number where the text is one; a signed text such as '+500' stays relative."""
-    if not isinstance(value, str) or value.strip()[:1] == "+" or value.strip().endswith("%"):
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        return value
-
-
-def _truth(value: Any, name: str, where: str) -> bool:
-    text = str(value).strip().lower()
-    if text in _YES or text == "1.0":
-        return True
-    if text in _NO or text == "0.0":
-        return False
-    raise PreferencesError(f"'{name}' has the answer {value!r} {where}. Give yes or no.")
-
-
-def _split(value: Any) -> list[Any]:
-    return [part.strip() for part in value.split("|")] if isinstance(value, str) else [value]

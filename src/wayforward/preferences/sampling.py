@@ -23,14 +23,12 @@ import numpy.typing as npt
 
 from wayforward.errors import FileFormatError, PreferencesError
 from wayforward.plain_files import read_json, write_text
-from wayforward.preferences.preferences import GAMMAS, Preferences, Profile
+from wayforward.preferences.preferences import Preferences
+from wayforward.preferences.scores import GAMMAS, Profile
+from wayforward.shapes import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
-
-Array = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 #: Features that people of each group of the Loan study rank first, by the names of the Loan data.
 LOAN_LAWS: dict[str, tuple[str, str]] = {
@@ -51,7 +49,7 @@ def draw_scores(
     *,
     cannot: bool = False,
     law: npt.ArrayLike | None = None,
-) -> Array:
+) -> Floats:
     """(n, features) independent scores 1..levels; with `cannot` also levels + 1, "I cannot".
 
     `law` holds the probability of each score; None: all the same. Nobody is left without any feature that
@@ -87,7 +85,7 @@ def draw_rankings(
     *,
     law: npt.ArrayLike | None = None,
     threshold: npt.ArrayLike | None = None,
-) -> Array:
+) -> Floats:
     """(n, features) ranks, 1 for the easiest.
 
     `law` holds the probability of each order in ``itertools.permutations(range(1, features + 1))`` (see
@@ -119,14 +117,14 @@ def draw_rankings(
     return np.where(ranks >= cut[:, None], features + 1.0, ranks)
 
 
-def draw_thresholds(n: int, features: int, rng: np.random.Generator) -> Counts:
+def draw_thresholds(n: int, features: int, rng: np.random.Generator) -> Ints:
     """(n,) uniform thresholds from 2 (one feature left) to features + 1 (all left)."""
     return rng.integers(2, features + 2, size=n)
 
 
 def ranking_law(
     names: Sequence[str], favoured: Sequence[str], *, both: float = 4.0, first: float = 1.0
-) -> Array:
+) -> Floats:
     """Probability of each order of `names` for a group that puts a favoured feature first.
 
     Orders whose top ranks are exactly the favoured features weigh `both`, the other orders that begin with
@@ -152,7 +150,7 @@ def ranking_law(
     return np.asarray(weight / weight.sum())
 
 
-def _orders(features: int) -> Array:
+def _orders(features: int) -> Floats:
     if features > _MOST_PERMUTED:
         raise PreferencesError(
             f"{features} features have too many orders to list. Use at most {_MOST_PERMUTED}, or law=None "
@@ -311,13 +309,13 @@ class PreferencePlan:
 _FORMAT = "wayforward.preference-plan/1"
 
 
-def privileged_at_random(n: int, rng: np.random.Generator, *, share: float = 0.5) -> Flags:
+def privileged_at_random(n: int, rng: np.random.Generator, *, share: float = 0.5) -> Mask:
     """(n,) bool: everybody is privileged with the same probability."""
     _check_share(share, "share")
     return np.asarray(rng.random(n) < share)
 
 
-def privileged_by_income(income: npt.ArrayLike, *, top: float = 0.25) -> Flags:
+def privileged_by_income(income: npt.ArrayLike, *, top: float = 0.25) -> Mask:
     """(n,) bool: the `top` share of earners is privileged (a quarter in the study); ties fall to the later row."""
     _check_share(top, "top")
     values = np.asarray(income, dtype=np.float64)
@@ -332,7 +330,7 @@ def privileged_by_income(income: npt.ArrayLike, *, top: float = 0.25) -> Flags:
 
 def privileged_by_race(
     white: npt.ArrayLike, rng: np.random.Generator, *, if_white: float = 0.9, if_not: float = 0.05
-) -> Flags:
+) -> Mask:
     """(n,) bool: privilege goes with a race-like attribute; `white` (n,) bool.
 
     In the study the attribute is a fair coin, 90 % of white people are privileged, and 5 % of the others.
