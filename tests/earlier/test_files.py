@@ -76,7 +76,9 @@ def line():
 
 def check(*files):
     """Run a check for each of some files, with the numbers that were stored beside them."""
-    return pytest.mark.parametrize(("file", "stored"), [pytest.param(f, EXPECTED.get(f), id=f) for f in files])
+    return pytest.mark.parametrize(
+        ("file", "stored"), [pytest.param(f, EXPECTED.get(f), id=f) for f in files]
+    )
 
 
 @check("schema.yaml")
