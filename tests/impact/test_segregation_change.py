@@ -106,7 +106,7 @@ def test_nobody_follows_and_nothing_moves() -> None:
     """Compliance 0: every dimension is the same, nothing is worse, the interval of the difference is 0."""
     it, recourse = world()
     got = before_after(it.problem, it.x, recourse, "region", compliance=0.0)
-    assert got.followed == 0 and got.asked > 100
+    assert got.followed == 0 and got.refused > 100
     assert set(got.difference.values()) == {0.0}
     assert got.worse == () and got.n_increases == 0
     for parts in got.intervals(resamples=10).values():

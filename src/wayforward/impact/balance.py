@@ -81,7 +81,7 @@ def balance_curve(
     seed: int = 0,
     **parameters: Any,
 ) -> BalanceCurve:
-    """Any method at several betas: what share is served, at what cost, in each group.
+    """Run any method at several betas: what share is served, at what cost, in each group.
 
     problem: without a plausibility. x: a table or (n, d); people whom the model accepts are left out. groups: of the
     problem's table, or the name of a feature; where they are labels, `of` gives those of x. Densities are fitted once.
@@ -114,12 +114,12 @@ def balance_curve(
     own, wishes = of.take(ask), None if preferences is None else preferences.take(ask)
     points = []
     for beta in sorted({0.0, *(float(b) for b in betas)}):
-        asked = copy.copy(problem)  # the same table, model and caches; only the demand is another
+        balanced = copy.copy(problem)  # the same table, model and caches; only the demand is another
         if beta > 0:
             demand = Balanced(groups, beta, fitted, scale, seed=seed)
-            asked.plausibility = demand.fit_problem(asked)
+            balanced.plausibility = demand.fit_problem(balanced)
         how = named(method, **parameters) if isinstance(method, str) else copy.copy(method)
-        got = how.fit(asked).recommend(rows[ask], preferences=wishes, seed=seed)
+        got = how.fit(balanced).recommend(rows[ask], preferences=wishes, seed=seed)
         points.append(_point(beta, got, own))
     return BalanceCurve(how.name, scale, own.names, tuple(points))
 

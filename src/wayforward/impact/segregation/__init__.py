@@ -1,7 +1,7 @@
 """Segregation before and after everybody follows the advice: everything about it under one name.
 
 `places` and `segregation` measure one population, `before_after` compares two, `segregation_index` and `rectangles`
-check the theorems. The parts: `dimensions`, `change`, `segregation_index` and `pairs`.
+check the theorems. The parts: `dimensions`, `change`, `index`, `pairs` and `figures`.
 """
 
 from wayforward.impact.segregation.change import Change, before_after, before_after_each, compliant

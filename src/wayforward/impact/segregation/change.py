@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.errors import DataError
 from wayforward.evaluate.stats import Estimate
@@ -30,27 +29,29 @@ from wayforward.impact.segregation.dimensions import (
     segregation,
     standard_error,
 )
+from wayforward.lazy import Renamed
 from wayforward.recourse import Outcome, Recourse
 from wayforward.schema import Schema
+from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Change:
     """Segregation of a group before and after recourse, over the same people in the same order.
 
-    people: in the population. asked: refused people. served: of them, with an option. followed: of them, who took it.
-    Whoever has no option, or does not follow, stays where they are.
+    people: in the population. refused: of them by the model. served: of these, with an option. followed: of these, who
+    took it. Whoever has no option, or does not follow, stays where they are.
     """
 
     before: Segregation
     after: Segregation
     people: int
-    asked: int
+    refused: int
     served: int
     followed: int
+
+    asked = Renamed("refused")
 
     @property
     def difference(self) -> dict[str, float]:
@@ -60,7 +61,7 @@ class Change:
     @property
     def error(self) -> dict[str, float]:
         """Standard errors of the differences that samples estimated, the same people before and after."""
-        first, second = self.before._samples, self.after._samples
+        first, second = self.before.samples, self.after.samples
         return {name: standard_error(second[name] - first[name]) for name in first}
 
     @property
@@ -81,10 +82,10 @@ class Change:
         The same people are drawn in both populations, so the interval of the difference is a paired one. See
         `Segregation.intervals` for how; who follows is not drawn anew.
         """
-        sides = [s._sides for s in (self.before, self.after) if s._sides is not None]
+        sides = [s.sides for s in (self.before, self.after) if s.sides is not None]
         drawn = resampled(
             sides,
-            [self.before._settings, self.after._settings],
+            [self.before.settings, self.after.settings],
             resamples=resamples,
             seed=seed,
             people=people,
@@ -107,7 +108,7 @@ class Change:
         """Plain values for JSON; no row of a person."""
         return {
             "people": self.people,
-            "asked": self.asked,
+            "asked": self.refused,
             "served": self.served,
             "followed": self.followed,
             "before": self.before.to_dict(),
@@ -122,7 +123,7 @@ class Change:
         """A small table."""
         lines = [
             f"{self.before.group} ({self.before.members}) against {self.before.against} ({self.before.others}): "
-            f"{self.followed} of {self.asked} refused people of the population followed an option",
+            f"{self.followed} of {self.refused} refused people of the population followed an option",
             f"{'':16}{'before':>10}{'after':>10}",
         ]
         for name in DIMENSIONS:
@@ -133,8 +134,8 @@ class Change:
         return "\n".join(lines)
 
 
-def compliant(x: Any, share: float | Any, *, seed: int = 0) -> NDArray[np.bool_]:
-    """Who follows the advice, drawn for each person of x (n, d): (n,).
+def compliant(x: Any, share: float | Any, *, seed: int = 0) -> Mask:
+    """Return who follows the advice, drawn for each person of x (n, d): (n,).
 
     share: one number for everybody, or one for each person (n,). A person's draw depends on the seed and on their own
     row (and, among people with equal rows, on which of them they are), not on who else is there; whoever follows with
@@ -152,8 +153,8 @@ def compliant(x: Any, share: float | Any, *, seed: int = 0) -> NDArray[np.bool_]
     return np.asarray(streams.uniform(np.arange(len(rows)), tag=0xF0110) < chance)
 
 
-def _copy_number(rows: Array) -> NDArray[np.int64]:
-    """0 for the first person with these values, 1 for the second, and so on: (n,)."""
+def _copy_number(rows: Floats) -> Ints:
+    """Return 0 for the first person with these values, 1 for the second, and so on: (n,)."""
     _, kind = np.unique(np.where(np.isnan(rows), np.inf, rows), axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     order = np.argsort(kind, kind="stable")
@@ -172,8 +173,8 @@ def impacted(
     compliance: float | Any = 1.0,
     option: int = 0,
     seed: int = 0,
-) -> tuple[Array, dict[str, int]]:
-    """The population after people acted (n, d), and counts of who was asked, served and followed.
+) -> tuple[Floats, dict[str, int]]:
+    """Return the population after people acted (n, d), and counts of who was asked, served and followed.
 
     x_all: everybody, a table or (n, d). recourse: answers for everybody, or for the people that `who` picks
     (positions, or a mask (n,)). A person with an option who follows is replaced by where it leads; all others stay.
@@ -225,7 +226,7 @@ def before_after(
     sample: int | None = None,
     seed: int = 0,
 ) -> Change:
-    """Segregation of a group before and after people follow their first option.
+    """Measure the segregation of a group before and after people follow their first option.
 
     problem: a `Problem` or `Schema`. x_all: the whole population, accepted people too, a table or (n, d). recourse:
     answers for all of them, or for those whom `who` picks. groups: `Groups` of x_all, or the name of a feature.
@@ -238,11 +239,11 @@ def before_after(
     Example: ``before_after(problem, x, wf.recommend(problem, x), "sex", compliance=.5).n_increases``.
     Raises: DataError for groups or answers that do not fit.
     """
-    setting = _Setting.of(
+    both = _Populations.of(
         problem, x_all, recourse, groups, who, compliance, option, leave_out, keep, areas, k, seed
     )
     how = {"denominator": denominator, "beta": beta, "sample": sample, "seed": seed}
-    return setting.change(group, against, radius, how)
+    return both.change(group, against, radius, how)
 
 
 def before_after_each(
@@ -265,23 +266,22 @@ def before_after_each(
     sample: int | None = None,
     seed: int = 0,
 ) -> dict[str, Change]:
-    """`before_after` of every group against the rest, or of every pair of groups; areas are the same in all."""
-    setting = _Setting.of(
+    """Measure `before_after` of every group against the rest, or of every pair of groups; areas are the same in all."""
+    both = _Populations.of(
         problem, x_all, recourse, groups, who, compliance, option, leave_out, keep, areas, k, seed
     )
     how = {"denominator": denominator, "beta": beta, "sample": sample, "seed": seed}
     return {
-        label: setting.change(one, other, radius, how)
-        for label, one, other in comparisons(setting.groups, versus)
+        label: both.change(one, other, radius, how) for label, one, other in comparisons(both.groups, versus)
     }
 
 
 @dataclass(frozen=True)
-class _Setting:
+class _Populations:
     """Both populations at their places."""
 
-    before: Array
-    after: Array
+    before: Floats
+    after: Floats
     groups: Groups
     areas: Areas
     counts: Mapping[str, int]
@@ -301,7 +301,7 @@ class _Setting:
         areas: Areas | None,
         k: int,
         seed: int,
-    ) -> _Setting:
+    ) -> _Populations:
         schema: Schema = problem if isinstance(problem, Schema) else problem.schema
         x = schema.encode(x_all)
         if isinstance(groups, str):
@@ -335,6 +335,7 @@ class _Setting:
         first = segregation(self.before, self.groups, radius=fixed, **side, **how)
         if radius == "original":
             fixed = first.radius
-            first = replace(first, _settings={**first._settings, "radius": fixed})  # in resamples, too
+            first = replace(first, settings={**first.settings, "radius": fixed})  # in resamples, too
         second = segregation(self.after, self.groups, radius=fixed, **side, **how)
-        return Change(first, second, **self.counts)
+        counts = self.counts
+        return Change(first, second, counts["people"], counts["asked"], counts["served"], counts["followed"])

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from wayforward.errors import DataError
@@ -25,8 +24,8 @@ from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
 from wayforward.impact.segregation import pairs
 from wayforward.schema import Schema, SchemaWarning
+from wayforward.shapes import Floats, Ints, Mask
 
-Array = NDArray[np.float64]
 Denominator = Literal["population", "minority"]
 
 # Name -> +1 where more is more segregated, -1 where less is.
@@ -42,8 +41,8 @@ PUBLISHED = ("centralization", "atkinson", "proximity")  # those of the tables o
 
 def places(
     problem: Any, rows: Any, leave_out: Sequence[str] = (), *, like: Any = None, keep: Sequence[str] = ()
-) -> Array:
-    """Where people stand: rows (n, d) in feature units -> coordinates (n, e) in which Euclidean distance is fair.
+) -> Floats:
+    """Return where people stand, (n, e): coordinates of rows (n, d) in which Euclidean distance is fair.
 
     problem: a `Problem` or a `Schema`. leave_out: features that make no place, such as the sensitive attribute; keep:
     instead, the only features that do. like (q, d): people whose least and largest values span each number's range
@@ -69,8 +68,8 @@ def places(
     return np.ascontiguousarray(euclidean_columns(schema, x)[:, np.repeat(chosen, wide)])
 
 
-def _to_their_ranges(schema: Schema, x: Array, like: Array) -> Array:
-    """Numbers moved and scaled so that the range of `like` becomes the range that the schema declares."""
+def _to_their_ranges(schema: Schema, x: Floats, like: Floats) -> Floats:
+    """Move and scale numbers so that the range of `like` becomes the range that the schema declares."""
     number = ~schema.is_categorical & ~np.isnan(like).all(0)
     least, most = np.zeros(schema.d), np.ones(schema.d)
     least[number], most[number] = np.nanmin(like[:, number], 0), np.nanmax(like[:, number], 0)
@@ -83,8 +82,8 @@ def _to_their_ranges(schema: Schema, x: Array, like: Array) -> Array:
 
 def land(
     problem: Any, rows: Any, leave_out: Sequence[str] = (), *, keep: Sequence[str] = (), n: int = 8192
-) -> Array:
-    """Points spread evenly over the space that people's features span, as `places` sees it: (n, e).
+) -> Floats:
+    """Return points spread evenly over the space that people's features span, as `places` sees it: (n, e).
 
     Numbers between the least and the largest of `rows` (q, d), levels as often as each other; every feature by itself.
     """
@@ -118,12 +117,12 @@ class Areas:
     Example: ``areas = Areas.fit(places(problem, x)); areas.of(places(problem, after, like=x))``.
     """
 
-    centre: Array
-    land: Array
+    centre: Floats
+    land: Floats
 
     @classmethod
     def fit(cls, points: Any, k: int = 30, *, seed: int = 0, land: Any = None) -> Areas:
-        """Areas of people at points (n, e), at most one for each different place.
+        """Find areas of people at points (n, e), at most one for each different place.
 
         land (q, e): points spread evenly over the space that there is; left out, a Sobol sequence over the box of
         `points`. Raises: DataError for points that are none.
@@ -140,12 +139,12 @@ class Areas:
     def __len__(self) -> int:
         return len(self.centre)
 
-    def of(self, points: Any) -> NDArray[np.int64]:
-        """The area of each of the points (n, e): that of the nearest centre, (n,)."""
+    def of(self, points: Any) -> Ints:
+        """Return the area of each of the points (n, e): that of the nearest centre, (n,)."""
         return _nearest(_points(points), self.centre)
 
 
-def _centres(x: Array, k: int, seed: int) -> Array:
+def _centres(x: Floats, k: int, seed: int) -> Floats:
     from sklearn.cluster import KMeans
 
     different = np.unique(x, axis=0)
@@ -154,14 +153,14 @@ def _centres(x: Array, k: int, seed: int) -> Array:
     return np.asarray(KMeans(k, n_init=4, random_state=seed).fit(x).cluster_centers_, dtype=np.float64)
 
 
-def _box(x: Array, power: int = 13) -> Array:
+def _box(x: Floats, power: int = 13) -> Floats:
     from scipy.stats import qmc
 
     unit = qmc.Sobol(x.shape[1], scramble=True, seed=2026).random_base2(power)
     return np.asarray(x.min(0) + unit * (x.max(0) - x.min(0)))
 
 
-def _nearest(x: Array, centre: Array) -> NDArray[np.int64]:
+def _nearest(x: Floats, centre: Floats) -> Ints:
     out = np.empty(len(x), dtype=np.int64)
     for start in range(0, len(x), 8192):
         out[start : start + 8192] = cdist(x[start : start + 8192], centre).argmin(1)
@@ -169,16 +168,17 @@ def _nearest(x: Array, centre: Array) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class _Sides:
-    """Two sides at their places, and what is settled once for all resamples."""
+class Sides:
+    """Two sides at their places, and their areas, which stay the same for all resamples."""
 
-    point: Array  # (n, e)
-    minority: NDArray[np.bool_]  # (n,)
-    area: NDArray[np.int64]  # (n,)
+    point: Floats  # (n, e)
+    minority: Mask  # (n,)
+    area: Ints  # (n,)
     areas: Areas
 
-    def take(self, rows: NDArray[Any]) -> _Sides:
-        return _Sides(self.point[rows], self.minority[rows], self.area[rows], self.areas)
+    def take(self, rows: Ints) -> Sides:
+        """Return these people of both sides."""
+        return Sides(self.point[rows], self.minority[rows], self.area[rows], self.areas)
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,8 @@ class Segregation:
     is spread, as a ratio to the others (root mean square distance; below 1: less space).
 
     group, against: names of the two sides, with `members` and `others` people. radius: of a neighbourhood.
-    error: standard errors of those dimensions that a sample of people estimated; empty where all are exact.
+    error: standard errors of those dimensions that a sample of people estimated; empty where all are exact. sides,
+    settings, samples: people at their places, how they were measured, and the value of each sample, for intervals.
     """
 
     group: str
@@ -210,9 +211,9 @@ class Segregation:
     denominator: Denominator = "population"
     error: Mapping[str, float] = field(default_factory=dict)
     areas: Areas | None = field(default=None, repr=False, compare=False)
-    _sides: _Sides | None = field(default=None, repr=False, compare=False)
-    _settings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    _samples: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
+    sides: Sides | None = field(default=None, repr=False, compare=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    samples: Mapping[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def isolation(self) -> float:
@@ -231,14 +232,14 @@ class Segregation:
         return {n: getattr(self, n) for n in (*names, "denominator")} | {"error": dict(self.error)}
 
     def interval(self, name: str, **how: Any) -> Estimate:
-        """The 95 % bootstrap interval of one dimension; see `intervals`."""
+        """Return the 95 % bootstrap interval of one dimension; see `intervals`."""
         _known_dimension(name)
         return self.intervals(**how)[name]
 
     def intervals(
         self, *, resamples: int = 200, seed: int = 0, people: int = 2000, level: float = 0.95
     ) -> dict[str, Estimate]:
-        """Every dimension with a bootstrap interval by resampling people; areas stay as they are.
+        """Return every dimension with a bootstrap interval by resampling people; areas stay as they are.
 
         people: where more than so many were compared, each resample has so many and the interval is scaled by the root
         of the shares (m out of n bootstrap), so that the time does not grow with the population. The interval is moved
@@ -246,10 +247,10 @@ class Segregation:
 
         Source: P. J. Bickel, F. Goetze & W. R. van Zwet (1997), Resampling fewer than n observations, Stat. Sinica 7.
         """
-        assert self._sides is not None
-        drawn = resampled([self._sides], self._settings, resamples=resamples, seed=seed, people=people)[:, 0]
+        assert self.sides is not None
+        drawn = resampled([self.sides], self.settings, resamples=resamples, seed=seed, people=people)[:, 0]
         return {
-            name: interval_of(getattr(self, name), drawn[:, j], len(self._sides.point), people, level)
+            name: interval_of(getattr(self, name), drawn[:, j], len(self.sides.point), people, level)
             for j, name in enumerate(DIMENSIONS)
         }
 
@@ -268,7 +269,7 @@ def segregation(
     sample: int | None = None,
     seed: int = 0,
 ) -> Segregation:
-    """Five dimensions of segregation of a group, among people at points (n, e) from `places`.
+    """Measure five dimensions of segregation of a group, among people at points (n, e) from `places`.
 
     group: name of the group that is looked at, left out the smallest. against: another group, or None for everybody
     else. areas: fitted on the original people (`Areas.fit`); left out, k of them are fitted on these people. radius of
@@ -299,7 +300,7 @@ def segregation(
         areas = Areas.fit(x[chosen], k, seed=seed)
     elif areas.centre.shape[1] != x.shape[1]:
         raise DataError(f"Areas were fitted on {areas.centre.shape[1]} columns and places have {x.shape[1]}.")
-    sides = _Sides(x[chosen], inside[chosen], areas.of(x[chosen]), areas)
+    sides = Sides(x[chosen], inside[chosen], areas.of(x[chosen]), areas)
     settings = {"denominator": denominator, "beta": beta, "radius": radius}
     value, samples = _sampled(sides, settings, sample, seed)
     return Segregation(
@@ -310,9 +311,9 @@ def segregation(
         denominator=denominator,
         error={name: standard_error(drawn) for name, drawn in samples.items()},
         areas=areas,
-        _sides=sides,
-        _settings=settings,
-        _samples=samples,
+        sides=sides,
+        settings=settings,
+        samples=samples,
         **value,
     )
 
@@ -320,7 +321,7 @@ def segregation(
 def each_group(
     points: Any, groups: Groups, *, versus: Literal["rest", "each other"] = "rest", **how: Any
 ) -> dict[str, Segregation]:
-    """`segregation` of every group: against the rest, or of every pair of groups ('a | b', the smaller one first).
+    """Measure `segregation` of every group against the rest, or of every pair of groups ('a | b', the smaller first).
 
     Groups without anybody are left out, those of one person with a warning. All comparisons use the same areas. **how:
     see `segregation`.
@@ -335,7 +336,7 @@ def each_group(
 
 
 def comparisons(groups: Groups, versus: Literal["rest", "each other"]) -> list[tuple[str, str, str | None]]:
-    """What is compared with what: label, group and the other group (None: the rest)."""
+    """Return what is compared with what: label, group and the other group (None: the rest)."""
     if versus not in ("rest", "each other"):
         raise DataError(f"Groups are compared with the 'rest' or with 'each other', not with {versus!r}.")
     there = [int(g) for g in np.argsort(groups.sizes, kind="stable") if groups.sizes[g] > 1]
@@ -358,8 +359,8 @@ def comparisons(groups: Groups, versus: Literal["rest", "each other"]) -> list[t
 
 def two_sides(
     groups: Groups, group: str | int | None, against: str | int | None
-) -> tuple[str, str, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Names of both sides, who is of the group (n,), who is of either side (n,). Raises: DataError."""
+) -> tuple[str, str, Mask, Mask]:
+    """Return the names of both sides, who is of the group (n,), who is of either side (n,). Raises: DataError."""
     one = groups.minority() if group is None else group
     inside = groups.mask(one)
     name = groups.names[one] if isinstance(one, (int, np.integer)) else one
@@ -385,8 +386,8 @@ def two_sides(
 # -- the indices -------------------------------------------------------------------------------------------------------
 
 
-def _over_areas(sides: _Sides, beta: float) -> dict[str, float]:
-    """Atkinson, exposure, concentration and space: time grows with the number of people only."""
+def _over_areas(sides: Sides, beta: float) -> dict[str, float]:
+    """Measure Atkinson, exposure, concentration and space: time grows with the number of people only."""
     k = len(sides.areas)
     total = np.bincount(sides.area, minlength=k).astype(np.float64)
     minority = np.bincount(sides.area[sides.minority], minlength=k).astype(np.float64)
@@ -411,8 +412,8 @@ def _over_areas(sides: _Sides, beta: float) -> dict[str, float]:
     }
 
 
-def _over_pairs(sides: _Sides, denominator: str, radius: float | None) -> dict[str, float]:
-    """Centralization and average proximity: all pairs of people."""
+def _over_pairs(sides: Sides, denominator: str, radius: float | None) -> dict[str, float]:
+    """Measure centralization and average proximity: all pairs of people."""
     ours, theirs = sides.point[sides.minority], sides.point[~sides.minority]
     edge = pairs.quantile_of_pairs(ours, 0.2) if radius is None else radius
     if not len(theirs) or np.isnan(edge):
@@ -424,9 +425,9 @@ def _over_pairs(sides: _Sides, denominator: str, radius: float | None) -> dict[s
 
 
 def _sampled(
-    sides: _Sides, settings: Mapping[str, Any], sample: int | None, seed: int
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    """All values, and for those that come from samples, the value of each sample."""
+    sides: Sides, settings: Mapping[str, Any], sample: int | None, seed: int
+) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """Return all values, and for those that come from samples, the value of each sample."""
     linear = _over_areas(sides, settings["beta"])
     n = len(sides.point)
     how = {name: settings[name] for name in ("denominator", "radius")}
@@ -443,13 +444,13 @@ def _sampled(
     return linear | {name: float(v.mean()) for name, v in table.items()}, drawn
 
 
-def standard_error(values: Array) -> float:
+def standard_error(values: Floats) -> float:
     """Of the mean of a few independent values."""
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def _stratified(minority: NDArray[np.bool_], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """So many people without replacement, as many of each side as its share (two at least)."""
+def _stratified(minority: Mask, size: int, rng: np.random.Generator) -> Ints:
+    """Draw so many people without replacement, as many of each side as its share (two at least)."""
     m = int(np.clip(round(size * minority.mean()), 2, minority.sum()))
     sides = ((minority, m), (~minority, min(size - m, int((~minority).sum()))))
     return np.concatenate([rng.choice(np.flatnonzero(who), count, replace=False) for who, count in sides])
@@ -459,14 +460,14 @@ def _stratified(minority: NDArray[np.bool_], size: int, rng: np.random.Generator
 
 
 def resampled(
-    several: Sequence[_Sides],
+    several: Sequence[Sides],
     settings: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     *,
     resamples: int,
     seed: int,
     people: int,
-) -> Array:
-    """Dimensions of the same resampled people in several populations: (resamples, populations, dimensions)."""
+) -> Floats:
+    """Return dimensions of the same resampled people in several populations: (resamples, populations, dimensions)."""
     if resamples < 2 or people < 2:
         raise DataError(f"Intervals need two resamples and two people; got {resamples} and {people}.")
     each = [settings] * len(several) if isinstance(settings, Mapping) else list(settings)
@@ -483,9 +484,15 @@ def resampled(
 
 
 def interval_of(
-    value: float, drawn: Array, n: int, people: int, level: float, *, bounds: tuple[float, float] = (0.0, 1.0)
+    value: float,
+    drawn: Floats,
+    n: int,
+    people: int,
+    level: float,
+    *,
+    bounds: tuple[float, float] = (0.0, 1.0),
 ) -> Estimate:
-    """An estimate from resamples of min(n, people) of n people; see `Segregation.intervals`."""
+    """Return an estimate from resamples of min(n, people) of n people; see `Segregation.intervals`."""
     drawn = drawn[np.isfinite(drawn)]
     if len(drawn) < 2 or not np.isfinite(value):
         return Estimate(value, float("nan"), float("nan"), n)
@@ -496,7 +503,7 @@ def interval_of(
     return Estimate(value, low, high, n, std=float(scale * drawn.std(ddof=1)))
 
 
-def _points(points: Any) -> Array:
+def _points(points: Any) -> Floats:
     x = np.asarray(points, dtype=np.float64)
     if x.ndim != 2 or not x.size:
         raise DataError(f"Places are rows of coordinates (n, e); got {x.shape}. Use `places` to make them.")

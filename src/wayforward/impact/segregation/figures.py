@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from wayforward.answers import words
 from wayforward.answers.figure_style import figure_style, new_figure, plain_axes, wrap_label
 from wayforward.errors import DataError
-from wayforward.impact.segregation import DIMENSIONS, Change
+from wayforward.impact.segregation.change import Change
+from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.palette import BLUE, GREY, LIGHT, ORANGE
 
 if TYPE_CHECKING:

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from wayforward.errors import DataError
 from wayforward.impact.segregation.pairs import hausdorff, mean_of_pairs
-
-Array = NDArray[np.float64]
+from wayforward.shapes import Floats
 
 
 def segregation_index(
@@ -29,7 +27,7 @@ def segregation_index(
     form: Literal["hausdorff", "expected"] = "hausdorff",
     terms: Literal[3, 4] = 4,
 ) -> float:
-    """How far the groups lie apart, less how far each lies from itself: d(1,2) + d(1,4) - d(1,1) - d(1,3).
+    """Return how far the groups lie apart, less how far each lies from itself: d(1,2) + d(1,4) - d(1,1) - d(1,3).
 
     x1, x2 (n, e): accepted people of the first and of the second group. x3, x4: their refused people, before or after
     they acted. form: 'hausdorff' takes the Hausdorff distance, as the theorems do; 'expected' the mean distance of all
@@ -52,7 +50,7 @@ def segregation_index(
 
 
 def rectangles(a: float, b: float, c: float, u: float) -> dict[str, float]:
-    """The Hausdorff segregation index of the rectangle world in closed form, before and after each kind of recourse.
+    """Return the Hausdorff segregation index of the rectangle world in closed form, for each kind of recourse.
 
     a: height of each rectangle, b: width, u: gap between a rectangle and the decision boundary, c: overlap of the two
     groups (the second lies b - c to the right), 0 <= c < b. Keys: original, distance, realistic, balanced.
@@ -74,21 +72,21 @@ class RectangleWorld:
     x1, x2, x3, x4 (n, 2): first accepted, second accepted, first refused, second refused. Above y = 0 all are accepted.
     """
 
-    x1: Array
-    x2: Array
-    x3: Array
-    x4: Array
+    x1: Floats
+    x2: Floats
+    x3: Floats
+    x4: Floats
     gap: float
     overlap: tuple[float, float]  # the x that both groups reach
 
     def people(
         self, recourse: Literal["original", "distance", "realistic", "balanced"]
-    ) -> tuple[Array, Array, Array, Array]:
-        """The four groups after everybody refused took the nearest point that this kind of recourse allows."""
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the four groups after everybody refused took the nearest point that this kind of recourse allows."""
         return self.x1, self.x2, self.follow(self.x3, recourse), self.follow(self.x4, recourse)
 
-    def follow(self, x: Array, recourse: str) -> Array:
-        """Where refused people x (n, 2) go: 'distance' to the boundary, 'realistic' to where their own group is
+    def follow(self, x: Floats, recourse: str) -> Floats:
+        """Return where refused people x (n, 2) go: 'distance' to the boundary, 'realistic' to where their own group is
         accepted, 'balanced' to where both groups are."""
         if recourse == "original":
             return x
@@ -101,7 +99,7 @@ class RectangleWorld:
 
 
 def rectangle_world(a: float, b: float, c: float, u: float, *, side: int = 21) -> RectangleWorld:
-    """Four rectangles as grids of side x side points, corners included, where c / b falls on the grid exactly."""
+    """Return four rectangles as grids of side x side points, corners included; c / b must fall on the grid."""
     _check_rectangles(a, b, c, u)
     across, up = np.linspace(0, b, side), np.linspace(0, a, side)
     grid = np.stack([part.ravel() for part in np.meshgrid(across, up, indexing="ij")], axis=1)
@@ -113,7 +111,7 @@ def rectangle_world(a: float, b: float, c: float, u: float, *, side: int = 21) -
 
 
 def cost_bound(x3: Any, x4: Any, region: Any, region4: Any = None) -> float:
-    """The most that balanced recourse can cost the two groups together: d_H(X3, X') + d_H(X4, X') (theorem 5.4).
+    """Return the most that balanced recourse can cost the two groups together: d_H(X3, X') + d_H(X4, X') (theorem 5.4).
 
     x3, x4 (n, e): refused people of the two groups. region (q, e): the places that are likely in both groups and
     accepted. With `region4` each group has its own region, which bounds realistic recourse. The cost that is bounded
@@ -124,14 +122,14 @@ def cost_bound(x3: Any, x4: Any, region: Any, region4: Any = None) -> float:
 
 
 def cost_of_region(x3: Any, x4: Any, region: Any, region4: Any = None) -> float:
-    """What the nearest points of a region cost: the groups' mean distances, added up; never above `cost_bound`."""
+    """Return the cost of the nearest points of a region: the groups' mean distances added up, at most `cost_bound`."""
     sets = _sets({"x3": x3, "x4": x4, "region": region, "region4": region if region4 is None else region4})
     near = [cKDTree(sets[to]).query(sets[of])[0].mean() for of, to in (("x3", "region"), ("x4", "region4"))]
     return float(near[0] + near[1])
 
 
-def _sets(given: dict[str, Any]) -> dict[str, Array]:
-    """Finite point sets with the same columns. Raises: DataError."""
+def _sets(given: dict[str, Any]) -> dict[str, Floats]:
+    """Return finite point sets with the same columns. Raises: DataError."""
     sets = {name: np.asarray(value, dtype=np.float64) for name, value in given.items()}
     wide = {s.shape[1] if s.ndim == 2 else -1 for s in sets.values()}
     if wide != {max(wide)} or -1 in wide:

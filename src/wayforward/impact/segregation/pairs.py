@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-Array = NDArray[np.float64]
+from wayforward.shapes import Floats, Mask
 
 _ROWS, _COLUMNS = 64, 2048  # a tile of distances is 1 MiB: it stays in the cache
 _BINS = 1 << 16
@@ -27,7 +26,7 @@ _SAME = 1e-9
 class _Tiles:
     """Squared distances between the rows of x (n, e) and y (q, e), tile by tile."""
 
-    def __init__(self, x: Array, y: Array) -> None:
+    def __init__(self, x: Floats, y: Floats) -> None:
         middle = x.mean(0)
         a, b = x - middle, y - middle
         a2, b2 = (a * a).sum(1), (b * b).sum(1)
@@ -36,14 +35,14 @@ class _Tiles:
         self.right = np.ascontiguousarray(np.column_stack([b, np.ones(len(b)), b2]).T)
         self.zero = 1e-12 * max(float(a2.max()), float(b2.max()))
 
-    def __iter__(self) -> Iterator[tuple[slice, slice, Array]]:
+    def __iter__(self) -> Iterator[tuple[slice, slice, Floats]]:
         """Rows, columns, (r, c) squared distances; the array is used again for the next tile."""
         for start in range(0, len(self.left), _ROWS):
             rows = slice(start, min(start + _ROWS, len(self.left)))
             yield from self.row(rows, 0)
 
-    def row(self, rows: slice, first: int) -> Iterator[tuple[slice, slice, Array]]:
-        """The tiles of some rows, from one column on."""
+    def row(self, rows: slice, first: int) -> Iterator[tuple[slice, slice, Floats]]:
+        """Yield the tiles of some rows, from one column on."""
         for at in range(first, self.right.shape[1], _COLUMNS):
             columns = slice(at, min(at + _COLUMNS, self.right.shape[1]))
             square = self.left[rows] @ self.right[:, columns]
@@ -51,8 +50,8 @@ class _Tiles:
             yield rows, columns, square
 
 
-def _each_pair_once(x: Array) -> Iterator[Array]:
-    """The squared distances of all pairs i < j of x (n, e), in parts."""
+def _each_pair_once(x: Floats) -> Iterator[Floats]:
+    """Yield the squared distances of all pairs i < j of x (n, e), in parts."""
     tiles = _Tiles(x, x)
     for start in range(0, len(x), _ROWS):
         rows = slice(start, min(start + _ROWS, len(x)))
@@ -63,8 +62,8 @@ def _each_pair_once(x: Array) -> Iterator[Array]:
                 yield square.ravel()
 
 
-def quantile_of_pairs(x: Array, q: float) -> float:
-    """The q-quantile of the distances of all pairs of x (n, e), as ``numpy.quantile`` gives it; NaN with n < 2.
+def quantile_of_pairs(x: Floats, q: float) -> float:
+    """Return the q-quantile of the distances of all pairs of x (n, e), as ``numpy.quantile`` gives it; NaN with n < 2.
 
     Exact: histograms narrow the rank down until what lies between fits into memory.
     """
@@ -78,8 +77,8 @@ def quantile_of_pairs(x: Array, q: float) -> float:
     return float(first if at == rank else first + (at - rank) * (second - first))
 
 
-def _neighbouring_ranks(x: Array, rank: int) -> tuple[float, float]:
-    """The squared distance with `rank` smaller or equal ones before it over all pairs, and the next one."""
+def _neighbouring_ranks(x: Floats, rank: int) -> tuple[float, float]:
+    """Return the squared distance with `rank` smaller or equal ones before it over all pairs, and the next one."""
     whole = float(((x.max(0) - x.min(0)) ** 2).sum()) * (1 + _SAME) + 1e-300
     low, high = _bracket(x, rank, whole)
     while True:
@@ -87,7 +86,7 @@ def _neighbouring_ranks(x: Array, rank: int) -> tuple[float, float]:
         least, most = np.inf, -np.inf
         histogram = np.zeros(_BINS + 1, dtype=np.int64)
         scale = _BINS / (high - low)
-        kept: list[Array] = []
+        parts: list[Floats] = []
         for part in _each_pair_once(x):
             if low > 0.0 or high < whole:
                 under = part < low
@@ -99,14 +98,14 @@ def _neighbouring_ranks(x: Array, rank: int) -> tuple[float, float]:
             least, most = min(least, float(part.min())), max(most, float(part.max()))
             histogram += np.bincount(((part - low) * scale).astype(np.int64), minlength=_BINS + 1)
             if count <= _KEEP:
-                kept.append(part)
+                parts.append(part)
         place = rank - below
         if not 0 <= place < count:  # the bracket was a guess
             low, high = 0.0, whole
         elif most - least <= 1e-14 * whole:  # one value, many times, but for rounding
             return least, most if place + 1 < count else _next_beyond(x, high, most)
         elif count <= _KEEP:
-            values = np.sort(np.concatenate(kept))
+            values = np.sort(np.concatenate(parts))
             return float(values[place]), (
                 float(values[place + 1]) if place + 1 < count else _next_beyond(x, high, most)
             )
@@ -117,8 +116,8 @@ def _neighbouring_ranks(x: Array, rank: int) -> tuple[float, float]:
             low, high = max(0.0, low + bin_ / scale - slack), min(whole, low + (bin_ + 1) / scale + slack)
 
 
-def _bracket(x: Array, rank: int, whole: float) -> tuple[float, float]:
-    """Between which squared distances a rank lies for all but certain; the same people give the same bracket."""
+def _bracket(x: Floats, rank: int, whole: float) -> tuple[float, float]:
+    """Return between which squared distances a rank lies for all but certain; the same people give the same bracket."""
     n, drawn = len(x), 2_000_000
     count = n * (n - 1) // 2
     if count < 10 * drawn:
@@ -135,16 +134,16 @@ def _bracket(x: Array, rank: int, whole: float) -> tuple[float, float]:
     return max(0.0, float(low) - 1e-12 * whole), min(whole, float(high) + 1e-12 * whole)
 
 
-def _next_beyond(x: Array, high: float, otherwise: float) -> float:
-    """The smallest squared distance above `high`, or `otherwise` where there is none."""
+def _next_beyond(x: Floats, high: float, otherwise: float) -> float:
+    """Return the smallest squared distance above `high`, or `otherwise` where there is none."""
     found = min(
         (float(part.min(initial=np.inf, where=part > high)) for part in _each_pair_once(x)), default=np.inf
     )
     return found if np.isfinite(found) else otherwise
 
 
-def same_around(x: Array, others: Array, radius: float) -> NDArray[np.bool_]:
-    """Which people of x (m, e) have more people of x (themselves included) than others (q, e) within a radius: (m,)."""
+def same_around(x: Floats, others: Floats, radius: float) -> Mask:
+    """Return who of x (m, e) has more of x (themselves included) than of others (q, e) within a radius: (m,)."""
     score = np.zeros(len(x), dtype=np.int64)
     for points, sign in ((x, 1), (others, -1)):
         tiles = _Tiles(x, points)
@@ -154,8 +153,8 @@ def same_around(x: Array, others: Array, radius: float) -> NDArray[np.bool_]:
     return np.asarray(score > 0)
 
 
-def mean_of_pairs(x: Array, y: Array, of: Literal["distance", "closeness"] = "distance") -> float:
-    """The mean over all pairs of x (n, e) and y (q, e) of the distance, or of exp(-distance); NaN if one is empty."""
+def mean_of_pairs(x: Floats, y: Floats, of: Literal["distance", "closeness"] = "distance") -> float:
+    """Return the mean distance, or exp(-distance), over all pairs of x (n, e) and y (q, e); NaN if one is empty."""
     if not len(x) or not len(y):
         return float("nan")
     total = np.zeros(len(x))
@@ -168,6 +167,6 @@ def mean_of_pairs(x: Array, y: Array, of: Literal["distance", "closeness"] = "di
 
 
 def hausdorff(x: Any, y: Any) -> float:
-    """The Hausdorff distance of two finite sets x (n, e), y (q, e): how far the worst point is from the other set."""
+    """Return the Hausdorff distance of x (n, e) and y (q, e): how far the worst point is from the other set."""
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     return float(max(cKDTree(b).query(a)[0].max(), cKDTree(a).query(b)[0].max()))

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.errors import DataError, FileFormatError, did_you_mean
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.scenario import Scenario
 from wayforward.plain_files import read_json, write_text
+from wayforward.shapes import Floats
 
-Array = NDArray[np.float64]
 FORMAT = "wayforward society 1"
 
 STOCKS = (
@@ -63,9 +62,9 @@ class History:
     scenario: Scenario
     attribute: str
     names: tuple[str, ...]
-    stocks: dict[str, Array] = field(default_factory=dict)
-    flows: dict[str, Array] = field(default_factory=dict)
-    segregation: dict[str, Array] = field(default_factory=dict)
+    stocks: dict[str, Floats] = field(default_factory=dict)
+    flows: dict[str, Floats] = field(default_factory=dict)
+    segregation: dict[str, Floats] = field(default_factory=dict)
     models: list[int] = field(default_factory=list)
     truth: bool = True
     seconds: list[float] = field(default_factory=list)
@@ -86,24 +85,24 @@ class History:
         return len(self.flows["applied"])
 
     @property
-    def people(self) -> Array:
+    def people(self) -> Floats:
         """(T + 1, g + 1) everybody who ever entered, wherever they are now."""
-        return self.stocks["open"] + self.stocks["acting"] + self.stocks["granted"] + self.stocks["left"]
+        return np.asarray(sum(self.stocks[name] for name in ("open", "acting", "granted", "left")))
 
-    def total(self, name: str) -> Array:
+    def total(self, name: str) -> Floats:
         """A flow or a stock over all groups: (T,) or (T + 1,). Raises: DataError for an unknown one."""
         return np.asarray(self._part(name).sum(1))
 
-    def _part(self, name: str) -> Array:
+    def _part(self, name: str) -> Floats:
         if name == "present":
-            return self.people - self.stocks["left"]
+            return np.asarray(self.people - self.stocks["left"])
         if name in self.stocks:
             return self.stocks[name]
         if name not in self.flows:
             raise DataError(f"Nothing called '{name}' was counted. Known: {', '.join((*FLOWS, *STOCKS))}.")
         return self.flows[name]
 
-    def figure(self, name: str, *, group: str | None = None, over: bool = False) -> Array:
+    def figure(self, name: str, *, group: str | None = None, over: bool = False) -> Floats:
         """One of `FIGURES` or a dimension of segregation by round: (T,), or (T + 1,) with the start.
 
         group: of one group; None: of all people, and for segregation of the smallest group. over: one number over all
@@ -157,7 +156,7 @@ class History:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; no row of a person."""
 
-        def plain(parts: Mapping[str, Array]) -> dict[str, Any]:
+        def plain(parts: Mapping[str, Floats]) -> dict[str, Any]:
             return {n: [[None if v != v else v for v in row] for row in a.tolist()] for n, a in parts.items()}
 
         return {
@@ -180,7 +179,7 @@ class History:
             raise FileFormatError("This holds no history of a society. Simulate it again.")
         names = tuple(data["names"])
 
-        def arrays(parts: Mapping[str, Any], wide: int) -> dict[str, Array]:
+        def arrays(parts: Mapping[str, Any], wide: int) -> dict[str, Floats]:
             return {n: np.array(rows, dtype=np.float64).reshape(-1, wide) for n, rows in parts.items()}
 
         return cls(

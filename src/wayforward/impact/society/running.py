@@ -1,4 +1,4 @@
-"""The rounds: people arrive, apply, are told what would help, act on it or not, and come back.
+"""The rounds: people arrive, apply, get advice, act on it or not, and come back.
 
 Everything about people is arrays of people. Every random draw belongs to a person and a round (`Streams`), so two
 policies meet the same people with the same luck, and a run that stopped goes on as if it had not.
@@ -7,7 +7,6 @@ policies meet the same people with the same luck, and a run that stopped goes on
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import time
 import warnings
@@ -18,41 +17,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.errors import DataError, FileFormatError, WayforwardError
 from wayforward.groups import Groups
 from wayforward.impact.segregation.dimensions import DIMENSIONS, Areas, land, places, segregation
+from wayforward.impact.society.checkpoint import read_checkpoint, write_checkpoint
 from wayforward.impact.society.history import FLOWS, History
 from wayforward.impact.society.scenario import Scenario
 from wayforward.impact.society.setting import Setting, setting_of
 from wayforward.schema import SchemaWarning
+from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
     from wayforward.problem import Problem
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 OPEN, ACTING, GRANTED, LEFT = range(4)
 
 # What is drawn for a person in a round; `tag` keeps the draws apart.
 _REAPPLY, _TIE, _LEAVE, _AGREE, _DELAY, _ERROR, _LEVEL = range(7)
 _LUCK = 0xFFFF_FFFF
+_FILE_KEYS = {"advised": "told"}  # where a checkpoint names an array otherwise
 
 
 class Society:
     """The people and the lender between two rounds. `simulate` makes one and lets it go on.
 
     Arrays of N people, in order of arrival: x (N, d) where they stand; member (N,) group; status (N,): 0 open,
-    1 acting, 2 granted, 3 left; act, goal (N, d) what they were told, and where it should lead; cost (N,) of it; due
-    (N,) round of their return; version (N,) of the model that the plan is for (-1: none); told (N,) ever; since (N,)
-    round in which they were granted (-1: not); applied (N,) ever; fixed (N,) outcome that is a label.
+    1 acting, 2 granted, 3 left; act, goal (N, d) the action of their plan, and where it should lead; cost (N,) of it;
+    due (N,) round of their return; version (N,) of the model that the plan is for (-1: none); advised (N,) ever; since
+    (N,) round in which they were granted (-1: not); applied (N,) ever; fixed (N,) outcome that is a label.
     """
 
     _ARRAYS = (
-        "x", "member", "status", "act", "goal", "cost", "due", "version", "told", "since", "applied", "entered",
+        "x", "member", "status", "act", "goal", "cost", "due", "version", "advised", "since", "applied", "entered",
         "fixed",
     )  # fmt: skip
 
@@ -62,7 +61,7 @@ class Society:
 
         self.scenario, self.setting = scenario, setting
         if scenario.arrivals and setting.newcomers is None:
-            setting.draw(1, 0)  # an attribute that is no feature is told before any work
+            setting.draw(1, 0)  # raises for an attribute that is no feature, before any work
         if scenario.lender.retrain and (
             setting.train is None or setting.outcome is None or setting.train_x is None
         ):
@@ -80,10 +79,10 @@ class Society:
         if not isinstance(self.method, Method):
             raise DataError(f"method={method!r} is neither a name nor a Method.")
         self.fitted = False
-        self._mute = -1  # the model under which the method cannot advise
+        self._version_without_advice = -1  # the model under which the method cannot advise
         self.model_version = 0
-        self.trained: tuple[Array, NDArray[Any]] | None = None
-        self.problem = self._asked_of(setting.problem.model)
+        self.trained: tuple[Floats, np.ndarray] | None = None
+        self.problem = self._problem_with(setting.problem.model)
         self.round = 0
         self._decided_by = 0
         self.d = setting.problem.schema.d
@@ -94,27 +93,27 @@ class Society:
         self.status = np.empty(0, np.int8)
         self.act, self.goal = np.empty((0, self.d)), np.empty((0, self.d))
         self.cost, self.fixed = np.empty(0), np.empty(0)
-        self.told, self.applied = np.empty(0, bool), np.empty(0, bool)
+        self.advised, self.applied = np.empty(0, bool), np.empty(0, bool)
         labels = setting.outcome is not None and not callable(setting.outcome)
         fixed = np.asarray(setting.outcome, np.float64) if labels else np.full(len(setting.x), np.nan)
         self._enter(setting.x, setting.groups.member, fixed)
         self.history = History.empty(
             scenario, setting.groups.name, setting.groups.names, setting.outcome is not None
         )
-        self._measure_ready()
-        self._look()
+        self._fix_places()
+        self._observe()
 
     # -- people --------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.x)
 
-    def _enter(self, x: Array, member: Index, fixed: Array) -> None:
+    def _enter(self, x: Floats, member: Ints, fixed: Floats) -> None:
         n = len(x)
         new: dict[str, Any] = {
             "x": x, "member": member, "status": np.zeros(n, np.int8), "act": np.full((n, self.d), np.nan),
             "goal": np.full((n, self.d), np.nan), "cost": np.full(n, np.nan), "due": np.full(n, -1),
-            "version": np.full(n, -1), "told": np.zeros(n, bool), "since": np.full(n, -1),
+            "version": np.full(n, -1), "advised": np.zeros(n, bool), "since": np.full(n, -1),
             "applied": np.zeros(n, bool), "entered": np.full(n, self.round), "fixed": fixed,
         }  # fmt: skip
         for name in self._ARRAYS:
@@ -122,11 +121,11 @@ class Society:
         # a person's luck hangs on when they came, not on what they are like
         self._streams = Streams(keys_of(np.arange(len(self.x), dtype=float)[:, None], self.scenario.seed), 0)
 
-    def _draw(self, who: Index, what: int, *shape: int) -> Array:
+    def _draw(self, who: Ints, what: int, *shape: int) -> Floats:
         return self._streams.uniform(who, *shape, tag=self.round * 16 + what)
 
-    def good(self, who: Index) -> NDArray[np.bool_]:
-        """(m,) bool: these people would do well if they were granted now. All False where nobody knows."""
+    def good(self, who: Ints) -> Mask:
+        """Return (m,) bool: these people would do well if they were granted now. All False where nobody knows."""
         outcome = self.setting.outcome
         if outcome is None or not len(who):
             return np.zeros(len(who), dtype=bool)
@@ -147,7 +146,7 @@ class Society:
         began = time.perf_counter()
         s, flow = self.scenario, dict.fromkeys(FLOWS, np.zeros(len(self.history.names) + 1))
 
-        def count(name: str, who: NDArray[Any], weight: Array | None = None) -> None:
+        def count(name: str, who: np.ndarray, weight: Floats | None = None) -> None:
             flow[name] = self._by_group(who, weight)
 
         if s.arrivals and self.round:
@@ -156,24 +155,24 @@ class Society:
             count("arrived", np.arange(first, len(self)))
         returning = np.flatnonzero((self.status == ACTING) & (self.due <= self.round))
         was_good = self.good(returning)
-        self._move(returning)
+        self._carry_out(returning)
 
-        asks = (self.status == OPEN) & (self._draw(np.arange(len(self)), _REAPPLY) < s.compliance.reapply)
-        asks |= (self.status == OPEN) & (self.entered == self.round)
-        asks[returning] = True
-        applicants = np.flatnonzero(asks)
+        applies = (self.status == OPEN) & (self._draw(np.arange(len(self)), _REAPPLY) < s.compliance.reapply)
+        applies |= (self.status == OPEN) & (self.entered == self.round)
+        applies[returning] = True
+        applicants = np.flatnonzero(applies)
         yes, score = self._decide(applicants)
         self.applied[applicants] = True
         count("applied", applicants)
         count("eligible", applicants[yes])
-        chosen = self._best(applicants[yes], score[yes], len(applicants))
+        chosen = self._within_capacity(applicants[yes], score[yes], len(applicants))
         self.status[chosen], self.since[chosen] = GRANTED, self.round
         count("given", chosen)
         if self.history.truth:
             count("defaulted", chosen[~self.good(chosen)])
         count("passed_over", np.setdiff1d(applicants[yes], chosen, assume_unique=True))
 
-        self._judge_returns(returning, was_good, applicants[yes], count)
+        self._count_returns(returning, was_good, applicants[yes], count)
         refused = applicants[~yes]
         count("refused", refused)
         gone = refused[self._draw(refused, _LEAVE) < s.compliance.leave]
@@ -186,21 +185,21 @@ class Society:
         self.round += 1
         for name, value in flow.items():
             self.history.flows[name] = np.concatenate([self.history.flows[name], value[None]])
-        self._look()
+        self._observe()
         self.history.seconds.append(round(time.perf_counter() - began, 3))
 
-    def _by_group(self, who: NDArray[Any], weight: Array | None = None) -> Array:
-        """Counts (or sums) over people by group; the last column has those without a label."""
+    def _by_group(self, who: np.ndarray, weight: Floats | None = None) -> Floats:
+        """Return counts (or sums) over people by group; the last column has those without a label."""
         g = len(self.history.names)
         member = self.member[who]
         return np.bincount(np.where(member < 0, g, member), weight, minlength=g + 1).astype(np.float64)
 
-    def _decide(self, who: Index) -> tuple[NDArray[np.bool_], Array]:
+    def _decide(self, who: Ints) -> tuple[Mask, Floats]:
         if not len(who):
             return np.empty(0, bool), np.empty(0)
         return self.problem.reached(self.x[who])
 
-    def _best(self, who: Index, score: Array, applied: int) -> Index:
+    def _within_capacity(self, who: Ints, score: Floats, applied: int) -> Ints:
         capacity = self.scenario.lender.capacity
         if capacity is None:
             return who
@@ -208,9 +207,7 @@ class Society:
         order = np.lexsort((self._draw(who, _TIE), -score))
         return np.sort(who[order[:room]])
 
-    def _judge_returns(
-        self, who: Index, before: NDArray[np.bool_], yes: Index, count: Callable[..., None]
-    ) -> None:
+    def _count_returns(self, who: Ints, before: Mask, yes: Ints, count: Callable[..., None]) -> None:
         count("returned", who)
         if not len(who):
             return
@@ -226,12 +223,12 @@ class Society:
 
     # -- advice and what people make of it -----------------------------------------------------------------
 
-    def _advise(self, refused: Index, count: Callable[..., None]) -> None:
+    def _advise(self, refused: Ints, count: Callable[..., None]) -> None:
         s = self.scenario
-        due = refused if s.advice.every else refused[~self.told[refused]]
+        due = refused if s.advice.every else refused[~self.advised[refused]]
         # where neither the person nor the model has changed, the answer has not either
-        self._ask(due[self.version[due] != self.model_version])
-        self.told[due] = True
+        self._find_plans(due[self.version[due] != self.model_version])
+        self.advised[due] = True
         count("advised", due)
         served = due[np.isfinite(self.cost[due])]
         count("served", served)
@@ -250,7 +247,7 @@ class Society:
         count("agreed", agreed)
         count("paid", agreed, self.cost[agreed])
 
-    def _ask(self, who: Index) -> None:
+    def _find_plans(self, who: Ints) -> None:
         if not len(who):
             return
         known = np.flatnonzero(self.version == self.model_version)
@@ -264,18 +261,18 @@ class Society:
         row = x.view(np.dtype((np.void, x.itemsize * self.d))).ravel()
         _, first, kind = np.unique(row, return_index=True, return_inverse=True)
         like = everyone[first[kind[len(known) :]]]
-        ask = who[like == who]
-        if len(ask):
+        new = who[like == who]
+        if len(new):
             got = self.method.recommend(
-                self.x[ask], 1, seed=self.scenario.seed, budget=self.scenario.advice.budget
+                self.x[new], 1, seed=self.scenario.seed, budget=self.scenario.advice.budget
             )
-            self.act[ask], self.goal[ask] = got.action[:, 0], got.after[:, 0]
-            self.cost[ask] = np.where(got.found[:, 0], got.cost[:, 0], np.nan)
+            self.act[new], self.goal[new] = got.action[:, 0], got.after[:, 0]
+            self.cost[new] = np.where(got.found[:, 0], got.cost[:, 0], np.nan)
         self.act[who], self.goal[who], self.cost[who] = self.act[like], self.goal[like], self.cost[like]
 
     def _fit_method(self) -> bool:
-        """Whether the method can advise under this model; that it never could is the scenario's mistake."""
-        if self._mute == self.model_version:
+        """Return whether the method can advise under this model; that it never could is the scenario's mistake."""
+        if self._version_without_advice == self.model_version:
             return False
         try:
             self.method.fit(self.problem)
@@ -287,13 +284,13 @@ class Society:
                 SchemaWarning,
                 stacklevel=2,
             )
-            self._mute = self.model_version
+            self._version_without_advice = self.model_version
             return False
         self.fitted = True
         return True
 
-    def _move(self, who: Index) -> None:
-        """People carry out what they set out to do, as far and as well as they do."""
+    def _carry_out(self, who: Ints) -> None:
+        """Let people carry out what they set out to do, as far and as well as they do."""
         if not len(who):
             return
         s, schema = self.scenario.compliance, self.problem.schema
@@ -336,10 +333,10 @@ class Society:
 
         assert self.trained is not None
         model = self._train(*self.trained, self.scenario.seed)
-        self.problem = self._asked_of(wrap(model, self.setting.problem.schema))
+        self.problem = self._problem_with(wrap(model, self.setting.problem.schema))
         self.fitted = False
 
-    def _train(self, x: Array, y: NDArray[Any], seed: int) -> Any:
+    def _train(self, x: Floats, y: np.ndarray, seed: int) -> Any:
         assert self.setting.train is not None
         try:
             return self.setting.train(x, y, seed)
@@ -350,8 +347,8 @@ class Society:
                 "models, give more people."
             ) from error
 
-    def _asked_of(self, model: Any) -> Problem:
-        """The problem with this model, and with what the scenario asks of advice: balance, and that it lasts."""
+    def _problem_with(self, model: Any) -> Problem:
+        """Return the problem with this model and with what the scenario demands: balance, and that advice lasts."""
         from wayforward.problem import Balanced, Problem
         from wayforward.problem.robust import Robust, read
 
@@ -364,7 +361,7 @@ class Society:
                 )
             plausibility = Balanced(self._groups_of_reference(), advice.balanced)
         if advice.robust:
-            more = read(advice.robust, None if self.setting.train is None else self._trained_again)
+            more = read(advice.robust, None if self.setting.train is None else self._retrained_models)
             robust = more if robust is None else Robust.of([robust, more])
         if model is problem.model and plausibility is problem.plausibility and robust is problem.robust:
             return problem
@@ -373,8 +370,8 @@ class Society:
             cost=problem.cost, plausibility=plausibility, confidence=problem.confidence, robust=robust,
         )  # fmt: skip
 
-    def _trained_again(self, m: int) -> list[Any]:
-        """m models on resamples of what the lender's model was trained on."""
+    def _retrained_models(self, m: int) -> list[Any]:
+        """Train m models on resamples of what the lender's model was trained on."""
         from wayforward.evaluate.robustness import retrained
 
         setting = self.setting
@@ -391,7 +388,7 @@ class Society:
         return retrained(self._train, x, y, m, seed=self.scenario.seed + 1009 * (self.model_version + 1))
 
     def _groups_of_reference(self) -> Groups | str:
-        """Groups of the people in the problem's table, for methods and rules that compare them."""
+        """Return groups of the people in the problem's table, for methods and rules that compare them."""
         setting = self.setting
         if setting.groups.feature is None:
             raise DataError(
@@ -406,8 +403,8 @@ class Society:
 
     # -- what is seen --------------------------------------------------------------------------------------
 
-    def _measure_ready(self) -> None:
-        """Places, areas and neighbourhoods are those of the people at the start."""
+    def _fix_places(self) -> None:
+        """Fix places, areas and neighbourhoods, which are those of the people at the start."""
         s, setting = self.scenario, self.setting
         self._leave = () if s.places or setting.groups.feature is None else (setting.groups.name,)
         self._areas: Areas | None = None
@@ -415,10 +412,10 @@ class Society:
         self._like = setting.x
         if s.measure:
             point = places(setting.problem, self._like, self._leave, like=self._like, keep=s.places)
-            ground = land(setting.problem, self._like, self._leave, keep=s.places)
-            self._areas = Areas.fit(point, seed=s.seed, land=ground)
+            space = land(setting.problem, self._like, self._leave, keep=s.places)
+            self._areas = Areas.fit(point, seed=s.seed, land=space)
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         seen = self.history
         stand = {
             name: np.flatnonzero(self.status == state)
@@ -437,7 +434,7 @@ class Society:
             seen.models.append(self._decided_by)
         self._decided_by = self.model_version
 
-    def _segregation(self, here: Index) -> Array:
+    def _segregation(self, here: Ints) -> Floats:
         g = len(self.history.names)
         value = np.full((len(DIMENSIONS), g), np.nan)
         groups = Groups(
@@ -464,28 +461,27 @@ class Society:
     # -- files ---------------------------------------------------------------------------------------------
 
     def identity(self) -> str:
-        """A hash of everything that fixes the run but its length and its name."""
+        """Return a hash of everything that fixes the run but its length and its name."""
         h = hashlib.sha256()
         plain = replace(self.scenario, rounds=0, name="society").to_dict()
         h.update(json.dumps(plain, sort_keys=True, default=str).encode())
         h.update(f"{self.method.name} {self.method.parameters()}".encode())
         some, problem = self.setting.x[:1000], self.setting.problem
-        asked = (problem.target, problem.cost, problem.plausibility, problem.confidence)
-        said = [None if one is None else one.describe() for one in asked]
+        parts = (problem.target, problem.cost, problem.plausibility, problem.confidence)
+        described = [None if one is None else one.describe() for one in parts]
         robust = None if problem.robust is None else problem.robust.fingerprint(some[:50])
-        h.update(json.dumps([problem.schema.to_dict(), said, robust], sort_keys=True, default=str).encode())
+        stored = [problem.schema.to_dict(), described, robust]
+        h.update(json.dumps(stored, sort_keys=True, default=str).encode())
         for part in (self.setting.x, self.setting.groups.member, *self.setting.problem.reached(some)):
             h.update(np.ascontiguousarray(part).tobytes())
         return h.hexdigest()
 
     def save(self, path: str | Path) -> Path:
-        """Everything that is needed to go on, in one .npz file (arrays and JSON, no code); whole or not at all."""
-        path = Path(path)
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in self._ARRAYS}
+        """Write everything that is needed to go on to one .npz file (arrays and JSON, no code), whole or not at all."""
+        arrays: dict[str, Any] = {_FILE_KEYS.get(name, name): getattr(self, name) for name in self._ARRAYS}
         if self.trained is not None:
             arrays["trained_x"], arrays["trained_y"] = self.trained
         meta = {
-            "format": "wayforward society state 1",
             "identity": self.identity(),
             "round": self.round,
             "model_version": self.model_version,
@@ -493,50 +489,30 @@ class Society:
             "radius": {str(i): r for i, r in self._radius.items()},
             "history": self.history.to_dict(),
         }
-        arrays["meta"] = np.frombuffer(json.dumps(meta, allow_nan=False).encode(), dtype=np.uint8)
-        held = io.BytesIO()
-        np.savez(held, **arrays)
-        half = path.with_name(path.name + ".half")
-        half.write_bytes(held.getvalue())
-        half.replace(path)
-        return path
+        return write_checkpoint(Path(path), arrays, meta)
 
     def restore(self, path: str | Path) -> None:
         """Go back to what `save` wrote. Raises: FileFormatError for a broken file, or the state of another run."""
         path = Path(path)
-        try:
-            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as held:
-                arrays = {name: held[name] for name in held.files}
-            meta = json.loads(bytes(arrays.pop("meta")).decode())
-            known = meta["format"] == "wayforward society state 1" and set(self._ARRAYS) <= set(arrays)
-            identity, now, version = meta["identity"], int(meta["round"]), int(meta["model_version"])
-            decided_by = int(meta["decided_by"])
-            radius = {int(i): float(r) for i, r in meta["radius"].items()}
-            history = History.from_dict(meta["history"])
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever a broken archive makes its readers say
-            raise FileFormatError(
-                f"'{path.name}' does not hold the state of a society ({type(error).__name__}). Take it away, or name "
-                "another file."
-            ) from None
-        if not known:
-            raise FileFormatError(f"'{path.name}' is the state of another version. Take it away.")
-        if identity != self.identity():
+        keys = {name: _FILE_KEYS.get(name, name) for name in self._ARRAYS}
+        arrays, meta = read_checkpoint(path, set(keys.values()))
+        if meta["identity"] != self.identity():
             raise FileFormatError(
                 f"'{path.name}' is the state of another scenario, model or people. Take it away, or name another file."
             )
-        n, own = len(arrays["x"]), {name: getattr(self, name) for name in self._ARRAYS}
+        n, history = len(arrays["x"]), meta["history"]
+        own = {key: getattr(self, name) for name, key in keys.items()}
         fits = all(
-            arrays[name].shape == (n, *old.shape[1:]) and arrays[name].dtype == old.dtype
-            for name, old in own.items()
+            arrays[key].shape == (n, *old.shape[1:]) and arrays[key].dtype == old.dtype
+            for key, old in own.items()
         )
-        if not fits or history.rounds != now or history.people[-1].sum() != n:
+        if not fits or history.rounds != meta["round"] or history.people[-1].sum() != n:
             raise FileFormatError(f"'{path.name}' holds arrays that do not fit each other. Take it away.")
-        for name in self._ARRAYS:
-            setattr(self, name, arrays[name])
+        for name, key in keys.items():
+            setattr(self, name, arrays[key])
         self._streams = Streams(keys_of(np.arange(n, dtype=float)[:, None], self.scenario.seed), 0)
-        self.round, self.model_version, self._decided_by, self._radius = now, version, decided_by, radius
+        self.round, self.model_version = meta["round"], meta["model_version"]
+        self._decided_by, self._radius = meta["decided_by"], meta["radius"]
         self.history = history
         self.history.scenario = self.scenario
         if "trained_x" in arrays:
@@ -570,7 +546,7 @@ def simulate(
     checkpoint: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> History:
-    """Play a scenario -> what was seen, round by round.
+    """Play a scenario; return what was seen, round by round.
 
     setting: people, problem and truth; left out, `setting_of(scenario)`. method: instead of the scenario's, a `Method`
     of your own. checkpoint: a .npz file, kept up to date after every round; where it exists the run goes on from

@@ -19,8 +19,8 @@ _OUTCOMES = ("known", "drawn", "label", "fitted", "none")
 
 @dataclass(frozen=True)
 class Advice:
-    """What refused people are told. method and its parameters: see `wf.methods_table()`. Balanced methods (ebr, ibr)
-    are given the scenario's group, unless parameters name another.
+    """The advice that refused people get. method and its parameters: see `wf.methods_table()`. Balanced methods (ebr,
+    ibr) are given the scenario's group, unless parameters name another.
 
     every: False, once in a life; True, whenever somebody is refused. world: what the adviser believes to follow from an
     act, 'same' as what does follow, or 'independent'. balanced: options must be this balanced between the groups

@@ -9,18 +9,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.society.scenario import Scenario
+from wayforward.shapes import Floats, Ints
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
     from wayforward.schema import Schema
     from wayforward.world import World
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +35,16 @@ class Setting:
     """
 
     problem: Problem
-    x: Array
+    x: Floats
     groups: Groups
     world: World | None = None
-    outcome: Callable[[Array], Any] | NDArray[Any] | None = None
-    train: Callable[[Array, NDArray[Any], int], Any] | None = None
-    train_x: Array | None = None
-    train_y: NDArray[Any] | None = None
-    pool: Array | None = None
-    pool_y: NDArray[Any] | None = None
-    newcomers: Callable[[int, int], Array] | None = None
+    outcome: Callable[[Floats], Any] | np.ndarray | None = None
+    train: Callable[[Floats, np.ndarray, int], Any] | None = None
+    train_x: Floats | None = None
+    train_y: np.ndarray | None = None
+    pool: Floats | None = None
+    pool_y: np.ndarray | None = None
+    newcomers: Callable[[int, int], Floats] | None = None
     edges: tuple[float, ...] = ()
     title: str = field(default="people")
 
@@ -64,7 +62,7 @@ class Setting:
                 f"There are {len(self.outcome)} outcomes for {len(self.x)} people. Give one a person."
             )
 
-    def member_of(self, x: Array) -> NDArray[np.int64]:
+    def member_of(self, x: Floats) -> Ints:
         """(m,) the groups of newcomers. Raises: DataError if the attribute is no feature."""
         if self.groups.feature is None:
             raise DataError(
@@ -77,7 +75,7 @@ class Setting:
             np.isnan(column), -1, np.searchsorted(np.asarray(self.edges), column, side="right")
         ).astype(np.int64)
 
-    def draw(self, n: int, seed: int) -> tuple[Array, NDArray[np.int64], Array]:
+    def draw(self, n: int, seed: int) -> tuple[Floats, Ints, Floats]:
         """n newcomers: rows (n, d), groups (n,), fixed labels (n,) (NaN where outcomes follow from what people do)."""
         fixed = np.full(n, np.nan)
         if self.newcomers is not None:
@@ -118,14 +116,14 @@ def setting_of(scenario: Scenario) -> Setting:
                 f"Nobody knows the equations behind '{scenario.data}'. Set world: independent, or data: loan."
             )
 
-    def fit(x: Array, y: NDArray[Any], seed: int) -> Any:
+    def fit(x: Floats, y: np.ndarray, seed: int) -> Any:
         return train(scenario.model, schema, x, y, seed=seed)
 
     model = wrap(fit(past.x, past_y, scenario.seed), schema)
     target = Target(favourable=1, threshold=scenario.lender.threshold)
     believed = world if scenario.advice.world == "same" else None
     problem = Problem(schema, model, target, data=past.x, world=believed)
-    newcomers: Callable[[int, int], Array] | None = None
+    newcomers: Callable[[int, int], Floats] | None = None
     labels = pool = pool_y = None
     if found.name == "loan" and not set(found.variant) - {"karimi"}:
         newcomers = partial(_loan_people, schema=schema, karimi="karimi" in found.variant)
@@ -141,21 +139,21 @@ def setting_of(scenario: Scenario) -> Setting:
     )  # fmt: skip
 
 
-def _loan_people(n: int, seed: int, schema: Schema, karimi: bool) -> Array:
+def _loan_people(n: int, seed: int, schema: Schema, karimi: bool) -> Floats:
     from wayforward.data.loan import sample
 
     x, _ = sample(n, seed + 0x10A2, karimi=karimi)
     return np.asarray(np.clip(x, schema.low, schema.high))
 
 
-def _chosen(n: int, people: int | None, seed: int) -> NDArray[np.int64]:
+def _chosen(n: int, people: int | None, seed: int) -> Ints:
     if people is None:
         return np.arange(n)
     rng = np.random.default_rng([seed, 0x50C1])
     return rng.permutation(n)[:people] if people <= n else rng.integers(0, n, people)
 
 
-def _groups(scenario: Scenario, x: Array, schema: Schema) -> Groups:
+def _groups(scenario: Scenario, x: Floats, schema: Schema) -> Groups:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # missing labels are counted in the report
         return Groups.of(scenario.group, x, schema, cut=scenario.cut or None)
