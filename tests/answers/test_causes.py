@@ -97,7 +97,7 @@ def test_limits_may_leave_a_plan_only_where_things_follow():
     wish = Preferences.none(SCHEMA, 1).freeze("savings").limit("salary", high=90_000)
     got = wf.recommend(it, X, preferences=wish)
     one = side_by_side(it, got)[0]
-    assert one.told == ("You cannot change your savings.", "Your salary can be 90,000 USD at most.")
+    assert one.statements == ("You cannot change your savings.", "Your salary can be 90,000 USD at most.")
     assert not one.works and one.played_out == "There is nothing to carry out."
     assert one.verdict.startswith("Only with causes in mind is there a plan")
     assert got.outcome[0, 0] is Outcome.FOUND and "85,000 USD" in one.within[0]
@@ -118,7 +118,7 @@ def test_the_page_shows_both_plans_and_how_often(tmp_path):
     data = np.array([[75_000.0, 25_000, 35], [150_000, 60_000, 40], [50_000, 9_000, 30]])
     it = wf.Problem(SCHEMA, Lender(), wf.Target(favourable=1), data=data, world=WORLD)
     got = wf.recommend(it, X)
-    stories = side_by_side(it, got, names=["Ana <b>"], told=[["I cannot & will not."]])
+    stories = side_by_side(it, got, names=["Ana <b>"], statements=[["I cannot & will not."]])
     path = report(
         it,
         got,

@@ -18,6 +18,7 @@ from wayforward.answers.rounding import rounded
 from wayforward.answers.text import consequences, cost_text, outcome_text, steps
 from wayforward.errors import DataError
 from wayforward.evaluate.judge import judge
+from wayforward.lazy import Renamed, renamed_parameters
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class SideBySide:
     """
 
     name: str
-    told: tuple[str, ...]
+    statements: tuple[str, ...]
     without: tuple[str, ...]
     played_out: str
     works: bool
@@ -45,6 +46,8 @@ class SideBySide:
     verdict: str
     table: tuple[dict[str, str], ...]
     picture: Recourse | None = field(default=None, repr=False, compare=False)
+
+    told = Renamed("statements")
 
     def figure(self) -> Figure | None:
         """What is said without causes, what it leads to, and the plan with causes, side by side.
@@ -92,18 +95,19 @@ def played_out(problem: Problem, contrastive: Recourse) -> tuple[np.ndarray, np.
     return led, works, yes
 
 
+@renamed_parameters(told="statements")
 def side_by_side(
     problem: Problem,
     recourse: Recourse,
     contrastive: Recourse | None = None,
     *,
     names: Sequence[str] | None = None,
-    told: Sequence[Sequence[str]] | None = None,
+    statements: Sequence[Sequence[str]] | None = None,
 ) -> list[SideBySide]:
     """Everybody's first option in the problem's world beside the one without causes.
 
     contrastive: answers for the same people and preferences from `without_causes(problem)`; left out, they are
-    searched for here. names and told: what people are called and what they said in their own words; left out,
+    searched for here. names and statements: what people are called and what they said in their own words; left out,
     Person 1, Person 2 ... and their preferences in words. Numbers are rounded for people and checked again.
 
     Raises: DataError if the two are about other people.
@@ -121,14 +125,14 @@ def side_by_side(
     led, works, yes = played_out(problem, first)
     out = []
     for i in range(recourse.n):
-        if told is not None:
-            said = list(told[i])
+        if statements is not None:
+            own = list(statements[i])
         else:
-            said = [] if recourse.preferences is None else wishes(recourse.preferences, i)
+            own = [] if recourse.preferences is None else wishes(recourse.preferences, i)
         out.append(
             SideBySide(
                 name=f"Person {i + 1}" if names is None else names[i],
-                told=tuple(said),
+                statements=tuple(own),
                 without=_plan(first, i),
                 played_out=_really(first, led[i], bool(works[i]), bool(yes[i]), i),
                 works=bool(works[i]),

@@ -103,15 +103,17 @@ def figure_population(recourse: Recourse, evaluation: Evaluation | None = None, 
     by_group = []
     if evaluation is not None and (groups is not None or evaluation.groups is not None):
         by_group = group_table(evaluation, groups)
-    asked = features_asked(recourse)[:_MOST_FEATURES]
+    requested = features_asked(recourse)[:_MOST_FEATURES]
     with figure_style():
         rows = 3 if by_group else 2
-        heights = [1.7, max(1.6, 0.3 * len(asked) + 0.6)] + ([0.55 * len(by_group) + 0.9] if by_group else [])
+        heights = [1.7, max(1.6, 0.3 * len(requested) + 0.6)] + (
+            [0.55 * len(by_group) + 0.9] if by_group else []
+        )
         figure = new_figure(9.5, sum(heights) + 0.6 * rows)
         grid = figure.add_gridspec(rows, 2, height_ratios=heights)
         _outcomes(figure.add_subplot(grid[0, 0]), outcome)
         _cost_histogram(figure.add_subplot(grid[0, 1]), recourse, evaluation)
-        _asked(figure.add_subplot(grid[1, :]), asked, int(recourse.found[:, 0].sum()))
+        _requests(figure.add_subplot(grid[1, :]), requested, int(recourse.found[:, 0].sum()))
         if by_group:
             _group_share(figure.add_subplot(grid[2, 0]), by_group)
             _group_cost(figure.add_subplot(grid[2, 1]), by_group)
@@ -191,9 +193,9 @@ def _one_change(ax: Axes, row: int, one: Recourse, option: int, j: int) -> None:
     acted, changed = not np.isnan(one.action[0, option, j]), bool(one.changed[0, option, j])
     at = [_place(one, j, v) for v in (before, after)]
     ax.plot([0, 1], [row, row], color=LIGHT, lw=4, solid_capstyle="round", zorder=1)
-    way = words.sign(feature, before, after)
+    direction = words.sign(feature, before, after)
     if changed:
-        marker, colour = {"up": ("^", BLUE), "down": ("v", ORANGE)}.get(way, ("s", GREEN))
+        marker, colour = {"up": ("^", BLUE), "down": ("v", ORANGE)}.get(direction, ("s", GREEN))
         if not acted:
             marker, colour = "D", PURPLE
         ax.plot(at, [row, row], color=colour, lw=2, zorder=2)
@@ -277,9 +279,9 @@ def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None)
     ax.yaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
 
 
-def _asked(ax: Axes, asked: list[dict[str, Any]], total: int) -> None:
+def _requests(ax: Axes, requested: list[dict[str, Any]], total: int) -> None:
     ax.set_title("What the cheapest plans ask for", loc="left", weight="bold")
-    for y, row in enumerate(asked):
+    for y, row in enumerate(requested):
         ax.barh(y, row["share"], color=BLUE, height=0.62)
         parts = [f"{words.number(row['asked'])} of {words.count(total, 'plan')}"]
         if row["up"] and row["down"]:
@@ -287,9 +289,9 @@ def _asked(ax: Axes, asked: list[dict[str, Any]], total: int) -> None:
         elif row["up"] or row["down"]:
             parts.append("\u25b2 up" if row["up"] else "\u25bc down")
         ax.text(row["share"] + 0.008, y, "  ".join(parts), va="center", fontsize=9)
-    ax.set_yticks(range(len(asked)), [wrap_label(row["feature"], 34, 1) for row in asked])
-    ax.set_ylim(max(len(asked), 1) - 0.4, -0.6)
-    ax.set_xlim(0, max([row["share"] for row in asked], default=1.0) * 1.3)
+    ax.set_yticks(range(len(requested)), [wrap_label(row["feature"], 34, 1) for row in requested])
+    ax.set_ylim(max(len(requested), 1) - 0.4, -0.6)
+    ax.set_xlim(0, max([row["share"] for row in requested], default=1.0) * 1.3)
     ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if v <= 1 else "")
     ax.tick_params(axis="y", length=0)
     plain_axes(ax)

@@ -122,7 +122,7 @@ def render(
         for o in Outcome
         for n in [int((evaluation.outcome == o).sum())]
     ]
-    asked = features_asked(recourse)
+    requested = features_asked(recourse)
     groups = group_table(evaluation) if evaluation.groups is not None else []
     shown = rounded(problem, recourse[np.array(chosen, dtype=np.int64)]) if chosen else None
     contrast = None if shown is None else why(problem, shown.x)
@@ -140,7 +140,7 @@ def render(
                 "Share": words.percent(row["share"]),
                 "Direction": _direction(row),
             }
-            for row in asked
+            for row in requested
         ],
         coverage=_coverage(evaluation),
         groups=[_group_row(row) for row in groups],
@@ -192,7 +192,7 @@ def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, An
         "name": name,
         "outcome": outcome_text(one.outcome[0, 0]),
         "why": reason,
-        "told": [] if one.preferences is None else wishes(one.preferences, 0),
+        "limits": [] if one.preferences is None else wishes(one.preferences, 0),
         "options": [
             {
                 "steps": steps(one, 0, o),
@@ -219,7 +219,7 @@ def _limits(one: SideBySide, place: int) -> dict[str, Any]:
             "For each feature: where it stands now, where the plan without causes puts it, where that really leads, "
             "and where the plan with causes puts it. The table holds the same values.",
         )
-    parts = ("name", "told", "without", "played_out", "within", "verdict", "table")
+    parts = ("name", "statements", "without", "played_out", "within", "verdict", "table")
     return {name: getattr(one, name) for name in parts} | {"figure": Markup(drawing)}
 
 
@@ -234,9 +234,11 @@ def _letters(place: int) -> str:
 
 
 def _lead(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> str:
-    asked = int(evaluation.refused.sum())
-    text = f"{words.count(recourse.n, 'person', 'people')}, of whom the model refused {words.number(asked)}. "
-    if asked:
+    refused = int(evaluation.refused.sum())
+    text = (
+        f"{words.count(recourse.n, 'person', 'people')}, of whom the model refused {words.number(refused)}. "
+    )
+    if refused:
         with_plan = int(np.nansum(evaluation.people["usable"]))
         text += f"{words.number(with_plan)} of them have a plan that was checked and works. "
     return text + f"The aim is {problem.target.describe()}."
@@ -321,7 +323,7 @@ def _gap(evaluation: Evaluation) -> str:
 def features_table(schema: Schema) -> list[dict[str, str]]:
     """One row a feature: its name, its values, and who may change it."""
     who = {"actionable": "people can act on it", "mutable": "only follows", "immutable": "never changes"}
-    way = {"any": "", "increase": ", only up", "decrease": ", only down"}
+    direction = {"any": "", "increase": ", only up", "decrease": ", only down"}
     rows = []
     for f in schema.features:
         if f.has_levels:
@@ -332,7 +334,11 @@ def features_table(schema: Schema) -> list[dict[str, str]]:
             high = "no limit" if f.high is None else words.value_text(f, f.high)
             reach = f"{low} to {high}"
         rows.append(
-            {"Feature": f.text_label, "Values": reach, "Change": who[f.actionability] + way[f.direction]}
+            {
+                "Feature": f.text_label,
+                "Values": reach,
+                "Change": who[f.actionability] + direction[f.direction],
+            }
         )
     return rows
 
@@ -359,7 +365,7 @@ def _facts(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> list
 
 
 def _direction(row: dict[str, Any]) -> str:
-    parts = [f"{n} {way}" for way, n in (("up", row["up"]), ("down", row["down"])) if n]
+    parts = [f"{n} {direction}" for direction, n in (("up", row["up"]), ("down", row["down"])) if n]
     return ", ".join(parts) or "another category"
 
 

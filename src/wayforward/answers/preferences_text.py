@@ -23,38 +23,38 @@ def wishes(preferences: Preferences, i: int) -> list[str]:
     """
     if not -preferences.n <= i < preferences.n:
         raise DataError(f"There is no person {i}; people are numbered 0 to {preferences.n - 1}.")
-    schema, told = preferences.schema, list[str]()
+    schema, sentences = preferences.schema, list[str]()
     free = schema.actionable & ~preferences.frozen[i]
     fixed = np.flatnonzero(schema.actionable & preferences.frozen[i])
     if fixed.size:
         names = [f"your {words.label(schema.features[j])}" for j in fixed]
-        told.append(f"You cannot change {words.join(names, 'or')}.")
+        sentences.append(f"You cannot change {words.join(names, 'or')}.")
     for j in np.flatnonzero(~schema.immutable):
-        told += _limits(preferences, i, int(j))
+        sentences += _limits(preferences, i, int(j))
     if preferences.most[i] < min(schema.d, int(free.sum())):
-        told.append(f"You want to change {words.count(int(preferences.most[i]), 'thing')} at most.")
-    return told + _harder(preferences, i, free)
+        sentences.append(f"You want to change {words.count(int(preferences.most[i]), 'thing')} at most.")
+    return sentences + _harder(preferences, i, free)
 
 
 def _limits(preferences: Preferences, i: int, j: int) -> list[str]:
     feature = preferences.schema.features[j]
     name, low, high = words.label(feature), preferences.low[i, j], preferences.high[i, j]
-    told = []
+    sentences = []
     if np.isfinite(high):
-        told.append(f"Your {name} can be {_shown(preferences, j, high)} at most.")
+        sentences.append(f"Your {name} can be {_shown(preferences, j, high)} at most.")
     if np.isfinite(low):
-        told.append(f"Your {name} can be {_shown(preferences, j, low)} at least.")
+        sentences.append(f"Your {name} can be {_shown(preferences, j, low)} at least.")
     if j in preferences.levels and not preferences.levels[j][i].all():
         ok = preferences.levels[j][i]
         short = ok.sum() <= _MOST_NAMED
         named = [words.quoted(words.level_words(feature, float(v))) for v in np.flatnonzero(ok == short)]
         if not ok.any():
-            told.append(f"Your {name} cannot become anything else.")
+            sentences.append(f"Your {name} cannot become anything else.")
         elif short:
-            told.append(f"Your {name} can only become {words.join(named, 'or')}.")
+            sentences.append(f"Your {name} can only become {words.join(named, 'or')}.")
         else:
-            told.append(f"Your {name} cannot become {words.join(named, 'or')}.")
-    return told
+            sentences.append(f"Your {name} cannot become {words.join(named, 'or')}.")
+    return sentences
 
 
 def _shown(preferences: Preferences, j: int, value: float) -> str:

@@ -57,9 +57,9 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
         if problem.robust is not None and good.any():  # and as robust
             sure = np.flatnonzero(good)
             good[sure] = problem.robust.holds(problem, before[rows[sure]], candidate[sure], led[sure])
-        kept = rows[good]
-        after[who[kept], slot[kept]] = led[good]
-        score[who[kept], slot[kept]] = again.value[good, 0]
+        holding = rows[good]
+        after[who[holding], slot[holding]] = led[good]
+        score[who[holding], slot[holding]] = again.value[good, 0]
         return good
 
     best = coarsest(problem.schema, before, exact, check)

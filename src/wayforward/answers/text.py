@@ -102,9 +102,9 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
     lines = ["Your answer", "", "A computer model looked at your data. The answer is no for now.", ""]
     if reasons:
         lines += _why_lines(problem, one)
-    told = [] if one.preferences is None else wishes(one.preferences, 0)
-    if told:
-        lines += ["What you told us", "", *(f"- {text}" for text in told), ""]
+    limits = [] if one.preferences is None else wishes(one.preferences, 0)
+    if limits:
+        lines += ["What you told us", "", *(f"- {text}" for text in limits), ""]
     lines += ["What you can do", ""]
     found = np.flatnonzero(one.found[0])
     if not len(found):

@@ -137,11 +137,11 @@ def change_text(feature: Feature, before: float, after: float) -> str:
     if before == after:
         return f"keep your {name} at {now}"
     if feature.has_levels:
-        way = ""
+        note = ""
         if feature.kind == "ordinal":
             steps = int(abs(after - before))
-            way = f" ({'one step' if steps == 1 else f'{steps} steps'} {'up' if after > before else 'down'})"
-        return f"change your {name} from {quoted(was)} to {quoted(now)}{way}"
+            note = f" ({'one step' if steps == 1 else f'{steps} steps'} {'up' if after > before else 'down'})"
+        return f"change your {name} from {quoted(was)} to {quoted(now)}{note}"
     return f"{'raise' if after > before else 'lower'} your {name} from {was} to {now}"
 
 

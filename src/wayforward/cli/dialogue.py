@@ -202,7 +202,7 @@ def summary(dialogue: Dialogue, person: int) -> dict[str, Any]:
     if end is not None:
         found["text"] = end.show()
         found |= {
-            "told": end.told,
+            "told": end.limits,
             "learned": end.learned,
             "give": [f"{one.text} {' '.join((*one.steps, *one.follows))}" for one in end.give],
             "why": end.why,

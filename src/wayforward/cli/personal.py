@@ -106,7 +106,7 @@ def ask(ready: Ready, method: str, seed: int) -> Personal:
             second[pick],
             first[pick],
             names=[limits.name] * len(order),
-            told=[limits.sentences] * len(order),
+            statements=[limits.sentences] * len(order),
         )
         place = next((p for p, story in enumerate(compared) if _still(limits.shows, story)), 0)
         taken.add(order[place])
@@ -194,7 +194,7 @@ def lines(personal: Personal) -> list[str]:
     """The three stories for the console."""
     out = []
     for story in personal.stories:
-        out += [f'{story.name} says: "{" ".join(story.told)}"']
+        out += [f'{story.name} says: "{" ".join(story.statements)}"']
         out += [f"  Without causes: {' '.join(story.without)}", f"                  {story.played_out}"]
         out += [f"  With causes:    {' '.join(story.within)}", f"                  {story.verdict}", ""]
     return out

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from wayforward.errors import DataError, DialogueError, FileFormatError
-from wayforward.people.dialogue import fitting as making
+from wayforward.people.dialogue import fitting
 from wayforward.people.dialogue import state as st
-from wayforward.people.dialogue.conversation import PLANS, Conversation, Pending, Plan, Setup
+from wayforward.people.dialogue.conversation import PLANS, Conversation, DialogueSetup
 from wayforward.people.dialogue.lessons import Compared, lessons
 from wayforward.people.dialogue.question import Question, Reply
 from wayforward.people.dialogue.questionnaire import parts_of
+from wayforward.people.dialogue.reply_reading import read
 from wayforward.people.dialogue.wishes import preferences_of, wishes_of
 from wayforward.people.dialogue.wording import Ending, ending, numbers, reply_text, worded
 from wayforward.people.elicitor import Elicitor
@@ -75,10 +76,10 @@ class Dialogue:
                 f"'{self.file.name}' is there already. Go on with it by Dialogue.load(path, problem), "
                 "or name another file."
             )
-        asker, method, told = making.made(problem, elicitor, base, budget)
-        self._told = {**told, "questionnaire": questionnaire, "seed": int(seed)}
+        asker, method, description = fitting.fitted_elicitor(problem, elicitor, base, budget)
+        self._description = {**description, "questionnaire": questionnaire, "seed": int(seed)}
         wishes = () if preferences is None else tuple(wishes_of(preferences))
-        self._setup = Setup(problem, row, asker, method, parts, int(seed), wishes)
+        self._setup = DialogueSetup(problem, row, asker, method, parts, int(seed), wishes)
         self._prints = st.fingerprints(problem, row)
         self._past: list[dict[str, Any]] = []
         self._log: list[dict[str, Any]] = []
@@ -162,8 +163,7 @@ class Dialogue:
             raise DialogueError(self._mismatch(question_id, question))
         assert self._screen is not None
         c = self._conversation
-        taken = c.read(reply, question.options, self._screen[1], question.kind, question.many)
-        c.allowed(taken)
+        taken = read(c, reply, question, self._screen[1])
         changed = self._model_is_another()
         self._log.append(self._entry(question, taken))
         self._write()  # the answer is safe before anything is worked out from it
@@ -229,10 +229,10 @@ class Dialogue:
             self._changed(self.problem)
             self._write()
             raise DialogueError(f"{_GONE} Show ask() again.")
-        kept = self._log[:-1]
+        before = self._log[:-1]
         self._log = []
         self._begin()
-        self._again(kept)
+        self._again(before)
         self._write()
         return self.ask()
 
@@ -321,7 +321,7 @@ class Dialogue:
         return {
             "format": st.FORMAT,
             "version": st.VERSION,
-            "setup": self._told,
+            "setup": self._description,
             "x": numbers(s.x[0]),
             "fingerprints": self._prints,
             "begin": {
@@ -338,7 +338,7 @@ class Dialogue:
             "now": {
                 "taken": self._taken,
                 "planning": c.pending is None or c.pending.what in (*PLANS, "reconsider"),
-                "limits_asked": hasattr(c, "asking"),
+                "limits_asked": c.limits_requested,
                 "wishes": list(c.wishes),
                 "spent": c.spent,
                 "declined": sorted(c.declined),
@@ -404,12 +404,14 @@ class Dialogue:
             raise DialogueError(f"changed={changed!r} is neither 'refuse' nor 'continue'.")
         content = st.opened(dict(stored) if isinstance(stored, Mapping) else stored)
         try:
-            before, told, begin, now = (content[key] for key in ("fingerprints", "setup", "begin", "now"))
+            before, description, begin, now = (
+                content[key] for key in ("fingerprints", "setup", "begin", "now")
+            )
             log, past, note = list(content["log"]), list(content["past"]), content["note"]
             row = np.array([np.nan if v is None else v for v in content["x"]], dtype=np.float64)[None]
-            kept: dict[str, Any] = {
+            parts: dict[str, Any] = {
                 "parts": tuple(begin["parts"]),
-                "seed": int(told["seed"]),
+                "seed": int(description["seed"]),
                 "wishes": tuple(begin["wishes"]),
                 "start": _row(begin["start"]),
                 "spent": int(begin["spent"]),
@@ -426,9 +428,9 @@ class Dialogue:
         if apart and changed == "refuse":
             raise DialogueError(_differs(apart, f"Open it with what it was made with; {_GO_ON}"))
         out = cls.__new__(cls)
-        out.file, out._told, out._prints = None, told, prints
-        asker, method = making.again(problem, told, elicitor)
-        out._setup = Setup(problem, row, asker, method, **kept)
+        out.file, out._description, out._prints = None, description, prints
+        asker, method = fitting.elicitor_again(problem, description, elicitor)
+        out._setup = DialogueSetup(problem, row, asker, method, **parts)
         out._past, out._log, out._note = past, [], note
         if apart:
             out._log = log
@@ -471,7 +473,7 @@ class Dialogue:
         last = log[-1] if log else None
         answered = int(now["taken"]) < len(log)  # it was written, and the model changed before it was taken
         if problem is not s.problem:
-            asker, method = making.refitted(problem, self._told, s.elicitor)
+            asker, method = fitting.refitted(problem, self._description, s.elicitor)
             s = replace(s, problem=problem, elicitor=asker, base=method)
         self._prints = st.fingerprints(problem, s.x)
         if not now["planning"]:  # limits hang on no model: the same questions, the same answers
@@ -538,8 +540,8 @@ class Dialogue:
         return [plan for plan, holds in zip(plans, got.found[:, 0], strict=True) if holds]
 
     def __repr__(self) -> str:
-        ended = self._conversation.ended
-        return f"Dialogue({self.answered} answered, {ended or 'open'}, {self._told['elicitor'] or 'no elicitor'})"
+        ended, name = self._conversation.ended or "open", self._description["elicitor"] or "no elicitor"
+        return f"Dialogue({self.answered} answered, {ended}, {name})"
 
 
 # -- private ---------------------------------------------------------------------------------------------------
@@ -631,4 +633,4 @@ def _differs(apart: dict[str, str], then: str) -> str:
     return f"The state is of another problem. What differs: {'; '.join(apart.values())}. {then}"
 
 
-__all__ = ["Dialogue", "Pending", "Plan"]
+__all__ = ["Dialogue"]

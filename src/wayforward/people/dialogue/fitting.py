@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _PLAIN = (int, float, str, bool, type(None))
 
 
-def made(
+def fitted_elicitor(
     problem: Problem,
     elicitor: str | Elicitor | None,
     base: str | Method | None = None,
     budget: int | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> tuple[Elicitor, Method, dict[str, Any]]:
-    """(fitted elicitor, fitted base method, their description as plain data).
+    """Return a fitted elicitor, its fitted base method, and their description as plain data.
 
     What is known by name is fitted once for each problem and shared by its dialogues. 'object' in the description says
     that the elicitor cannot be made again from it. Raises: MethodError for an unknown name, DialogueError.
@@ -49,48 +49,56 @@ def made(
     asker = problem.shared(("dialogue", *key), fit)
     chosen = getattr(asker, "base", None) or "local-search"
     plain, whole = _plain(asker)
-    again = {k: v for k, v in plain.items() if k not in ("base", "budget")}
-    told = {
+    others = {k: v for k, v in plain.items() if k not in ("base", "budget")}
+    description = {
         "elicitor": None if elicitor is None else str(getattr(asker, "name", type(asker).__name__)),
         "object": not (
             isinstance(chosen, str) and (not isinstance(elicitor, Elicitor) or (whole and _known(asker)))
         ),
-        "parameters": again,
+        "parameters": others,
         "base": chosen if isinstance(chosen, str) else chosen.name,
         "budget": plain.get("budget"),
     }
-    return asker, _method(problem, chosen), told
+    return asker, _method(problem, chosen), description
 
 
-def again(problem: Problem, told: Mapping[str, Any], elicitor: Elicitor | None) -> tuple[Elicitor, Method]:
-    """What `made` described, for a problem; elicitor: the same object as then, where it is needed.
+def elicitor_again(
+    problem: Problem, description: Mapping[str, Any], elicitor: Elicitor | None
+) -> tuple[Elicitor, Method]:
+    """Make what `fitted_elicitor` described, for a problem; elicitor: the same object as then, where it is needed.
 
     Raises: DialogueError if it is needed and not given, or another one is.
     """
-    if elicitor is None and told["object"]:
+    if elicitor is None and description["object"]:
         raise DialogueError(
-            f"The dialogue was held with an elicitor of your own, '{told['elicitor']}' around "
-            f"'{told['base']}'. Give it "
+            f"The dialogue was held with an elicitor of your own, '{description['elicitor']}' around "
+            f"'{description['base']}'. Give it "
             "again: elicitor=..."
         )
     if elicitor is None:
-        asker, method, _ = made(problem, told["elicitor"], told["base"], told["budget"], told["parameters"])
+        asker, method, _ = fitted_elicitor(
+            problem,
+            description["elicitor"],
+            description["base"],
+            description["budget"],
+            description["parameters"],
+        )
         return asker, method
-    asker, method, now = made(problem, elicitor)
+    asker, method, now = fitted_elicitor(problem, elicitor)
     for key in ("elicitor", "base", "budget"):
-        if now[key] != told[key]:
+        if now[key] != description[key]:
             raise DialogueError(
-                f"The dialogue was held with {key}={told[key]!r}, and the elicitor given has "
+                f"The dialogue was held with {key}={description[key]!r}, and the elicitor given has "
                 f"{now[key]!r}. Give the same one."
             )
     return asker, method
 
 
-def refitted(problem: Problem, told: Mapping[str, Any], elicitor: Elicitor) -> tuple[Elicitor, Method]:
-    """The same elicitor for another problem; the one given stays as it is."""
-    if not told["object"]:
-        return again(problem, told, None)
-    asker, method, _ = made(problem, copy.copy(elicitor).fit(problem))
+def refitted(problem: Problem, description: Mapping[str, Any], elicitor: Elicitor) -> tuple[Elicitor, Method]:
+    """Fit the same elicitor to another problem; the one given stays as it is."""
+    if not description["object"]:
+        return elicitor_again(problem, description, None)
+    asker, method, _ = fitted_elicitor(problem, copy.copy(elicitor).fit(problem))
     return asker, method
 
 
@@ -101,7 +109,7 @@ def _named(name: str | None, given: dict[str, Any]) -> Elicitor:
 
 
 def _plain(asker: Any) -> tuple[dict[str, Any], bool]:
-    """The parameters that JSON holds, and whether the others are as always."""
+    """Return the parameters that JSON holds, and whether the others have their defaults."""
     every = {f.name: getattr(asker, f.name, None) for f in fields(asker) if f.init}
     plain = {name: value for name, value in every.items() if isinstance(value, _PLAIN)}
     usual = {f.name: f.default for f in fields(asker) if f.default is not MISSING}

@@ -71,20 +71,20 @@ def lessons(
     votes = more.astype(int).T @ less.astype(
         int
     )  # (d, d): more of the row feature was taken over the column's
-    out, told = list[str](), set[tuple[int, int]]()
+    out, used = list[str](), set[tuple[int, int]]()
     pairs = [
         (int(votes[a, b]), float(weight[b] - weight[a]), a, b)
         for a in range(schema.d)
         for b in range(schema.d)
         if votes[a, b] >= _SURE and votes[a, b] >= 2 * votes[b, a] + 1 and weight[b] > weight[a]
     ]
-    said_first, said_last = set[int](), set[int]()
+    firsts, lasts = set[int](), set[int]()
     for count, _, a, b in sorted(pairs, key=lambda pair: (-pair[0] * pair[1], pair[2], pair[3])):
-        if len(out) == most or (a in said_first and b in said_last) or (b, a) in told:
+        if len(out) == most or (a in firsts and b in lasts) or (b, a) in used:
             continue
-        told.add((a, b))
-        said_first.add(a)
-        said_last.add(b)
+        used.add((a, b))
+        firsts.add(a)
+        lasts.add(b)
         times = count + int(votes[b, a])
         share = f"{count} of {times} choices" if times > count else f"all {count} choices"
         this, that = act(schema, x, compared, a), act(schema, x, compared, b)

@@ -120,7 +120,7 @@ def plain(text: str) -> str:
     )
 
 
-def said(reply: Any) -> str | None:
+def as_text(reply: Any) -> str | None:
     """The reply as clean text, or None where it is not text."""
     return plain(reply) if isinstance(reply, str) else None
 
@@ -129,7 +129,7 @@ def yes_or_no(reply: Any) -> bool | None:
     """True for yes, False for no, None for neither."""
     if isinstance(reply, bool):
         return reply
-    text = said(reply)
+    text = as_text(reply)
     if text is None:
         return None
     if text in YES:
@@ -154,7 +154,7 @@ def number(reply: Any, feature: Feature, now: float) -> float:
         if not -_HUGE < reply < _HUGE:
             raise ReplyError(f"That is no number that fits. {fits}")
         return float(reply)
-    found = _NUMBER.match(said(reply) or "")
+    found = _NUMBER.match(as_text(reply) or "")
     if found is None:
         raise ReplyError(f"'{_short(reply)}' is no number. {fits}")
     sign, digits, many, percent, rest = found.groups()
@@ -219,7 +219,7 @@ def freeze_or_limit(
 
     may: the features that they may act on. here: the feature that the question is about.
     """
-    text = said(reply)
+    text = as_text(reply)
     if text is None:
         return None
     limit = _LIMIT.match(text)
@@ -271,7 +271,7 @@ def chosen(reply: Any, options: Sequence[Option]) -> int:
         if 1 <= reply <= many and reply == int(reply):
             return int(reply) - 1
         raise ReplyError(f"{_short(reply)} is none of the answers. {_numbers(many)}")
-    text = said(reply) or ""
+    text = as_text(reply) or ""
     bare = re.sub(r"^(?:option|plan|number|no\.?|answer)\s+", "", text)
     if re.fullmatch(r"\d+", bare):
         if 1 <= int(bare) <= many:
@@ -290,7 +290,7 @@ def several(reply: Any, options: Sequence[Option]) -> list[int]:
     if isinstance(reply, (list, tuple)):
         parts: list[Any] = list(reply)
     elif isinstance(reply, str):
-        text = said(reply) or ""
+        text = as_text(reply) or ""
         digits = re.fullmatch(r"[\d\s,;>]+", text) is not None
         parts = re.split(r"[\s,;>]+" if digits else r"\s*(?:[,;>]|\band\b)\s*", text)
         try:  # a level such as "craft and repair" is one

@@ -46,7 +46,7 @@ def parts_of(questionnaire: str | None) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Item:
+class QuestionnaireItem:
     """A question of the questionnaire before it has words. what: can, low, high, levels, score or rank."""
 
     what: str
@@ -59,16 +59,16 @@ class Item:
         return [self.what, self.feature, self.with_limits]
 
 
-def items(parts: Sequence[str], people: Population) -> list[Item]:
+def items(parts: Sequence[str], people: Population) -> list[QuestionnaireItem]:
     """The questions for one person (n = 1): only about what they may act on."""
     may = np.flatnonzero(people.may[0]).tolist()
     out = []
     if "limits" in parts or "yes-no" in parts:
-        out += [Item("can", j, "limits" in parts) for j in may]
+        out += [QuestionnaireItem("can", j, "limits" in parts) for j in may]
     if "ranking" in parts and len(may) > 1:
-        out.append(Item("rank"))
+        out.append(QuestionnaireItem("rank"))
     if "likert" in parts:
-        out += [Item("score", j) for j in may]
+        out += [QuestionnaireItem("score", j) for j in may]
     return out
 
 
@@ -79,7 +79,7 @@ def ahead(people: Population, j: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Worded:
+class WordedItem:
     """A question in words. codes: what each option means to the program."""
 
     kind: AnswerKind
@@ -90,7 +90,7 @@ class Worded:
     hint: str = ""
 
 
-def worded(item: Item, people: Population) -> Worded:
+def worded(item: QuestionnaireItem, people: Population) -> WordedItem:
     """A question of the questionnaire in words."""
     if item.what == "rank":
         return _rank(people)
@@ -99,7 +99,7 @@ def worded(item: Item, people: Population) -> Worded:
     return ask(item, people, feature, now)
 
 
-def _stands(feature: Feature, now: float) -> str:
+def _current_value(feature: Feature, now: float) -> str:
     name = words.label(feature)
     if np.isnan(now):
         return f"Your {name} now: not stated."
@@ -121,94 +121,96 @@ def _share(feature: Feature, now: float) -> str:
     return f" ({now_words(feature, now)} means {words.percent(now)})"
 
 
-def _can(item: Item, people: Population, feature: Feature, now: float) -> Worded:
-    stands = _stands(feature, now)
+def _can(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:
+    current = _current_value(feature, now)
     if feature.has_levels:
         levels = ahead(people, item.feature)
         if len(levels) == 1:
             other = words.quoted(words.level_words(feature, levels[0]))
-            return _choice(f"{stands} Could you change this to {other}?", ("yes", "Yes"), ("no", "No"))
+            return _choice(f"{current} Could you change this to {other}?", ("yes", "Yes"), ("no", "No"))
         upward = _upward(feature, levels, now)
         codes = [("yes", "Yes, as far as needed" if upward else "Yes, to any other"), ("no", "No")]
         if item.with_limits:
             some = "Yes, but only up to a certain level" if upward else "Yes, but only to some"
             codes.append(("levels", some))
-        return _choice(f"{stands} Could you {'raise' if upward else 'change'} this?", *codes)
-    way = _WAY.get(feature.direction, "change")
-    if way == "change" and now <= people.least[0, item.feature]:
-        way = "raise"  # there is nowhere to go but up
-    elif way == "change" and now >= people.greatest[0, item.feature]:
-        way = "lower"
-    codes = [("yes", "Yes, as far as needed" if way != "change" else "Yes, up or down"), ("no", "No")]
-    if item.with_limits and way == "raise":
+        return _choice(f"{current} Could you {'raise' if upward else 'change'} this?", *codes)
+    verb = _VERB.get(feature.direction, "change")
+    if verb == "change" and now <= people.least[0, item.feature]:
+        verb = "raise"  # there is nowhere to go but up
+    elif verb == "change" and now >= people.greatest[0, item.feature]:
+        verb = "lower"
+    codes = [("yes", "Yes, as far as needed" if verb != "change" else "Yes, up or down"), ("no", "No")]
+    if item.with_limits and verb == "raise":
         codes.append(("high", "Yes, but only up to a limit"))
-    elif item.with_limits and way == "lower":
+    elif item.with_limits and verb == "lower":
         codes.append(("low", "Yes, but only down to a limit"))
     elif item.with_limits:
         codes += [("up", "Yes, but it can only go up"), ("down", "Yes, but it can only go down")]
         codes.append(("both", "Yes, but only within limits"))
-    return _choice(f"{stands} Could you {way} this?", *codes)
+    return _choice(f"{current} Could you {verb} this?", *codes)
 
 
-_WAY = {"increase": "raise", "decrease": "lower"}
+_VERB = {"increase": "raise", "decrease": "lower"}
 
 
 def _upward(feature: Feature, levels: Sequence[int], now: float) -> bool:
     return feature.kind == "ordinal" and all(level > now for level in levels)
 
 
-def _way(feature: Feature) -> str:
+def _verb(feature: Feature) -> str:
     """Raise, lower or change: what somebody would do about it."""
     named = feature.has_levels and feature.kind != "ordinal"
-    return "change" if named else _WAY.get(feature.direction, "change")
+    return "change" if named else _VERB.get(feature.direction, "change")
 
 
-def _choice(text: str, *codes: tuple[str, str]) -> Worded:
+def _choice(text: str, *codes: tuple[str, str]) -> WordedItem:
     kind: AnswerKind = "choice" if len(codes) > 2 else "yes-no"
-    options = tuple(Option(str(i), told) for i, (_, told) in enumerate(codes, 1))
-    return Worded(kind, text, options, tuple(code for code, _ in codes))
+    options = tuple(Option(str(i), text) for i, (_, text) in enumerate(codes, 1))
+    return WordedItem(kind, text, options, tuple(code for code, _ in codes))
 
 
-def _bound(item: Item, people: Population, feature: Feature, now: float) -> Worded:
+def _bound(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:
     end = "Up to what" if item.what == "high" else "Down to what"
-    stands = "" if np.isnan(now) else f" It is {now_words(feature, now)} now."
+    current = "" if np.isnan(now) else f" It is {now_words(feature, now)} now."
     unit = f" ({feature.unit})" if feature.unit else ""
-    text = f"{end} could your {words.label(feature)} go?{stands}"
-    return Worded("number", text, hint=f"Type a number{unit}.")
+    text = f"{end} could your {words.label(feature)} go?{current}"
+    return WordedItem("number", text, hint=f"Type a number{unit}.")
 
 
-def _levels(item: Item, people: Population, feature: Feature, now: float) -> Worded:
+def _levels(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:
     levels = ahead(people, item.feature)
     options = tuple(Option(str(i), words.level_words(feature, level)) for i, level in enumerate(levels, 1))
     codes = tuple(str(level) for level in levels)
     if _upward(feature, levels, now):
-        text = f"{_stands(feature, now)} Up to which level could you go?"
-        return Worded("choice", text, options, codes)
-    text = f"{_stands(feature, now)} To which of these could you change?"
-    return Worded("choice", text, options, codes, True, "You can name several, such as 1, 2.")
+        text = f"{_current_value(feature, now)} Up to which level could you go?"
+        return WordedItem("choice", text, options, codes)
+    text = f"{_current_value(feature, now)} To which of these could you change?"
+    return WordedItem("choice", text, options, codes, True, "You can name several, such as 1, 2.")
 
 
-def _score(item: Item, people: Population, feature: Feature, now: float) -> Worded:
+def _score(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:
     options = tuple(Option(str(i), text) for i, text in enumerate((*LIKERT, "I cannot do this"), 1))
-    ask = f"How hard would it be for you to {_way(feature)} this?"
+    ask = f"How hard would it be for you to {_verb(feature)} this?"
     codes = tuple(option.key for option in options)
-    return Worded("likert", f"{_stands(feature, now)} {ask}", options, codes)
+    return WordedItem("likert", f"{_current_value(feature, now)} {ask}", options, codes)
 
 
-def _rank(people: Population) -> Worded:
+def _rank(people: Population) -> WordedItem:
     options, codes = [], []
     for place, j in enumerate(np.flatnonzero(people.may[0]).tolist(), 1):
         feature, at = people.schema.features[j], float(people.x[0, j])
         bare = feature.has_levels or np.isnan(at)
         shown = words.value_text(feature, at) if bare else now_words(feature, at)
-        options.append(Option(str(place), f"{_way(feature)} your {words.label(feature)} (now {shown})"))
+        options.append(Option(str(place), f"{_verb(feature)} your {words.label(feature)} (now {shown})"))
         codes.append(feature.name)
     text = "Which of these would you change first, and which last? Put them in order, the easiest first."
     hint = "Type the numbers in your order, such as 2, 1. Leave out what you cannot change."
-    return Worded("rank", text, tuple(options), tuple(codes), True, hint)
+    return WordedItem("rank", text, tuple(options), tuple(codes), True, hint)
 
 
-def wishes_from(item: Item, reply: Reply, people: Population) -> tuple[list[Wish], list[Item]]:
+def wishes_from(
+    item: QuestionnaireItem, reply: Reply, people: Population
+) -> tuple[list[Wish], list[QuestionnaireItem]]:
     """What the reply to an item means: wishes, and questions that follow at once."""
     schema = people.schema
     if item.what == "rank":
@@ -230,7 +232,7 @@ def wishes_from(item: Item, reply: Reply, people: Population) -> tuple[list[Wish
         follow = {"both": ("low", "high"), "low": ("low",), "high": ("high",), "levels": ("levels",)}.get(
             code, ()
         )
-        return [], [Item(what, j) for what in follow]
+        return [], [QuestionnaireItem(what, j) for what in follow]
     if item.what in ("low", "high"):
         return [{"feature": name, item.what: reply["number"]}], []
     if item.what == "levels":

@@ -53,11 +53,11 @@ def answers_of(
     rows = probe(problem, x)
     yes, value = problem.reached(np.concatenate([rows, *(row[None] for row in shown)]))
     m = len(rows)
-    told = {
+    answers = {
         "yes": "".join("1" if one else "0" for one in yes[:m]),
         "value": np.round(value[:m], _DIGITS).tolist(),
     }
-    return told, bool(yes[m:].all())
+    return answers, bool(yes[m:].all())
 
 
 def same_answers(a: dict[str, Any], b: dict[str, Any]) -> bool:

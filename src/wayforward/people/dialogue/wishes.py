@@ -88,7 +88,7 @@ def wishes_of(preferences: Preferences) -> list[Wish]:
     return out
 
 
-def told(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> list[str]:
+def limit_sentences(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> list[str]:
     """What somebody said, in sentences; x (d,). A limit on what cannot change at all says nothing more."""
     from wayforward.answers import wishes as sentences
 
@@ -104,8 +104,8 @@ def told(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> list[str]:
         else:
             rest.append(wish)
     stays = [
-        f"Your {words.label(schema[name])} cannot go {words.join(sorted(set(ways)), 'or')}."
-        for name, ways in still.items()
+        f"Your {words.label(schema[name])} cannot go {words.join(sorted(set(directions)), 'or')}."
+        for name, directions in still.items()
     ]
     out = sentences(preferences_of(schema, rest), 0)
     return [*out[: len(frozen) > 0], *stays, *out[len(frozen) > 0 :]]
@@ -120,15 +120,15 @@ def given_up(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> str:
     name, now = words.label(feature), x[schema.index(first["feature"])]
     keys = {key for wish in wishes for key in wish}
     if "can" in keys:
-        way = {"increase": "raise", "decrease": "lower"}.get(feature.direction, "change")
-        return f"{way if feature.ordered and feature.kind != 'binary' else 'change'} your {name}"
+        verb = {"increase": "raise", "decrease": "lower"}.get(feature.direction, "change")
+        return f"{verb if feature.ordered and feature.kind != 'binary' else 'change'} your {name}"
     if "levels" in keys:
         return f"choose another {name} than those you named"
     ends = []
-    for side, beyond, way in (("low", "below", "lower"), ("high", "above", "raise")):
+    for side, beyond, verb in (("low", "below", "lower"), ("high", "above", "raise")):
         values = [wish[side] for wish in wishes if side in wish]
         if values and values[0] == now and len(keys) == 2:
-            return f"{way} your {name}"
+            return f"{verb} your {name}"
         ends += [
             f"{beyond} {shown_value(schema, schema.index(first['feature']), value)}" for value in values[:1]
         ]

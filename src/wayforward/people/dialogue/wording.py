@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.lazy import Renamed
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.question import Option, Question, Reply
-from wayforward.people.dialogue.wishes import told as said_limits
+from wayforward.people.dialogue.wishes import limit_sentences
 from wayforward.recourse import Outcome
 
 if TYPE_CHECKING:
-    from wayforward.people.dialogue.conversation import Conversation, Pending, Plan
+    from wayforward.people.dialogue.conversation import Conversation, PendingQuestion, Relaxation
+    from wayforward.people.dialogue.shown_plans import ShownPlan
 
 ALSO_PLANS = ("cannot say", "I cannot do this: ...", "... at most ...", "stop here")
 ALSO_LIMITS = ("cannot say", "stop here")
@@ -31,7 +34,7 @@ STAGES = {
 class Ending:
     """How a dialogue ended. how: accepted, rejected, stopped, already (it was a yes before), none (no plan).
 
-    text: what to read. plan: the plan, or the best so far. told: the person's limits. learned: what their choices say
+    text: what to read. plan: the plan, or the best so far. limits: the person's limits. learned: what their choices say
     about them. give: what would have to give for another plan, or for one at all, each with the plan that it opens.
     why: what made the difference, where no limit did.
     """
@@ -39,10 +42,12 @@ class Ending:
     how: str
     text: str
     plan: Option | None = None
-    told: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
     learned: tuple[str, ...] = ()
     give: tuple[Option, ...] = ()
     why: str = ""
+
+    told = Renamed("limits")
 
     def show(self) -> str:
         """The last screen as plain text."""
@@ -50,7 +55,7 @@ class Ending:
         if self.plan is not None:
             blocks.append([f"  - {line}" for line in (*self.plan.steps, *self.plan.follows)])
         blocks += [[self.why]] if self.why else []
-        for title, lines in (("What you told us", self.told), ("What we learned", self.learned)):
+        for title, lines in (("What you told us", self.limits), ("What we learned", self.learned)):
             if lines:
                 blocks.append([f"{title}:", *(f"  - {line}" for line in lines)])
         if self.give:
@@ -69,13 +74,14 @@ def numbers(row: np.ndarray) -> tuple[float | None, ...]:
     return tuple(None if np.isnan(value) else float(value) for value in row)
 
 
-def plan_option(plan: Plan, key: str = "", text: str = "") -> Option:
+def plan_option(plan: ShownPlan, key: str = "", text: str = "") -> Option:
     """A plan as something to show, its row behind it."""
-    told = " ".join((*plan.steps, *plan.follows))
-    return Option(key, text or told, plan.steps, plan.follows, numbers(plan.action), numbers(plan.after))
+    return Option(
+        key, text or " ".join(plan.lines), plan.steps, plan.follows, numbers(plan.action), numbers(plan.after)
+    )
 
 
-def worded(c: Conversation, p: Pending, mark: str) -> tuple[Question, list[str]]:
+def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, list[str]]:
     """The question on the table and the codes of its options."""
     left, notes = c.left, tuple(p.notes)
     if p.item is not None:
@@ -94,8 +100,7 @@ def worded(c: Conversation, p: Pending, mark: str) -> tuple[Question, list[str]]
         text = (
             f"Which of these {'two' if many == 2 else words.number(many)} plans would you rather carry out?"
         )
-        told = [(*plan.steps, *plan.follows) for plan in p.plans]
-        common = tuple(line for line in told[0] if all(line in lines for lines in told))
+        common = tuple(line for line in p.plans[0].lines if all(line in plan.lines for plan in p.plans))
         return Question(
             mark, stage, "choice", text, options, notes, left=left, also=ALSO_PLANS, common=common
         ), []
@@ -114,7 +119,7 @@ def worded(c: Conversation, p: Pending, mark: str) -> tuple[Question, list[str]]
     return Question(mark, stage, "accept", text, (yes, no), notes, left=left, also=ALSO_PLANS, plan=plan), []
 
 
-def _reconsider(c: Conversation, p: Pending, mark: str, notes: tuple[str, ...]) -> Question:
+def _reconsider(c: Conversation, p: PendingQuestion, mark: str, notes: tuple[str, ...]) -> Question:
     proved = c.outcome is Outcome.NONE_EXISTS
     text = "Within your limits " + (
         "there is no plan that turns the answer into a yes; we are sure of that. "
@@ -123,12 +128,17 @@ def _reconsider(c: Conversation, p: Pending, mark: str, notes: tuple[str, ...]) 
     )
     text += "Something would have to give. Could you do one of these after all? "
     text += "Below each is a plan that would then do."
-    options = []
-    for i, way in enumerate(p.ways, 1):
-        told = words.sentence(c.give_text(way))
-        options.append(Option(str(i), told, steps=way.plan.steps, follows=way.plan.follows))
-    options.append(Option(str(len(options) + 1), "No, none of these."))
-    return Question(mark, "reconsider", "choice", text, tuple(options), notes, left=c.left, also=ALSO_LIMITS)
+    none = Option(str(len(p.relaxations) + 1), "No, none of these.")
+    options = (*_relaxation_options(c, p.relaxations, "{}"), none)
+    return Question(mark, "reconsider", "choice", text, options, notes, left=c.left, also=ALSO_LIMITS)
+
+
+def _relaxation_options(c: Conversation, relaxations: Sequence[Relaxation], text: str) -> tuple[Option, ...]:
+    """What could be given up, numbered from 1, each with the plan that it opens; text: with {} for the limits."""
+    return tuple(
+        Option(str(i), words.sentence(text.format(c.relaxation_text(one))), one.plan.steps, one.plan.follows)
+        for i, one in enumerate(relaxations, 1)
+    )
 
 
 def reply_text(question: Question, reply: Reply, schema: Any) -> str:
@@ -197,27 +207,19 @@ def ending(c: Conversation, learned: list[str]) -> Ending:
     assert c.ended is not None
     if c.ended == "already":
         return Ending("already", "The answer is yes already. You need not change anything.")
-    told = tuple(said_limits(c.schema, c.wishes, c.x[0]))
+    limits = tuple(limit_sentences(c.schema, c.wishes, c.x[0]))
     plan = None if c.best is None else plan_option(c.best)
     if c.ended == "accepted":
         return Ending(
             "accepted",
             "This is your plan. It was checked: with it the answer would be yes.",
             plan,
-            told,
+            limits,
             tuple(learned),
         )
-    give = tuple(
-        Option(
-            str(i),
-            f"If you could {c.give_text(way)} after all, this would be enough:",
-            way.plan.steps,
-            way.plan.follows,
-        )
-        for i, way in enumerate(c.ways, 1)
-    )
+    give = _relaxation_options(c, c.relaxations, "If you could {} after all, this would be enough:")
     if c.ended == "none":
-        return Ending("none", _none_text(c), None, told, tuple(learned), give, c.reason)
+        return Ending("none", _none_text(c), None, limits, tuple(learned), give, c.reason)
     if c.ended == "stopped":
         text = "We stop here. This is the best plan so far. It was checked: with it the answer would be yes."
     else:
@@ -226,7 +228,7 @@ def ending(c: Conversation, learned: list[str]) -> Ending:
             "one so far. You can keep "
             "it, and you can come back when something changes."
         )
-    return Ending(c.ended, text, plan, told, tuple(learned), give)
+    return Ending(c.ended, text, plan, limits, tuple(learned), give)
 
 
 def _none_text(c: Conversation) -> str:

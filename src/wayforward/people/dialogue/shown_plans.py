@@ -1,0 +1,127 @@
+"""Plans as one person sees them: in round numbers, judged after rounding, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.answers import consequences, steps, words
+from wayforward.answers.rounding import GENEROSITY, round_away
+from wayforward.people.dialogue.state import digest
+from wayforward.people.dialogue.wishes import Wish, preferences_of
+from wayforward.recourse import Recourse
+
+if TYPE_CHECKING:
+    from wayforward.preferences.preferences import Preferences
+    from wayforward.problem import Problem
+
+_FURTHER = 0.02  # of a value: how much further it may go to be easy to say
+_SAYABLE = (1.0, 0.1, 0.01)  # of that: tried one after another
+
+
+@dataclass(frozen=True)
+class ShownPlan:
+    """A plan as shown: round numbers, judged after rounding. action, after (d,); cost in the problem's unit."""
+
+    action: np.ndarray
+    after: np.ndarray
+    cost: float
+    steps: tuple[str, ...]
+    follows: tuple[str, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What to do, and what comes of it by itself."""
+        return (*self.steps, *self.follows)
+
+    @property
+    def name(self) -> str:
+        """The same for plans that read alike."""
+        return digest([*self.lines])
+
+
+class PlanRounder:
+    """Round and judge the plans of one person, x (1, d); what was judged before is not judged again.
+
+    value: what the model itself says about the person.
+    """
+
+    def __init__(self, problem: Problem, x: np.ndarray, value: float) -> None:
+        self.problem, self.schema, self.x, self.value = problem, problem.schema, x, value
+        self._judged: dict[Any, ShownPlan | None] = {}  # by limits, action and order
+
+    def shown(
+        self, action: np.ndarray, wishes: Sequence[Wish], order: np.ndarray | None = None
+    ) -> list[ShownPlan | None]:
+        """Return actions (c, d) as plans in round numbers that keep every wish and reach a yes; None for others."""
+        limits = len(wishes), digest(wishes)
+        keys = [
+            (limits, row.tobytes(), b"" if order is None else order[i].tobytes())
+            for i, row in enumerate(action)
+        ]
+        new = [i for i, key in enumerate(keys) if key not in self._judged]
+        if new:
+            own = preferences_of(self.schema, wishes).take(np.zeros(len(new), dtype=np.int64))
+            plans = self.judged(action[new], own, None if order is None else order[new])
+            self._judged.update({keys[i]: plan for i, plan in zip(new, plans, strict=True)})
+        return [self._judged[key] for key in keys]
+
+    def judged(
+        self, action: np.ndarray, own: Preferences, order: np.ndarray | None = None
+    ) -> list[ShownPlan | None]:
+        """Return actions (c, d), own with n = c, each in the roundest numbers that hold when judged, or None.
+
+        All roundings are judged in one go: a call of a model in use takes long, however few rows it has.
+        """
+        c, many = len(action), len(_SAYABLE) + len(GENEROSITY) + 1
+        x = np.repeat(self.x, c, axis=0)
+        rounder = [round_away(self.schema, x, action, generosity) for generosity in GENEROSITY]
+        sayable = [self._sayable(x, action, share) for share in _SAYABLE]
+        tries = np.stack([*sayable, *rounder, action], axis=1)
+        who = np.repeat(np.arange(c), many)
+        got = self.problem.check(
+            x[who],
+            tries.reshape(c * many, 1, -1),
+            1,
+            preferences=own.take(who),
+            decision=(np.zeros(len(who), dtype=bool), np.full(len(who), self.value)),
+        )
+        holds = got.found[:, 0].reshape(c, many)
+        out: list[ShownPlan | None] = []
+        for i in range(c):
+            if not holds[i].any():
+                out.append(None)
+                continue
+            one = i * many + int(holds[i].argmax())
+            sentences = self._steps(got, one, None if order is None else order[i])
+            follows = tuple(consequences(got, one))
+            out.append(
+                ShownPlan(got.action[one, 0], got.after[one, 0], float(got.cost[one, 0]), sentences, follows)
+            )
+        return out
+
+    def _sayable(self, x: np.ndarray, action: np.ndarray, share: float) -> np.ndarray:
+        """(c, d) numbers that somebody would say: a tiny change may go a little further, so that 0.29475 becomes 0.29.
+
+        Further by 2 % of the value and a thousandth of the range at most, times the share.
+        """
+        with np.errstate(invalid="ignore"):
+            most = share * np.minimum(_FURTHER * np.abs(action), 0.001 * self.schema.span)
+            room = most / GENEROSITY[0]
+            away = np.where(action > x, action - room, action + room)  # as if it had come from there
+            near = np.abs(action - x) < room
+        from_here = np.where(near & ~np.isnan(action), away, x)
+        return round_away(self.schema, from_here, action, GENEROSITY[0])
+
+    def _steps(self, got: Recourse, i: int, order: np.ndarray | None) -> tuple[str, ...]:
+        """The steps of plan i in sentences, in the order of the acts where they have one."""
+        if order is None or (order < 0).all():
+            return tuple(steps(got, i))
+        acts = sorted(np.flatnonzero(~np.isnan(got.action[i, 0])), key=lambda j: (order[j], j))
+        texts = [words.change_text(self.schema.features[j], got.x[i, j], got.action[i, 0, j]) for j in acts]
+        return tuple(
+            words.sentence(text if place == 0 else f"then {text}") for place, text in enumerate(texts)
+        )
