@@ -79,7 +79,7 @@ class PlanRounder:
         c, many = len(action), len(_SAYABLE) + len(GENEROSITY) + 1
         x = np.repeat(self.x, c, axis=0)
         rounder = [round_away(self.schema, x, action, generosity) for generosity in GENEROSITY]
-        sayable = [self._sayable(x, action, share) for share in _SAYABLE]
+        sayable = [self.sayable(x, action, share) for share in _SAYABLE]
         tries = np.stack([*sayable, *rounder, action], axis=1)
         who = np.repeat(np.arange(c), many)
         got = self.problem.check(
@@ -103,7 +103,7 @@ class PlanRounder:
             )
         return out
 
-    def _sayable(self, x: np.ndarray, action: np.ndarray, share: float) -> np.ndarray:
+    def sayable(self, x: np.ndarray, action: np.ndarray, share: float = 1.0) -> np.ndarray:
         """(c, d) numbers that somebody would say: a tiny change may go a little further, so that 0.29475 becomes 0.29.
 
         Further by 2 % of the value and a thousandth of the range at most, times the share.
