@@ -9,7 +9,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from wayforward.density.base import Densities, Kernel, fit_density
+from wayforward.density.base import Densities
+from wayforward.density.fitting import fit_density
+from wayforward.density.kernel import Kernel
 from wayforward.errors import DataError, ProblemError
 from wayforward.groups import Groups
 from wayforward.schema import Feature, Schema
@@ -220,6 +222,15 @@ def test_draws_and_densities_are_of_the_same_law(kind):
     for g in range(2):
         own = log[g::2]
         assert np.exp(own[:, 1 - g] - own[:, g]).mean() == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fewer_draws_than_networks(kind):
+    """Four sets of networks stand for each of two groups: three draws come from three of the eight."""
+    asker = np.array([[0.5, 0.0], [0.2, 1.0]])
+    drawn = _plane(kind, 1).sample(asker, 3, Streams.of(asker, 0))
+    assert drawn.shape == (2, 3, 2) and np.isfinite(drawn).all()
+    assert (drawn[..., 0] == asker[:, None, 0]).all()
 
 
 # -- hardly anybody, and tables that are not nice ---------------------------------------------------------------

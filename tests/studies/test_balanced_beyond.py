@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wayforward.data import available
-from wayforward.density.base import telling
+from wayforward.density.grouping import revealing
 from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.segregation import Areas, places, segregation
@@ -129,7 +129,7 @@ def test_attributes_that_were_crossed_are_given_to_no_group():
     x = np.array([[s, r, t] for s in (0, 1) for r in (0, 1) for t in (0, 1)], dtype=np.float64)
     groups = Groups("sex and race", ("a", "b", "c", "d"), (2 * x[:, 0] + x[:, 1]).astype(np.int64))
     given = np.ones(3, dtype=bool)
-    assert telling(groups, Schema(tuple(levels)), x, given).tolist() == [True, True, False]
+    assert revealing(groups, Schema(tuple(levels)), x, given).tolist() == [True, True, False]
 
 
 def test_limits_are_drawn_for_everybody_and_broken_ones_are_counted(plane):

@@ -303,7 +303,7 @@ class Mixture(Densities):
     def sample(self, x: np.ndarray, s: int, streams: Streams, *, tag: int = 0) -> np.ndarray:
         """(n, s, d): levels one after another, then a component of the mixture and its numbers."""
         torch, n, k = self.torch, len(x), self.k + self.tail
-        out = self._others(x, s)
+        out = np.repeat(x[:, None, :], s, axis=1)
         if not n:
             return out
         who = np.arange(n)
@@ -313,6 +313,8 @@ class Mixture(Densities):
         for i, group in enumerate(self._of):
             copies = np.flatnonzero(self._of == group)
             slot = np.arange(group, s, self.n_groups)[i - copies[0] :: len(copies)]
+            if not len(slot):  # fewer draws than sets of networks
+                continue
             m = n * len(slot)
             code = torch.as_tensor(np.repeat(base, len(slot), axis=0))
             chance = luck[:, slot].reshape(m, self.k + 1)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.density.base import present_groups, resolve_groups, telling
 from wayforward.density.generative import Generator
 from wayforward.density.generative.adversary import Form
+from wayforward.density.grouping import present_groups, resolve_groups, revealing
 from wayforward.errors import MethodError
 from wayforward.methods.c_chvae import CChvae
 from wayforward.problem.learned import fit_generator
@@ -68,7 +68,7 @@ class Ibr(CChvae):
             "ibr",
             problem,
             labels=groups.member,
-            hide=telling(groups, problem.schema, rows, given),
+            hide=revealing(groups, problem.schema, rows, given),
             weight=float(self.beta),
             form=self.adv,
             latent=self.latent,

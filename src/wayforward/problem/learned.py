@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from wayforward.density.base import Densities, fit_density, present_groups, resolve_groups
+from wayforward.density.base import Densities
 from wayforward.density.base import Kind as DensityKind
+from wayforward.density.fitting import fit_density
 from wayforward.density.generative import Generator, Kind, train_generator
 from wayforward.density.generative.adversary import Form
+from wayforward.density.grouping import present_groups, resolve_groups
 from wayforward.errors import MethodError, require
 from wayforward.shapes import People
 

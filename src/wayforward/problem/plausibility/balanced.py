@@ -84,7 +84,8 @@ class Balanced(Plausibility):
 
         What the schema calls immutable is given. Raises: ProblemError, DataError, see the class.
         """
-        from wayforward.density.base import fit_density, present_groups, resolve_groups
+        from wayforward.density.fitting import fit_density
+        from wayforward.density.grouping import present_groups, resolve_groups
 
         if reference is None:
             raise ProblemError(
