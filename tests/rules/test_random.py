@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from wayforward.errors import RuleError
 from wayforward.rules import Rule, RuleSet
 from wayforward.rules import expression as e
-from wayforward.rules.abstract import Levels, Linear, Moved, normal_form
 from wayforward.rules.grammar import index_of, parse_rule
+from wayforward.rules.normal_form import Levels, Linear, Moved, normal_form
 
 # values on a lattice of quarters keep every sum and product exact, so the judge can use fractions
 NUMERIC = ("x", "y", "hours-per-week")

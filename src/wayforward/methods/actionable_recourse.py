@@ -20,7 +20,7 @@ from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
     from wayforward.problem import Cost, Population, Problem
-    from wayforward.rules.abstract import NormalForm
+    from wayforward.rules.normal_form import NormalForm
     from wayforward.streams import Streams
 
 Preset = Literal["problem", "total", "local", "max"]
@@ -520,7 +520,7 @@ class _Rules:
 
     def clauses(self, i: int) -> tuple[Clause, ...]:
         """The clauses of person i. One that hangs on a missing value that the person may fill in is left out here."""
-        from wayforward.rules import abstract
+        from wayforward.rules import normal_form
 
         x, free = self.people.x[i], self.people.free[i]
         out: list[Clause] = []
@@ -530,9 +530,9 @@ class _Rules:
             for clause in form.clauses:
                 atoms: list[Most | Among | Changes] = []
                 for atom in clause:
-                    if isinstance(atom, abstract.Moved):
+                    if isinstance(atom, normal_form.Moved):
                         atoms.append(Changes(atom.index, atom.changed))
-                    elif isinstance(atom, abstract.Levels):
+                    elif isinstance(atom, normal_form.Levels):
                         if atom.side == "after":
                             atoms.append(Among(atom.index, atom.allowed))
                         elif np.isnan(x[atom.index]) or int(x[atom.index]) in atom.allowed:
@@ -559,7 +559,7 @@ class _Rules:
 
 def _counts_only(form: NormalForm | None) -> bool:
     """A rule such as 'at most 3 changes', which fewer changes can only help."""
-    from wayforward.rules.abstract import Linear
+    from wayforward.rules.normal_form import Linear
 
     return form is not None and all(
         len(clause) == 1

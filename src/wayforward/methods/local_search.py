@@ -16,7 +16,7 @@ from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
-    from wayforward.rules.abstract import Linear
+    from wayforward.rules.normal_form import Linear
     from wayforward.streams import Streams
 
 _BLOCK = 1 << 18  # candidate rows shown to the model at once
@@ -669,7 +669,7 @@ class _Search:
 
     @cached_property
     def _linear_atoms(self) -> list[Linear]:
-        from wayforward.rules.abstract import Linear
+        from wayforward.rules.normal_form import Linear
 
         forms = [form for form in self.schema.compiled_rules.normal_form() if form is not None]
         return [

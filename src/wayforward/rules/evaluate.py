@@ -3,7 +3,7 @@
 A missing value (NaN) makes a comparison unknown, and truth is Kleene's three-valued logic: 0 false,
 0.5 unknown, 1 true. Inside, a truth is the pair (surely true, possibly true), which turns and, or
 and not into plain boolean operations; 0.5 is (False, True). The same pair serves boxes in
-`abstract`, so the boolean structure is walked by one function, `truth_of`.
+`boxes`, so the boolean structure is walked by one function, `truth_of`.
 
 Source: S. C. Kleene (1952), Introduction to Metamathematics, section 64 (strong three-valued logic).
 """

@@ -1,6 +1,6 @@
 """The words of a rule and of a structural equation: one small tree of frozen dataclasses.
 
-`wayforward.rules.grammar` reads text into this tree, `evaluate` gives it values, `abstract` reasons
+`wayforward.rules.grammar` reads text into this tree, `evaluate` gives it values, `boxes` reasons
 about it, and `wayforward.world.scm` inverts it. A node knows nothing about arrays; ``text(node)``
 writes it back in the grammar that reads it (``parse(text(node)) == node``).
 """

@@ -6,18 +6,17 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.errors import RuleError
 from wayforward.rules.arrays import Array, align, broadcast_shape, operations
+from wayforward.rules.boxes import interval
+from wayforward.rules.contradiction import contradiction
 from wayforward.rules.evaluate import PointAtoms, truth_of
 from wayforward.rules.expression import Changes, Condition, Drag, feature_names, text, walk
 from wayforward.rules.grammar import FeatureInfo, index_of, parse_rule
-
-if TYPE_CHECKING:
-    from wayforward.rules.abstract import NormalForm
+from wayforward.rules.normal_form import NormalForm, normal_form
 
 
 @dataclass(frozen=True)
@@ -103,6 +102,11 @@ class RuleSet:
         return tuple(dict.fromkeys(name for rule in self.rules for name in rule.features))
 
     @cached_property
+    def bodies(self) -> tuple[Condition, ...]:
+        """(r,) the trees of the conditions."""
+        return tuple(rule.body for rule in self.rules if not isinstance(rule.body, Drag))
+
+    @cached_property
     def involved(self) -> np.ndarray:
         """(r, d) bool: which features the truth of each condition depends on."""
         index = {feature.name: i for i, feature in enumerate(self.features)}
@@ -129,7 +133,7 @@ class RuleSet:
                 )
         atoms = PointAtoms(before, after, self.spans, ops)
         with np.errstate(all="ignore"):
-            pairs = [truth_of(rule.body, atoms) for rule in self.conditions]  # type: ignore[arg-type]
+            pairs = [truth_of(body, atoms) for body in self.bodies]
         return pairs, broadcast_shape(before, after), ops
 
     def holds(self, before: Array, after: Array) -> Array:
@@ -226,7 +230,7 @@ class RuleSet:
         shape = (*broadcast_shape(before, after), after.shape[-1])
         return ops.replaced(after, columns, shape)
 
-    # -- abstraction (see `wayforward.rules.abstract`) -------------------------------------------
+    # -- proofs ---------------------------------------------------------------------------------
     def interval(
         self,
         before_low: Array,
@@ -243,15 +247,12 @@ class RuleSet:
         bounds mean "any value, or none". `before_levels` and `after_levels` narrow features with
         levels further: feature index -> (..., L) bool of levels that are possible.
         """
-        from wayforward.rules.abstract import interval
-
-        return interval(self, before_low, before_high, after_low, after_high, before_levels, after_levels)
+        boxes = before_low, before_high, after_low, after_high, before_levels, after_levels
+        return interval(self.bodies, self.features, self.spans, *boxes)
 
     def normal_form(self) -> tuple[NormalForm | None, ...]:
         """(r,) each condition as clauses of linear and level-set atoms; None where it is not linear."""
-        from wayforward.rules.abstract import normal_form
-
-        return tuple(normal_form(rule.body, self.features) for rule in self.conditions)
+        return tuple(normal_form(body, self.features) for body in self.bodies)
 
     def contradiction(self) -> str | None:
         """A sentence that names rules which no person and no option can keep at once, or None.
@@ -259,9 +260,8 @@ class RuleSet:
         A sentence is a proof over the declared domains (up to the rules' tolerance); None is not a
         proof that the rules agree.
         """
-        from wayforward.rules.abstract import contradiction
-
-        return contradiction(self)
+        texts = [(rule.text, body) for rule, body in zip(self.conditions, self.bodies, strict=True)]
+        return contradiction(texts, self.features, self.spans, self.satisfied)
 
 
 def _span(feature: FeatureInfo) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wayforward.rules import RuleSet
-from wayforward.rules.abstract import Levels, Linear, Moved
+from wayforward.rules.normal_form import Levels, Linear, Moved
 
 LOW = np.array([18.0, 0, 0, 0, 0, 0, 0])
 HIGH = np.array([90.0, 10_000, 3, 1, 1, 99, 2])
