@@ -164,16 +164,16 @@ def line(measure, values, setting="synthetic", method=AtBeta("local-search")):  
 
 def test_findings_tell_a_straight_way_from_a_detour():
     """Atkinson that falls evenly; one that first rises above both ends; one that falls with the first tenth."""
-    straight = beyond_pages.CHECKS["compliance"]([line("atkinson", [0.6 - 0.2 * s for s in SHARES])])
+    straight = beyond_pages.checks("compliance", [line("atkinson", [0.6 - 0.2 * s for s in SHARES])])
     assert [check.holds for check in straight] == [True] * len(straight)
     detour = [0.6, 0.65, *([0.6] * 8), 0.4]
-    found = {c.name: c for c in beyond_pages.CHECKS["compliance"]([line("atkinson", detour)])}
+    found = {c.name: c for c in beyond_pages.checks("compliance", [line("atkinson", detour)])}
     assert found["the way is straight"].holds is False
     divides = found["a share divides more than nobody and than everybody"]
     assert divides.holds is False and "0.0500" in divides.measured and "at 0.1" in divides.measured
     assert found["half of the people, atkinson"].holds is False
     early = [0.6, *([0.4] * 10)]
-    found = {c.name: c for c in beyond_pages.CHECKS["compliance"]([line("atkinson", early)])}
+    found = {c.name: c for c in beyond_pages.checks("compliance", [line("atkinson", early)])}
     assert found["half of the people, atkinson"].holds is True
     assert found["a share divides more than nobody and than everybody"].holds is True
 

@@ -43,7 +43,7 @@ def test_findings_are_read_off_the_curves():
         (0.1, 1.0, "not as published"),
         (0.5, 0.5, "undecided"),
     ):
-        assert checked(curves(first, last))[0].verdict == verdict
+        assert next(checked(curves(first, last))).verdict == verdict
 
 
 @pytest.mark.parametrize("wrong", [{"datasets": ("law",)}, {"n": 0}, {"seeds": 0}])

@@ -6,7 +6,7 @@ Four pages, resumable like the tables: 'options', 'compliance', 'groups' and 'li
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from wayforward_studies.balanced import beyond_pages as layout
 from wayforward_studies.balanced import beyond_people as people
 from wayforward_studies.balanced.beyond_measures import AtBeta
 from wayforward_studies.balanced.beyond_results import LIMITS, BeyondResult, results
-from wayforward_studies.balanced.setting import BalancedStudy, study
+from wayforward_studies.balanced.setting import BalancedStudy
 from wayforward_studies.pages import Page
 from wayforward_studies.replication import Replication, Request, at_least, known, made_with
 
@@ -94,22 +94,6 @@ class BeyondReplication(Replication):
     )
     subfolder: ClassVar[str] = "balanced-beyond"
     request: BeyondRequest
-    _studies: dict[tuple[str, int], BalancedStudy] = field(default_factory=dict, repr=False)
-
-    def study(self, name: str, seed: int) -> BalancedStudy:
-        """A setting, made once; the last few are held. 'name, rules' is one under its rules."""
-        if (name, seed) not in self._studies:
-            while len(self._studies) > 4:
-                self._studies.pop(next(iter(self._studies)))
-            base, _, rules = name.partition(", ")
-            if rules:
-                it = people.ruled(self.study(base, seed))
-            else:
-                many = people.MANY.get(name)
-                n = self.request.n
-                it = study(name, seed, n) if many is None else many(seed, n)
-            self._studies[name, seed] = it
-        return self._studies[name, seed]
 
     def measure(self, name: str) -> Page:
         """Measure one page and draw its figure."""
@@ -121,9 +105,7 @@ class BeyondReplication(Replication):
         made = {key: value for key, value in self.request.to_dict().items() if key not in ("extras",)}
         made |= {"versions": versions(), "seconds_of_stages": sum(self.checkpoints.seconds.values())}
         rows = tuple(row for line in lines for row in line.rows())
-        return Page(
-            self.paper, file, layout.TITLES[name], rows, tuple(layout.CHECKS[name](lines)), made, drawn
-        )
+        return Page(self.paper, file, layout.TITLES[name], rows, layout.checks(name, lines), made, drawn)
 
     @classmethod
     def laid_out(cls, page: Page) -> Page:
@@ -164,7 +146,7 @@ class BeyondReplication(Replication):
         """The numbers of one method, setting and seed."""
 
         def make() -> dict[str, np.ndarray]:
-            it = self.study(f"{setting}, rules" if page == "limits" else setting, seed)
+            it = people.named(f"{setting}, rules" if page == "limits" else setting, seed, self.request.n)
             of_page: Mapping[str, Callable[[BalancedStudy, AtBeta], dict[str, float]]] = {
                 "options": measures.option,
                 "compliance": measures.followed,
@@ -177,9 +159,10 @@ class BeyondReplication(Replication):
                 found = of_page[page](it, method)
             return {key: np.array(value) for key, value in found.items()}
 
+        form = repr(method.made(people.named("synthetic", 0, self.request.n)))
         decides = {
             "page": page, "setting": setting, "way": method.name, "part": part, "seed": seed, "n": self.request.n,
-            "form": repr(method.made(self.study("synthetic", 0))), "rules": people.RULES.get(setting), "version": 1,
+            "form": form, "rules": people.RULES.get(setting), "version": 1,
         }  # fmt: skip
         stage = f"{page}-{setting}-{method.name}-{part}-{seed}".replace(" ", "_").replace(",", "")
         return {key: float(value) for key, value in self.checkpoints.arrays(stage, decides, make).items()}

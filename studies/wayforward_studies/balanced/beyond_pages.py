@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -190,24 +190,24 @@ def _check(name: str, statement: str, holds: bool | None, measured: str) -> Chec
     return Check(name, statement, holds, measured, aim=True)
 
 
-def _options_found(lines: Sequence[BeyondResult]) -> list[Check]:
-    by, out = _of(lines), []
+def _confirmed(lines: Sequence[BeyondResult]) -> Check:
+    off = max(abs(line.mean["found"] - line.mean["usable"]) for line in lines)
+    return _check(
+        "confirmed", "`evaluate` confirms every option", off < 1e-9, f"largest difference {off:.4f}"
+    )
+
+
+def _options_found(lines: Sequence[BeyondResult]) -> Iterator[Check]:
+    by = _of(lines)
     balanced = [line for line in lines if line.method.asks]
     least = min(balanced, key=lambda line: line.mean["usable"])
-    out.append(
-        _check(
-            "who is served",
-            "with balance at least .95 of the refused have a usable option, from every method",
-            least.mean["usable"] >= 0.95,
-            f"least {least.mean['usable']:.3f}: {least.method.name}, {least.setting}",
-        )
+    yield _check(
+        "who is served",
+        "with balance at least .95 of the refused have a usable option, from every method",
+        least.mean["usable"] >= 0.95,
+        f"least {least.mean['usable']:.3f}: {least.method.name}, {least.setting}",
     )
-    alike = max(abs(line.mean["found"] - line.mean["usable"]) for line in lines)
-    out.append(
-        _check(
-            "confirmed", "`evaluate` confirms every option", alike < 1e-9, f"largest difference {alike:.4f}"
-        )
-    )
+    yield _confirmed(lines)
     for method in dict.fromkeys(line.method.method for line in balanced):
         mine = [line for line in balanced if line.method.method == method and line.method.beta == 0.3]
         pairs = [(by[line.setting, AtBeta(method), ""], line) for line in mine]
@@ -223,30 +223,24 @@ def _options_found(lines: Sequence[BeyondResult]) -> list[Check]:
             for bare, line in pairs
             if math.isfinite(line.mean["gap"]) and math.isfinite(bare.mean["gap"])
         ]
-        out.append(
-            _check(
-                f"{method}, beta .3",
-                "fewer indices are worse than before anybody acts, or none is",
-                last < first if first else last == 0,
-                f"worse {first} → {last} of {3 * len(pairs)}; nearer to even than plain in {better}; cost x "
-                f"{mean_ratio(cost)}; gap smaller in {sum(gap)} of {len(gap)}",
-            )
+        yield _check(
+            f"{method}, beta .3",
+            "fewer indices are worse than before anybody acts, or none is",
+            last < first if first else last == 0,
+            f"worse {first} → {last} of {3 * len(pairs)}; nearer to even than plain in {better}; cost x "
+            f"{mean_ratio(cost)}; gap smaller in {sum(gap)} of {len(gap)}",
         )
         alone = {line.setting: line.mean["alone"] for line in mine}
-        out.append(
-            _check(
-                f"{method}, alone at .3",
-                "finds balanced options for half of the refused by itself",
-                min(alone.values()) >= 0.5,
-                ", ".join(f"{name} {value:.2f}" for name, value in alone.items()),
-            )
+        yield _check(
+            f"{method}, alone at .3",
+            "finds balanced options for half of the refused by itself",
+            min(alone.values()) >= 0.5,
+            ", ".join(f"{name} {value:.2f}" for name, value in alone.items()),
         )
-    out += _against_ebr(by)
-    return out
+    yield from _against_ebr(by)
 
 
-def _against_ebr(by: Mapping[tuple[str, AtBeta, str], BeyondResult]) -> list[Check]:
-    out = []
+def _against_ebr(by: Mapping[tuple[str, AtBeta, str], BeyondResult]) -> Iterator[Check]:
     for method in ("local-search", "carma", "icarma"):
         pairs = [
             (line, by[setting, AtBeta("ebr", 0.3), ""])
@@ -257,19 +251,16 @@ def _against_ebr(by: Mapping[tuple[str, AtBeta, str], BeyondResult]) -> list[Che
             continue
         cost = [line.mean["cost"] / ebr.mean["cost"] for line, ebr in pairs]
         more = sum(DIMENSIONS[n] * (line.mean[n] - ebr.mean[n]) > 0 for line, ebr in pairs for n in INDICES)
-        out.append(
-            _check(
-                f"{method} against ebr",
-                "costs less than ebr at the same beta",
-                max(cost) < 1,
-                f"x {mean_ratio(cost)}; more segregated than with ebr in {more} of {3 * len(pairs)}",
-            )
+        yield _check(
+            f"{method} against ebr",
+            "costs less than ebr at the same beta",
+            max(cost) < 1,
+            f"x {mean_ratio(cost)}; more segregated than with ebr in {more} of {3 * len(pairs)}",
         )
-    return out
 
 
-def _compliance_found(lines: Sequence[BeyondResult]) -> list[Check]:
-    out, crooked = [], []
+def _compliance_found(lines: Sequence[BeyondResult]) -> Iterator[Check]:
+    crooked = []
     for line in lines:
         for name in INDICES:
             start, end = line.mean[f"0 {name}"], line.mean[f"1 {name}"]
@@ -281,13 +272,11 @@ def _compliance_found(lines: Sequence[BeyondResult]) -> list[Check]:
             crooked.append((float(off), f"{line.setting}, {line.method.name}, {name}"))
     crooked.sort()
     if crooked:
-        out.append(
-            _check(
-                "the way is straight",
-                "no share lies off the straight line by more than a tenth of the whole change",
-                crooked[-1][0] <= 0.1,
-                f"median {np.median([c for c, _ in crooked]):.2f}, most {crooked[-1][0]:.2f} ({crooked[-1][1]})",
-            )
+        yield _check(
+            "the way is straight",
+            "no share lies off the straight line by more than a tenth of the whole change",
+            crooked[-1][0] <= 0.1,
+            f"median {np.median([c for c, _ in crooked]):.2f}, most {crooked[-1][0]:.2f} ({crooked[-1][1]})",
         )
     beyond, early = [], []
     for line in lines:
@@ -307,42 +296,34 @@ def _compliance_found(lines: Sequence[BeyondResult]) -> list[Check]:
                 early.append((half, name))
     worst = max(beyond, default=(0.0, "nowhere"))
     places = dict.fromkeys(place.rpartition(" at ")[0] for _, place in beyond)
-    out.append(
-        _check(
-            "a share divides more than nobody and than everybody",
-            "at no share (by more than .001 and two standard errors)",
-            None if len(lines[0].each) < 2 else not beyond,
-            f"{len(places)} of {3 * len(lines)} ways and indices; most {worst[0]:.4f} ({worst[1]})",
-        )
+    yield _check(
+        "a share divides more than nobody and than everybody",
+        "at no share (by more than .001 and two standard errors)",
+        None if len(lines[0].each) < 2 else not beyond,
+        f"{len(places)} of {3 * len(lines)} ways and indices; most {worst[0]:.4f} ({worst[1]})",
     )
     for name in INDICES:
         gained = [value for value, index in early if index == name]
         if gained:
-            out.append(
-                _check(
-                    f"half of the people, {name}",
-                    "bring half of the gain or more",
-                    float(np.mean(gained)) >= 0.5 - 1e-9,
-                    f"share of the gain {mean_ratio(gained)} over {len(gained)} ways that gain",
-                )
+            yield _check(
+                f"half of the people, {name}",
+                "bring half of the gain or more",
+                float(np.mean(gained)) >= 0.5 - 1e-9,
+                f"share of the gain {mean_ratio(gained)} over {len(gained)} ways that gain",
             )
     took = {
         line.method.name: [other.mean["willing took"] for other in lines if other.method == line.method]
         for line in lines
     }
-    out.append(
-        _check(
-            "who is willing",
-            "balanced advice is taken as often as the cheapest (within .05)",
-            all(np.mean(v) >= np.mean(took["local-search"]) - 0.05 for v in took.values()),
-            ", ".join(f"{name} {np.mean(value):.2f}" for name, value in took.items()),
-        )
+    yield _check(
+        "who is willing",
+        "balanced advice is taken as often as the cheapest (within .05)",
+        all(np.mean(v) >= np.mean(took["local-search"]) - 0.05 for v in took.values()),
+        ", ".join(f"{name} {np.mean(value):.2f}" for name, value in took.items()),
     )
-    return out
 
 
-def _groups_found(lines: Sequence[BeyondResult]) -> list[Check]:
-    out = []
+def _groups_found(lines: Sequence[BeyondResult]) -> Iterator[Check]:
     for way in dict.fromkeys(line.method for line in lines):
         some = [group for line in lines if line.method == way for group in line.groups()]
         counts = {
@@ -351,28 +332,18 @@ def _groups_found(lines: Sequence[BeyondResult]) -> list[Check]:
         }
         total = sum(sum(v) for v in counts.values())
         shown = ", ".join(f"{name} {sum(v)} of {3 * len(v)}" for name, v in counts.items())
-        out.append(
-            _check(way.name, "no group is further from the rest by any index", total == 0, f"worse: {shown}")
+        yield _check(
+            way.name, "no group is further from the rest by any index", total == 0, f"worse: {shown}"
         )
-    return out
 
 
-def _limits_found(lines: Sequence[BeyondResult]) -> list[Check]:
+def _limits_found(lines: Sequence[BeyondResult]) -> Iterator[Check]:
     by = _of(lines)
     broken = sum(line.seeds("broken").sum() for line in lines)
-    alike = max(abs(line.mean["found"] - line.mean["usable"]) for line in lines)
     options = sum((line.seeds("found") * line.seeds("refused")).sum() for line in lines)
-    out = [
-        _check(
-            "broken",
-            "no option breaks a rule, a limit or the schema",
-            broken == 0,
-            f"{broken:.0f} of {options:,.0f}",
-        ),
-        _check(
-            "confirmed", "`evaluate` confirms every option", alike < 1e-9, f"largest difference {alike:.4f}"
-        ),
-    ]
+    count = f"{broken:.0f} of {options:,.0f}"
+    yield _check("broken", "no option breaks a rule, a limit or the schema", broken == 0, count)
+    yield _confirmed(lines)
     ebr, nearest = AtBeta("ebr", 0.3), AtBeta("local-search")
     for part in LIMITS:
         for way in dict.fromkeys(line.method for line in lines if line.method != nearest):
@@ -381,14 +352,12 @@ def _limits_found(lines: Sequence[BeyondResult]) -> list[Check]:
                 name: line.mean["found"] / by[name, nearest, part].mean["found"]
                 for name, line in mine.items()
             }
-            out.append(
-                _check(
-                    f"{way.name}, {part}",
-                    "serves .9 of those whom local-search serves",
-                    min(found.values()) >= 0.9,
-                    ", ".join(f"{name} {value:.2f}" for name, value in found.items())
-                    + f"; worse indices {sum(len(line.worse) for line in mine.values())} of {3 * len(mine)}",
-                )
+            yield _check(
+                f"{way.name}, {part}",
+                "serves .9 of those whom local-search serves",
+                min(found.values()) >= 0.9,
+                ", ".join(f"{name} {value:.2f}" for name, value in found.items())
+                + f"; worse indices {sum(len(line.worse) for line in mine.values())} of {3 * len(mine)}",
             )
     pairs = [
         (line, by[line.setting, AtBeta("local-search", 0.3), line.part])
@@ -397,20 +366,22 @@ def _limits_found(lines: Sequence[BeyondResult]) -> list[Check]:
     ]
     if pairs:
         most = max(ebr_line.mean["found"] - other.mean["found"] for ebr_line, other in pairs)
-        out.append(
-            _check(
-                "the search or the limits",
-                "ebr finds nobody whom balanced local-search does not find (within .02)",
-                most <= 0.02,
-                f"ebr finds at most {most:+.3f} more",
-            )
+        yield _check(
+            "the search or the limits",
+            "ebr finds nobody whom balanced local-search does not find (within .02)",
+            most <= 0.02,
+            f"ebr finds at most {most:+.3f} more",
         )
-    return out
 
 
-CHECKS: Mapping[str, Callable[[Sequence[BeyondResult]], list[Check]]] = {
+_CHECKS: Mapping[str, Callable[[Sequence[BeyondResult]], Iterator[Check]]] = {
     "options": _options_found,
     "compliance": _compliance_found,
     "groups": _groups_found,
     "limits": _limits_found,
 }
+
+
+def checks(name: str, lines: Sequence[BeyondResult]) -> tuple[Check, ...]:
+    """The findings of a page."""
+    return tuple(_CHECKS[name](lines))

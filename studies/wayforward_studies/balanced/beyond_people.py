@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -82,6 +83,15 @@ MANY: Mapping[str, Callable[[int, int], BalancedStudy]] = {
     "compas-sex-race": crossed,
     "gmc-ages": ages,
 }
+
+
+@lru_cache(maxsize=5)
+def named(name: str, seed: int, most: int) -> BalancedStudy:
+    """A setting by name, made once: of two groups, of more, or, as 'name, rules', one under its rules."""
+    base, _, rules = name.partition(", ")
+    if rules:
+        return ruled(named(base, seed, most))
+    return MANY[name](seed, most) if name in MANY else study(name, seed, most)
 
 
 def _levels(data: str, name: str, seed: int, most: int) -> tuple[tuple[str, ...], np.ndarray]:

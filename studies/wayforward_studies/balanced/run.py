@@ -6,7 +6,7 @@ Source: R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on So
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -79,15 +79,10 @@ class BalancedReplication(Replication):
     decides: ClassVar[tuple[str, ...]] = ("balanced/measures.py", "balanced/setting.py")
     subfolder: ClassVar[str] = "balanced"
     request: BalancedRequest
-    _studies: dict[tuple[str, int], BalancedStudy] = field(default_factory=dict, repr=False)
 
     def study(self, name: str, seed: int) -> BalancedStudy:
-        """A setting, made once; the last few are held."""
-        if (name, seed) not in self._studies:
-            while len(self._studies) > 8:
-                self._studies.pop(next(iter(self._studies)))
-            self._studies[name, seed] = study(name, seed, self.request.n)
-        return self._studies[name, seed]
+        """A setting; the last few are held."""
+        return study(name, seed, self.request.n)
 
     def one(self, name: str, method: str, seed: int) -> dict[str, float]:
         """The numbers of one method, setting and seed."""

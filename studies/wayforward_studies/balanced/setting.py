@@ -128,8 +128,9 @@ class BalancedStudy:
         return self.indices(self.x)
 
 
+@lru_cache(maxsize=9)
 def study(name: str, seed: int = 0, most: int = MOST) -> BalancedStudy:
-    """A setting; real tables larger than `most` give as many people, drawn for each seed.
+    """A setting, made once; real tables larger than `most` give as many people, drawn for each seed.
 
     Raises: DataError for an unknown name, or where a raw file is absent.
     """

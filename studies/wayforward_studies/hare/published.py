@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 DATASETS = ("adult", "compas", "gmsc")
 CLASSIFIERS = ("ann", "lr")
-BASES = ("wachter", "growing-spheres", "face", "c-chvae", "clue", "cruds")
 SCALES = ("near", "intermediate", "far")
 MEASURES = ("gtp", "gtd", "success", "violations", "redundancy", "proximity", "sparsity")
 TITLES = {

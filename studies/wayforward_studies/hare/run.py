@@ -113,7 +113,7 @@ class HareReplication(Replication):
             title, found = f"Table {number}. {TITLES[number]}", checks(number, lines)
         else:
             title, _, queries = _EXTRA[name]
-            lines = self.lines([query for query in queries() if self.request.about(query[0])])
+            lines = self.lines([query for query in queries if self.request.about(query[0])])
             found = _extra_checks(name, lines)
         file = self.request.file(name)
         drawn = _figure(name, lines, self.request.out, file)
@@ -266,54 +266,13 @@ def _grid(cases: Sequence[HareCase], ways: Sequence[Asking], paper: int | None =
     return [(case, way, stated.get((case, way))) for case in cases for way in ways]
 
 
+_ITERATIONS = {(row.case, row.way): row for row in rows(3)}
 _LEARNED = {b: Asking(1, b, asker="learned") for b in (5, 10, 30)}
 
 
-def _printed() -> list[Query]:
-    cases = [HareCase(dataset, "growing-spheres") for dataset in DATASETS]
-    ways = [Asking(t, 30, keep=keep) for t in (1, 3, 5, 10) for keep in (True, False)]
-    stated = {(row.case, row.way): row for row in rows(3)}
-    return [(c, w, stated.get((c, Asking(w.iterations, 30)))) for c in cases for w in ways]
-
-
-def _percentiles() -> list[Query]:
-    cases = [
-        HareCase(dataset, "wachter", scale=scale, pinned=False) for dataset in DATASETS for scale in SCALES
-    ]
-    return _grid(cases, (BASE, HARE, MULTI))
-
-
-def _strict() -> list[Query]:
-    cases = [HareCase(dataset, base) for dataset in DATASETS for base in ("face", "face-strict")]
-    return _grid(cases, (BASE, HARE, MULTI), 1)
-
-
-def _learned() -> list[Query]:
-    far = [HareCase(dataset, "growing-spheres", clf) for dataset in DATASETS for clf in CLASSIFIERS]
-    near = [HareCase(d, "growing-spheres", "ann", s) for d in DATASETS for s in SCALES[:2]]
-    return _grid([*far, *near], (BASE, *_LEARNED.values(), HARE, MULTI))
-
-
-def _noise() -> list[Query]:
-    cases = [HareCase(d, "growing-spheres", answers=answers) for d in DATASETS for answers in NOISES]
-    return _grid(cases, (HARE, MULTI, _LEARNED[10], _LEARNED[30]))
-
-
-def _ensembles() -> list[Query]:
-    cases = [HareCase(d, "growing-spheres", clf) for d in DATASETS for clf in ("gb", "rf")]
-    return _grid(cases, (BASE, HARE, MULTI, _LEARNED[10]))
-
-
-def _causal() -> list[Query]:
-    cases = [
-        HareCase("gmsc", base, world=world)
-        for base in ("wachter", "growing-spheres")
-        for world in ("", "linear")
-    ]
-    return _grid(cases, (BASE, HARE, MULTI, _LEARNED[10]))
-
-
-_EXTRA: dict[str, tuple[str, str, Any]] = {
+_NEAREST = "growing-spheres"
+_ASKED = (BASE, HARE, MULTI)
+_EXTRA: dict[str, tuple[str, str, list[Query]]] = {
     "printed": (
         "Beyond the paper: the algorithm as printed",
         "As printed, Algorithm 4 drops the plan from before when a round begins; on all other pages it takes part in "
@@ -321,43 +280,68 @@ _EXTRA: dict[str, tuple[str, str, Any]] = {
         "three plans end about where one round of thirty does, or far behind it (COMPAS). The paper's Table 3 has ten "
         "rounds ahead of one on Adult and Credit and level with it on COMPAS. With the plan from before, its orderings "
         "are found in every data set; as printed, its numbers for five and ten rounds are met more closely.",
-        _printed,
+        [
+            (
+                HareCase(d, _NEAREST),
+                Asking(t, 30, keep=keep),
+                _ITERATIONS[HareCase(d, _NEAREST), Asking(t, 30)],
+            )
+            for d in DATASETS
+            for t in (1, 3, 5, 10)
+            for keep in (True, False)
+        ],
     ),
     "percentiles": (
         "Beyond the paper: wishes at percentiles",
         "Wishes at the 10th, 50th and 90th percentile of each person's own distances to the boundary along random "
         "ways, instead of at the paper's mean distances.",
-        _percentiles,
+        _grid([HareCase(d, "wachter", scale=s, pinned=False) for d in DATASETS for s in SCALES], _ASKED),
     ),
     "strict-face": (
         "Beyond the paper: FACE within limits",
         "FACE as published proposes an observed person's row, immutables included, and asking does not mend that. "
         "Within limits, its walk goes only where the person may go.",
-        _strict,
+        _grid([HareCase(d, base) for d in DATASETS for base in ("face", "face-strict")], _ASKED, 1),
     ),
     "learned": (
         "Beyond the paper: our own way of asking",
         "`learned` keeps a belief about the person's taste, updates it with every answer and asks the pair that "
         "teaches most. The aim: Multi-HARE's GTP at 30 questions with at most 10.",
-        _learned,
+        _grid(
+            [HareCase(d, _NEAREST, clf) for d in DATASETS for clf in CLASSIFIERS]
+            + [HareCase(d, _NEAREST, scale=s) for d in DATASETS for s in SCALES[:2]],
+            (BASE, *_LEARNED.values(), HARE, MULTI),
+        ),
     ),
     "noise": (
         "Beyond the paper: people who err",
         "*flip*: a share of comparisons answered the wrong way round. *bradley-terry*: odds of exp(10 x difference in "
         "distance). *lazy*: three in ten questions shrugged off. *fickle*: two in ten times the first plan, unread. "
         "*drifting*: at first the near wish in mind, at the end the far one.",
-        _noise,
+        _grid(
+            [HareCase(d, _NEAREST, answers=answers) for d in DATASETS for answers in NOISES],
+            (HARE, MULTI, _LEARNED[10], _LEARNED[30]),
+        ),
     ),
     "ensembles": (
         "Beyond the paper: tree ensembles",
         "Gradient boosting and random forests have no slopes: HARE estimates them from neighbouring rows.",
-        _ensembles,
+        _grid(
+            [HareCase(d, _NEAREST, clf) for d in DATASETS for clf in ("gb", "rf")], (*_ASKED, _LEARNED[10])
+        ),
     ),
     "causal": (
         "Beyond the paper: a causal world",
         "Give Me Some Credit with its published graph and linear equations: plans are acts, and what follows from "
         "them counts, for the decision as for what people want. Beside it the world where nothing follows.",
-        _causal,
+        _grid(
+            [
+                HareCase("gmsc", base, world=world)
+                for base in ("wachter", _NEAREST)
+                for world in ("", "linear")
+            ],
+            (*_ASKED, _LEARNED[10]),
+        ),
     ),
 }
 

@@ -21,7 +21,7 @@ from wayforward.people.simulated import IdealProfile, Noise
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem
 from wayforward.schema import Schema
-from wayforward_studies.checkpoints import Arrays, Checkpoints, Show, quiet
+from wayforward_studies.checkpoints import Arrays, Checkpoints
 from wayforward_studies.hare.published import MEASURES, Asking, HareCase, radius
 from wayforward_studies.hare.setting import HareData, HareSetting, make_setting, make_table
 
@@ -67,7 +67,7 @@ class Plans:
 class HareStudy:
     """Measures cases of one classifier, data set and seed. n: people. checkpoints: finished stages.
 
-    table: the data, where it is not the study's own. missing: base methods that are not there, with the reason.
+    table: the data, where it is not the study's own.
     """
 
     dataset: str
@@ -76,9 +76,7 @@ class HareStudy:
     n: int
     checkpoints: Checkpoints
     world: str = ""
-    show: Show = quiet
     table: HareData | None = None
-    missing: dict[str, str] = field(default_factory=dict)
     _plans: dict[str, Plans] = field(default_factory=dict, repr=False)
     _wanted: dict[tuple[str, bool], np.ndarray] = field(default_factory=dict, repr=False)
     _search: list[Any] = field(default_factory=list, repr=False)  # the method behind the askers, by problem

@@ -9,7 +9,7 @@ Source: iCARMA, section 5.5 and Figure 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,32 +164,27 @@ def run(study: IcarmaStudy, method: str = "icarma") -> Fairness:
     )
 
 
-def checks(fair: Fairness) -> tuple[Check, ...]:
+def checks(fair: Fairness) -> Iterator[Check]:
     """The paper's three findings; undecided where the interval of a gap or of its growth holds zero."""
-    out: list[Check] = []
     for measure, worse in (("cost", 1), ("density", -1)):
         word = "cost" if measure == "cost" else "log-density"
         gaps = {s: fair.gap(measure, s, "gender") for s in SCENARIOS}
         shown = ", ".join(f"{s} {_shown(gaps[s])}" for s in ("baseline", "random", "income"))
-        out.append(
-            Check(
-                f"existing gap, {word}",
-                f"With all features, women have {'a higher cost' if worse > 0 else 'a lower log-density'} than men.",
-                _decided(gaps["baseline"], worse),
-                f"women minus men: {shown}",
-            )
+        yield Check(
+            f"existing gap, {word}",
+            f"With all features, women have {'a higher cost' if worse > 0 else 'a lower log-density'} than men.",
+            _decided(gaps["baseline"], worse),
+            f"women minus men: {shown}",
         )
         for start, end in (("baseline", "random"), ("random", "income")):
             grown = fair.growth(measure, start, end, "gender")
-            out.append(
-                Check(
-                    f"amplified: {word}, {start} to {end}",
-                    "Limits that differ between people amplify gaps that were there."
-                    if end == "random"
-                    else "The effects are more pronounced when limits go with income.",
-                    _decided(grown, worse),
-                    f"the gap grows by {_shown(grown)}",
-                )
+            yield Check(
+                f"amplified: {word}, {start} to {end}",
+                "Limits that differ between people amplify gaps that were there."
+                if end == "random"
+                else "The effects are more pronounced when limits go with income.",
+                _decided(grown, worse),
+                f"the gap grows by {_shown(grown)}",
             )
         hidden = {s: fair.gap(measure, s, "race") for s in SCENARIOS}
         # nothing to speak of before: no gap beyond chance, or less than half of what shows afterwards
@@ -197,26 +192,21 @@ def checks(fair: Fairness) -> tuple[Check, ...]:
             hidden[s].low <= 0 <= hidden[s].high or abs(hidden[s].value) < abs(hidden["race"].value) / 2
             for s in ("baseline", "random")
         )
-        out.append(
-            Check(
-                f"hidden: {word}",
-                "Race moves nothing, yet a gap appears as soon as limits go with race.",
-                _decided(hidden["race"], worse) if none else False,
-                "non-white minus white: "
-                + ", ".join(f"{s} {_shown(hidden[s])}" for s in ("baseline", "random", "race")),
-            )
+        yield Check(
+            f"hidden: {word}",
+            "Race moves nothing, yet a gap appears as soon as limits go with race.",
+            _decided(hidden["race"], worse) if none else False,
+            "non-white minus white: "
+            + ", ".join(f"{s} {_shown(hidden[s])}" for s in ("baseline", "random", "race")),
         )
         means = {g: fair.mean(measure, "race", g) for g in GROUPS}
         worst = max(GROUPS, key=lambda g: worse * means[g].value if means[g].n else -np.inf)
-        out.append(
-            Check(
-                f"intersectional: {word}",
-                "When limits go with race, non-white women fare worst.",
-                worst == "women, non-white",
-                ", ".join(f"{g} {means[g].value:.3f}" for g in GROUPS),
-            )
+        yield Check(
+            f"intersectional: {word}",
+            "When limits go with race, non-white women fare worst.",
+            worst == "women, non-white",
+            ", ".join(f"{g} {means[g].value:.3f}" for g in GROUPS),
         )
-    return tuple(out)
 
 
 def _decided(gap: Estimate, sign: int) -> bool | None:

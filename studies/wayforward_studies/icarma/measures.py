@@ -9,7 +9,6 @@ Source: iCARMA, section 5.1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -43,13 +42,6 @@ class IcarmaMeasures:
         """The number by name, such as 'validity'."""
         estimate: Estimate = getattr(self, name)
         return estimate.value
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON and CSV."""
-        return {"n": self.n} | {name: getattr(self, name).to_dict() for name in NAMES}
-
-
-NAMES = ("validity", "plausibility", "hap", "cost", "both", "shift", "reach")
 
 
 @dataclass(frozen=True)

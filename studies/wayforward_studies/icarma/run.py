@@ -108,7 +108,7 @@ class IcarmaReplication(Replication):
                 drawn = self._trade_off(study, dataset, file)
         elif number == 4:
             fair = case_study.run(study)
-            found, lines = case_study.checks(fair), fair.rows()
+            found, lines = list(case_study.checks(fair)), fair.rows()
             drawn = save(figures.fairness(fair), self.request.out, file)
         else:
             lines, drawn = self._densities(study, number, dataset, file)

@@ -133,14 +133,11 @@ def train_classifier(
     return module
 
 
-def loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarma") -> IcarmaSetting:
-    """Loan on the released splits: classifier fitted on the folder `clf`, recourse asked on the folder `recourse`.
-
-    acts: 'icarma' (income, savings, duration, amount) or 'carma' (education, amount, income, savings).
-    """
+def loan_setting(*, seed: int = 0, cache: Path | None = None) -> IcarmaSetting:
+    """Loan on the released splits: classifier fitted on the folder `clf`, recourse asked on the folder `recourse`."""
     from wayforward.data import load
 
-    people, decided = load("loan", variant=f"recourse+{acts}"), load("loan", variant="clf")
+    people, decided = load("loan", variant="recourse+icarma"), load("loan", variant="clf")
     fit = decided.fold == 0
     model = train_classifier(
         decided.x[fit],
@@ -155,12 +152,12 @@ def loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarm
     return IcarmaSetting("loan", people.schema, model, train, validation, test, world, chosen=chosen)
 
 
-def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None, acts: str = "icarma") -> IcarmaSetting:
+def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None) -> IcarmaSetting:
     """Loan on people drawn anew from the equations, as many as were released: 20,000 to decide, 20,000 to ask."""
     from wayforward.data import load
     from wayforward.data.loan import decision, sample
 
-    people = load("loan", variant=acts)
+    people = load("loan", variant="icarma")
     decided, asking = sample(10_000, _FRESH + seed)[0], sample(20_000, _FRESH + 1000 + seed)[0]
     model = train_classifier(
         decided,

@@ -304,32 +304,27 @@ def _rows(curves: list[RegretCurve]) -> list[dict[str, Any]]:
     return rows
 
 
-def checked(curves: list[RegretCurve]) -> list[Check]:
+def checked(curves: list[RegretCurve]) -> Iterator[Check]:
     """What the paper concludes, asked of our numbers."""
-    out = []
     for name in dict.fromkeys(curve.dataset for curve in curves):
         by = {curve.setting: curve for curve in curves if curve.dataset == name}
         for setting in SETTINGS[:4]:
             curve = by[setting]
             last = curve.regret[:, -1] - curve.regret[:, 0]
-            out.append(
-                Check(
-                    f"{name}: {setting.name}",
-                    "questions lower the regret",
-                    _positive(-last),
-                    listed({f"after {q}": float(curve.mean[q]) for q in (0, curve.regret.shape[1] // 2)})
-                    + f", after {curve.regret.shape[1] - 1} {curve.mean[-1]:.3f}",
-                )
+            yield Check(
+                f"{name}: {setting.name}",
+                "questions lower the regret",
+                _positive(-last),
+                listed({f"after {q}": float(curve.mean[q]) for q in (0, curve.regret.shape[1] // 2)})
+                + f", after {curve.regret.shape[1] - 1} {curve.mean[-1]:.3f}",
             )
         for replies in ("exact", "logistic"):
             best, other = by[PearSetting(replies=replies)], by[PearSetting(replies=replies, sets="random")]
-            out.append(
-                Check(
-                    f"{name}: {replies} replies, which sets",
-                    "sets of greatest expected utility teach more than random ones",
-                    _positive((other.regret - best.regret).mean(1)),
-                    listed({"utility": float(best.regret.mean()), "random": float(other.regret.mean())}),
-                )
+            yield Check(
+                f"{name}: {replies} replies, which sets",
+                "sets of greatest expected utility teach more than random ones",
+                _positive((other.regret - best.regret).mean(1)),
+                listed({"utility": float(best.regret.mean()), "random": float(other.regret.mean())}),
             )
         shares = {
             f"{s:.0%}": float(by[PearSetting(replies="logistic", forgotten=s)].mean[-1]) for s in _CORRUPTION
@@ -337,15 +332,12 @@ def checked(curves: list[RegretCurve]) -> list[Check]:
         none, full = (by[PearSetting(replies="logistic", forgotten=share)] for share in (0.0, 1.0))
         more = full.regret[:, -1].mean() - none.regret[:, -1].mean()
         wide = 1.96 * float(np.hypot(_error(full.regret[:, -1]), _error(none.regret[:, -1])))
-        out.append(
-            Check(
-                f"{name}: forgotten edges",
-                "a lender who does not know the graph leaves more regret",
-                above_zero(more - wide, more + wide),
-                listed(shares),
-            )
+        yield Check(
+            f"{name}: forgotten edges",
+            "a lender who does not know the graph leaves more regret",
+            above_zero(more - wide, more + wide),
+            listed(shares),
         )
-    return out
 
 
 def _error(values: np.ndarray) -> float:
