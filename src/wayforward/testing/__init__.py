@@ -8,12 +8,14 @@ from wayforward.testing.costs import CostContract
 from wayforward.testing.datasets import DatasetContract
 from wayforward.testing.elicitors import ElicitorContract
 from wayforward.testing.metrics import MetricContract
+from wayforward.testing.models import ModelContract
 from wayforward.testing.plausibilities import PlausibilityContract
 from wayforward.testing.problems import (
     KINDS,
     WORLDS,
     Case,
     case,
+    random_labels,
     random_model,
     random_people,
     random_schema,
@@ -32,11 +34,13 @@ __all__ = [
     "ElicitorContract",
     "MethodContract",
     "MetricContract",
+    "ModelContract",
     "PlausibilityContract",
     "RobustContract",
     "SummariserContract",
     "WorldContract",
     "case",
+    "random_labels",
     "random_model",
     "random_people",
     "random_schema",

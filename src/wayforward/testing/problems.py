@@ -105,6 +105,12 @@ def _score(schema: Schema, x: np.ndarray, rng: np.random.Generator) -> np.ndarra
     )
 
 
+def random_labels(schema: Schema, x: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels (n,), 1 for two of five people of `random_schema`, and the scores (n,) behind them."""
+    score = _score(schema, x, np.random.default_rng([seed, 7]))
+    return (score > np.quantile(score, 0.6)).astype(np.int64), score
+
+
 def random_model(schema: Schema, x: np.ndarray, kind: str, seed: int = 0) -> Any:
     """A model of one of `KINDS`: logistic regression, forest, network, or a function that gives labels."""
     from sklearn.ensemble import RandomForestClassifier
@@ -113,17 +119,16 @@ def random_model(schema: Schema, x: np.ndarray, kind: str, seed: int = 0) -> Any
     from wayforward.model import train, wrap
     from wayforward.model.zoo import table_encoder
 
-    score = _score(schema, x, np.random.default_rng([seed, 7]))
-    bar = float(np.quantile(score, 0.6))
-    y = (score > bar).astype(np.int64)
+    y, score = random_labels(schema, x, seed)
     if kind == "forest":
         encoder = table_encoder(schema, scale=False, impute=False)
         forest = RandomForestClassifier(12, max_depth=6, min_samples_leaf=3, random_state=seed)
         return make_pipeline(encoder, forest).fit(schema.decode(x), y)
     if kind == "label":
+        bar = np.quantile(score, 0.6)
 
         def decide(rows: np.ndarray) -> np.ndarray:
-            return (_score(schema, rows, np.random.default_rng([seed, 7])) > bar).astype(np.int64)
+            return np.asarray(_score(schema, rows, np.random.default_rng([seed, 7])) > bar).astype(np.int64)
 
         return wrap(decide, schema, output="label", classes=(0, 1))
     return train({"linear": "lr", "network": "mlp"}[kind], schema, x, y, seed=seed)
