@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -94,12 +94,12 @@ class Replication(ABC):
 
     def page(self, name: str) -> Page:
         """Measure one page and write its files."""
+        from wayforward.methods.base import versions
+
         self.checkpoints.seconds.clear()
         found = self.measure(name)
-        rows, made = (
-            tuple(plain(row) for row in found.rows),
-            plain(found.provenance),
-        )  # as the JSON will have them
+        rows = tuple(plain(row) for row in found.rows)  # laid out as the JSON will have them
+        made = plain({**found.provenance, "versions": versions()})
         page = self.laid_out(replace(found, rows=rows, provenance=made))
         page.write(self.request.out)
         return page
@@ -112,13 +112,18 @@ class Replication(ABC):
         return page
 
 
-def made_with(provenance: dict[str, Any]) -> str:
+def made_with(provenance: Mapping[str, Any]) -> str:
     """The versions that a page was made with."""
     versions = provenance["versions"]
     names = ("wayforward", "Python", "numpy", "torch")
     return ", ".join(f"{name} {versions[name.lower()]}" for name in names if name.lower() in versions)
 
 
-def checksums(data: dict[str, str]) -> str:
+def made_in(provenance: Mapping[str, Any]) -> str:
+    """The work behind a page in a sentence."""
+    return f"Made in {provenance['seconds_of_stages']:,.0f} seconds of work; {made_with(provenance)}."
+
+
+def checksums(data: Mapping[str, str]) -> str:
     """Names and checksums, for a page."""
     return ", ".join(f"{name} `{value}`" for name, value in data.items())

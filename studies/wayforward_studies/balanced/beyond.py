@@ -20,7 +20,7 @@ from wayforward_studies.balanced.beyond_measures import AtBeta
 from wayforward_studies.balanced.beyond_results import LIMITS, BeyondResult, results
 from wayforward_studies.balanced.setting import BalancedStudy
 from wayforward_studies.pages import Page
-from wayforward_studies.replication import Replication, Request, at_least, known, made_with
+from wayforward_studies.replication import Replication, Request, at_least, known, made_in
 
 PAGES = ("options", "compliance", "groups", "limits")
 SETTINGS = ("synthetic", "law-race", "compas-race", "german-sex", "gmc-age")
@@ -97,13 +97,11 @@ class BeyondReplication(Replication):
 
     def measure(self, name: str) -> Page:
         """Measure one page and draw its figure."""
-        from wayforward.methods.base import versions
-
         lines, file = self.lines(name), self.request.file(name)
         draw = layout.FIGURES.get(name)
         drawn = () if draw is None else draw(lines, self.request.out, file)
-        made = {key: value for key, value in self.request.to_dict().items() if key not in ("extras",)}
-        made |= {"versions": versions(), "seconds_of_stages": sum(self.checkpoints.seconds.values())}
+        made = {key: value for key, value in self.request.to_dict().items() if key != "extras"}
+        made["seconds_of_stages"] = sum(self.checkpoints.seconds.values())
         rows = tuple(row for line in lines for row in line.rows())
         return Page(self.paper, file, layout.TITLES[name], rows, layout.checks(name, lines), made, drawn)
 
@@ -116,7 +114,7 @@ class BeyondReplication(Replication):
             intro=layout.intro(name, made),
             tolerance=layout.TOLERANCE,
             tables=layout.tables(name, results(page.rows)),
-            notes=f"Made in {made['seconds_of_stages']:,.0f} seconds of work; {made_with(dict(made))}.",
+            notes=made_in(made),
         )
 
     @classmethod

@@ -20,7 +20,7 @@ from wayforward_studies.balanced.setting import MOST, REAL, SETTINGS, BalancedSt
 from wayforward_studies.balanced.tables import MethodResult
 from wayforward_studies.checkpoints import code_version, fingerprint
 from wayforward_studies.pages import Page
-from wayforward_studies.replication import Replication, Request, at_least, known, made_with
+from wayforward_studies.replication import Replication, Request, at_least, known, made_in
 from wayforward_studies.verdicts import Check, half_width
 
 TABLES = {
@@ -170,7 +170,7 @@ class BalancedReplication(Replication):
             intro=_table_intro(made) if lines else PAPER,
             tolerance=tables.tolerance() if lines else "No tolerance: there are no numbers to compare.",
             tables=tables.tables(lines, made["refused people a run"]),
-            notes=f"{deviations}Made in {made['seconds_of_stages']:,.0f} seconds of work; {made_with(dict(made))}.",
+            notes=deviations + made_in(made),
         )
 
     @classmethod
@@ -184,8 +184,6 @@ class BalancedReplication(Replication):
         return shown, cells
 
     def _provenance(self, lines: Sequence[MethodResult]) -> dict[str, Any]:
-        from wayforward.methods.base import versions
-
         settings = dict.fromkeys(line.setting for line in lines)
         stages = self.checkpoints.seconds.items()
         methods = [line for line in lines if line.method != "origin"]
@@ -200,7 +198,6 @@ class BalancedReplication(Replication):
             "people": {name: self._people(name) for name in settings},
             "refused people a run": refused,
             "origin": {line.setting: dict(line.origin) for line in lines},
-            "versions": versions(),
             "seconds_of_stages": sum(s for key, s in stages if key.startswith(tuple(settings))),
         }
 

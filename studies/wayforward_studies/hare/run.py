@@ -183,8 +183,6 @@ class HareReplication(Replication):
         )
 
     def _provenance(self, lines: Sequence[CaseResult]) -> dict[str, Any]:
-        from wayforward.methods.base import versions
-
         request = self.request
         names = dict.fromkeys(line.case.dataset for line in lines)
         tables = {name: self.tables.get(name) or table_of(name) for name in names}
@@ -199,7 +197,6 @@ class HareReplication(Replication):
             "base GTP": {line.case.key: line.base for line in lines if line.values},
             "seconds": round(sum(self.checkpoints.seconds.values()), 1),
             "processor seconds": round(sum(self._cpu.values()), 1),
-            "versions": versions(),
         }
 
 
@@ -207,7 +204,7 @@ def _notes(made: Mapping[str, Any]) -> str:
     return (
         f"Made of {made['seeds']} seed{'s' if made['seeds'] > 1 else ''} with {made['people a seed']} refused people "
         f"each; data (sha256) {checksums(made['data (sha256)'])}; {made['processor seconds']:,.0f} seconds of one "
-        f"processor ({made['seconds']:,.0f} by the clock of a busy machine); {made_with(dict(made))}."
+        f"processor ({made['seconds']:,.0f} by the clock of a busy machine); {made_with(made)}."
     )
 
 

@@ -82,16 +82,8 @@ def fairness(fair: Fairness) -> Figure:
                 for place, group in enumerate(GROUPS):
                     one, (mark, colour, fill) = fair.mean(measure, scenario, group), _MARKS[group]
                     ax.plot([place, place], [one.low, one.high], color=colour, lw=1.5)
-                    ax.plot(
-                        place,
-                        one.value,
-                        marker=mark,
-                        color=colour,
-                        fillstyle=fill,
-                        mfcalt="white",
-                        ms=7,
-                        ls="",
-                    )
+                    look: Any = {"marker": mark, "color": colour, "fillstyle": fill, "mfcalt": "white"}
+                    ax.plot(place, one.value, ms=7, ls="", **look)
                 ax.set_xticks([])
                 ax.set_xlim(-0.6, len(GROUPS) - 0.4)
                 ax.spines[["top", "right", "bottom"]].set_visible(False)
@@ -105,11 +97,10 @@ def fairness(fair: Fairness) -> Figure:
     return figure
 
 
-def _handle(mark: str, colour: str, label: str, fill: str = "full", line: str = "") -> Any:
+def _handle(mark: str, colour: str, label: str, fill: Any) -> Any:
     from matplotlib.lines import Line2D
 
-    style: Any = fill
-    return Line2D([], [], marker=mark, color=colour, ls=line or "", fillstyle=style, ms=7, label=label)
+    return Line2D([], [], marker=mark, color=colour, ls="", fillstyle=fill, ms=7, label=label)
 
 
 def spread(values: Mapping[str, np.ndarray], label: str = "log-density") -> Figure:

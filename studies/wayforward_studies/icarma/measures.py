@@ -18,8 +18,6 @@ from wayforward.evaluate.stats import Estimate
 from wayforward.preferences import Preferences
 from wayforward.problem import AtLeastAsLikely, Problem
 
-Array = np.ndarray
-
 
 @dataclass(frozen=True)
 class IcarmaMeasures:
@@ -48,16 +46,16 @@ class IcarmaMeasures:
 class PerPerson:
     """One number a person (n,): did it work, is it plausible, what does it cost; NaN without a proposal."""
 
-    proposed: Array  # bool
-    valid: Array  # bool
-    plausible: Array  # bool
-    hard: Array  # 1, 0, NaN
-    cost: Array
-    before: Array  # log-density of the person as they are
-    after: Array  # log-density of where the proposal leads
+    proposed: np.ndarray  # bool
+    valid: np.ndarray  # bool
+    plausible: np.ndarray  # bool
+    hard: np.ndarray  # 1, 0, NaN
+    cost: np.ndarray
+    before: np.ndarray  # log-density of the person as they are
+    after: np.ndarray  # log-density of where the proposal leads
 
 
-def per_person(problem: Problem, x: Array, action: Array, wishes: Preferences) -> PerPerson:
+def per_person(problem: Problem, x: np.ndarray, action: np.ndarray, wishes: Preferences) -> PerPerson:
     """Replay actions (n, d) of people x (n, d) in the problem's world, ask its model, and look up both densities."""
     proposed = ~np.isnan(action).all(1)
     after = np.full(x.shape, np.nan)

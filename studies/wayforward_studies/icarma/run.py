@@ -182,8 +182,6 @@ class IcarmaReplication(Replication):
         return data, save(figures.spread(values), self.request.out, file)
 
     def _provenance(self, study: IcarmaStudy) -> dict[str, Any]:
-        from wayforward.methods.base import versions
-
         return {
             "quick look": self.request.quick,
             "data": study.setting.name,
@@ -193,7 +191,6 @@ class IcarmaReplication(Replication):
             "made": dict(study.setting.chosen),
             "parameters": dict(study.used),
             "seconds": {name: round(s, 2) for name, s in sorted(self.checkpoints.seconds.items())},
-            "versions": versions(),
         }
 
 
@@ -276,7 +273,7 @@ def _notes(page: Page) -> str:
     chosen = f"iCARMA chosen on validation from {seeds} seeds; " if seeds else ""
     return (
         f"Made of {p['people asked']:,} refused people; splits (sha256) {checksums(p['splits'])}; seed {p['seed']}; "
-        f"{chosen}{sum(p['seconds'].values()):,.0f} seconds of work; {made_with(dict(p))}."
+        f"{chosen}{sum(p['seconds'].values()):,.0f} seconds of work; {made_with(p)}."
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from wayforward_studies.pages import Line, Page, Row, Table
 from wayforward_studies.pear.figure import draw
-from wayforward_studies.replication import Replication, Request, at_least, known, made_with
+from wayforward_studies.replication import Replication, Request, at_least, known, made_in
 from wayforward_studies.verdicts import Check, above_zero, listed
 
 DATASETS = ("gmsc", "adult")
@@ -153,12 +153,9 @@ class PearReplication(Replication):
 
     def measure(self, name: str) -> Page:
         """Measure every curve and draw them."""
-        from wayforward.methods.base import versions
-
         curves, file = list(self.curves()), self.request.file(name)
         made = {
             **self.request.to_dict(),
-            "versions": versions(),
             "seconds_of_stages": sum(curve.seconds for curve in curves),
         }
         drawn = draw(curves, self.request.out, file)
@@ -171,7 +168,7 @@ class PearReplication(Replication):
         made = page.provenance
         intro = f"{_INTRO}\n\n{made['n']} people a data set and seed, {made['seeds']} seeds, mlp; {_SETUP}"
         tables = tuple(_table(name, page.rows) for name in dict.fromkeys(row["dataset"] for row in page.rows))
-        notes = f"Made in {made['seconds_of_stages']:,.0f} seconds of work; {made_with(dict(made))}."
+        notes = made_in(made)
         return replace(page, tables=tables, intro=intro, tolerance=_TOLERANCE, notes=notes)
 
     @classmethod
