@@ -13,6 +13,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import pytest  # noqa: E402  (after the threads are set)
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from . import shape_checks  # noqa: E402
+
+shape_checks.install()  # before anything of the package is imported
+
 settings.register_profile(
     "wayforward",
     deadline=None,  # the first call of a compiled kernel takes seconds

@@ -128,7 +128,7 @@ def test_costs_with_and_without_personal_weights_and_hap_by_group():
     """Somebody who finds a raise three times as hard is judged by the option that is cheapest for them."""
     wish = Preferences.from_likert(SCHEMA, {"salary": [4], "savings": [2]}, levels=4)  # weights 10 and 4
     action = np.array([[[100_000, NAN], [NAN, 31_000]]])
-    after = np.array([[[100_000, 32_500], [75_000, 31_000]]])
+    after = np.array([[[100_000, 32_500.0], [75_000, 31_000]]])
     got = Recourse(
         schema=SCHEMA, x=X, action=action, after=after, cost=np.zeros((1, 2)), score=np.ones((1, 2)),
         outcome=np.full((1, 2), Outcome.FOUND, dtype=object), seconds=np.zeros(1), preferences=wish,

@@ -117,7 +117,7 @@ class GenericFast(Fast):
         return padded(lambda rows: self.predict(self.encoder.encode(rows)), x)
 
 
-def padded(ask: Callable[[Floats], Any], x: Floats, size: int = 512) -> Floats:
+def padded(ask: Callable[[Floats], Any], x: Floats, size: int = 512) -> np.ndarray:
     """Ask in chunks of one fixed size, the last one filled up with its first row.
 
     BLAS picks its code path by the shape, so a row alone and in a batch may differ in the last bit; one shape

@@ -21,7 +21,18 @@ from wayforward.problem.target import BoundTarget, Target
 from wayforward.ranks import rank_in_run
 from wayforward.recourse import Outcome, Recourse
 from wayforward.schema import Schema
-from wayforward.shapes import Actions, FeatureMask, Mask, People, PerPerson, PerRow, PersonMask, Rows, Who
+from wayforward.shapes import (
+    Actions,
+    FeatureMask,
+    Mask,
+    People,
+    PerPerson,
+    PerRow,
+    PersonMask,
+    Points,
+    Rows,
+    Who,
+)
 from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
@@ -191,7 +202,7 @@ class Problem:
         moved = (actionable.astype(np.int64) @ self.descendants.astype(np.int64)) > 0
         return np.asarray(~actionable & ~moved)
 
-    def consequences(self, before: Rows, action: np.ndarray) -> np.ndarray:
+    def consequences(self, before: Points, action: Points) -> np.ndarray:
         """before (..., d) and action (..., d), NaN where left alone -> after (..., d) with everything that follows."""
         if self.independent:
             return np.where(np.isnan(action), before, action)

@@ -25,7 +25,7 @@ from wayforward.errors import FileFormatError, WorldError, did_you_mean
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.rules.arrays import Array, align, operations
 from wayforward.rules.expression import is_plain, number_text
-from wayforward.shapes import FeatureMask, Mask, PerPoint, Points, Rows
+from wayforward.shapes import FeatureMask, Mask, Points, Rows
 from wayforward.world.base import World, aligned, legal_limits, points, soft_names, unknown_nodes
 from wayforward.world.equation import Equation, with_levels
 from wayforward.world.graph import causal_order, descendants_of
@@ -255,7 +255,7 @@ class EquationWorld(World):
         x[:, list(self.columns)] = self.scm.sample_noise(n, rng)
         return self.predict(x)
 
-    def log_density(self, x: Array) -> PerPoint:
+    def log_density(self, x: Array) -> np.ndarray:
         """(..., d) -> (...): log-density by change of variables, nats.
 
         Each node adds the log-density of its noise plus log |d noise / d value|; for discrete noise the

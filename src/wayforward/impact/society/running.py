@@ -521,7 +521,7 @@ class Society:
 
 
 def _check_parameters(method: Method, given: Mapping[str, Any]) -> None:
-    """Check that values are of the kind of the method's own defaults. Raises: DataError."""
+    """Raises: DataError for a value of another kind than the method's own default."""
     for name, value in given.items():
         default = getattr(type(method), name, None)
         for kind, takes, word in (

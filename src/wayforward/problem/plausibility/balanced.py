@@ -110,7 +110,7 @@ class Balanced(Plausibility):
             return self._with(problem.schema, self.density)
         return self._with(problem.schema, problem_density(problem, self.groups, self.density, seed=self.seed))
 
-    def more_options(self, people: Population, action: Actions, seed: int, *, everybody: bool) -> Actions:
+    def more_options(self, people: Population, action: Actions, seed: int, *, everybody: bool) -> Floats:
         """See `Plausibility`; with `lead`, people are led to where all groups are likely."""
         if not self.lead or self.fitted is None:
             return action

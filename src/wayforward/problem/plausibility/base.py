@@ -96,7 +96,7 @@ class Plausibility(ABC):
         """The fitted densities of groups that a profile is compared with; None for other rules."""
         return None
 
-    def more_options(self, people: Population, action: Actions, seed: int, *, everybody: bool) -> Actions:
+    def more_options(self, people: Population, action: Actions, seed: int, *, everybody: bool) -> Floats:
         """Return a method's proposals (n, k, d), with more for people none of whose own is plausible, where it can.
 
         everybody: also for those who have an option, where another may be cheaper.

@@ -1,0 +1,119 @@
+"""Shapes that are checked: every public function whose signature names a shape of `wayforward.shapes` is held to it.
+
+A module of the package is wrapped when it is imported: its functions, and the methods of its classes. Only parameters
+and results that are annotated with a shape are checked (or a shape or None); with jaxtyping, the same letter stands for
+the same number within a call. Other annotations are the type checker's. Python integers pass as floats nowhere here:
+arrays are checked, not scalars.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.abc
+import importlib.machinery
+import inspect
+import re
+import sys
+from collections.abc import Callable, Sequence
+from types import FunctionType, ModuleType
+from typing import Any
+
+from beartype import BeartypeConf, beartype
+from jaxtyping import jaxtyped
+
+_PACKAGE = "wayforward."
+_OWN = ("wayforward.shapes", "wayforward.lazy")
+_CHECK = beartype(conf=BeartypeConf(is_pep484_tower=True))
+CHECKED: set[str] = set()  # qualified names of what is wrapped, for the test that asks
+
+
+def _shapes() -> dict[str, Any]:
+    from wayforward import shapes
+
+    return {name: value for name, value in vars(shapes).items() if name[0].isupper()}
+
+
+@functools.cache
+def _shape(annotation: str) -> Any:
+    """The shape that an annotation names, perhaps with None; None for any other annotation."""
+    found = _shapes()
+    name = re.fullmatch(r"(\w+)( \| None)?", annotation)
+    if name is None or name[1] not in found or name[1] in ("Any", "Bool", "Float", "Int", "TypeAlias"):
+        return None
+    return found[name[1]] | None if name[2] else found[name[1]]
+
+
+def checked(function: FunctionType) -> Callable[..., Any]:
+    """The function under a check of its shapes, or the function itself where it names none."""
+    own = function.__globals__  # a module may give a name of `shapes` to something else
+    notes = {
+        name: _shape(note)
+        for name, note in function.__annotations__.items()
+        if isinstance(note, str)
+        and own.get(note.split()[0], _shape(note.split()[0])) is _shape(note.split()[0])
+    }
+    notes = {name: note for name, note in notes.items() if note is not None}
+    if not notes or inspect.isgeneratorfunction(function):
+        return function
+    CHECKED.add(f"{function.__module__}.{function.__qualname__}")
+    twin = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    twin.__kwdefaults__, twin.__qualname__, twin.__module__ = (
+        function.__kwdefaults__,
+        function.__qualname__,
+        function.__module__,
+    )
+    twin.__annotations__ = notes
+    return functools.wraps(function)(jaxtyped(typechecker=_CHECK)(twin))
+
+
+def _wrap(module: ModuleType) -> None:
+    """Check the public functions of a module, and the public methods of its classes."""
+    for name, value in list(vars(module).items()):
+        if getattr(value, "__module__", None) != module.__name__ or name.startswith("_"):
+            continue
+        if isinstance(value, FunctionType):
+            setattr(module, name, checked(value))
+        elif isinstance(value, type):
+            for part, method in list(vars(value).items()):
+                if isinstance(method, FunctionType) and not part.startswith("_"):
+                    again = checked(method)
+                    if again is not method:
+                        setattr(value, part, again)
+
+
+class _Loader(importlib.abc.Loader):
+    def __init__(self, own: importlib.abc.Loader) -> None:
+        self.own = own
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self.own.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.own.exec_module(module)
+        _wrap(module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.own, name)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith(_PACKAGE) or fullname in _OWN:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None and spec.origin and spec.origin.endswith(".py"):
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+def install() -> None:
+    """Check shapes of all modules of the package that are imported from now on."""
+    sys.meta_path.insert(0, _Finder())
