@@ -92,7 +92,7 @@ def test_what_is_given_stays_and_matters(problem):
     np.testing.assert_array_equal(got[:, 0], x[:, 0])
     apart = got[x[:, 0] == 1, 1].mean() - got[x[:, 0] == 0, 1].mean()
     assert apart == pytest.approx(2, abs=0.35)
-    mean, _ = model.prior_of(model._code(x[:1]))
+    mean, _ = model.prior_of(torch.as_tensor(model.coding.code(x[:1])))
     assert mean.abs().max() > 0  # a prior that has learnt something of its own
 
 

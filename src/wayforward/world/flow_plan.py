@@ -27,7 +27,7 @@ _CROWD = 0.002  # share of the rows on the end of a range that makes it a wall
 
 
 @dataclass(frozen=True)
-class Column:
+class FlowColumn:
     """One feature as the flow sees it.
 
     form: 'real', 'bounded' (between low and high, unrolled by a logit), 'fine' (whole steps that are small
@@ -78,7 +78,7 @@ class Column:
 class FlowPlan:
     """What a flow is, apart from its weights: columns, causes (positions), kinds and sizes."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[FlowColumn, ...]
     parents: tuple[tuple[int, ...], ...]
     kind: Kind
     hidden: tuple[int, ...]
@@ -100,7 +100,7 @@ class FlowPlan:
         for entry in stored["columns"]:
             low, high = entry["low"], entry["high"]
             ends = {"low": -np.inf if low is None else low, "high": np.inf if high is None else high}
-            columns.append(Column(**{**entry, **ends}))
+            columns.append(FlowColumn(**{**entry, **ends}))
         parents = tuple(tuple(int(p) for p in causes) for causes in stored["parents"])
         sizes = tuple(int(h) for h in stored["hidden"])
         return cls(
@@ -197,7 +197,7 @@ def plan_of(
     return FlowPlan(columns, parents, kind, hidden, bins, max(bins, 8, min(most, 64)))
 
 
-def _column_of(schema: Schema, j: int, values: PerRow) -> Column:
+def _column_of(schema: Schema, j: int, values: PerRow) -> FlowColumn:
     """How a flow sees feature j, from its values (n,)."""
     feature = schema.features[j]
     centre, width = float(values.mean()), float(values.std())
@@ -228,7 +228,7 @@ def _column_of(schema: Schema, j: int, values: PerRow) -> Column:
     scale = max(scale, float(reach) / 4.9)  # all of the rows inside the bends of a spline
     if feature.kind == "categorical":
         extra["levels"] = feature.n_levels
-    return Column(form=form, mean=mean, scale=scale, centre=centre, width=width, **extra)
+    return FlowColumn(form=form, mean=mean, scale=scale, centre=centre, width=width, **extra)
 
 
 def _is_wall(feature: Feature, values: np.ndarray, end: float) -> bool:
@@ -238,7 +238,7 @@ def _is_wall(feature: Feature, values: np.ndarray, end: float) -> bool:
     return feature.bounds == "declared" or bool((values == end).mean() > _CROWD)
 
 
-def _is_sound(feature: Feature, column: Column) -> bool:
+def _is_sound(feature: Feature, column: FlowColumn) -> bool:
     """Whether a column that was read from a file can be one of this feature."""
     numbers: tuple[Any, ...] = (
         column.mean,
