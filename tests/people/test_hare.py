@@ -16,8 +16,9 @@ from wayforward.errors import MethodError
 from wayforward.evaluate.actions import ground_truth
 from wayforward.people.elicitor import CANNOT_SAY, Kind, converse
 from wayforward.people.elicitors import elicitor
-from wayforward.people.elicitors.boundary_search import boundary, holds
+from wayforward.people.elicitors.boundary_search import boundary
 from wayforward.people.elicitors.hare import Hare, MultiHare
+from wayforward.people.elicitors.plan_pool import works
 from wayforward.people.ideal_profiles import draw_wanted
 from wayforward.people.simulated import IdealProfile, Noise
 from wayforward.preferences import Preferences
@@ -82,11 +83,11 @@ def test_the_boundary_point_of_a_linear_score_has_its_closed_form():
     who = np.arange(len(c))
     got = boundary(people, who, c, problem.schema.span, tolerance=1e-6)
     np.testing.assert_allclose(got, c / (c @ w)[:, None], atol=1e-5)  # 1e-6 of a range of 10
-    assert holds(people, who, got)[0].all()
+    assert works(people, who, got, judge=False).all()
     coarse = boundary(people, who, c, problem.schema.span, tolerance=0.05)
     gap = np.linalg.norm(coarse - c / (c @ w)[:, None], axis=1) / 10
     assert (gap < 0.05).all() and gap.max() > 1e-4
-    assert holds(people, who, coarse)[0].all()
+    assert works(people, who, coarse, judge=False).all()
 
 
 def test_a_boundary_point_costs_one_row_a_halving():
@@ -107,13 +108,13 @@ def test_a_boundary_point_holds_and_levels_stay(kind, world):
     action = got.action[who, slot]
     people = it.problem.population(it.x)
     near = boundary(people, who, action, it.problem.schema.span, tolerance=1e-4)
-    assert holds(people, who, near)[0].all()
+    assert works(people, who, near, judge=False).all()
     kept = it.problem.schema.is_categorical | (it.problem.schema.n_levels == 2)
     np.testing.assert_array_equal(near[:, kept], action[:, kept])
     length = np.abs(near - people.x[who]) <= np.abs(action - people.x[who]) + 1e-6
     assert (length | np.isnan(near))[:, ~kept].all()
     fewer = boundary(people, who, action, it.problem.schema.span, tolerance=1e-4, give_back=True)
-    assert holds(people, who, fewer)[0].all()
+    assert works(people, who, fewer, judge=False).all()
     assert ((~np.isnan(fewer)).sum(1) <= (~np.isnan(near)).sum(1)).all()
 
 
@@ -593,7 +594,7 @@ def test_no_wish_is_ever_broken(data):
         shown = ~np.isnan(questions.after).all(2)
         who, slot = np.nonzero(shown)
         people = it.problem.population(x, wish)
-        assert holds(people, who, questions.action[who, slot])[0].all()
+        assert works(people, who, questions.action[who, slot], judge=False).all()
         reply = np.array([data.draw(st.integers(-1, 1)) for _ in range(3)])[np.arange(len(x)) % 3]
         if turn == late:
             wish = wishes()
@@ -601,7 +602,7 @@ def test_no_wish_is_ever_broken(data):
         else:
             session.answer(reply)
         some = np.flatnonzero(~np.isnan(session.best).all(1))
-        assert holds(it.problem.population(x, wish), some, session.best[some])[0].all()
+        assert works(it.problem.population(x, wish), some, session.best[some], judge=False).all()
     assert (session.questions <= 6).all()
 
 

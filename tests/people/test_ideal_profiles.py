@@ -54,7 +54,7 @@ def test_scales_are_percentiles_and_ordered() -> None:
 
 def test_a_radius_is_met_where_the_person_can_go_that_far() -> None:
     problem, people = simple()
-    wanted = draw_wanted(problem, people, radius=0.9, ways=1024)
+    wanted = draw_wanted(problem, people, radius=0.9, n_paths=1024)
     gap = np.abs(proximity(SCHEMA, people.x, wanted) - 0.9)
     assert np.median(gap) < 0.02
     near = proximity(SCHEMA, people.x, draw_wanted(problem, people, radius=1e-6))
@@ -124,5 +124,5 @@ def test_scales_and_radii_that_mean_nothing_are_refused() -> None:
         draw_wanted(problem, people, "distant")  # type: ignore[arg-type]
     with pytest.raises(PreferencesError, match="radius=-1"):
         draw_wanted(problem, people, radius=-1)
-    with pytest.raises(PreferencesError, match="ways=0"):
-        draw_wanted(problem, people, ways=0)
+    with pytest.raises(PreferencesError, match="n_paths=0"):
+        draw_wanted(problem, people, n_paths=0)

@@ -68,8 +68,8 @@ def test_a_sharp_answer_leaves_the_half_space_of_the_chosen_plan():
     wish = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
     belief = one_ideal(wish, wish, sharp=1e6, slip=1e-9)
     pair = np.array([[0.5, 0.0, 0.2], [-0.4, 0.3, 0.0]])
-    told = Replies(pair[None, None], np.zeros((1, 1, 2, 3)), np.array([[1]]))
-    belief.log = belief.log + belief.fit(told)
+    replies = Replies(pair[None, None], np.zeros((1, 1, 2, 3)), np.array([[1]]))
+    belief.log = belief.log + belief.fit(replies)
     nearer = np.linalg.norm(wish - pair[1], axis=1) < np.linalg.norm(wish - pair[0], axis=1)
     assert 0.2 < nearer.mean() < 0.8
     assert belief.weight[0, nearer].sum() > 1 - 1e-6
@@ -81,8 +81,8 @@ def test_bradley_terry_by_hand():
     belief = one_ideal(wish, wish, sharp=0.5, slip=0.1)
     chance = belief.chance(np.full((1, 1, 1), 1.0), np.full((1, 1, 1), 3.0))
     np.testing.assert_allclose(chance, 0.9 / (1 + np.exp(-1.0)) + 0.05, rtol=1e-6)
-    told = Replies(np.array([[[[1.0], [3.0]]] * 2]), np.zeros((1, 2, 2, 1)), np.array([[0, CANNOT_SAY]]))
-    np.testing.assert_allclose(belief.fit(told), np.log(chance[:, :, 0]), rtol=1e-6)
+    replies = Replies(np.array([[[[1.0], [3.0]]] * 2]), np.zeros((1, 2, 2, 1)), np.array([[0, CANNOT_SAY]]))
+    np.testing.assert_allclose(belief.fit(replies), np.log(chance[:, :, 0]), rtol=1e-6)
 
 
 def test_noiseless_answers_narrow_the_belief(toy):
@@ -91,12 +91,14 @@ def test_noiseless_answers_narrow_the_belief(toy):
     session = Learned(accept="never", **SMALL).fit(problem).begin(x)
     before = session.belief.take(np.arange(40))
     converse(session, IdealProfile(session.people, wanted))
-    told = session.told
+    replies = session.replies
     for belief, least, most in ((before, 0.0, 0.2), (session.belief, 0.5, 1.0)):
         n, ideals = belief.wish.shape[:2]
-        apart = np.linalg.norm(told.place[:, None] - belief.place[:, :, None, None], axis=-1)  # (n, A, H, 2)
+        apart = np.linalg.norm(
+            replies.place[:, None] - belief.place[:, :, None, None], axis=-1
+        )  # (n, A, H, 2)
         chosen = np.where(
-            told.reply[:, None] == 0, apart[..., 0] <= apart[..., 1], apart[..., 1] <= apart[..., 0]
+            replies.reply[:, None] == 0, apart[..., 0] <= apart[..., 1], apart[..., 1] <= apart[..., 0]
         )
         share = belief.weight[:, :ideals] / belief.weight[:, :ideals].sum(1, keepdims=True)
         agrees = (share * chosen.all(2)).sum(1).mean()
@@ -282,15 +284,15 @@ def test_alone_in_any_order_and_again_is_the_same():
     x = it.x[it.refused][:5]
     way = Learned(budget=4, **SMALL).fit(it.problem)
 
-    def told(rows):
+    def replies(rows):
         session = way.begin(x[rows], seed=4)
         watch = Watcher(session)
         converse(session, watch)
         return np.stack(watch.shown, axis=1), session.best
 
-    shown, best = told(np.arange(5))
+    shown, best = replies(np.arange(5))
     for rows in (np.array([3]), np.array([4, 2, 0]), np.arange(5)):
-        again, plan = told(rows)
+        again, plan = replies(rows)
         np.testing.assert_array_equal(again, shown[rows])
         np.testing.assert_array_equal(plan, best[rows])
 
@@ -377,7 +379,7 @@ def test_easy_pairs_differ_in_less(toy):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"budget": 0}, "budget=0"),
         ({"particles": 3}, "particles=3"),
@@ -388,8 +390,8 @@ def test_easy_pairs_differ_in_less(toy):
         ({"surprise": 1}, "surprise"),
     ],
 )
-def test_wrong_parameters_are_named(wrong, told):
-    with pytest.raises(MethodError, match=told.replace("(", r"\(")):
+def test_wrong_parameters_are_named(wrong, message):
+    with pytest.raises(MethodError, match=message.replace("(", r"\(")):
         elicitor("learned", **wrong)
     with pytest.raises(MethodError, match="start has shape"):
         it = case("linear")

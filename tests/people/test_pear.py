@@ -353,6 +353,12 @@ def test_a_problem_without_a_graph_has_weights_of_its_own_only() -> None:
     assert CostGraph.of(problem).names == ("a", "b")
 
 
+def test_the_graph_of_a_causal_world_is_read() -> None:
+    """Left out, the edges are those of the problem's world: income feeds savings and the rating, debt the rating."""
+    graph = CostGraph.of(case("linear", "causal", 0, 8).problem)
+    assert set(graph.edges) == {("income", "savings"), ("income", "rating"), ("debt", "rating")}
+
+
 class TestPear(ElicitorContract):
     elicitor = "pear"
     parameters: ClassVar = {"budget": 3, "sweeps": 8, "graph": EDGES}

@@ -41,9 +41,9 @@ def _limits(preferences: Preferences, i: int, j: int) -> list[str]:
     name, low, high = words.label(feature), preferences.low[i, j], preferences.high[i, j]
     sentences = []
     if np.isfinite(high):
-        sentences.append(f"Your {name} can be {_shown(preferences, j, high)} at most.")
+        sentences.append(f"Your {name} can be {words.limit_value(feature, high)} at most.")
     if np.isfinite(low):
-        sentences.append(f"Your {name} can be {_shown(preferences, j, low)} at least.")
+        sentences.append(f"Your {name} can be {words.limit_value(feature, low)} at least.")
     if j in preferences.levels and not preferences.levels[j][i].all():
         ok = preferences.levels[j][i]
         short = ok.sum() <= _MOST_NAMED
@@ -55,13 +55,6 @@ def _limits(preferences: Preferences, i: int, j: int) -> list[str]:
         else:
             sentences.append(f"Your {name} cannot become {words.join(named, 'or')}.")
     return sentences
-
-
-def _shown(preferences: Preferences, j: int, value: float) -> str:
-    feature = preferences.schema.features[j]
-    if feature.has_levels:
-        return words.quoted(words.level_words(feature, float(np.clip(round(value), 0, feature.n_levels - 1))))
-    return words.value_text(feature, value, max(words.about(value, 4), words.decimals_of(value, 2)))
 
 
 def _harder(preferences: Preferences, i: int, free: np.ndarray) -> list[str]:

@@ -98,7 +98,18 @@ def sign(feature: Feature, before: float, after: float) -> str:
     return "up" if after > before else "down" if after < before else "kept"
 
 
-ARROW = {"up": "\u25b2", "down": "\u25bc", "changed": "\u25c6", "kept": "\u25cf"}
+def verb(feature: Feature) -> str:
+    """Raise, lower or change: what somebody would do about it."""
+    if feature.has_levels and feature.kind != "ordinal":
+        return "change"
+    return {"increase": "raise", "decrease": "lower"}.get(feature.direction, "change")
+
+
+def limit_value(feature: Feature, value: float) -> str:
+    """A limit in words: no more digits than somebody would say."""
+    if feature.has_levels:
+        return quoted(level_words(feature, min(max(round(value), 0), feature.n_levels - 1)))
+    return value_text(feature, value, max(about(value, 4), decimals_of(value, 2)))
 
 
 def now_text(feature: Feature, value: float) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import DialogueError, ReplyError
 from wayforward.people.dialogue.question import LIKERT, AnswerKind, Option, Reply
-from wayforward.people.dialogue.wishes import Wish, shown_value
+from wayforward.people.dialogue.wishes import Wish
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -134,7 +134,7 @@ def _can(item: QuestionnaireItem, people: Population, feature: Feature, now: flo
             some = "Yes, but only up to a certain level" if upward else "Yes, but only to some"
             codes.append(("levels", some))
         return _choice(f"{current} Could you {'raise' if upward else 'change'} this?", *codes)
-    verb = _VERB.get(feature.direction, "change")
+    verb = words.verb(feature)
     if verb == "change" and now <= people.least[0, item.feature]:
         verb = "raise"  # there is nowhere to go but up
     elif verb == "change" and now >= people.greatest[0, item.feature]:
@@ -150,17 +150,8 @@ def _can(item: QuestionnaireItem, people: Population, feature: Feature, now: flo
     return _choice(f"{current} Could you {verb} this?", *codes)
 
 
-_VERB = {"increase": "raise", "decrease": "lower"}
-
-
 def _upward(feature: Feature, levels: Sequence[int], now: float) -> bool:
     return feature.kind == "ordinal" and all(level > now for level in levels)
-
-
-def _verb(feature: Feature) -> str:
-    """Raise, lower or change: what somebody would do about it."""
-    named = feature.has_levels and feature.kind != "ordinal"
-    return "change" if named else _VERB.get(feature.direction, "change")
 
 
 def _choice(text: str, *codes: tuple[str, str]) -> WordedItem:
@@ -190,7 +181,7 @@ def _levels(item: QuestionnaireItem, people: Population, feature: Feature, now: 
 
 def _score(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:
     options = tuple(Option(str(i), text) for i, text in enumerate((*LIKERT, "I cannot do this"), 1))
-    ask = f"How hard would it be for you to {_verb(feature)} this?"
+    ask = f"How hard would it be for you to {words.verb(feature)} this?"
     codes = tuple(option.key for option in options)
     return WordedItem("likert", f"{_current_value(feature, now)} {ask}", options, codes)
 
@@ -201,7 +192,7 @@ def _rank(people: Population) -> WordedItem:
         feature, at = people.schema.features[j], float(people.x[0, j])
         bare = feature.has_levels or np.isnan(at)
         shown = words.value_text(feature, at) if bare else now_words(feature, at)
-        options.append(Option(str(place), f"{_verb(feature)} your {words.label(feature)} (now {shown})"))
+        options.append(Option(str(place), f"{words.verb(feature)} your {words.label(feature)} (now {shown})"))
         codes.append(feature.name)
     text = "Which of these would you change first, and which last? Put them in order, the easiest first."
     hint = "Type the numbers in your order, such as 2, 1. Leave out what you cannot change."
@@ -258,13 +249,13 @@ def check_bound(people: Population, j: int, side: str, value: float) -> float:
     direction = int(people.schema.direction[j])
     if side == "high" and value < now:
         raise ReplyError(
-            f"Your {name} is {here} now, and {shown_value(people.schema, j, value)} is less. Type "
+            f"Your {name} is {here} now, and {words.limit_value(feature, value)} is less. Type "
             "what it could rise to, "
             "or the value it has now if it cannot rise."
         )
     if side == "low" and value > now:
         raise ReplyError(
-            f"Your {name} is {here} now, and {shown_value(people.schema, j, value)} is more. Type "
+            f"Your {name} is {here} now, and {words.limit_value(feature, value)} is more. Type "
             "what it could fall to, "
             "or the value it has now if it cannot fall."
         )

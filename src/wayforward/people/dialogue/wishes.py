@@ -120,8 +120,7 @@ def given_up(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> str:
     name, now = words.label(feature), x[schema.index(first["feature"])]
     keys = {key for wish in wishes for key in wish}
     if "can" in keys:
-        verb = {"increase": "raise", "decrease": "lower"}.get(feature.direction, "change")
-        return f"{verb if feature.ordered and feature.kind != 'binary' else 'change'} your {name}"
+        return f"{words.verb(feature)} your {name}"
     if "levels" in keys:
         return f"choose another {name} than those you named"
     ends = []
@@ -129,16 +128,5 @@ def given_up(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> str:
         values = [wish[side] for wish in wishes if side in wish]
         if values and values[0] == now and len(keys) == 2:
             return f"{verb} your {name}"
-        ends += [
-            f"{beyond} {shown_value(schema, schema.index(first['feature']), value)}" for value in values[:1]
-        ]
+        ends += [f"{beyond} {words.limit_value(feature, value)}" for value in values[:1]]
     return f"go {' or '.join(ends)} with your {name}"
-
-
-def shown_value(schema: Schema, j: int, value: float) -> str:
-    """A limit in words: no more digits than somebody would say."""
-    feature = schema.features[j]
-    if feature.has_levels:
-        at = float(np.clip(round(value), 0, feature.n_levels - 1))
-        return words.quoted(words.level_words(feature, at))
-    return words.value_text(feature, value, max(words.about(value, 4), words.decimals_of(value, 2)))

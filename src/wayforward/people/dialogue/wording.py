@@ -161,13 +161,7 @@ def reply_text(question: Question, reply: Reply, schema: Any) -> str:
     feature = None if question.feature is None else schema[question.feature]
     if "number" in reply:
         assert feature is not None
-        return words.sentence(
-            words.value_text(
-                feature,
-                reply["number"],
-                max(words.about(reply["number"], 4), words.decimals_of(reply["number"], 2)),
-            )
-        )
+        return words.sentence(words.limit_value(feature, reply["number"]))
     if "levels" in reply:
         assert feature is not None
         return words.sentence(

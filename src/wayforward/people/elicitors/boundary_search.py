@@ -9,24 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.people.elicitors.plan_pool import works
+
 if TYPE_CHECKING:
     from wayforward.problem import Population
-
-
-def holds(
-    people: Population, who: np.ndarray, action: np.ndarray, *, judge: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """who (m,), action (m, d) -> (m,) bool: allowed, and reaches the decision as surely as it must; after (m, d).
-
-    In an uncertain world a search asks draws that the person keeps. judge: ask the judge's own, for what is shown.
-    """
-    seen = people.evaluate(who, action)
-    good = seen.reached & ~np.isnan(action).all(1)
-    problem = people.problem
-    if problem.demanding and good.any():
-        kept = problem.chance(people.x[who[good]], action[good])[1] if judge else None
-        good[good] = people.promise(who[good], action[good])[0] if kept is None else kept
-    return good, seen.after
 
 
 def boundary(
@@ -49,11 +35,11 @@ def boundary(
     schema = people.schema
     x = people.x[who]
     straight = ~np.isnan(action) & schema.ordered & (schema.n_levels != 2) & ~np.isnan(x)
-    way = np.where(straight, action - np.where(straight, x, 0.0), 0.0)
-    length = np.sqrt(np.square(way / span).sum(1))
+    segment = np.where(straight, action - np.where(straight, x, 0.0), 0.0)
+    length = np.sqrt(np.square(segment / span).sum(1))
 
     def at(rows: np.ndarray, share: np.ndarray) -> np.ndarray:
-        point = np.where(straight[rows], x[rows] + share[:, None] * way[rows], action[rows])
+        point = np.where(straight[rows], x[rows] + share[:, None] * segment[rows], action[rows])
         point = people.snap(who[rows], point)
         return np.where(schema.differs(point, x[rows]), point, np.nan)
 
@@ -63,7 +49,7 @@ def boundary(
     rows = np.flatnonzero((length > 0) & (~np.isnan(action) & ~straight).any(1))
     if rows.size:
         trial = at(rows, np.zeros(rows.size))
-        yes = holds(people, who[rows], trial)[0]
+        yes = works(people, who[rows], trial, judge=False)
         best[rows[yes]], far[rows[yes]] = trial[yes], 0.0
     while True:
         rows = np.flatnonzero((far - near) * length >= tolerance)
@@ -74,7 +60,7 @@ def boundary(
         yes = ((trial == best[rows]) | (np.isnan(trial) & np.isnan(best[rows]))).all(1)  # known already
         ask = np.flatnonzero(~yes)
         if ask.size:
-            yes[ask] = holds(people, who[rows[ask]], trial[ask])[0]
+            yes[ask] = works(people, who[rows[ask]], trial[ask], judge=False)
         best[rows[yes]] = trial[yes]
         far[rows[yes]], near[rows[~yes]] = middle[yes], middle[~yes]
     return _returned(people, who, best, straight) if give_back else best
@@ -89,6 +75,6 @@ def _returned(people: Population, who: np.ndarray, action: np.ndarray, straight:
         more = ~np.isnan(trial).all(1)
         rows, trial = rows[more], trial[more]
         if rows.size:
-            good = holds(people, who[rows], trial)[0]
+            good = works(people, who[rows], trial, judge=False)
             action[rows[good]] = trial[good]
     return action

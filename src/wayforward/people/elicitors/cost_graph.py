@@ -24,6 +24,7 @@ from wayforward.shapes import PerRow, Rows
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
+    from wayforward.world import CausalGraph
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,13 @@ class CostGraph:
         """The cost graph of a problem. edges: pairs, or anything that `CausalGraph.read` takes; left out, the graph of
         the problem's world (none in an independent world: every change then has a price of its own).
         """
+        from wayforward.world import CausalGraph
+
         schema = problem.schema
         if edges is None:
             graph = problem.world.graph
-            edges = () if graph is None else _pairs(graph)
+            edges = () if graph is None else _pairs(CausalGraph.read(graph))
         else:
-            from wayforward.world import CausalGraph
-
             edges = list(edges) if isinstance(edges, (list, tuple)) else edges
             edges = _pairs(CausalGraph.read(edges)) if edges else ()
         low, high = problem.observed_range
@@ -99,8 +100,10 @@ class CostGraph:
     @cached_property
     def between(self) -> tuple[np.ndarray, np.ndarray]:
         """Cause and effect (e,), (e,): the edges whose effect somebody may act on."""
-        kept = [(u, v) for u, v in self.edges if self.own[self.schema.index(v)] >= 0]
-        pairs = np.array([(self.schema.index(u), self.schema.index(v)) for u, v in kept], dtype=np.int64)
+        actionable = [(u, v) for u, v in self.edges if self.own[self.schema.index(v)] >= 0]
+        pairs = np.array(
+            [(self.schema.index(u), self.schema.index(v)) for u, v in actionable], dtype=np.int64
+        )
         pairs = pairs.reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
@@ -220,5 +223,5 @@ class GraphCost(SimulatedPeople):
         return self.graph.cost(parts, self.weight[who])
 
 
-def _pairs(graph: Any) -> tuple[tuple[str, str], ...]:
+def _pairs(graph: CausalGraph) -> tuple[tuple[str, str], ...]:
     return tuple((cause, name) for name in graph.names for cause in graph.parents.get(name, ()))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.methods.engines.gradient.relaxed_state import Lanes
-from wayforward.people.elicitors.boundary_search import holds
+from wayforward.people.elicitors.plan_pool import works
 from wayforward.problem.batching import tidy
 
 if TYPE_CHECKING:
@@ -292,13 +292,13 @@ class _Descent:
         """(q, k, d) plans along the directions and (q, k) bool: they hold; half as far, again, where they do not."""
         action = self._plans(p)
         owner, k, d = np.repeat(self.who, self.k), self.k, self.people.d
-        good = holds(self.people, owner, action.reshape(-1, d))[0].reshape(-1, k)
+        good = works(self.people, owner, action.reshape(-1, d), judge=False).reshape(-1, k)
         for halving in range(self.s.halvings):
             i, lane = np.nonzero(~good)
             if not i.size:
                 break
             trial = self._plans(p * 0.5 ** (halving + 1))[i, lane]
-            yes = holds(self.people, self.who[i], trial)[0]
+            yes = works(self.people, self.who[i], trial, judge=False)
             action[i[yes], lane[yes]] = trial[yes]
             good[i[yes], lane[yes]] = True
         return action, good

@@ -18,8 +18,9 @@ from wayforward.people.elicitor import (
     first_plans,
     fitted_base,
 )
-from wayforward.people.elicitors.boundary_search import boundary, holds
+from wayforward.people.elicitors.boundary_search import boundary
 from wayforward.people.elicitors.direction_sampling import Sampler
+from wayforward.people.elicitors.plan_pool import works
 from wayforward.shapes import People, Rows
 from wayforward.streams import Streams, keys_of
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Population, Problem
 
-_KEPT, _NONE = -1, -2  # who is ahead: the plan from before, nobody; else a number of the pool
+_INCUMBENT, _NONE = -1, -2  # who is ahead: the plan from before, nobody; else a number of the pool
 _ROWS = 1 << 16  # plans judged at once
 _BEGIN = -1  # between two kinds of question: new plans are needed
 
@@ -178,20 +179,20 @@ class HareSession(Session):
         self.questions = np.zeros(n, dtype=np.int64)
         self.streams = Streams.of(people.x, seed)
         self.kind = np.full(n, _BEGIN, dtype=np.int64)
-        self.kept = start.copy()  # (n, d) the plan from before
+        self.incumbent = start.copy()  # (n, d) the plan from before
         self.pool = np.full((n, k, d), np.nan)  # the plans of this round
         self.open = np.zeros((n, k), dtype=bool)  # those that nobody has met
         self.ahead = np.full(n, _NONE, dtype=np.int64)
         self.rival = np.zeros(n, dtype=np.int64)
         self.swap = np.zeros(n, dtype=bool)  # the rival is shown first
-        self.said = np.zeros(n, dtype=bool)  # a comparison of this round was answered
+        self.answered = np.zeros(n, dtype=bool)  # a comparison of this round was answered
         self.refused = np.zeros(n, dtype=bool)  # the plan from before was asked about, and will not do
         self.round = np.zeros(n, dtype=np.int64)  # rounds begun
         self.turn = np.zeros(n, dtype=np.int64)  # draws of plans so far
         self._pending: Questions | None = None
         some = np.flatnonzero(~np.isnan(start).all(1))
         self._mend(some[~self._good(some, start[some])] if some.size else some)
-        self.kind[np.isnan(self.kept).all(1)] = Kind.DONE
+        self.kind[np.isnan(self.incumbent).all(1)] = Kind.DONE
         self._advance()
 
     # -- questions -------------------------------------------------------------------------------------------
@@ -217,15 +218,15 @@ class HareSession(Session):
     @property
     def best(self) -> Rows:
         """The plan that is ahead once a comparison was answered, the one from before until then."""
-        ahead = (self.ahead >= 0) & self.said & (self.kind != Kind.DONE)
+        ahead = (self.ahead >= 0) & self.answered & (self.kind != Kind.DONE)
         leading = self.pool[np.arange(self.people.n), np.maximum(self.ahead, 0)]
-        return np.asarray(np.where(ahead[:, None], leading, self.kept))
+        return np.asarray(np.where(ahead[:, None], leading, self.incumbent))
 
     def _leader(self, who: np.ndarray) -> Rows:
         """(m, d) the plan that is ahead; the one from before where none is."""
         ahead = self.ahead[who]
         leading = self.pool[who, np.maximum(ahead, 0)]
-        return np.asarray(np.where((ahead >= 0)[:, None], leading, self.kept[who]))
+        return np.asarray(np.where((ahead >= 0)[:, None], leading, self.incumbent[who]))
 
     # -- replies ---------------------------------------------------------------------------------------------
 
@@ -235,19 +236,19 @@ class HareSession(Session):
         self._pending = None
         kind, everyone = self.kind.copy(), np.arange(self.people.n)
         choose = everyone[kind == Kind.CHOOSE]
-        said = reply[choose] != CANNOT_SAY
-        won = said & ((reply[choose] == 1) != self.swap[choose])
+        answered = reply[choose] != CANNOT_SAY
+        won = answered & ((reply[choose] == 1) != self.swap[choose])
         self.ahead[choose[won]] = self.rival[choose[won]]
-        self.said[choose[said]] = True
+        self.answered[choose[answered]] = True
         self.kind[choose] = Kind.ACCEPT  # unless someone is left to meet, which `_advance` finds out
         judging = everyone[kind == Kind.ACCEPT]
         yes = reply[judging] == 1
         fresh = self.ahead[judging] >= 0
-        takes = fresh & (yes | self.said[judging])
+        takes = fresh & (yes | self.answered[judging])
         about = takes | ~fresh  # the question was about the plan that is now kept
-        self.kept[judging[takes]] = self._leader(judging[takes])
+        self.incumbent[judging[takes]] = self._leader(judging[takes])
         self.refused[judging[about]] = reply[judging[about]] == 0
-        self.ahead[judging], self.said[judging] = _NONE, False
+        self.ahead[judging], self.answered[judging] = _NONE, False
         self.open[judging] = False
         self.kind[judging] = np.where(yes, int(Kind.DONE), _BEGIN)
         self.questions += kind != Kind.DONE
@@ -298,7 +299,7 @@ class HareSession(Session):
 
     def _good(self, who: np.ndarray, action: Rows) -> np.ndarray:
         """(m,) bool: plans that may be shown."""
-        return holds(self.people, who, action, judge=True)[0]
+        return works(self.people, who, action)
 
     def _boundary(self, who: np.ndarray, action: Rows) -> Rows:
         hare = self.hare
@@ -346,12 +347,12 @@ class HareSession(Session):
 
     def _draw(self, who: np.ndarray) -> None:
         """The plans of a new round."""
-        pool, good = self._fresh(who, self.kept[who])
+        pool, good = self._fresh(who, self.incumbent[who])
         self.pool[who] = np.where(good[..., None], pool, np.nan)
-        self.ahead[who], self.said[who] = _NONE, False
+        self.ahead[who], self.answered[who] = _NONE, False
         if self.hare.keep_incumbent and self.k > 1:
             good[:, -1] = False
-            self.ahead[who] = _KEPT
+            self.ahead[who] = _INCUMBENT
         self.open[who] = good
 
     # -- wishes ----------------------------------------------------------------------------------------------
@@ -364,8 +365,8 @@ class HareSession(Session):
         people = old.problem.population(old.x, wishes)
         people.rows, people.aim = old.rows, old.aim
         self.people = people
-        some = np.flatnonzero(~np.isnan(self.kept).all(1))
-        self._mend(some[~self._good(some, self.kept[some])] if some.size else some)
+        some = np.flatnonzero(~np.isnan(self.incumbent).all(1))
+        self._mend(some[~self._good(some, self.incumbent[some])] if some.size else some)
         # The round's plans that are still to be met or that lead.
         used = self.open.copy()
         lead = np.flatnonzero(self.ahead >= 0)
@@ -381,16 +382,16 @@ class HareSession(Session):
             self.pool[lead[good], at[good]] = part[good]
             broken[lead[good], at[good]] = False
             lost = lead[~good]
-            self.ahead[lost], self.said[lost] = _NONE, False
+            self.ahead[lost], self.answered[lost] = _NONE, False
             broken[lost, at[~good]] = False  # already met: nobody takes its place
         broken &= self.open
         self.open &= ~broken
         # Who has lost even the plan to go back to takes one of the round's, if any is left.
-        gone = np.isnan(self.kept).all(1)
+        gone = np.isnan(self.incumbent).all(1)
         for i in np.flatnonzero(gone & (self.kind != Kind.DONE)):
             left = np.flatnonzero(self.open[i])
             if self.ahead[i] >= 0 or left.size:
-                self.kept[i] = self.pool[i, self.ahead[i] if self.ahead[i] >= 0 else left[0]]
+                self.incumbent[i] = self.pool[i, self.ahead[i] if self.ahead[i] >= 0 else left[0]]
             else:
                 self.kind[i] = Kind.DONE
                 self.ahead[i] = _NONE
@@ -415,8 +416,8 @@ class HareSession(Session):
         """Replace kept plans that do not hold: by their allowed part, else by what the base method finds, else none."""
         if not who.size:
             return
-        part, good = self._part(who, self.kept[who])
-        self.kept[who] = np.where(good[:, None], part, np.nan)
+        part, good = self._part(who, self.incumbent[who])
+        self.incumbent[who] = np.where(good[:, None], part, np.nan)
         self.refused[who] = False
         lost = who[~good]
         if lost.size:
@@ -424,7 +425,7 @@ class HareSession(Session):
             found = self.hare.base_.recommend(
                 people.x[lost], 1, preferences=people.preferences.take(lost), seed=self.seed
             )
-            self.kept[lost] = found.action[:, 0]
+            self.incumbent[lost] = found.action[:, 0]
 
 
 def _same(one: Preferences, other: Preferences) -> bool:

@@ -140,9 +140,9 @@ class LearnedSession(Session):
     told: what everybody said. belief: what is made of it. heard (n,): answers that told something.
     """
 
-    def __init__(self, way: Learned, people: Population, start: Actions, seed: int) -> None:
+    def __init__(self, elicitor: Learned, people: Population, start: Actions, seed: int) -> None:
         n, b, d = start.shape
-        self.way, self.people, self.seed = way, people, seed
+        self.elicitor, self.people, self.seed = elicitor, people, seed
         self.questions = np.zeros(n, dtype=np.int64)
         self.heard = np.zeros(n, dtype=np.int64)
         self._streams, self._turn = Streams.of(people.x, seed), 0
@@ -155,12 +155,12 @@ class LearnedSession(Session):
         self._tried = np.zeros(n, dtype=bool)  # was asked before the end whether the plan will do
         self._parts: dict[bytes, Population] = {}
         e = columns(people, everyone, np.full((n, d), np.nan))[1].shape[1]
-        k = way.pool + b
+        k = elicitor.pool + b
         self._act, self._ok = np.full((n, k, d), np.nan), np.zeros((n, k), dtype=bool)
         self._place, self._part = np.zeros((n, k, e)), np.zeros((n, k, d))
         self._fill(everyone)
-        h = way.budget
-        self.told = Replies(np.zeros((n, h, 2, e)), np.zeros((n, h, 2, d)), np.full((n, h), -1))
+        h = elicitor.budget
+        self.replies = Replies(np.zeros((n, h, 2, e)), np.zeros((n, h, 2, d)), np.full((n, h), -1))
         self.belief = self._prior(everyone)
         self._best, self._stale = np.full((n, d), np.nan), np.array(self._had)
         self._pending = self._next()
@@ -183,7 +183,7 @@ class LearnedSession(Session):
         for b in _blocks(who):
             some = self._some(b)
             act, self._ok[b] = pool(
-                some, self._streams.take(b), self._start[b], self.way.pool, 0x6100 + 64 * self._turn
+                some, self._streams.take(b), self._start[b], self.elicitor.pool, 0x6100 + 64 * self._turn
             )
             m, k, d = act.shape
             each = np.repeat(np.arange(m), k)
@@ -192,11 +192,11 @@ class LearnedSession(Session):
             self._part[b] = some.parts(each, act.reshape(-1, d)).reshape(m, k, d)
 
     def _prior(self, everyone: Who) -> Belief:
-        way = self.way
+        elicitor = self.elicitor
         many = np.maximum(self._ok.sum(1), 1)
         mean = np.where(self._ok[..., None], self._part, 0.0).sum(1) / many[:, None]
         far = np.where(self._ok, np.sqrt(np.square(self._place).sum(2)), 0.0).sum(1) / many
-        share = np.asarray(way.mixture, dtype=np.float64) / sum(way.mixture)
+        share = np.asarray(elicitor.mixture, dtype=np.float64) / sum(elicitor.mixture)
         parts = [
             prior(
                 self._some(b),
@@ -205,7 +205,7 @@ class LearnedSession(Session):
                 many[b],
                 mean[b],
                 np.maximum(far[b], 1e-6),
-                way.sizes,
+                elicitor.sizes,
                 (float(share[0]), float(share[1]), float(share[2])),
             )
             for b in (_blocks(everyone) or [everyone])
@@ -229,19 +229,19 @@ class LearnedSession(Session):
 
     def _next(self) -> Questions:
         n, d = self.people.x.shape
-        way = self.way
+        elicitor = self.elicitor
         kind = np.full(n, int(Kind.DONE))
         action, after = np.full((n, 2, d), np.nan), np.full((n, 2, d), np.nan)
         open_ = np.flatnonzero(~self._done)
-        last = self.questions[open_] == way.budget - 1
-        ask = last & (way.accept != "never")
+        last = self.questions[open_] == elicitor.budget - 1
+        ask = last & (elicitor.accept != "never")
         for b in _blocks(open_[~ask]):
             pair, regret = self._pair(b)
             kind[b], action[b] = int(Kind.CHOOSE), pair
             # nothing to choose between: only whether it will do is left to ask
             stuck = np.isnan(pair).all(2).any(1)
-            if way.accept == "sure":
-                stuck |= (regret < way.doubt) & ~self._tried[b] & (self.heard[b] > 0)
+            if elicitor.accept == "sure":
+                stuck |= (regret < elicitor.doubt) & ~self._tried[b] & (self.heard[b] > 0)
                 self._tried[b] |= stuck
             kind[b[stuck]] = int(Kind.ACCEPT)
         kind[open_[ask]] = int(Kind.ACCEPT)
@@ -257,7 +257,7 @@ class LearnedSession(Session):
 
     def _pair(self, b: Who) -> tuple[np.ndarray, np.ndarray]:
         """The pair to show to people b (m,): (m, 2, d), NaN where there are no two plans; and their expected regret."""
-        way, belief, m = self.way, self.belief.take(b), len(b)
+        elicitor, belief, m = self.elicitor, self.belief.take(b), len(b)
         some, each = self._some(b), np.arange(m)[:, None]
         weight = belief.weight.astype(np.float32)
         act, works_ = self._candidates(b, belief, weight)
@@ -281,7 +281,7 @@ class LearnedSession(Session):
         gain = gain + _taken(chance[:, ideals:], weight[:, ideals:], effort)
         differ = some.schema.differs(after[:, i], after[:, j]).sum(2)
         most = np.maximum(some.changeable.sum(1) - 1, 1)[:, None]
-        worth = gain * (1 - way.easy * np.clip((differ - 1) / most, 0, 1))
+        worth = gain * (1 - elicitor.easy * np.clip((differ - 1) / most, 0, 1))
         worth = np.where(works_[:, i] & works_[:, j] & (differ > 0), worth, -1.0)
         q = worth.argmax(1)
         best = np.stack([i[q], j[q]], axis=1)
@@ -293,25 +293,25 @@ class LearnedSession(Session):
 
     def _candidates(self, b: Who, belief: Belief, weight: np.ndarray) -> tuple[Actions, Mask]:
         """Plans to make pairs of: the least disliked of the pool, favourites of tastes, ideals; (m, shown, d)."""
-        way, m = self.way, len(b)
+        elicitor, m = self.elicitor, len(b)
         each = np.arange(m)[:, None]
         dislike = belief.dislike(self._place[b], self._part[b])
         dislike = np.where(self._ok[b][:, None, :], dislike, np.inf)
         loss = (weight[:, None, :] @ np.where(np.isinf(dislike), np.float32(0), dislike))[:, 0]
         loss = np.where(self._ok[b], loss, np.inf)
-        near = min(way.shown // 4, loss.shape[1])
+        near = min(elicitor.shown // 4, loss.shape[1])
         best = np.argsort(loss, axis=1, kind="stable")[:, :near]
         last = belief.families[0][1]
         # a few for tastes without an ideal; plans close to ideals part the ideals better
-        tastes = way.shown // 10 if last else way.shown - near
-        u = self._streams.take(b).uniform(np.arange(m), 2, way.shown, tag=0x5000)
+        tastes = elicitor.shown // 10 if last else elicitor.shown - near
+        u = self._streams.take(b).uniform(np.arange(m), 2, elicitor.shown, tag=0x5000)
         taste = _spread(weight, u[:, 0, :tastes])
         fond = np.take_along_axis(dislike, taste[..., None], axis=1).argmin(2)
         index = np.concatenate([best, fond], axis=1)
         act, ok = self._act[b][each, index], self._ok[b][each, index]
         if last:
             ideal, sound = self._ideals(b, belief)
-            pick = _spread(normalised(belief.log[:, :last]), u[:, 1, : way.shown - near - tastes])
+            pick = _spread(normalised(belief.log[:, :last]), u[:, 1, : elicitor.shown - near - tastes])
             act = np.concatenate([act, ideal[each, pick]], axis=1)
             ok = np.concatenate([ok, sound[each, pick]], axis=1)
         return act, ok
@@ -326,37 +326,37 @@ class LearnedSession(Session):
         chose = np.flatnonzero(questions.kind == Kind.CHOOSE)
         at = self.questions[chose]
         who, flat = np.repeat(chose, 2), questions.action[chose].reshape(-1, d)
-        self.told.place[chose, at] = columns(self.people, who, flat)[1].reshape(
-            len(chose), 2, self.told.place.shape[-1]
+        self.replies.place[chose, at] = columns(self.people, who, flat)[1].reshape(
+            len(chose), 2, self.replies.place.shape[-1]
         )
-        self.told.part[chose, at] = self.people.parts(who, flat).reshape(len(chose), 2, d)
-        self.told.reply[chose, at] = np.where(reply[chose] == CANNOT_SAY, -1, reply[chose])
+        self.replies.part[chose, at] = self.people.parts(who, flat).reshape(len(chose), 2, d)
+        self.replies.reply[chose, at] = np.where(reply[chose] == CANNOT_SAY, -1, reply[chose])
         self.questions[questions.kind != Kind.DONE] += 1
         # those who are through keep the plan that they have; only new limits may take it
-        asked_last = np.flatnonzero(questions.kind == Kind.ACCEPT)
-        self._best[asked_last], self._stale[asked_last] = questions.action[asked_last, 0], False
+        offered = np.flatnonzero(questions.kind == Kind.ACCEPT)
+        self._best[offered], self._stale[offered] = questions.action[offered, 0], False
         learn = chose[reply[chose] != CANNOT_SAY]
         self.heard[learn] += 1
         self._stale[learn] = True
         for b in _blocks(learn):
             self._learn(b)
         self._done |= (questions.kind == Kind.ACCEPT) & (reply == 1)
-        self._done |= self.questions >= self.way.budget
+        self._done |= self.questions >= self.elicitor.budget
         if wishes is not None:
             self._limit(wishes)
         self._pending = self._next()
 
-    def _told(self, b: Who) -> Replies:
-        return Replies(self.told.place[b], self.told.part[b], self.told.reply[b])
+    def _replies_of(self, b: Who) -> Replies:
+        return Replies(self.replies.place[b], self.replies.part[b], self.replies.reply[b])
 
     def _learn(self, b: Who) -> None:
-        belief, told = self.belief.take(b), self._told(b)
+        belief, replies = self.belief.take(b), self._replies_of(b)
         row, at = np.arange(len(b)), self.questions[b] - 1
         only = Replies(
-            told.place[row, at][:, None], told.part[row, at][:, None], told.reply[row, at][:, None]
+            replies.place[row, at][:, None], replies.part[row, at][:, None], replies.reply[row, at][:, None]
         )
         belief.log = belief.log + belief.fit(only)
-        refresh(belief, self._some(b), told, self._streams.take(b), 0x9000 + 256 * self._turn, _MOVES)
+        refresh(belief, self._some(b), replies, self._streams.take(b), 0x9000 + 256 * self._turn, _MOVES)
         self.belief.put(b, belief)
 
     def _limit(self, wishes: Preferences) -> None:
@@ -381,15 +381,20 @@ class LearnedSession(Session):
         self._best[who] = np.where(keep[:, None], self._best[who], np.nan)
         self._stale[who] |= ~keep
         for part in _blocks(who):
-            belief, told = self.belief.take(part), self._told(part)
+            belief, replies = self.belief.take(part), self._replies_of(part)
             act, _ = self._ideals(part, belief)
             m, a, _ = act.shape
             sound = np.zeros(belief.wish.shape[:2], dtype=bool)
             each = np.repeat(np.arange(m), a)
             sound[:, :a] = works(self._some(part), each, act.reshape(-1, d)).reshape(m, a)
-            limited(belief, self._some(part), told, sound)
+            limited(belief, self._some(part), replies, sound)
             refresh(
-                belief, self._some(part), told, self._streams.take(part), 0x19000 + 256 * self._turn, _MOVES
+                belief,
+                self._some(part),
+                replies,
+                self._streams.take(part),
+                0x19000 + 256 * self._turn,
+                _MOVES,
             )
             self.belief.put(part, belief)
         gone = ~self._ok[who].any(1) & ~self.belief.sound[who].any(1)

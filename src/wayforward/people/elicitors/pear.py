@@ -20,7 +20,7 @@ from wayforward.people.elicitor import (
 )
 from wayforward.people.elicitors.cost_graph import CostGraph
 from wayforward.people.elicitors.plan_pool import begun, works
-from wayforward.people.elicitors.sequence_search import Bank, Menu, menu_of, search, steps_of
+from wayforward.people.elicitors.sequence_search import ActMenu, Bank, menu_of, search, steps_of
 from wayforward.shapes import People, Rows
 from wayforward.streams import Streams, keys_of
 
@@ -396,7 +396,7 @@ class PearSession(Session):
         if not len(self.menu.feature) or not who.size:
             return
         some = self.people if who.size == n else self.people.take(who)
-        menu = Menu(self.menu.feature, self.menu.value[who])
+        menu = ActMenu(self.menu.feature, self.menu.value[who])
         got = search(some, self.graph, menu, weight[who], depth=pear.depth, width=pear.width)
         if some is not self.people:
             self.people.rows[who] += some.rows
@@ -438,11 +438,11 @@ class PearSession(Session):
                 one = (draw[..., 0] * half).astype(np.int64)
                 two = (one + 1 + (draw[..., 1] * (half - 1)).astype(np.int64)) % half
                 pool = particles[:, other]
-                way = pool[who[:, None], one] - pool[who[:, None], two]
+                difference = pool[who[:, None], one] - pool[who[:, None], two]
                 # mostly steps that suit the spread; now and then the whole way, from mode to mode
                 pace = np.where(draw[..., 2] < 0.2, 1.0, 2.38 / np.sqrt(2 * w))
                 jitter = 0.2 * (streams.uniform(who, half, w, tag=tag + 1) - 0.5)
-                trial = particles[:, mine] + pace[..., None] * way + jitter
+                trial = particles[:, mine] + pace[..., None] * difference + jitter
                 there = height(trial)
                 take = np.log(draw[..., 3]) < there - level[:, mine]
                 particles[:, mine] = np.where(take[..., None], trial, particles[:, mine])
@@ -463,8 +463,8 @@ def likelihood(
     total = np.log(np.exp(score - np.where(np.isfinite(top), top, 0.0)).sum(-1).clip(1e-300)) + np.where(
         np.isfinite(top[..., 0]), top[..., 0], 0.0
     )
-    said = np.take_along_axis(score, np.maximum(reply, 0)[:, None, :, None], 3)[..., 0]
-    return np.asarray(np.where((reply >= 0)[:, None], said - total, 0.0).sum(-1))
+    chosen = np.take_along_axis(score, np.maximum(reply, 0)[:, None, :, None], 3)[..., 0]
+    return np.asarray(np.where((reply >= 0)[:, None], chosen - total, 0.0).sum(-1))
 
 
 def utility(cost: np.ndarray, sharp: float) -> np.ndarray:

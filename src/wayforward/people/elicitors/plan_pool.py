@@ -37,8 +37,10 @@ def works(people: Population, who: Who, action: Rows, *, judge: bool = True) -> 
         good = people.evaluate(who[acts], action[acts]).reached
         if people.problem.demanding and good.any():
             owner, act = who[acts[good]], action[acts[good]]
-            kept = people.problem.chance(people.x[owner], act)[1] if judge else people.promise(owner, act)[0]
-            good[good] = kept
+            certain = (
+                people.problem.chance(people.x[owner], act)[1] if judge else people.promise(owner, act)[0]
+            )
+            good[good] = certain
         out[acts] = good
     return out
 
@@ -98,7 +100,7 @@ def barely(
     return np.where(good[:, None], best, np.nan), good
 
 
-def ways(people: Population, streams: Streams, start: Actions, size: int, tag: int) -> Rows:
+def aims(people: Population, streams: Streams, start: Actions, size: int, tag: int) -> Rows:
     """(n x size, d) full rows to aim at: random ways from the person and from their start plans, observed people.
 
     start (n, b, d): plans known already, NaN where there is none.
@@ -154,7 +156,7 @@ def pool(
     """
     n, b, d = start.shape
     who = np.repeat(np.arange(n), size)
-    aim = ways(people, streams, start, size, tag)
+    aim = aims(people, streams, start, size, tag)
     turn = streams.uniform(np.arange(n), size, d + 1, tag=tag + 2).reshape(-1, d + 1)
     turn = np.where(turn[:, -1:] < 0.5, 0.0, turn[:, :-1])  # half of the ways change their categories at once
     action, good = barely(people, who, people.x[who], aim, turn, halvings)

@@ -18,14 +18,14 @@ _ROWS = 1 << 18  # candidate rows at once
 
 
 @dataclass(frozen=True)
-class Menu:
+class ActMenu:
     """What each person may set: feature (a,), value (n, a); NaN where the person has no such act."""
 
     feature: np.ndarray
     value: np.ndarray
 
 
-def menu_of(people: Population, points: int) -> Menu:
+def menu_of(people: Population, points: int) -> ActMenu:
     """`points` values across each person's reach of a number, every allowed level of the others."""
     schema, n = people.schema, people.n
     feature, value = [], []
@@ -48,8 +48,8 @@ def menu_of(people: Population, points: int) -> Menu:
         feature.append(np.full(at.shape[1], j))
         value.append(snapped)
     if not feature:
-        return Menu(np.zeros(0, dtype=np.int64), np.zeros((n, 0)))
-    return Menu(np.concatenate(feature), np.concatenate(value, axis=1))
+        return ActMenu(np.zeros(0, dtype=np.int64), np.zeros((n, 0)))
+    return ActMenu(np.concatenate(feature), np.concatenate(value, axis=1))
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,11 @@ class Bank:
         again[:, 1:] = sorted_key[:, 1:] == sorted_key[:, :-1]
         gone = again | ~np.take_along_axis(self.exists, order, 1)
         order = np.take_along_axis(order, np.argsort(gone, axis=1, kind="stable"), 1)[:, :most]
-        kept = ~np.sort(gone, axis=1, kind="stable")[:, :most]
+        present = ~np.sort(gone, axis=1, kind="stable")[:, :most]
         action = np.take_along_axis(self.action, order[..., None], 1)
-        action = np.where(kept[..., None], action, np.nan)
-        place = np.where(kept[..., None], np.take_along_axis(self.place, order[..., None], 1), -1)
-        parts = np.take_along_axis(self.parts, order[..., None, None], 1) * kept[..., None, None]
+        action = np.where(present[..., None], action, np.nan)
+        place = np.where(present[..., None], np.take_along_axis(self.place, order[..., None], 1), -1)
+        parts = np.take_along_axis(self.parts, order[..., None, None], 1) * present[..., None, None]
         return Bank(action, place, parts)
 
     def join(self, other: Bank) -> Bank:
@@ -112,7 +112,7 @@ class Bank:
 
 
 def search(
-    people: Population, graph: CostGraph, menu: Menu, weight: np.ndarray, *, depth: int, width: int
+    people: Population, graph: CostGraph, menu: ActMenu, weight: np.ndarray, *, depth: int, width: int
 ) -> Bank:
     """Everybody's sequences under some weights (n, m, w): for each first feature and each length the cheapest."""
     n, m, _ = weight.shape
@@ -128,7 +128,7 @@ def search(
     step = max(1, _ROWS // max(1, width * a))
     for begin in range(0, q, step):
         part = slice(begin, begin + step)
-        _lanes(people, graph, menu, owner[part], taste[part], first[part], found, part, depth, width)
+        _search_block(people, graph, menu, owner[part], taste[part], first[part], found, part, depth, width)
     shape = (n, m * len(firsts) * depth)
     return Bank(
         found.action.reshape(*shape, d),
@@ -137,10 +137,10 @@ def search(
     )
 
 
-def _lanes(
+def _search_block(
     people: Population,
     graph: CostGraph,
-    menu: Menu,
+    menu: ActMenu,
     owner: np.ndarray,
     taste: np.ndarray,
     first: np.ndarray,
@@ -223,7 +223,7 @@ def _lanes(
 
 def _extended(
     graph: CostGraph,
-    menu: Menu,
+    menu: ActMenu,
     lane: np.ndarray,
     beam: np.ndarray,
     act: np.ndarray,

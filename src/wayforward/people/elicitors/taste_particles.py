@@ -115,17 +115,17 @@ class Belief:
             plain = 1 / (1 + np.exp(sharp * (first - second)))
         return np.asarray((1 - slip) * plain + slip / 2)
 
-    def fit(self, told: Replies) -> np.ndarray:
+    def fit(self, replies: Replies) -> np.ndarray:
         """(n, P) log-likelihood of all that was said."""
-        n, many = told.reply.shape
+        n, many = replies.reply.shape
         dislike = self.dislike(
-            told.place.reshape(n, 2 * many, -1), told.part.reshape(n, 2 * many, -1)
+            replies.place.reshape(n, 2 * many, -1), replies.part.reshape(n, 2 * many, -1)
         ).reshape(n, self.log.shape[1], many, 2)
         chance = self.chance(dislike[..., 0], dislike[..., 1])
-        said = told.reply[:, None, :]
-        got = np.where(said == 0, chance, 1 - chance)
+        reply = replies.reply[:, None, :]
+        got = np.where(reply == 0, chance, 1 - chance)
         log = np.log(np.maximum(got, 1e-7).astype(np.float64))
-        return np.asarray(np.where(said < 0, 0.0, log).sum(2))
+        return np.asarray(np.where(reply < 0, 0.0, log).sum(2))
 
 
 def normalised(log: np.ndarray) -> np.ndarray:
@@ -204,18 +204,18 @@ def _acts(people: Population, who: Who, row: Rows) -> Rows:
 
 
 def refresh(
-    belief: Belief, people: Population, told: Replies, streams: Streams, tag: int, moves: int
+    belief: Belief, people: Population, replies: Replies, streams: Streams, tag: int, moves: int
 ) -> None:
     """Resample each family of everybody and move its particles by Metropolis steps on all that was said; in place."""
     n = len(belief.log)
     for f, (first, last) in enumerate(belief.families):
         if last > first:
             _resample(belief, first, last, streams.uniform(np.arange(n), tag=tag + f))
-    fit = belief.fit(told)
+    fit = belief.fit(replies)
     for move in range(moves):
         at = tag + 16 * (move + 1)
-        fit = _move_ideals(belief, people, told, streams, at, fit)
-        fit = _move_rest(belief, told, streams, at + 8, fit)
+        fit = _move_ideals(belief, people, replies, streams, at, fit)
+        fit = _move_rest(belief, replies, streams, at + 8, fit)
 
 
 def _resample(belief: Belief, first: int, last: int, u: np.ndarray) -> None:
@@ -244,7 +244,7 @@ def _resample(belief: Belief, first: int, last: int, u: np.ndarray) -> None:
 
 
 def _move_ideals(
-    belief: Belief, people: Population, told: Replies, streams: Streams, tag: int, fit: np.ndarray
+    belief: Belief, people: Population, replies: Replies, streams: Streams, tag: int, fit: np.ndarray
 ) -> np.ndarray:
     n, ideals, d = belief.wish.shape
     if not ideals:
@@ -294,7 +294,7 @@ def _move_ideals(
         flat[tight] = np.where(ok[tight, None], full(people, w, row), belief.wish.reshape(-1, d)[tight])
     place = columns(people, who, _acts(people, who, flat))[1].reshape(n, ideals, belief.place.shape[2])
     trial = replace(belief, wish=flat.reshape(n, ideals, d), place=place)
-    new_fit = trial.fit(told)
+    new_fit = trial.fit(replies)
     with np.errstate(over="ignore"):
         yes = ok.reshape(n, ideals) & (np.log(draw[..., 4]) < (new_fit - fit)[:, :ideals])
     belief.wish = np.where(yes[..., None], trial.wish, belief.wish)
@@ -305,7 +305,7 @@ def _move_ideals(
     return out
 
 
-def _move_rest(belief: Belief, told: Replies, streams: Streams, tag: int, fit: np.ndarray) -> np.ndarray:
+def _move_rest(belief: Belief, replies: Replies, streams: Streams, tag: int, fit: np.ndarray) -> np.ndarray:
     """Move the effort weights, and everybody's sharpness and slips."""
     n, total = belief.log.shape
     ideals, effort, d = belief.wish.shape[1], belief.load.shape[1], belief.load.shape[2]
@@ -324,7 +324,7 @@ def _move_rest(belief: Belief, told: Replies, streams: Streams, tag: int, fit: n
     sharp = np.where(redraw, _SHARP[0] + (_SHARP[1] - _SHARP[0]) * level[..., 4], belief.sharp)
     slip = np.where(redraw, _SLIP[0] + (_SLIP[1] - _SLIP[0]) * level[..., 5], belief.slip)
     trial = replace(belief, load=load, sharp=sharp, slip=slip)
-    new_fit = trial.fit(told)
+    new_fit = trial.fit(replies)
     yes = np.log(level[..., 6]) < new_fit - fit + ratio
     belief.load = np.where(yes[:, ideals:, None], load, belief.load)
     belief.sharp = np.where(yes, sharp, belief.sharp)
@@ -332,13 +332,13 @@ def _move_rest(belief: Belief, told: Replies, streams: Streams, tag: int, fit: n
     return np.where(yes, new_fit, fit)
 
 
-def limited(belief: Belief, people: Population, told: Replies, works: np.ndarray) -> None:
+def limited(belief: Belief, people: Population, replies: Replies, works: np.ndarray) -> None:
     """Bring the ideals of everybody to what they may do now, and weigh them anew; in place.
 
     works (n, A) bool: the sufficient ideals that still are plans.
     """
     n, ideals, d = belief.wish.shape
-    before = belief.fit(told)
+    before = belief.fit(replies)
     who = np.repeat(np.arange(n), ideals)
     here, flat = people.x[who], belief.wish.reshape(-1, d)
     with np.errstate(invalid="ignore"):
@@ -350,4 +350,4 @@ def limited(belief: Belief, people: Population, told: Replies, works: np.ndarray
     belief.wish = flat.reshape(n, ideals, d)
     belief.place = columns(people, who, _acts(people, who, flat))[1].reshape(belief.place.shape)
     belief.sound = works
-    belief.log = belief.log + belief.fit(told) - before
+    belief.log = belief.log + belief.fit(replies) - before
