@@ -94,10 +94,10 @@ def broken(got: Recourse, wish: Preferences) -> list[str]:
 @given(data=st.data(), world=st.sampled_from(WORLDS))
 @settings(max_examples=4, deadline=None)
 def test_no_result_breaks_a_hard_limit(name: str, data: st.DataObject, world: str) -> None:
-    it, asked = case("linear", world, 1, PEOPLE), fitted(name, world)
-    assume(asked is not None)
+    it, search = case("linear", world, 1, PEOPLE), fitted(name, world)
+    assume(search is not None)
     wish = data.draw(limits(it))
-    got = asked.recommend(it.x, 2, preferences=wish, seed=1)
+    got = search.recommend(it.x, 2, preferences=wish, seed=1)
     assert broken(got, wish) == []
     assert broken(rounded(it.problem, got), wish) == []  # nor do the numbers that people are shown
     stuck = it.refused & ~it.problem.population(it.x, wish).may.any(1)

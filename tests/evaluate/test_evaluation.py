@@ -188,7 +188,7 @@ def test_wishes_stored_with_the_recourse_count_and_can_be_replaced():
 
 
 @pytest.mark.parametrize(
-    ("limit", "kept"),
+    ("limit", "holds"),
     [
         ({"high": 50.0}, False),
         ({"high": 51.0}, True),
@@ -197,7 +197,7 @@ def test_wishes_stored_with_the_recourse_count_and_can_be_replaced():
         ({"max_changes": 1}, True),
     ],
 )
-def test_personal_limits_are_checked_on_the_returned_row(limit, kept):
+def test_personal_limits_are_checked_on_the_returned_row(limit, holds):
     wishes = Preferences.none(SCHEMA, 1)
     if "max_changes" in limit:
         wishes = replace(wishes, max_changes=np.array([limit["max_changes"]]))
@@ -206,7 +206,7 @@ def test_personal_limits_are_checked_on_the_returned_row(limit, kept):
         bound = getattr(wishes, side).copy()
         bound[0, 1] = value
         wishes = replace(wishes, **{side: bound})
-    assert evaluate(claim(people(2)[:1], acts(GOOD), preferences=wishes), problem()).usable == float(kept)
+    assert evaluate(claim(people(2)[:1], acts(GOOD), preferences=wishes), problem()).usable == float(holds)
 
 
 def test_a_level_the_person_ruled_out_is_not_usable():

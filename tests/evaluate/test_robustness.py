@@ -37,27 +37,27 @@ def refused(plain):
 def test_the_rate_under_noise_is_that_of_the_closed_form(plain, refused):
     """Errors far from the bounds: counted draws and Phi(score / sd) agree, and so does the invalidation rate."""
     got = wf.recommend(plain, refused)
-    told = robustness(got, plain, sigma=0.02, draws=2000)
+    measured = robustness(got, plain, sigma=0.02, draws=2000)
     at = got.found[:, 0]
     weight = plain.model.wrapped.coef_[0]
     size = np.sqrt((got.acted[at, 0] * (weight * 0.02 * SPAN) ** 2).sum(1))
     score = plain.model.wrapped.decision_function(got.after[at, 0])
-    assert told.noise.value == pytest.approx(ndtr(score / size).mean(), abs=0.01)
-    assert told.invalidation.value == pytest.approx(1 - told.noise.value)
-    assert told.noise.low < told.noise.value < told.noise.high
-    assert told.noise.n == at.sum()
+    assert measured.noise.value == pytest.approx(ndtr(score / size).mean(), abs=0.01)
+    assert measured.invalidation.value == pytest.approx(1 - measured.noise.value)
+    assert measured.noise.low < measured.noise.value < measured.noise.high
+    assert measured.noise.n == at.sum()
 
 
 def test_retrained_models_are_counted(plain, refused):
     """Shares by person and by model, and the people to whom all say yes, against a direct count."""
     models = retrained(fit, X, Y, 7, seed=3)
     got = wf.recommend(plain, refused)
-    told = robustness(got, plain, models=models, sigma=None)
+    measured = robustness(got, plain, models=models, sigma=None)
     yes = np.array([model.predict(got.after[got.found]) == 1 for model in models])
-    assert told.models.value == pytest.approx(yes.mean())
-    assert told.all_models.value == pytest.approx(yes.all(0).mean())
-    np.testing.assert_allclose(told.by_model, yes.mean(1))
-    assert told.noise.n == 0
+    assert measured.models.value == pytest.approx(yes.mean())
+    assert measured.all_models.value == pytest.approx(yes.all(0).mean())
+    np.testing.assert_allclose(measured.by_model, yes.mean(1))
+    assert measured.noise.n == 0
 
 
 def test_robust_problems_last_longer(plain, refused):
@@ -65,11 +65,11 @@ def test_robust_problems_last_longer(plain, refused):
     seen, unseen = retrained(fit, X, Y, 8, seed=1), retrained(fit, X, Y, 8, seed=50)
     base = robustness(wf.recommend(plain, refused), plain, models=unseen, sigma=0.02)
     for robust in (AllModels(seen), UnderNoise(0.02)):
-        asked = Problem(SCHEMA, plain.model, Target(1), data=X, robust=robust)
-        told = robustness(wf.recommend(asked, refused), plain, models=unseen, sigma=0.02)
-        assert told.models.value > base.models.value + 0.1
-        assert told.noise.value > base.noise.value
-        assert told.cost.value > base.cost.value
+        sturdy = Problem(SCHEMA, plain.model, Target(1), data=X, robust=robust)
+        measured = robustness(wf.recommend(sturdy, refused), plain, models=unseen, sigma=0.02)
+        assert measured.models.value > base.models.value + 0.1
+        assert measured.noise.value > base.noise.value
+        assert measured.cost.value > base.cost.value
 
 
 def test_resamples_are_the_same_for_the_same_seed():
@@ -90,9 +90,9 @@ def test_nobody_with_an_option_is_nothing_measured(plain, refused):
     """n = 0, NaN, and no error; an option that was not asked for is one."""
     wishes = wf.Preferences.none(SCHEMA, len(refused)).freeze("x0", "x1", "x2")
     got = wf.recommend(plain, refused, preferences=wishes)
-    told = robustness(got, plain)
-    assert told.noise.n == 0
-    assert told.to_dict()["noise"]["value"] is None
+    measured = robustness(got, plain)
+    assert measured.noise.n == 0
+    assert measured.to_dict()["noise"]["value"] is None
     with pytest.raises(DataError, match="option=3"):
         robustness(got, plain, option=3)
     with pytest.raises(DataError, match="labels"):
@@ -105,7 +105,7 @@ def test_nobody_with_an_option_is_nothing_measured(plain, refused):
 
 def test_the_table_and_the_delta(plain, refused):
     """One line for each number; for a linear model how far weights may shift, for the plain options next to nothing."""
-    told = robustness(wf.recommend(plain, refused), plain, stable=0.01, draws=50)
-    assert "delta" in told.table()
-    assert "stability" in told.table()
-    assert 0 < told.delta.value < 0.01
+    measured = robustness(wf.recommend(plain, refused), plain, stable=0.01, draws=50)
+    assert "delta" in measured.table()
+    assert "stability" in measured.table()
+    assert 0 < measured.delta.value < 0.01

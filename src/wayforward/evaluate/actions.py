@@ -7,19 +7,15 @@ is all NaN (not found).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.evaluate.distance import changed, euclidean_columns
 from wayforward.schema import Schema
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from wayforward.shapes import Floats, Mask
 
 
-def out_of_domain(schema: Schema, after: NDArray[Any]) -> Mask:
+def out_of_domain(schema: Schema, after: np.ndarray) -> Mask:
     """Values that no one could have: off the bounds, between integers, a level that does not exist: (..., d).
 
     Independent of where the person stands; the step lattice is a matter of acting and is judged elsewhere.
@@ -34,8 +30,8 @@ def out_of_domain(schema: Schema, after: NDArray[Any]) -> Mask:
 
 
 def violations(
-    schema: Schema, before: NDArray[Any], after: NDArray[Any], action: NDArray[Any] | None = None
-) -> dict[str, Array]:
+    schema: Schema, before: np.ndarray, after: np.ndarray, action: np.ndarray | None = None
+) -> dict[str, Floats]:
     """How many limits each row breaks, kind by kind: each (...).
 
     - immutables: immutable features that changed (numeric: beyond the tolerance), a block counting once;
@@ -62,14 +58,14 @@ def violations(
 
 def redundancy(
     schema: Schema,
-    before: NDArray[Any],
-    after: NDArray[Any],
-    reached: Callable[[Array], Mask],
+    before: np.ndarray,
+    after: np.ndarray,
+    reached: Callable[[Floats], Mask],
     *,
-    action: NDArray[Any] | None = None,
-    consequences: Callable[[Array, Array], Array] | None = None,
+    action: np.ndarray | None = None,
+    consequences: Callable[[Floats, Floats], Floats] | None = None,
     chunk: int = 100_000,
-) -> Array:
+) -> Floats:
     """How many changes of each row could be taken back, one alone, with the decision still reached: (m,).
 
     All (row, feature) reverts go to the model together, `chunk` rows a call. With `action` and
@@ -106,8 +102,8 @@ def redundancy(
 
 
 def acted_and_changed(
-    schema: Schema, before: NDArray[Any], action: NDArray[Any], after: NDArray[Any]
-) -> tuple[Array, Array]:
+    schema: Schema, before: np.ndarray, action: np.ndarray, after: np.ndarray
+) -> tuple[Floats, Floats]:
     """Number of features acted on, and number that changed only as a consequence: (...), (...)."""
     acted = ~np.isnan(np.asarray(action, dtype=np.float64))
     downstream = changed(schema, before, after) & ~acted
@@ -119,8 +115,8 @@ def acted_and_changed(
 
 
 def hard_action(
-    action: NDArray[Any], score: NDArray[Any], may_act: NDArray[Any], *, absolute: float | None = None
-) -> Array:
+    action: np.ndarray, score: np.ndarray, may_act: np.ndarray, *, absolute: float | None = None
+) -> Floats:
     """1 where a recommendation acts on what the person finds hardest, 0 where not, NaN without one: (n,).
 
     Shapes: action (n, d); score (n, d), higher = harder; may_act (n, d) bool, what each person could act on.
@@ -139,7 +135,7 @@ def hard_action(
     return np.where(acted.any(-1) & may_act.any(-1), (acted & hardest).any(-1).astype(np.float64), np.nan)
 
 
-def proximity(schema: Schema, before: NDArray[Any], after: NDArray[Any]) -> Array:
+def proximity(schema: Schema, before: np.ndarray, after: np.ndarray) -> Floats:
     """Euclidean distance in range-scaled columns: (m,)."""
     gap = euclidean_columns(schema, after) - euclidean_columns(schema, before)
     empty = np.isnan(np.asarray(after, dtype=np.float64)).all(-1)
@@ -147,8 +143,8 @@ def proximity(schema: Schema, before: NDArray[Any], after: NDArray[Any]) -> Arra
 
 
 def ground_truth(
-    schema: Schema, before: NDArray[Any], after: NDArray[Any], wanted: NDArray[Any]
-) -> tuple[Array, Array]:
+    schema: Schema, before: np.ndarray, after: np.ndarray, wanted: np.ndarray
+) -> tuple[Floats, Floats]:
     """Distance (GTP) and direction mismatch (GTD) to the profile a person truly prefers: (m,), (m,).
 
     GTP is the Euclidean distance between the two profiles, GTD is 1 - cosine between the two changes; a
@@ -164,7 +160,7 @@ def ground_truth(
     return np.where(empty, np.nan, distance), np.where(empty, np.nan, 1 - cosine)
 
 
-def regret(true_cost_of_given: NDArray[Any], true_cost_of_best: NDArray[Any]) -> Array:
+def regret(true_cost_of_given: np.ndarray, true_cost_of_best: np.ndarray) -> Floats:
     """What a person pays more, in their own true cost, than the best they could have had: (n,).
 
     NaN where either is missing or infinite. Source: preference elicitation for recourse (PEAR).
@@ -175,7 +171,7 @@ def regret(true_cost_of_given: NDArray[Any], true_cost_of_best: NDArray[Any]) ->
     return np.where(both, given - np.where(both, best, 0.0), np.nan)
 
 
-def optimality_gap(cost: NDArray[Any], oracle: NDArray[Any]) -> Array:
+def optimality_gap(cost: np.ndarray, oracle: np.ndarray) -> Floats:
     """cost / oracle cost - 1 on rows that both solved, NaN elsewhere: (n,). Two costs of zero gap by zero."""
     cost, oracle = np.asarray(cost, dtype=np.float64), np.asarray(oracle, dtype=np.float64)
     both = np.isfinite(cost) & np.isfinite(oracle)

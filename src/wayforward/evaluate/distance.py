@@ -11,21 +11,19 @@ Comput. Surv. 55(5), equations 3 to 5; percentile costs of B. Ustun, A. Spangher
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.schema import Schema
+from wayforward.shapes import Floats, Mask
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Level = Literal["feature", "column"]
 
 TOLERANCE = 1e-5  # a numeric change below this share of the range does not count, as in published scorers
 
 
-def scaled_change(schema: Schema, before: NDArray[Any], after: NDArray[Any]) -> Array:
+def scaled_change(schema: Schema, before: np.ndarray, after: np.ndarray) -> Floats:
     """Signed change in units of each feature's range: (..., d) -> (..., d).
 
     A changed category is +1. A value that appears or disappears (NaN on one side, in a feature that may be
@@ -42,14 +40,14 @@ def scaled_change(schema: Schema, before: NDArray[Any], after: NDArray[Any]) -> 
     return np.asarray(np.where(empty, np.nan, delta), dtype=np.float64)
 
 
-def changed(schema: Schema, before: NDArray[Any], after: NDArray[Any]) -> Mask:
+def changed(schema: Schema, before: np.ndarray, after: np.ndarray) -> Mask:
     """Which features changed, by more than the tolerance: (..., d) -> (..., d); not found = nothing."""
     return np.asarray(np.abs(scaled_change(schema, before, after)) > TOLERANCE)
 
 
 def norms(
-    schema: Schema, before: NDArray[Any], after: NDArray[Any], level: Level = "feature"
-) -> dict[str, Array]:
+    schema: Schema, before: np.ndarray, after: np.ndarray, level: Level = "feature"
+) -> dict[str, Floats]:
     """l0, l1, l2, l2_squared and linf of the scaled change: each (...).
 
     `level="column"` counts as scorers do that look at one-hot columns: a changed category then changes two
@@ -71,15 +69,15 @@ def norms(
 
 def mix(
     schema: Schema,
-    before: NDArray[Any],
-    after: NDArray[Any],
+    before: np.ndarray,
+    after: np.ndarray,
     *,
     alpha: float = 0.0,
     beta: float = 1.0,
     gamma: float = 0.0,
     zeta: float = 0.0,
     per_feature: bool = False,
-) -> Array:
+) -> Floats:
     """alpha*l0 + beta*l1 + gamma*l2 + zeta*linf (survey eq. 4); `per_feature` divides l0 and l1 by d."""
     got = norms(schema, before, after)
     share = schema.d if per_feature else 1
@@ -96,14 +94,14 @@ class ReferenceScale:
     """
 
     schema: Schema
-    mad: Array  # (d,) median absolute deviation; 1 where it was 0
+    mad: Floats  # (d,) median absolute deviation; 1 where it was 0
     mad_was_zero: Mask  # (d,) True where a MAD of 0 was replaced by 1
-    std: Array  # (d,) standard deviation; 1 where it was 0
-    spread: Array  # (d,) max - min; 1 where it was 0
-    ordered_values: tuple[Array, ...]  # d sorted arrays of observed values
+    std: Floats  # (d,) standard deviation; 1 where it was 0
+    spread: Floats  # (d,) max - min; 1 where it was 0
+    ordered_values: tuple[Floats, ...]  # d sorted arrays of observed values
 
     @classmethod
-    def fit(cls, schema: Schema, reference: NDArray[Any]) -> ReferenceScale:
+    def fit(cls, schema: Schema, reference: np.ndarray) -> ReferenceScale:
         """Learn from `reference` (N, d); missing values are left out feature by feature."""
         reference = np.asarray(reference, dtype=np.float64)
         columns = [reference[:, j][~np.isnan(reference[:, j])] for j in range(schema.d)]
@@ -120,13 +118,13 @@ class ReferenceScale:
             tuple(np.sort(c) for c in columns),
         )
 
-    def mad_l1(self, before: NDArray[Any], after: NDArray[Any]) -> Array:
+    def mad_l1(self, before: np.ndarray, after: np.ndarray) -> Floats:
         """Sum of |change| / MAD over features, 1 per changed category (survey eq. 3): (...)."""
         scaled = np.abs(scaled_change(self.schema, before, after))
         weight = np.where(self.schema.is_categorical, 1.0, self.schema.span / self.mad)
         return np.asarray((scaled * weight).sum(-1))
 
-    def percentile(self, values: NDArray[Any]) -> Array:
+    def percentile(self, values: np.ndarray) -> Floats:
         """Share of the reference at or below each value (..., d), kept inside [1/2N, 1 - 1/2N]."""
         values = np.asarray(values, dtype=np.float64)
         out = np.full(values.shape, np.nan)
@@ -141,12 +139,12 @@ class ReferenceScale:
 
     def percentile_shift(
         self,
-        before: NDArray[Any],
-        after: NDArray[Any],
+        before: np.ndarray,
+        after: np.ndarray,
         *,
         kind: Literal["max", "total"] = "max",
         log: bool = False,
-    ) -> Array:
+    ) -> Floats:
         """Largest or summed percentile shift of a row, or of its log((1-Q')/(1-Q)): (...).
 
         Categories have no percentile and contribute 0. Survey eq. 5 is kind="max", log=False; the cost of
@@ -161,9 +159,7 @@ class ReferenceScale:
         empty = np.isnan(moved).any(-1)
         return np.asarray(np.where(empty, np.nan, shift.max(-1) if kind == "max" else shift.sum(-1)))
 
-    def carma_cost(
-        self, before: NDArray[Any], action: NDArray[Any], weight: NDArray[Any] | None = None
-    ) -> Array:
+    def carma_cost(self, before: np.ndarray, action: np.ndarray, weight: np.ndarray | None = None) -> Floats:
         """(1/|A|) sum over acted features of (standardised change)^2 / range: (...).
 
         A is the set of actionable features. Source: A. Majumdar & I. Valera (2024), CARMA; with `weight`
@@ -181,7 +177,7 @@ class ReferenceScale:
         return np.asarray(np.where(acted.any(-1), total, np.nan))
 
 
-def euclidean_columns(schema: Schema, rows: NDArray[Any]) -> Array:
+def euclidean_columns(schema: Schema, rows: np.ndarray) -> Floats:
     """Rows (..., d) as columns in which Euclidean distance is fair to every kind of feature: (..., e).
 
     Ranges become one; a category is a one-hot block scaled so that two different levels lie one apart; a
@@ -189,7 +185,7 @@ def euclidean_columns(schema: Schema, rows: NDArray[Any]) -> Array:
     """
     rows = np.asarray(rows, dtype=np.float64)
     low = np.where(np.isfinite(schema.low), schema.low, 0.0)
-    parts: list[Array] = []
+    parts: list[Floats] = []
     for j, feature in enumerate(schema.features):
         column = rows[..., j]
         absent = np.isnan(column)

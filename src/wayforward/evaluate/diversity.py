@@ -9,20 +9,16 @@ counterfactual explanations", sections 3 and 4; the dist is theirs, MAD-scaled f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.evaluate.distance import TOLERANCE, ReferenceScale, changed
 from wayforward.schema import Schema
-
-Array = NDArray[np.float64]
+from wayforward.shapes import Floats, Mask
 
 
 def diversity(
-    schema: Schema, x: NDArray[Any], options: NDArray[Any], valid: NDArray[Any], scale: ReferenceScale
-) -> dict[str, Array]:
+    schema: Schema, x: np.ndarray, options: np.ndarray, valid: np.ndarray, scale: ReferenceScale
+) -> dict[str, Floats]:
     """Diversity of each person's set of options: each (n,).
 
     - dist: mean over pairs of (mean |gap| / MAD over numbers + mean mismatch over categories);
@@ -69,7 +65,7 @@ def diversity(
     return out
 
 
-def _dist(schema: Schema, a: Array, b: Array, scale: ReferenceScale) -> Array:
+def _dist(schema: Schema, a: Floats, b: Floats, scale: ReferenceScale) -> Floats:
     number, category = ~schema.is_categorical, schema.is_categorical
     gap = np.where(np.isnan(a) & np.isnan(b), 0.0, np.abs(a - b) / scale.mad)
     gap = np.where(np.isnan(gap), 1.0, gap)  # missing on one side only
@@ -81,14 +77,14 @@ def _dist(schema: Schema, a: Array, b: Array, scale: ReferenceScale) -> Array:
     return total
 
 
-def _distinct(schema: Schema, options: Array, valid: NDArray[np.bool_]) -> Array:
+def _distinct(schema: Schema, options: Floats, valid: Mask) -> Floats:
     """Number of valid options that no earlier valid option of the same person repeats: (n,)."""
     same = ~changed(schema, options[:, :, None, :], options[:, None, :, :]).any(-1)  # (n, k, k)
     earlier = np.tril(np.ones(same.shape[1:], dtype=bool), -1)
     repeated = (same & earlier & valid[:, None, :]).any(-1)
-    distinct: Array = (valid & ~repeated).sum(1).astype(np.float64)
+    distinct: Floats = (valid & ~repeated).sum(1).astype(np.float64)
     return distinct
 
 
-def _over(total: Array, count: NDArray[Any], undefined: NDArray[Any]) -> Array:
+def _over(total: Floats, count: np.ndarray, undefined: np.ndarray) -> Floats:
     return np.where(undefined, np.nan, total / np.maximum(count, 1))

@@ -27,12 +27,12 @@ from wayforward.evaluate.metric import LEVELS, MEANING, METRICS, Level, measure
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.plain_files import write_text
 from wayforward.recourse import Outcome, Recourse
+from wayforward.shapes import Actions, Floats, Ints, Mask, People, PerPerson, PersonMask
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.schema import Schema
-    from wayforward.shapes import Actions, Floats, Ints, Mask, People, PerPerson, PersonMask
     from wayforward.world import World
 
 

@@ -17,21 +17,12 @@ from wayforward.evaluate.foreign import read_rows
 from wayforward.evaluate.judge import Judged, ask_model, judge
 from wayforward.evaluate.plausible import Reference, at_least_as_likely
 from wayforward.recourse import Recourse
+from wayforward.shapes import Actions, Costs, Ints, Mask, OptionMask, People, PerPerson, PersonMask
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.schema import Schema
-    from wayforward.shapes import (
-        Actions,
-        Costs,
-        Ints,
-        Mask,
-        OptionMask,
-        People,
-        PerPerson,
-        PersonMask,
-    )
     from wayforward.world import World
 
 _FEWEST_ACCEPTED = 6  # reference people that plausibility can be judged by

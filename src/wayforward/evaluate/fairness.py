@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.errors import DataError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
-
-Array = NDArray[np.float64]
+from wayforward.shapes import Floats
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,12 @@ class GroupGaps:
     largest: Estimate
     largest_pair: tuple[str, str] | None
 
-    def matrix(self) -> Array:
+    def matrix(self) -> Floats:
         """Signed mean differences as (groups, groups), row minus column."""
         return np.array([[self.pairwise[a][b].value for b in self.groups] for a in self.groups])
 
 
-def as_groups(groups: Any, n: int) -> NDArray[Any]:
+def as_groups(groups: Any, n: int) -> np.ndarray:
     """One text label per person from any column; missing labels become "(not stated)".
 
     Raises: DataError if there is not one label per person.
@@ -57,9 +55,7 @@ def as_groups(groups: Any, n: int) -> NDArray[Any]:
     return np.asarray(labels, dtype=object)
 
 
-def group_gaps(
-    values: NDArray[Any], groups: NDArray[Any], *, seed: int = 0, resamples: int = 1000
-) -> GroupGaps:
+def group_gaps(values: np.ndarray, groups: np.ndarray, *, seed: int = 0, resamples: int = 1000) -> GroupGaps:
     """Means of `values` (n,) by group and every pairwise difference, each with a bootstrap interval."""
     values = np.asarray(values, dtype=np.float64)
     labels = as_groups(groups, len(values))
@@ -86,7 +82,7 @@ def group_gaps(
 
 
 def burden(
-    distance: NDArray[Any], groups: NDArray[Any] | None = None, *, seed: int = 0, resamples: int = 1000
+    distance: np.ndarray, groups: np.ndarray | None = None, *, seed: int = 0, resamples: int = 1000
 ) -> dict[str, Estimate]:
     """Mean distance from each refused person to their counterfactual, by group and "everybody".
 
@@ -102,7 +98,7 @@ def burden(
     return out
 
 
-def agreement(acted: NDArray[Any], groups: NDArray[Any]) -> dict[str, Array]:
+def agreement(acted: np.ndarray, groups: np.ndarray) -> dict[str, Floats]:
     """Share of each group's recommendations that act on each feature: group -> (d,).
 
     `acted` (n, d) bool; rows without any act are left out.

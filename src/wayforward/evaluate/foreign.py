@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.errors import DataError
 from wayforward.schema import Feature, Schema, read_frame
+from wayforward.shapes import Floats
 
-Array = NDArray[np.float64]
 
-
-def read_rows(schema: Schema, table: Any, what: str) -> Array:
+def read_rows(schema: Schema, table: Any, what: str) -> Floats:
     """A table or (n, d) array of profiles from anywhere -> (n, d) in feature units.
 
     A level that the schema does not know becomes -1 and a value that is no number becomes infinity, so that
@@ -35,7 +33,7 @@ def read_rows(schema: Schema, table: Any, what: str) -> Array:
     return np.stack([_column(frame[f.name].to_list(), f) for f in schema.features], axis=1)
 
 
-def read_options(schema: Schema, after: Any, n: int) -> Array:
+def read_options(schema: Schema, after: Any, n: int) -> Floats:
     """Profiles for n people, one or several each -> (n, k, d).
 
     Takes an (n, d) or (n, k, d) array, a table with n rows, or a list of k such tables or arrays.
@@ -59,7 +57,7 @@ def read_options(schema: Schema, after: Any, n: int) -> Array:
     return np.stack(rows, axis=1)
 
 
-def inferred_action(schema: Schema, x: Array, after: Array) -> Array:
+def inferred_action(schema: Schema, x: Floats, after: Floats) -> Floats:
     """The acts that profiles (n, k, d) stand for: each feature that differs is set; empty where not found.
 
     A row with a missing value where the schema allows none counts as not found, as tools mark it.
@@ -70,7 +68,7 @@ def inferred_action(schema: Schema, x: Array, after: Array) -> Array:
     return np.where(moved & ~not_found, after, np.nan)
 
 
-def _column(values: list[Any], feature: Feature) -> Array:
+def _column(values: list[Any], feature: Feature) -> Floats:
     known: dict[Any, float] = {}  # each distinct value is looked up once
     out = np.empty(len(values))
     for i, value in enumerate(values):

@@ -25,23 +25,13 @@ from wayforward.errors import DataError
 from wayforward.evaluate import row_rules
 from wayforward.evaluate.row_world import consequences, lattice_start
 from wayforward.rules.expression import Drag
+from wayforward.shapes import Actions, Costs, OptionMask, People, PerPerson, PerRow, PersonMask, RowMask, Rows
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
     from wayforward.schema import Feature
-    from wayforward.shapes import (
-        Actions,
-        Costs,
-        OptionMask,
-        People,
-        PerPerson,
-        PerRow,
-        PersonMask,
-        RowMask,
-        Rows,
-    )
 
 _CHUNK = 65_536  # rows shown to the model at once
 _ROUNDING = 1e-12  # by which a probability may miss a margin that two formulas put in two places

@@ -11,10 +11,10 @@ import numpy as np
 from wayforward.errors import DataError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
+from wayforward.shapes import Mask, PerPerson
 
 if TYPE_CHECKING:
     from wayforward.evaluate.evidence import Evidence
-    from wayforward.shapes import Mask, PerPerson
 
 Level = Literal["headline", "standard", "all"]
 LEVELS: tuple[Level, ...] = get_args(Level)

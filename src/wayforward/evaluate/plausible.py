@@ -8,24 +8,13 @@ is subsampled above a stated size, with a seed, because these scores need a samp
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayforward.evaluate.distance import euclidean_columns
 from wayforward.schema import Schema
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-
-@runtime_checkable
-class Density(Protocol):
-    """Anything that says how likely a profile is: a flow, a kernel estimate, a mixture."""
-
-    def log_density(self, x: Array) -> Array:
-        """(m, d) -> (m,) log-density, in any unit as long as it is always the same."""
+from wayforward.shapes import Floats, Mask
 
 
 @dataclass
@@ -41,7 +30,7 @@ class Reference:
     """
 
     schema: Schema
-    x: Array
+    x: Floats
     favourable: Mask
     correct: Mask | None = None
     most: int = 10_000
@@ -52,11 +41,11 @@ class Reference:
         self.x = np.asarray(self.x, dtype=np.float64)
         self.favourable = np.asarray(self.favourable, dtype=bool)
         if len(self.x) > self.most:
-            kept = np.sort(np.random.default_rng(self.seed).choice(len(self.x), self.most, replace=False))
-            self.x, self.favourable = self.x[kept], self.favourable[kept]
-            self.correct = None if self.correct is None else np.asarray(self.correct, dtype=bool)[kept]
+            sample = np.sort(np.random.default_rng(self.seed).choice(len(self.x), self.most, replace=False))
+            self.x, self.favourable = self.x[sample], self.favourable[sample]
+            self.correct = None if self.correct is None else np.asarray(self.correct, dtype=bool)[sample]
 
-    def yNN(self, rows: NDArray[Any], favourable: NDArray[Any] | None = None, k: int = 5) -> Array:
+    def yNN(self, rows: np.ndarray, favourable: np.ndarray | None = None, k: int = 5) -> Floats:
         """Share of the k nearest reference people whom the model decides about as about the row: (m,).
 
         `favourable` (m,) is the decision about each row; None means all favourable, the published shortcut.
@@ -72,7 +61,7 @@ class Reference:
         out[real] = (self.favourable[near] == wanted[real][:, None]).mean(1)
         return out
 
-    def nearest_favourable(self, rows: NDArray[Any]) -> Array:
+    def nearest_favourable(self, rows: np.ndarray) -> Floats:
         """Distance to the nearest reference person whom the model accepts: (m,), range-scaled Euclidean."""
         rows = np.asarray(rows, dtype=np.float64)
         out, real = _blank(rows)
@@ -81,7 +70,7 @@ class Reference:
             out[real] = index.kneighbors(self._columns(rows[real]), n_neighbors=1)[0][:, 0]
         return out
 
-    def lof(self, rows: NDArray[Any], k: int = 20) -> Array:
+    def lof(self, rows: np.ndarray, k: int = 20) -> Floats:
         """Local outlier factor against the accepted reference people: (m,), 1 = as among its neighbours.
 
         Source: M. Breunig, H.-P. Kriegel, R. Ng & J. Sander (2000), SIGMOD.
@@ -98,7 +87,7 @@ class Reference:
             out[real] = -self._cache["lof"].score_samples(self._columns(rows[real]))
         return out
 
-    def isolation(self, rows: NDArray[Any]) -> Array:
+    def isolation(self, rows: np.ndarray) -> Floats:
         """Isolation-forest score against all reference people: (m,), near 0.5 is ordinary, near 1 is odd.
 
         Source: F. T. Liu, K. M. Ting & Z.-H. Zhou (2008), ICDM.
@@ -113,7 +102,7 @@ class Reference:
             out[real] = -self._cache["isolation"].score_samples(self._columns(rows[real]))
         return out
 
-    def connected(self, rows: NDArray[Any], radius: float | None = None, most: int = 4000) -> Array:
+    def connected(self, rows: np.ndarray, radius: float | None = None, most: int = 4000) -> Floats:
         """1 where a chain of accepted people, each step within `radius`, joins a row to one who was rightly
         accepted, 0 where not: (m,).
 
@@ -148,10 +137,10 @@ class Reference:
         out[real] = (link @ good.astype(np.float64) > 0).astype(np.float64)
         return out
 
-    def _columns(self, rows: Array) -> Array:
+    def _columns(self, rows: Floats) -> Floats:
         return euclidean_columns(self.schema, rows)
 
-    def _index(self, name: str, rows: Array) -> Any:
+    def _index(self, name: str, rows: Floats) -> Any:
         if name not in self._cache:
             from sklearn.neighbors import NearestNeighbors
 
@@ -159,7 +148,7 @@ class Reference:
         return self._cache[name]
 
 
-def log_density_of(density: Any, rows: NDArray[Any]) -> Array:
+def log_density_of(density: Any, rows: np.ndarray) -> Floats:
     """Log-density of each row (m, d) -> (m,) from any density object; NaN for a row that is all NaN.
 
     Takes an object with `log_density`, `log_prob`, `score_samples` or `score`, or a plain function.
@@ -176,7 +165,7 @@ def log_density_of(density: Any, rows: NDArray[Any]) -> Array:
     return out
 
 
-def at_least_as_likely(density: Any, before: NDArray[Any], after: NDArray[Any]) -> tuple[Array, Array]:
+def at_least_as_likely(density: Any, before: np.ndarray, after: np.ndarray) -> tuple[Floats, Floats]:
     """Whether each profile is at least as likely after as before, and the gain in log-density: (m,), (m,).
 
     The mean of the first over people who received a recommendation is the plausibility of CARMA and its
@@ -186,6 +175,6 @@ def at_least_as_likely(density: Any, before: NDArray[Any], after: NDArray[Any]) 
     return np.where(np.isnan(gain), np.nan, (gain >= -1e-6).astype(np.float64)), gain
 
 
-def _blank(rows: Array) -> tuple[Array, Mask]:
+def _blank(rows: Floats) -> tuple[Floats, Mask]:
     """An all-NaN result and the rows that hold a profile."""
     return np.full(len(rows), np.nan), np.asarray(~np.isnan(rows).all(-1))

@@ -9,7 +9,7 @@ asked themselves, and what comes of it is no independent opinion about the world
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,7 @@ from wayforward.rules.expression import (
     children,
     walk,
 )
+from wayforward.shapes import Rows
 from wayforward.world import Independent
 from wayforward.world.equation import Equation
 from wayforward.world.scm import BoundSCM
@@ -35,10 +36,8 @@ from wayforward.world.scm import BoundSCM
 if TYPE_CHECKING:
     from wayforward.problem import Problem
     from wayforward.schema import Feature
-    from wayforward.shapes import Rows
 
 Row = list[float]
-Consequences = Callable[[Row, Row], Row]
 
 
 def consequences(problem: Problem, before: Rows, action: Rows, *, alone: bool = False) -> list[Row]:

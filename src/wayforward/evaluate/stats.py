@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from wayforward.shapes import Floats, Mask
 
 # Above this many values the percentile bootstrap and the normal interval of a mean agree to three
 # digits, and a thousand resamples would cost seconds for nothing.
@@ -64,7 +61,7 @@ def wilson(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
     return low, high
 
 
-def rate(hit: NDArray[Any], among: NDArray[Any] | None = None, level: float = 0.95) -> Estimate:
+def rate(hit: np.ndarray, among: np.ndarray | None = None, level: float = 0.95) -> Estimate:
     """Share of True in `hit` (n,), over the rows where `among` (n,) holds, with a Wilson interval."""
     hit = np.asarray(hit, dtype=bool)
     chosen = hit if among is None else hit[np.asarray(among, dtype=bool)]
@@ -77,13 +74,13 @@ def rate(hit: NDArray[Any], among: NDArray[Any] | None = None, level: float = 0.
     return Estimate(share, low, high, n, float(share > 0.5), float(np.sqrt(share * (1 - share))))
 
 
-def mean(values: NDArray[Any], *, seed: int = 0, resamples: int = 1000, level: float = 0.95) -> Estimate:
+def mean(values: np.ndarray, *, seed: int = 0, resamples: int = 1000, level: float = 0.95) -> Estimate:
     """Mean of the finite entries of `values` (n,), with a bootstrap interval; see `means`."""
     return means({"value": values}, seed=seed, resamples=resamples, level=level)["value"]
 
 
 def means(
-    values: Mapping[str, NDArray[Any]], *, seed: int = 0, resamples: int = 1000, level: float = 0.95
+    values: Mapping[str, np.ndarray], *, seed: int = 0, resamples: int = 1000, level: float = 0.95
 ) -> dict[str, Estimate]:
     """Means of many per-person arrays (n,) over their finite entries, from the same resamples.
 
@@ -124,8 +121,8 @@ def means(
 
 
 def mean_difference(
-    first: NDArray[Any],
-    second: NDArray[Any],
+    first: np.ndarray,
+    second: np.ndarray,
     *,
     seed: int = 0,
     resamples: int = 1000,
@@ -153,7 +150,7 @@ def mean_difference(
     return Estimate(value, float(low[0]), float(high[0]), int(a.size + b.size))
 
 
-def _resampled_means(filled: Array, finite: Mask, rng: np.random.Generator, resamples: int) -> Array:
+def _resampled_means(filled: Floats, finite: Mask, rng: np.random.Generator, resamples: int) -> Floats:
     """Means of columns under resampling of rows: (n, m), (n, m) -> (resamples, m)."""
     n, m = filled.shape
     stacked = np.concatenate([filled, finite.astype(np.float64)], axis=1)  # sums and counts in one product
@@ -169,7 +166,7 @@ def _resampled_means(filled: Array, finite: Mask, rng: np.random.Generator, resa
     return out
 
 
-def _quantiles(drawn: Array, level: float) -> tuple[Array, Array]:
+def _quantiles(drawn: Floats, level: float) -> tuple[Floats, Floats]:
     tail = (1 - level) / 2
     out_low, out_high = np.full(drawn.shape[1], np.nan), np.full(drawn.shape[1], np.nan)
     for j in range(drawn.shape[1]):  # a resample may hold no finite value of a rare metric
@@ -179,10 +176,10 @@ def _quantiles(drawn: Array, level: float) -> tuple[Array, Array]:
     return out_low, out_high
 
 
-def _divide(a: NDArray[Any], b: NDArray[Any]) -> Array:
+def _divide(a: np.ndarray, b: np.ndarray) -> Floats:
     top = np.asarray(a, dtype=np.float64)
     bottom = np.broadcast_to(np.asarray(b, dtype=np.float64), top.shape)
-    out: Array = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+    out: Floats = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
     return out
 
 

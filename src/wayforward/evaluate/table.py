@@ -11,10 +11,10 @@ from wayforward.evaluate import actions
 from wayforward.evaluate.foreign import read_rows
 from wayforward.evaluate.judge import ask_model
 from wayforward.evaluate.metric import Measured, Metric, Share
+from wayforward.shapes import Mask, OptionMask, PerPerson
 
 if TYPE_CHECKING:
     from wayforward.evaluate.evidence import Evidence
-    from wayforward.shapes import Mask, OptionMask, PerPerson
 
 _ASKED = "people whom the model refuses"
 _OPTIONS = "options returned to people whom the model refuses"

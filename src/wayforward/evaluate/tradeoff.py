@@ -41,12 +41,12 @@ class Point:
     costs: np.ndarray = field(repr=False)
 
     @classmethod
-    def of(cls, valid: np.ndarray, told: np.ndarray, likely: np.ndarray, costs: np.ndarray) -> Point:
-        """From valid, told and likely (n,) bool, and costs (n,)."""
+    def of(cls, valid: np.ndarray, advised: np.ndarray, likely: np.ndarray, costs: np.ndarray) -> Point:
+        """From valid, advised and likely (n,) bool, and costs (n,)."""
         some = costs[valid]
         return cls(
             float(valid.mean()),
-            float(likely[told].mean()) if told.any() else float("nan"),
+            float(likely[advised].mean()) if advised.any() else float("nan"),
             float(some.mean()) if some.size else float("nan"),
             np.where(valid, costs, np.inf),
         )
@@ -167,11 +167,11 @@ def tradeoff(
         limited.append(Point.of(valid, valid, plain, chosen))
     others: dict[str, Point] = {}
     if oracle:
-        for name, asked in (
+        for name, variant in (
             ("causal-oracle, any option", problem),
             ("causal-oracle, plausible", method.judged_),
         ):
-            got = CausalOracle().fit(asked).recommend(rows, preferences=wishes)
+            got = CausalOracle().fit(variant).recommend(rows, preferences=wishes)
             others[name] = _judged(method.judged_, rows, got.action[:, 0], got.found[:, 0], wishes)
     if icarma is not None:
         others["icarma"] = _judged(
@@ -190,15 +190,15 @@ def _confirmed(problem: Problem, x: np.ndarray, action: np.ndarray, cost: np.nda
 
 
 def _judged(
-    problem: Problem, x: np.ndarray, action: np.ndarray, told: np.ndarray, preferences: Preferences | None
+    problem: Problem, x: np.ndarray, action: np.ndarray, advised: np.ndarray, preferences: Preferences | None
 ) -> Point:
     """What the model, the rules and the density of `problem` say about other methods' actions (n, d)."""
     people = problem.population(x, preferences)
     who = np.arange(len(x))
-    told = told & ~np.isnan(action).all(1)
+    advised = advised & ~np.isnan(action).all(1)
     after = people.after(who, action)
-    valid = told & people.allowed(who, action, after)
+    valid = advised & people.allowed(who, action, after)
     valid[valid] = problem.reached(after[valid])[0]
     likely = np.zeros(len(x), dtype=bool)
-    likely[told] = people.plausible(who[told], after[told])
-    return Point.of(valid, told, likely, people.cost(who, action))
+    likely[advised] = people.plausible(who[advised], after[advised])
+    return Point.of(valid, advised, likely, people.cost(who, action))

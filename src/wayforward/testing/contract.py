@@ -41,6 +41,12 @@ class MethodContract:
     worlds: ClassVar[tuple[str, ...]] = WORLDS
     finds: ClassVar[float] = 0.0
     people: ClassVar[int] = 24
+    _answers: ClassVar[dict[tuple[str, str, int], tuple[Case, Recourse]]]
+
+    def __init_subclass__(cls) -> None:
+        """Give every class answers of its own."""
+        super().__init_subclass__()
+        cls._answers = {}
 
     # -- making --------------------------------------------------------------------------------------------
 
@@ -63,13 +69,10 @@ class MethodContract:
     def ask(self, kind: str, world: str, k: int = 2) -> tuple[Case, Recourse]:
         """The answers to one case, worked out once for all tests of a class."""
         self._must_support(kind, world)
-        answers: dict[Any, Any] = type(self).__dict__.get("_answers", {})
-        if (kind, world, k) not in answers:
+        if (kind, world, k) not in self._answers:
             it = case(kind, world, 0, self.people)
-            answers[kind, world, k] = (it, self.fitted(it.problem).recommend(it.x, k, seed=3))
-            type(self)._answers = answers  # type: ignore[attr-defined]
-        found: tuple[Case, Recourse] = answers[kind, world, k]
-        return found
+            self._answers[kind, world, k] = (it, self.fitted(it.problem).recommend(it.x, k, seed=3))
+        return self._answers[kind, world, k]
 
     def _must_support(self, kind: str, world: str) -> None:
         if kind not in self.kinds or world not in self.worlds:
