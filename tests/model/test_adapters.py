@@ -198,9 +198,9 @@ def test_xgboost_of_every_kind(classes, x, full, y, full_schema):
     early.fit(x[:500], labels[:500], eval_set=[(x[500:], labels[500:])], verbose=False)
     np.testing.assert_allclose(wrap(early, full_schema).outputs(x), early.predict_proba(x), atol=1e-6)
     linear = xgb.XGBClassifier(n_estimators=5, booster="gblinear", n_jobs=1).fit(x, labels)
-    kept = wrap(linear, full_schema)
-    assert kept.forest is None
-    np.testing.assert_allclose(kept.outputs(x), linear.predict_proba(x), atol=1e-6)
+    native_only = wrap(linear, full_schema)
+    assert native_only.forest is None
+    np.testing.assert_allclose(native_only.outputs(x), linear.predict_proba(x), atol=1e-6)
     with pytest.raises(ModelError, match="XGBClassifier is not fitted"):
         wrap(xgb.XGBClassifier(), full_schema)
 
@@ -222,8 +222,8 @@ def test_lightgbm_of_every_kind(classes, x, full, y, full_schema):
     by_category = lgb.LGBMClassifier(n_estimators=9, min_data_per_group=5, **quiet).fit(
         x, labels, categorical_feature=[2]
     )
-    kept = wrap(by_category, full_schema)
-    np.testing.assert_allclose(kept.outputs(x), by_category.predict_proba(x), atol=1e-12)
+    native_only = wrap(by_category, full_schema)
+    np.testing.assert_allclose(native_only.outputs(x), by_category.predict_proba(x), atol=1e-12)
     with pytest.raises(ModelError, match="LGBMClassifier is not fitted"):
         wrap(lgb.LGBMClassifier(), full_schema)
 

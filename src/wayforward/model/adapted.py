@@ -1,4 +1,4 @@
-"""What an adapter is told and what it gives back: how the wrapped object is asked, and how it may be read."""
+"""What an adapter is given and what it returns: how the wrapped object is asked, and how it may be read."""
 
 from __future__ import annotations
 

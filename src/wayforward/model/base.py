@@ -33,7 +33,7 @@ class Access(IntEnum):
 
 @dataclass
 class Counter:
-    """How much a model was asked: rows and calls of the fast path, rows of the wrapped object itself."""
+    """How many queries a model had: rows and calls of the fast path, rows of the wrapped object itself."""
 
     rows: int = 0
     calls: int = 0

@@ -183,7 +183,7 @@ def _squashed(score: Any) -> Floats:
 
 
 def _own_label(estimator: Any) -> bool:
-    """True where predict is not the largest probability: the label then has to be asked for."""
+    """Return True where predict is not the largest probability: the label then has to be asked for."""
     last = _last(estimator)
     module = type(last).__module__
     if not module.startswith(("sklearn.", "xgboost", "lightgbm", "catboost")):
