@@ -88,7 +88,7 @@ def _show(world: World, people: Any, schema: Schema | None, title: str, seed: in
             "interval": got.interval,
             "round_trip": got.round_trip,
             "by_chance": got.by_chance,
-            "features": {f.name: {k: v for k, v in f.__dict__.items() if k != "name"} for f in got.features},
+            "features": {f.name: {k: v for k, v in vars(f).items() if k != "name"} for f in got.features},
         },
         json,
     )

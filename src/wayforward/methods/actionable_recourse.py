@@ -617,8 +617,9 @@ class _Search:
                 self._exhausted(int(i), answer.status)
             some = open_[~gone]
             if some.size:
-                kept = [s for s in solved if s.column is not None]
-                pick = Pick(np.stack([s.column for s in kept]), np.stack([s.amount for s in kept]))  # type: ignore[misc]
+                columns = [s.column for s in solved if s.column is not None]
+                amounts = [s.amount for s in solved if s.amount is not None]
+                pick = Pick(np.stack(columns), np.stack(amounts))
                 self._judge(some, self._sharpened(menu.take(np.flatnonzero(~gone)), pick))
 
     def _relaxed(self) -> None:
@@ -726,9 +727,9 @@ class _Search:
             new = action.copy()
             new[rows[go], j[go]] = (value - back)[go]
             new = tidy(people, who, new)
-            kept = ~np.isnan(new[rows, j]) & go
-            surplus = np.where(kept, surplus - slope * (value - new[rows, j]), surplus)
-            action = np.where(kept[:, None], new, action)
+            moved = ~np.isnan(new[rows, j]) & go
+            surplus = np.where(moved, surplus - slope * (value - new[rows, j]), surplus)
+            action = np.where(moved[:, None], new, action)
         return action
 
     # -- cuts ----------------------------------------------------------------------------------------------
@@ -905,11 +906,11 @@ def _additive(method: ActionableRecourse, people: Population, k: int) -> np.ndar
         at = np.flatnonzero(~np.isnan(best).all(1))
         if not at.size:
             break
-        kept = revert(people, at, best[at], people.parts(at, best[at]), sweeps=2)
-        kept = shrink(people, at, kept)
+        sparser = revert(people, at, best[at], people.parts(at, best[at]), sweeps=2)
+        sparser = shrink(people, at, sparser)
         owner.append(at)
-        found.append(kept)
-        dearest = np.where(np.isnan(kept), -np.inf, people.parts(at, kept)).argmax(1)
+        found.append(sparser)
+        dearest = np.where(np.isnan(sparser), -np.inf, people.parts(at, sparser)).argmax(1)
         frozen[at, dearest] = True
     return distinct_changes(people, np.concatenate(owner), np.concatenate(found), k)
 

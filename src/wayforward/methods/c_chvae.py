@@ -153,7 +153,7 @@ class _Shells:
             ok = people.level_ok[int(j)]
             self.may[:, f, : ok.shape[1]] |= ok
         self.left = np.full(people.n, method.shells)  # shells that each person still looks at
-        self.kept = max(method.keep, 2 * k if k > 1 else 1)
+        self.n_best = max(method.keep, 2 * k if k > 1 else 1)
         self.hit = np.zeros(people.n, dtype=bool)  # has an accepted row already
         self.owner: list[np.ndarray] = []
         self.found: list[np.ndarray] = []
@@ -198,7 +198,7 @@ class _Shells:
         owner, action = owner[at], action[at]
         far = people.cost(owner, action) if self.method.nearest == "cost" else self._length(owner, action)
         order = np.lexsort((far, owner))
-        first = order[rank_in_run(owner[order]) < self.kept]
+        first = order[rank_in_run(owner[order]) < self.n_best]
         self.owner.append(owner[first])
         self.found.append(action[first])
         lucky = np.unique(owner)
@@ -259,13 +259,13 @@ def _agreed(people: Population, others: Sequence[Problem]) -> Population:
     class Agreed(Base):
         def score(self, who: np.ndarray, after: np.ndarray, action: np.ndarray | None = None) -> np.ndarray:
             score = super().score(who, after, action)
-            for other in asked:
+            for other in other_people:
                 more = other.score(who, after, action) - other.problem.slack + self.problem.slack
                 score = np.minimum(score, more)
-            self.rows += np.bincount(who, minlength=self.n) * len(asked)
+            self.rows += np.bincount(who, minlength=self.n) * len(other_people)
             return np.asarray(score)
 
-    asked = [Base(other, people.x, people.preferences) for other in others]
+    other_people = [Base(other, people.x, people.preferences) for other in others]
     some = Agreed(people.problem, people.x, people.preferences)
     some.weight, some.plain_weight, some.aim = people.weight, people.plain_weight, people.aim
     return some

@@ -172,7 +172,7 @@ class Carma(_Trained):
             tie=self.tie,
             wishes=self._validation_wishes,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-            told=self._told(problem),
+            told=self._question(problem),
             progress=self.progress,
         )
 
@@ -265,7 +265,7 @@ class Carma(_Trained):
         return chance, tidy(people, np.arange(people.n), action)
 
     def _seen(self, people: Population) -> tuple[np.ndarray, np.ndarray]:
-        """What the networks are told about wishes: (n, a) weights from 0 to 1, and (n, a) bool."""
+        """Return what the networks see of wishes: (n, a) weights from 0 to 1, and (n, a) bool."""
         act = self.engine_.act
         return np.zeros((people.n, len(act))), people.free[:, act]
 
@@ -285,8 +285,8 @@ class Carma(_Trained):
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    def _told(self, problem: Problem) -> dict[str, Any]:
-        """What a file must say so that it is not used for another question."""
+    def _question(self, problem: Problem) -> dict[str, Any]:
+        """Return what a file must say so that it is not used for another question."""
         return {
             "method": self.name,
             "features": [
@@ -306,7 +306,7 @@ class Carma(_Trained):
     def save(self, path: str | Path) -> Path:
         """Write the chosen networks to one file: numbers as safetensors, the rest as JSON. Returns the path."""
         return files.save(
-            path, self.engine_, self.report_, {**self._told(self.problem_), "settings": self._settings()}
+            path, self.engine_, self.report_, {**self._question(self.problem_), "settings": self._settings()}
         )
 
     @classmethod
@@ -316,18 +316,18 @@ class Carma(_Trained):
         Raises: FileFormatError for a file that is broken or something else; MethodError for one that was trained for
         another schema.
         """
-        told, state = files.load(path, cls.name)
+        stored, state = files.load(path, cls.name)
         try:
-            made = cls(**cls._from_settings(told["settings"]))
+            made = cls(**cls._from_settings(stored["settings"]))
         except TypeError as error:
             raise FileFormatError(
                 f"'{Path(path).name}' holds settings that this release does not know ({error}). Train it anew."
             ) from error
-        require_same(path, told, made._told(problem), ("features", "world"))
+        require_same(path, stored, made._question(problem), ("features", "world"))
         made.problem_, made.seconds_fit_ = problem, 0.0
-        made.engine_ = made._engine(problem, told["ground"])
+        made.engine_ = made._engine(problem, stored["ground"])
         files.put(path, made.engine_, state)
-        made.report_ = Report.from_dict(told["report"])
+        made.report_ = Report.from_dict(stored["report"])
         return made
 
     def _settings(self) -> dict[str, Any]:
@@ -338,5 +338,5 @@ class Carma(_Trained):
         }
 
     @classmethod
-    def _from_settings(cls, told: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(told)
+    def _from_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(settings)

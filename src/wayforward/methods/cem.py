@@ -125,22 +125,22 @@ class Cem(Method):
         rows = problem.schema.encode(x)
         base = np.broadcast_to(base_values(problem), rows.shape)
         yes = problem.reached(rows)[0]
-        kept = problem.schema.differs(rows, base)
+        differing = problem.schema.differs(rows, base)
         n, d = rows.shape
         live = np.arange(n)
         while live.size:
-            trial = np.where(kept[live], rows[live], base[live])[:, None, :].repeat(d, 1)
+            trial = np.where(differing[live], rows[live], base[live])[:, None, :].repeat(d, 1)
             at = np.arange(d)
             trial[:, at, at] = base[live]
             reached, value = problem.reached(trial.reshape(-1, d))
             side = np.where(yes[live], 1.0, -1.0)[:, None]
-            same = (reached.reshape(-1, d) == yes[live, None]) & kept[live]
+            same = (reached.reshape(-1, d) == yes[live, None]) & differing[live]
             strength = np.where(same, side * value.reshape(-1, d), -np.inf)
             pick = strength.argmax(1)
             gone = same.any(1)
-            kept[live[gone], pick[gone]] = False
+            differing[live[gone], pick[gone]] = False
             live = live[gone]
-        return kept
+        return differing
 
 
 def base_values(problem: Problem) -> np.ndarray:

@@ -76,20 +76,22 @@ class Ebr(Method):
     train_seed: int = 0
 
     def __post_init__(self) -> None:
-        for told, value, low in (
+        for field_name, value, low in (
             ("proposals", self.proposals, 8),
             ("rounds", self.rounds, 1),
             ("enough", self.enough, 1),
         ):
             if value < low:
-                raise MethodError(f"'{self.name}' has {told}={value}. Use {low} or more.")
+                raise MethodError(f"'{self.name}' has {field_name}={value}. Use {low} or more.")
         check_beta(self.name, self.beta, self.beta_scale)
-        for told, word, known in (
+        for field_name, word, known in (
             ("density", self.density, get_args(Kind)),
             ("nearest", self.nearest, ("cost", "l2")),
         ):
             if word not in known:
-                raise MethodError(f"'{self.name}' has {told}={word!r}. Choose one of {', '.join(known)}.")
+                raise MethodError(
+                    f"'{self.name}' has {field_name}={word!r}. Choose one of {', '.join(known)}."
+                )
 
     def _fit(self, problem: Problem) -> None:
         from wayforward.scaling import ranges
@@ -126,14 +128,14 @@ class _Draws:
         self.cap, self.enough = people.rows + limit, enough
         n = people.n
         self.top = np.full(n, -np.inf)  # log of the greatest product / mixture among proposals
-        self.accepted, self.kept = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.accepted, self.n_valid = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.owner: list[np.ndarray] = []
         self.action: list[np.ndarray] = []
 
     def round(self, turn: int) -> bool:
         """One round of proposals for everyone who needs more; False when nobody does."""
         people, method = self.people, self.method
-        more = (self.accepted < self.enough) | (self.kept == 0)
+        more = (self.accepted < self.enough) | (self.n_valid == 0)
         live = np.flatnonzero(more & (people.rows < self.cap))
         if not live.size:
             return False
@@ -151,7 +153,7 @@ class _Draws:
         self.top[who] = np.maximum(self.top[who], ratio.max(1))
         luck = self.streams.uniform(who, s, tag=0xEB0000 + turn)
         take = np.log(luck) < ratio - self.top[who, None]
-        needy = (self.kept[who] == 0) & (turn > 0)
+        needy = (self.n_valid[who] == 0) & (turn > 0)
         self.accepted[who] += take.sum(1)
         # Who has nothing yet looks at the likeliest of the other proposals as well: they need only be above beta.
         if not self.method.thin:
@@ -180,7 +182,7 @@ class _Draws:
         if not owner.size:
             return
         good = people.evaluate(owner, action).reached
-        self.kept += np.bincount(owner[good], minlength=people.n)
+        self.n_valid += np.bincount(owner[good], minlength=people.n)
         self.owner.append(owner[good])
         self.action.append(action[good])
 

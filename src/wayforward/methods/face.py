@@ -116,6 +116,7 @@ class Face(Method):
     bridges: bool = True
 
     def __post_init__(self) -> None:
+        self._walks: list[_Walks] | None = None  # of one call, see `_chunk`
         for name, kinds in (("mode", Mode), ("weighting", Weighting), ("immutables", Immutables)):
             if getattr(self, name) not in get_args(kinds):
                 raise MethodError(
@@ -152,10 +153,10 @@ class Face(Method):
         respect = self.immutables == "respect"
         self.columns_ = schema.actionable.copy() if respect else np.ones(schema.d, dtype=bool)
         # One node for all rows that nobody can tell apart on the way; accepted if one of them is.
-        told = self.columns_.copy()
+        telling = self.columns_.copy()
         self.strata_ = _strata(schema, rows, self.columns_) if respect else []
-        told[self.strata_] = True
-        plain = np.nan_to_num(rows[:, told], nan=np.inf)
+        telling[self.strata_] = True
+        plain = np.nan_to_num(rows[:, telling], nan=np.inf)
         first, node = np.unique(plain, axis=0, return_index=True, return_inverse=True)[1:]
         target = np.bincount(node.reshape(-1), weights=yes, minlength=len(first)) > 0
         rows = rows[self._represent(first, node.reshape(-1), yes)]
@@ -266,9 +267,8 @@ class Face(Method):
             for start in range(0, left.size, _FORWARD):
                 part = left[start : start + _FORWARD]
                 search.ask_all(who[part], entries.take(part))
-        walks: list[Any] | None = self.__dict__.get("_walks")
-        if walks is not None:
-            walks.append(search)
+        if self._walks is not None:
+            self._walks.append(search)
         return search.action
 
     def _weight(self, people: Population, who: np.ndarray) -> np.ndarray:
@@ -313,7 +313,7 @@ class Face(Method):
     def _chunk(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
         walker = copy.copy(self)  # so that two calls at once do not mix their walks
         walks: list[_Walks] = []
-        walker.__dict__["_walks"] = walks
+        walker._walks = walks
         got = Method._chunk(walker, x, wishes, k, seed, budget)
         path = np.full((*got.action.shape[:2], 1, got.d), np.nan)
         who, slot = np.nonzero(got.found)
@@ -360,24 +360,24 @@ class _Walks:
         self, who: np.ndarray, target: np.ndarray, entry: np.ndarray, slot: np.ndarray, tier: int
     ) -> None:
         """Ask about targets (m, q), -1 where none, nearest first, until k are usable."""
-        asked, lot = 0, max(self.k, 4)
+        first, lot = 0, max(self.k, 4)
         left = np.arange(len(who))
-        while left.size and asked < target.shape[1]:
-            some = slice(asked, asked + lot)
+        while left.size and first < target.shape[1]:
+            some = slice(first, first + lot)
             at, place = self._lot(who[left], target[left, some])
-            at, place = left[at], place + asked
+            at, place = left[at], place + first
             walk = follow(self.method.ways_[tier], entry[at, place], slot[at, place])
             self._remember(who[at], self.last, walk)
-            asked, lot = some.stop, lot * 2
+            first, lot = some.stop, lot * 2
             left = left[self.open(who[left])]
 
     def hope(self, who: np.ndarray, node: np.ndarray) -> np.ndarray:
         """(m,) bool: some of the most helpful targets would do for a person."""
         graph, out = self.method.graph_, np.zeros(len(who), dtype=bool)
-        asked = 0
+        first = 0
         for lot in (_HELPFUL // 8, _HELPFUL):  # mostly a few are enough to know
-            helpful = self.method.helpful_[asked:lot]
-            asked = lot
+            helpful = self.method.helpful_[first:lot]
+            first = lot
             left = np.flatnonzero(~out)
             for begin in range(0, len(left) if len(helpful) else 0, _FORWARD):
                 part = left[begin : begin + _FORWARD]
@@ -403,15 +403,15 @@ class _Walks:
         far = far[:, targets]
         order = np.argsort(far, axis=1, kind="stable")
         goal = np.where(np.isfinite(np.take_along_axis(far, order, axis=1)), targets[order], -1)
-        asked, lot = 0, 32
+        first, lot = 0, 32
         left = np.arange(m)
-        while left.size and asked < goal.shape[1]:
-            some = slice(asked, asked + lot)
+        while left.size and first < goal.shape[1]:
+            some = slice(first, first + lot)
             at, place = self._lot(who[left], goal[left, some])
-            at, place = left[at], place + asked
+            at, place = left[at], place + first
             self._remember(who[at], self.last, _back(before[at], goal[at, place], n))
-            asked, lot = some.stop, lot * 2
-            left = left[self.open(who[left]) & (goal[left, min(asked, goal.shape[1] - 1)] >= 0)]
+            first, lot = some.stop, lot * 2
+            left = left[self.open(who[left]) & (goal[left, min(first, goal.shape[1] - 1)] >= 0)]
 
     def open(self, who: np.ndarray) -> np.ndarray:
         """(m,) bool: has fewer than k options, and may ask for more rows."""
@@ -464,7 +464,7 @@ class _Walks:
         out = np.full((len(who), longest + 1, people.d), np.nan)
         count = np.zeros(len(who), dtype=np.int64)
         x = people.x[who]
-        stands, set_, end = x.copy(), x.copy(), np.where(np.isnan(action), x, action)
+        here, set_, end = x.copy(), x.copy(), np.where(np.isnan(action), x, action)
         for s in range(longest):
             on = np.flatnonzero(s < last)
             if not on.size:
@@ -475,7 +475,7 @@ class _Walks:
             act = np.where(schema.differs(row, x[on]) & ~np.isnan(row), row, np.nan)
             value = np.where(np.isnan(act), x[on], act)
             there = people.after(who[on], act)
-            keep = schema.differs(there, stands[on]).any(1) & schema.differs(there, after[on]).any(1)
+            keep = schema.differs(there, here[on]).any(1) & schema.differs(there, after[on]).any(1)
             if method.immutables == "respect":
                 with np.errstate(invalid="ignore"):
                     back = (value - set_[on]) * schema.direction < 0
@@ -484,7 +484,7 @@ class _Walks:
                 keep[keep] = people.allowed(who[on][keep], act[keep], there[keep])
             at = on[keep]
             out[at, count[at]] = there[keep]
-            stands[at], set_[at] = there[keep], value[keep]
+            here[at], set_[at] = there[keep], value[keep]
             count[at] += 1
         out[np.arange(len(who)), count] = after
         return out[:, : int(count.max(initial=0)) + 1]

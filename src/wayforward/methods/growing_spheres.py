@@ -127,10 +127,10 @@ class _Spheres:
         # samples are corners already. Harder features (weight above 1) stretch the box.
         stretch = np.where(people.free, people.weight, 0.0).max(1)
         self.limit = 2 * np.sqrt(self.dimension) * np.maximum(stretch, 1.0)
-        self.kept = 1 if k == 1 and not method.shrink else _KEPT * k
+        self.n_best = 1 if k == 1 and not method.shrink else _KEPT * k
         self.k = k
-        self.far = np.full((n, self.kept), np.inf)
-        self.best = np.full((n, self.kept, d), np.nan)
+        self.far = np.full((n, self.n_best), np.inf)
+        self.best = np.full((n, self.n_best, d), np.nan)
         self.turn = 0
 
     def advance(self) -> bool:
@@ -219,7 +219,7 @@ class _Spheres:
 
     def _keep(self, who: np.ndarray, size: int, action: np.ndarray, far: np.ndarray) -> None:
         far = np.concatenate([self.far[who], far.reshape(len(who), size)], axis=1)
-        order = np.argsort(far, axis=1, kind="stable")[:, : self.kept]
+        order = np.argsort(far, axis=1, kind="stable")[:, : self.n_best]
         rows = np.arange(len(who))[:, None]
         some = np.concatenate([self.best[who], action.reshape(len(who), size, -1)], axis=1)
         self.far[who], self.best[who] = far[rows, order], some[rows, order]

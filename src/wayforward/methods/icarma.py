@@ -209,11 +209,11 @@ class ICarma(Carma):
         return {**super()._more(), **own, "law": law}
 
     def _settings(self) -> dict[str, Any]:
-        told = {**super()._settings(), "preset": None}
-        told["law"] = self.law.to_dict() if isinstance(self.law, PreferenceLaw) else None
-        return told
+        settings = {**super()._settings(), "preset": None}
+        settings["law"] = self.law.to_dict() if isinstance(self.law, PreferenceLaw) else None
+        return settings
 
     @classmethod
-    def _from_settings(cls, told: Mapping[str, Any]) -> dict[str, Any]:
-        law = told.get("law")
-        return {**told, "law": None if law is None else PreferenceLaw.from_dict(law)}
+    def _from_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        law = settings.get("law")
+        return {**settings, "law": None if law is None else PreferenceLaw.from_dict(law)}

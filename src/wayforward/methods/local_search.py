@@ -170,13 +170,13 @@ def _goes_farther(people: Population, who: np.ndarray, taken: np.ndarray, action
     """(c,) bool: the action (c, d) does all that one of the options taken (c, o, d) does, at least as far (within a
     hundredth of the range), and so asks for more and gives the same."""
     schema, x = people.schema, people.x[who][:, None, :]
-    asked, mine = ~np.isnan(taken), ~np.isnan(action)[:, None, :]
+    acts, mine = ~np.isnan(taken), ~np.isnan(action)[:, None, :]
     with np.errstate(invalid="ignore"):
         gap, own = taken - x, action[:, None, :] - x
         near = np.where(schema.has_levels, 1e-9, np.maximum(0.01 * schema.span, np.nan_to_num(schema.step)))
         as_far = (np.sign(gap) * own >= np.abs(gap) - near) | np.isnan(x)
         as_far = np.where(schema.is_categorical, taken == action[:, None, :], as_far)
-    covers = (~asked | (mine & as_far)).all(2) & asked.any(2)
+    covers = (~acts | (mine & as_far)).all(2) & acts.any(2)
     return np.asarray(covers.any(1))
 
 
@@ -642,8 +642,8 @@ class _Search:
             got, valid = self.ask(owner, mended)
             price = self.people.cost(owner, mended)
             self.keep(owner[valid], mended[valid], price[valid])
-            kept = self._rules_kept(owner, mended)
-            got = np.where(kept, got, -np.inf)
+            within_rules = self._rules_hold(owner, mended)
+            got = np.where(within_rules, got, -np.inf)
             lead = _cheapest(row[origin], -got)
             better = lead[got[lead] > here[row[origin[lead]]] + 1e-9]
             if not better.size:
@@ -676,7 +676,7 @@ class _Search:
             atom for form in forms for clause in form.clauses for atom in clause if isinstance(atom, Linear)
         ]
 
-    def _rules_kept(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+    def _rules_hold(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         after = self.people.after(who, action)
         return np.asarray(self.schema.compiled_rules.satisfied(self.people.x[who], after))
 
@@ -917,7 +917,7 @@ class _Search:
             total = self.people.cost(who[row], trial)
             cheap = np.flatnonzero((total < cost[row] - 1e-9) & ~np.isnan(trial).all(1))
             if self.coupled and cheap.size:
-                cheap = cheap[self._rules_kept(who[row[cheap]], trial[cheap])]
+                cheap = cheap[self._rules_hold(who[row[cheap]], trial[cheap])]
             if cheap.size:
                 _, valid = self.ask(who[row[cheap]], trial[cheap])
                 row, one, two = row[cheap[valid]], one[cheap[valid]], two[cheap[valid]]

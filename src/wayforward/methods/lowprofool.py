@@ -207,7 +207,7 @@ class Path:
         per_step = np.ones(m, dtype=np.int64) if found.exact else found.rows(self.lanes.free)
         live = np.arange(m)
         last = np.full(m, np.inf)
-        kept = Lanes(
+        best_state = Lanes(
             *(np.copy(a) for a in (self.lanes.who, self.lanes.move, self.lanes.share, self.lanes.free))
         )
         slope, slope_share = np.zeros_like(self.lanes.move), np.zeros_like(self.lanes.share)
@@ -234,9 +234,9 @@ class Path:
                 level_slope[live] = share
             fine = np.flatnonzero(~worse)
             good = live[fine]
-            kept.put(good, part.take(fine))
+            best_state.put(good, part.take(fine))
             last[good], slope[good], slope_share[good] = loss[fine], pull[0][fine], pull[1][fine]
-            self._step(live, kept, slope[live], slope_share[live], rate[live])
+            self._step(live, best_state, slope[live], slope_share[live], rate[live])
             if step % _EVERY == 0 or step == method.steps:
                 self._look(live, best, norm)
 
@@ -261,7 +261,7 @@ class Path:
         )
 
     def _step(
-        self, rows: np.ndarray, kept: Lanes, move: np.ndarray, share: np.ndarray, rate: np.ndarray
+        self, rows: np.ndarray, best_state: Lanes, move: np.ndarray, share: np.ndarray, rate: np.ndarray
     ) -> None:
         """One step from what was kept, in v * r: the slope by v * r is that by r over v, the way there by r over v."""
         v = self.v[rows]
@@ -271,9 +271,9 @@ class Path:
         # No step is longer than `rate` in v * r at first; later it may grow.
         length = np.sqrt(((way * v) ** 2).sum(1) + ((blocks * v[:, self.level, None]) ** 2).sum(2).sum(1))
         by = (rate / np.maximum(length, 1.0))[:, None]
-        self.lanes.move[rows] = np.clip(kept.move[rows] - by * way, self.low[rows], self.high[rows])
+        self.lanes.move[rows] = np.clip(best_state.move[rows] - by * way, self.low[rows], self.high[rows])
         if len(self.level):
-            point = simplex(kept.share[rows] - by[..., None] * blocks, self.may[rows])
+            point = simplex(best_state.share[rows] - by[..., None] * blocks, self.may[rows])
             self.lanes.share[rows] = np.where(self.several[rows], point, self.own[rows])
 
     def _look(self, rows: np.ndarray, best: np.ndarray, norm: np.ndarray) -> None:

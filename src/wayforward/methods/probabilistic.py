@@ -207,10 +207,10 @@ class Probabilistic(Method):
                 1
             )  # no act that stays where the person stands
             whole &= (np.isnan(trial) == (np.isnan(rays.step[at]) & np.isnan(rays.level[at]))).all(1)
-            asked = np.flatnonzero(whole)
+            new_rows = np.flatnonzero(whole)
             yes = np.zeros(at.size, dtype=bool)
-            if asked.size:
-                yes[asked] = ask(people, rays.who[at[asked]], trial[asked])[1]
+            if new_rows.size:
+                yes[new_rows] = ask(people, rays.who[at[new_rows]], trial[new_rows])[1]
             inside[at[yes]] = share
             outside[at[~yes]] = share
             still[at[yes]] = False
@@ -226,9 +226,9 @@ class Probabilistic(Method):
             stays = (~np.isnan(trial) & ~people.schema.differs(trial, people.x[rays.who[at]])).any(1)
             lost = (np.isnan(trial) & ~np.isnan(near)).any(1)
             yes = np.array(same)
-            asked = np.flatnonzero(~same & ~stays & ~lost)
-            if asked.size:
-                yes[asked] = ask(people, rays.who[at[asked]], trial[asked])[1]
+            new_rows = np.flatnonzero(~same & ~stays & ~lost)
+            if new_rows.size:
+                yes[new_rows] = ask(people, rays.who[at[new_rows]], trial[new_rows])[1]
             inside[at] = np.where(yes, middle, inside[at])
             outside[at] = np.where(yes, outside[at], middle)
         action, cost = np.full((count, people.d), np.nan), np.full(count, np.inf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient.relaxed_state import Lanes
 from wayforward.methods.engines.robust_search import Otherwise, lasting
-from wayforward.methods.roar import _otherwise
+from wayforward.methods.roar import check_otherwise
 from wayforward.methods.wachter import Wachter
 from wayforward.model import Access
 from wayforward.problem.robust import Robust, UnderNoise, linear_slope, with_robust
@@ -70,7 +70,7 @@ class Probe(Method):
                 f"'{self.name}' has on={self.on!r}, estimate={self.estimate!r}. Choose on='numbers' or 'acted', "
                 "estimate='gradient' or 'draws'."
             )
-        _otherwise(self)
+        check_otherwise(self)
 
     def _search(self) -> Wachter:
         return Wachter(
@@ -119,11 +119,8 @@ class FirstOrder(Robust):
         if found is None:
             found = Gradients(problem, "probe", device=self.device, span=span, block=self.block)
         share = np.zeros(problem.schema.d)
-        share[noise._columns] = noise._width / span[noise._columns]
-        fitted = replace(self, noise=noise)
-        object.__setattr__(fitted, "_slopes", found)
-        object.__setattr__(fitted, "_share", share)
-        return fitted
+        share[noise.columns] = noise.spread / span[noise.columns]
+        return self.with_state(noise=noise, _slopes=found, _share=share)
 
     def size(self, people: Population, who: np.ndarray, after: np.ndarray) -> np.ndarray:
         """(m,) standard deviation of the score under the errors, to first order."""
@@ -134,7 +131,7 @@ class FirstOrder(Robust):
         lanes = Lanes(who, move, share, np.broadcast_to(True, after.shape).copy())
         _, slope, _ = found(people, lanes)
         erring = np.zeros(after.shape, dtype=bool)
-        erring[:, self.noise._columns] = self.noise._erring(people.problem, x, None, after)
+        erring[:, self.noise.columns] = self.noise.erring(people.problem, x, None, after)
         return np.asarray(np.sqrt(((np.where(erring, slope, 0.0) * self._share) ** 2).sum(1)))
 
     def score(

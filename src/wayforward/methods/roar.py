@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -64,7 +64,7 @@ class Roar(Method):
             raise MethodError(f"'{self.name}' has rho={self.rho}. Use a number of 0 or more.")
         if self.norm not in ("linf", "l2"):
             raise MethodError(f"'{self.name}' has norm={self.norm!r}. Choose one of linf, l2.")
-        _otherwise(self)
+        check_otherwise(self)
 
     def _search(self) -> Wachter:
         return Wachter(
@@ -97,18 +97,16 @@ class Shifted(Robust):
         """See `Robust`."""
         from wayforward.problem import LpMix
 
-        fitted, form, exact = replace(self), problem.model.dense, None
+        form, exact = problem.model.dense, None
         if problem.model.linear is not None and form is not None:
             exact = WithinDelta(self.rho, self.norm, self.bias).fit(problem)
         width = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
-        for name, value in (
-            ("_form", form),
-            ("_exact", exact),
-            ("_low", np.nan_to_num(problem.observed_range[0])),
-            ("_width", np.where(problem.schema.has_levels, np.nan, width)),
-        ):
-            object.__setattr__(fitted, name, value)
-        return fitted
+        return self.with_state(
+            _form=form,
+            _exact=exact,
+            _low=np.nan_to_num(problem.observed_range[0]),
+            _width=np.where(problem.schema.has_levels, np.nan, width),
+        )
 
     def size(self, after: np.ndarray) -> np.ndarray:
         """(m, d) -> (m,) length of each row as a linear model reads it."""
@@ -156,7 +154,8 @@ class Shifted(Robust):
         return f"a yes for every linear model around the option whose weights shift by at most {self.rho:g}"
 
 
-def _otherwise(method: Any) -> None:
+def check_otherwise(method: Any) -> None:
+    """Check the setting `otherwise` of a method. Raises: MethodError."""
     if method.otherwise not in ("plain", "none"):
         raise MethodError(
             f"'{method.name}' has otherwise={method.otherwise!r}. Choose 'plain' (for today's model) or 'none'."

@@ -12,7 +12,7 @@ from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.robust_search import Otherwise, beside
 from wayforward.methods.engines.tighten import polish
 from wayforward.methods.nearest_observable import thinned
-from wayforward.methods.roar import _otherwise
+from wayforward.methods.roar import check_otherwise
 from wayforward.model import Access
 from wayforward.problem.batching import ask, distinct_changes, tidy
 from wayforward.problem.robust import Stable, with_robust
@@ -66,7 +66,7 @@ class Trex(Method):
         for field, number in (("neighbours", self.neighbours), ("steps", self.steps), ("pool", self.pool)):
             if number < 1:
                 raise MethodError(f"'{self.name}' has {field}={number}. Use 1 or more.")
-        _otherwise(self)
+        check_otherwise(self)
 
     def _fit(self, problem: Problem) -> None:
         from wayforward.methods import method
@@ -87,18 +87,18 @@ class Trex(Method):
         who, slot = np.nonzero(~np.isnan(base).all(2))
         action = base[who, slot]
         stable = ask(wider, who, action)[1]
-        owner, kept = [who[stable]], [action[stable]]
+        owner, rows_found = [who[stable]], [action[stable]]
         left = np.flatnonzero(~stable)
         if left.size:
             room = wider.rows[who[left]] + self.steps * self.neighbours <= (k + 1) * limit
             moved = self._walk(wider, who[left[room]], action[left[room]])
             at = np.flatnonzero(~np.isnan(moved).all(1))
             owner.append(who[left[room]][at])
-            kept.append(moved[at])
-        who_kept, rows = np.concatenate(owner), np.concatenate(kept)
+            rows_found.append(moved[at])
+        who_found, rows = np.concatenate(owner), np.concatenate(rows_found)
         if self.shrink and len(rows):
-            rows = polish(wider, who_kept, rows)
-        out = distinct_changes(people, who_kept, rows, k)
+            rows = polish(wider, who_found, rows)
+        out = distinct_changes(people, who_found, rows, k)
         if self.otherwise == "plain":
             none = np.isnan(out).all((1, 2))
             out[none] = base[none, :k]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -131,9 +131,7 @@ class Balanced(Plausibility):
         return own
 
     def _with(self, schema: Schema, density: Densities) -> Self:
-        copy = replace(self)
-        copy._set(_schema=schema, fitted=density, threshold=0.0)
-        return copy
+        return self._with_state(_schema=schema, fitted=density, threshold=0.0)
 
     def _learn(self, schema: Schema, known: Floats) -> None:
         raise NotImplementedError

@@ -68,8 +68,7 @@ class Plausibility(ABC):
                 f"{type(self).__name__} compares with accepted people, and there are none. Give data in "
                 "which the model accepts somebody: Problem(..., data=train)."
             )
-        fitted = replace(self)
-        fitted._set(_schema=schema)
+        fitted = self._with_state(_schema=schema)
         fitted._learn(schema, known)
         return fitted
 
@@ -149,6 +148,12 @@ class Plausibility(ABC):
     @abstractmethod
     def _score(self, rows: Floats) -> Floats:
         """(m,) scores of rows that are not empty."""
+
+    def _with_state(self, **state: Any) -> Self:
+        """Return a copy with some state; this one stays as it is."""
+        other = replace(self)
+        other._set(**state)
+        return other
 
     def _set(self, **state: Any) -> None:
         for name, value in state.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -68,6 +69,13 @@ class Robust(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The condition in words."""
+
+    def with_state(self, **state: Any) -> Self:
+        """Return a copy with what fitting found out; this condition stays as it is."""
+        other = copy(self)
+        for name, value in state.items():
+            object.__setattr__(other, name, value)
+        return other
 
     @classmethod
     def from_text(cls, name: str, value: str, settings: dict[str, Any], again: Again | None) -> Robust:

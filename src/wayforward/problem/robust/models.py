@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -76,9 +76,7 @@ class AllModels(Robust):
                     f"Model {place} of AllModels does {model.task}; the problem's model does {problem.model.task}."
                 )
             bound.append((model, problem.target.bind(model), model.tolerance - problem.slack))
-        fitted = replace(self)
-        object.__setattr__(fitted, "_bound", tuple(bound))
-        return fitted
+        return self.with_state(_bound=tuple(bound))
 
     def score(
         self,

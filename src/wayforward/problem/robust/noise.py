@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,7 +12,8 @@ import numpy as np
 from wayforward.errors import ProblemError
 from wayforward.problem.robust.base import Robust, is_number
 from wayforward.problem.robust.spelling import Spelling, number, whole
-from wayforward.streams import keys_of, spread
+from wayforward.streams import keys_of
+from wayforward.streams import spread as spread_evenly
 
 if TYPE_CHECKING:
     from wayforward.problem.population import Population
@@ -31,8 +31,8 @@ class _Drawn(Robust):
     """Conditions on draws around where an action leads. `_sigma`: in shares of a feature's range, or by name."""
 
     draws: int = field(default=100, kw_only=True)
-    _columns: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), init=False, repr=False)
-    _width: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
+    columns: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), init=False, repr=False)
+    spread: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
 
     @property
     @abstractmethod
@@ -70,11 +70,8 @@ class _Drawn(Robust):
                 share[schema.index(name)] = size
         else:
             share = np.full(schema.d, float(sigma))
-        fitted = replace(self)
         columns = np.flatnonzero((share * width > 0) & self._may_err(problem))
-        object.__setattr__(fitted, "_columns", columns)
-        object.__setattr__(fitted, "_width", (share * width)[columns])
-        return fitted
+        return self.with_state(columns=columns, spread=(share * width)[columns])
 
     def _may_err(self, problem: Problem) -> np.ndarray:
         """(d,) bool: features whose value may come out otherwise."""
@@ -84,11 +81,11 @@ class _Drawn(Robust):
         """(m, d) people -> (draws, m, p) errors, the same whenever a person is asked about, in feature units."""
         from scipy.special import ndtri
 
-        number = spread(keys_of(before, _TAG), self.draws, len(self._columns))
-        return np.asarray(ndtri(number) * self._width)
+        number = spread_evenly(keys_of(before, _TAG), self.draws, len(self.columns))
+        return np.asarray(ndtri(number) * self.spread)
 
     def _noise_of(self, people: Population, who: np.ndarray) -> np.ndarray:
-        if people.n * self.draws * len(self._columns) > _MOST_CACHED:
+        if people.n * self.draws * len(self.columns) > _MOST_CACHED:
             return self._noise(people.x[who])
         known = people.cache.get(self)
         if known is None:
@@ -97,8 +94,7 @@ class _Drawn(Robust):
 
     def screen(self, people: Population, who: np.ndarray, after: np.ndarray, plain: np.ndarray) -> np.ndarray:
         """See `Robust`; by a few draws."""
-        fewer = copy(self)
-        object.__setattr__(fewer, "draws", min(self.draws, _SCREEN))
+        fewer = self.with_state(draws=min(self.draws, _SCREEN))
         return super(_Drawn, fewer).screen(people, who, after, plain)
 
     def _in_stages(
@@ -139,7 +135,7 @@ class _Drawn(Robust):
 
     def _put(self, problem: Problem, value: np.ndarray) -> np.ndarray:
         """(..., p) values -> within the schema and on its steps: whole numbers stay whole."""
-        return np.asarray(problem.schema.snap(value, self._columns))
+        return np.asarray(problem.schema.snap(value, self.columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +193,7 @@ class UnderNoise(_Drawn):
                 "probability is then told by draws."
             )
         if slope is not None:
-            object.__setattr__(fitted, "_slope", np.abs(slope[fitted._columns]) * fitted._width)
+            fitted = fitted.with_state(_slope=np.abs(slope[fitted.columns]) * fitted.spread)
         if self.on == "numbers" and not problem.independent:
             raise ProblemError("on='numbers' is for the independent world. Use on='acted'.")
         return fitted
@@ -205,11 +201,11 @@ class UnderNoise(_Drawn):
     def _may_err(self, problem: Problem) -> np.ndarray:
         return np.asarray(problem.schema.actionable) if self.on == "acted" else super()._may_err(problem)
 
-    def _erring(
+    def erring(
         self, problem: Problem, before: np.ndarray, action: np.ndarray | None, after: np.ndarray
     ) -> np.ndarray:
         """(m, p) bool: which of the columns are carried out with an error."""
-        columns = self._columns
+        columns = self.columns
         there = ~np.isnan(after[:, columns])
         if self.on == "numbers":
             return np.asarray(there)
@@ -226,7 +222,7 @@ class UnderNoise(_Drawn):
         noise: np.ndarray,
     ) -> np.ndarray:
         """(draws, m, d) where actions lead when they are carried out with these errors (draws, m, p)."""
-        erring, columns = self._erring(problem, before, action, after), self._columns
+        erring, columns = self.erring(problem, before, action, after), self.columns
         through = action is not None and not problem.independent
         start = action if through and action is not None else after
         value = np.where(erring, self._put(problem, start[:, columns] + noise), start[:, columns])
@@ -240,7 +236,7 @@ class UnderNoise(_Drawn):
     def _spread_of(self, problem: Problem, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """(m,) standard deviation of a linear score under the errors."""
         assert self._slope is not None
-        return np.asarray(np.sqrt((self._erring(problem, before, None, after) * self._slope**2).sum(1)))
+        return np.asarray(np.sqrt((self.erring(problem, before, None, after) * self._slope**2).sum(1)))
 
     def score(
         self,
@@ -254,7 +250,7 @@ class UnderNoise(_Drawn):
         from scipy.special import ndtri
 
         problem = people.problem
-        if not len(self._columns) or not len(who):
+        if not len(self.columns) or not len(who):
             return plain
         if self._slope is not None:
             sure = plain - float(ndtri(self.share)) * self._spread_of(problem, people.x[who], after)
@@ -293,7 +289,7 @@ class UnderNoise(_Drawn):
         """(m,) the probability of a yes when carried out with errors."""
         from scipy.special import ndtr
 
-        if not len(self._columns):
+        if not len(self.columns):
             return problem.reached(after)[0].astype(np.float64)
         if self._slope is not None:
             score = problem.bound_target.score(problem.model.outputs(after))
@@ -363,7 +359,7 @@ class Stable(_Drawn):
 
     def _scores_of(self, problem: Problem, after: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """(m, d) rows and errors (draws, m, p) -> (draws, m) probabilities of a yes."""
-        columns = self._columns
+        columns = self.columns
         rows = np.repeat(after[None], len(noise), axis=0)
         value = self._put(problem, after[:, columns] + noise)
         rows[:, :, columns] = np.where(np.isnan(after[:, columns]), np.nan, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
@@ -69,11 +69,7 @@ class WithinDelta(Robust):
             )
         if self.norm == "l2" and len(form.weights) > 1:
             raise ProblemError("norm='l2' is for linear models; networks are bounded with norm='linf'.")
-        fitted = replace(self)
-        object.__setattr__(fitted, "_form", form)
-        object.__setattr__(fitted, "_target", problem.bound_target)
-        object.__setattr__(fitted, "_slack", problem.slack)
-        return fitted
+        return self.with_state(_form=form, _target=problem.bound_target, _slack=problem.slack)
 
     def worst(self, after: np.ndarray) -> np.ndarray:
         """(m, d) -> (m,) the least score of any model within delta, or a bound below it."""
@@ -151,18 +147,12 @@ class WithinDelta(Robust):
             yes = np.zeros(len(after), dtype=bool)
             for delta in np.unique(trial):  # few: all start alike, and halve alike
                 at = np.flatnonzero(trial == delta)
-                yes[at] = self._with(float(delta)).worst(after[at]) > self._slack
+                yes[at] = self.with_state(delta=float(delta)).worst(after[at]) > self._slack
             good, bad = np.where(yes, trial, good), np.where(yes, bad, trial)
             trial = np.where(
                 np.isfinite(bad), (good + bad) / 2, np.minimum(2 * trial, 1024 * (self.delta or 1e-3))
             )
         return good
-
-    def _with(self, delta: float) -> WithinDelta:
-        other = replace(self, delta=delta)
-        for name in ("_form", "_target", "_slack"):
-            object.__setattr__(other, name, getattr(self, name))
-        return other
 
     def describe(self) -> str:
         """The condition in words."""
