@@ -78,8 +78,8 @@ def test_a_harsher_lender_is_found_out():
     assert refused.estimate.value > 0.15 and cost.estimate.value > 0.03
     assert refused.estimate.low < refused.estimate.value < refused.estimate.high
     assert not any(g.significant for g in got["age"].gaps)
-    told = " ".join(findings(got))
-    assert "female" in told and re.search(r"By sex: the model refuses", told)
+    text = " ".join(findings(got))
+    assert "female" in text and re.search(r"By sex: the model refuses", text)
 
 
 def test_counts_add_up():
@@ -189,10 +189,10 @@ def test_where_there_are_no_twins_it_says_why(feature):
     x = people(150, 6)
     groups = Groups.of("sex", x, SCHEMA) if feature else Groups.of("region", ["a", "b"] * 75)
     got = audit(lender(), x, groups, "nearest-observable", beside=None, society=False, summaries=())
-    told = got.attributes[0].twins
-    assert told is not None
-    assert ("no causal world" if feature else "does not see") in told.why_not
-    assert told.why_not.split("(")[0] in render(got).replace("&#39;", "'")
+    text = got.attributes[0].twins
+    assert text is not None
+    assert ("no causal world" if feature else "does not see") in text.why_not
+    assert text.why_not.split("(")[0] in render(got).replace("&#39;", "'")
 
 
 def test_odd_groups_are_told_and_not_compared():
@@ -238,11 +238,11 @@ def test_a_group_of_two_cannot_be_had_by_subtraction_or_the_page_says_so(others,
     assert {g.name for g in one.groups if g.hidden} == ({"pair", "rare"} if guarded else {"pair"})
     assert ("could be worked out" in " ".join(one.notes)) == guarded
     assert ("takes all other groups from everybody" in " ".join(one.notes)) != guarded
-    told = got.to_dict()
-    for attribute in told["attributes"]:
+    text = got.to_dict()
+    for attribute in text["attributes"]:
         assert all(g["people"] is None or g["people"] == 0 or g["people"] >= 3 for g in attribute["groups"])
-    assert "pair" not in {g["group"] for s in told["summaries"] for g in s["groups"]}
-    assert "pair" not in {g["group"] for g in told["robustness"]["groups"]}
+    assert "pair" not in {g["group"] for s in text["summaries"] for g in s["groups"]}
+    assert "pair" not in {g["group"] for g in text["robustness"]["groups"]}
 
 
 def test_two_people_are_no_audit():
@@ -295,7 +295,7 @@ def test_only_small_groups_means_nothing_is_compared():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "text"),
     [
         ({"groups": []}, "none were given"),
         ({"groups": [np.zeros(3)]}, "Groups.of"),
@@ -307,10 +307,10 @@ def test_only_small_groups_means_nothing_is_compared():
         ({"summaries": ["tree", "tree"]}, "twice"),
     ],
 )
-def test_bad_input_is_named(change, told):
+def test_bad_input_is_named(change, text):
     x = people(80, 9)
     given = {"groups": Groups.of("sex", x, SCHEMA)} | change
-    with pytest.raises(DataError, match=re.escape(told)):
+    with pytest.raises(DataError, match=re.escape(text)):
         audit(
             lender(), x, method="nearest-observable", beside=None, society=False, **{"summaries": (), **given}
         )
@@ -324,8 +324,8 @@ def test_few_rules_are_told_of_people_who_had_no_say():
         sum(g.served.n for g in one.groups if g.attribute == "sex") == one.n_scored == one.everybody.served.n
     )
     assert one.recourse.n == 0 and one.line.size == 0 and one.who.size == 0  # an audit holds no person's row
-    page, told = render(got), " ".join(findings(got))
-    assert "who had no say in them" in page and "rules serve" in told
+    page, text = render(got), " ".join(findings(got))
+    assert "who had no say in them" in page and "rules serve" in text
     for line in one.lines:
         assert line.change[0][1:] in page and f"{line.n_addressed:,}" in page
     plain = json.loads(got.to_json())["summaries"][0]
@@ -344,8 +344,8 @@ def test_rules_that_serve_nobody_are_no_rules():
     none = replace(
         one, everybody=replace(one.everybody, served=stats.rate(np.zeros(one.n_scored, dtype=bool)))
     )
-    told = " ".join(findings(replace(got, summaries=(none,))))
-    assert "no common change was found" in told and "rules serve" not in told
+    text = " ".join(findings(replace(got, summaries=(none,))))
+    assert "no common change was found" in text and "rules serve" not in text
 
 
 def test_groups_whom_rules_serve_unlike_are_compared_with_everything_else():
@@ -365,8 +365,8 @@ def test_groups_whom_rules_serve_unlike_are_compared_with_everything_else():
     gap = one_gap(got, "age", "lines globe-ce")
     assert gap.significant and abs(gap.estimate.value) > 0.9 and gap.corrected >= gap.p
     assert sum(gap.counts) == got.summaries[0].n_scored
-    told = " ".join(findings(got))
-    assert "a few rules for many people (globe-ce) serve" in told, told
+    text = " ".join(findings(got))
+    assert "a few rules for many people (globe-ce) serve" in text, text
     assert "Served by few rules (globe-ce)" in render(got)
 
 
@@ -423,7 +423,8 @@ def test_old_names_of_an_audit_answer_for_one_release(tmp_path):
     got = harsh()
     with pytest.warns(DeprecationWarning, match="wayforward.impact.audit.report"):
         path = got.report(tmp_path / "old.html")
-    assert path.read_text(encoding="utf-8") == render(got)
+    drawn = re.compile(r"<svg.*?</svg>", re.DOTALL)  # drawing names its parts anew each time
+    assert drawn.sub("", path.read_text(encoding="utf-8")) == drawn.sub("", render(got))
     with pytest.warns(DeprecationWarning, match="n_significant"):
         assert got.stands == got.n_significant
     with pytest.warns(DeprecationWarning, match="acted_on"):
@@ -487,8 +488,8 @@ def test_each_model_trained_again_is_told():
     e = row["yes_of_retrained_models"]
     assert e["value"] == pytest.approx(np.mean(row["yes_by_retrained_model"]))
     assert e["low"] <= min(row["yes_by_retrained_model"]) and e["high"] == 1.0
-    told = next(t for t in findings(got) if "advice last" in t)
-    assert "Under 2 models trained again" in told and "and 100.0" in told
+    text = next(t for t in findings(got) if "advice last" in t)
+    assert "Under 2 models trained again" in text and "and 100.0" in text
 
 
 @pytest.mark.parametrize("name", ["$\\frac{x", "a" * 300, "{{ 7 * 7 }}", "\u00e9 <b>"])

@@ -44,13 +44,13 @@ def test_every_method_can_be_asked_for_balance(society, method):
     """Its options are above beta, and the two groups are led to places nearer to each other."""
     problem, groups = society
     x = problem.reference
-    asked = Problem(
+    balanced = Problem(
         problem.schema, problem.model, Target(1), data=x, plausibility=Balanced(groups, 0.3, "kernel")
     )
-    free, got = wf.recommend(problem, x, method=method), wf.recommend(asked, x, method=method)
+    free, got = wf.recommend(problem, x, method=method), wf.recommend(balanced, x, method=method)
     no = ~got.accepted
     assert got.found[no, 0].mean() > 0.9
-    density = problem_density(asked, groups, "kernel", seed=0)
+    density = problem_density(balanced, groups, "kernel", seed=0)
     assert density.above(got.after[got.found], 0.3).all()
     assert not density.above(free.after[no, 0], 0.3).all()
     apart = [
@@ -175,9 +175,11 @@ def test_a_name_a_sentence_and_a_file():
     it = case("linear", "independent", 0, 24)
     problem = it.problem
     made = plausibility_from_dict(json.loads(json.dumps(Balanced("region", 0.2, "kernel").to_dict())))
-    asked = Problem(problem.schema, problem.model, problem.target, data=problem.reference, plausibility=made)
-    assert "beta 0.2, mass" in asked.plausibility.describe()
-    assert "region 0" in asked.plausibility.describe()
+    balanced = Problem(
+        problem.schema, problem.model, problem.target, data=problem.reference, plausibility=made
+    )
+    assert "beta 0.2, mass" in balanced.plausibility.describe()
+    assert "region 0" in balanced.plausibility.describe()
     assert plausibility_named("balanced").strict
     with pytest.raises(FileFormatError):
         plausibility_from_dict({"plausibility": "balanced", "parameters": {"gamma": 1}})

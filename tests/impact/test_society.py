@@ -215,16 +215,16 @@ def test_a_checkpoint_of_another_question_is_refused(tmp_path: Path):
     simulate(replace(RECTANGLES, rounds=1), first, checkpoint=file)
     p = first.problem
 
-    def asked(schema: wf.Schema = p.schema, **more: Any) -> Setting:
+    def setting(schema: wf.Schema = p.schema, **more: Any) -> Setting:
         model = wf.wrap(above, schema, output="label", classes=(0, 1))
         return replace(first, problem=wf.Problem(schema, model, p.target, data=p.reference, **more))
 
-    simulate(RECTANGLES, asked(), checkpoint=file)
+    simulate(RECTANGLES, setting(), checkpoint=file)
     for other in (
-        asked(cost=LpMix(l2=1.0)),
-        asked(p.schema.with_rules("after.x <= 3")),
-        asked(robust=UnderNoise(0.02)),
-        asked(plausibility=Neighbours(k=3)),
+        setting(cost=LpMix(l2=1.0)),
+        setting(p.schema.with_rules("after.x <= 3")),
+        setting(robust=UnderNoise(0.02)),
+        setting(plausibility=Neighbours(k=3)),
     ):
         with pytest.raises(FileFormatError, match="another scenario"):
             simulate(replace(RECTANGLES, rounds=3), other, checkpoint=file)
@@ -330,8 +330,8 @@ def test_robust_advice_holds_longer_and_costs_more(robust: Any):
         rows = lasts.society.setting.x
         assert (end.votes(rows) != start.votes(rows)).any()  # trained on what the lender has learnt since
     else:
-        kept = end.holds(lasts.society.problem, *(rows for rows in advice_of(lasts.society)))
-        assert kept.all()
+        holds = end.holds(lasts.society.problem, *(rows for rows in advice_of(lasts.society)))
+        assert holds.all()
 
 
 def advice_of(society: Society) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -341,9 +341,11 @@ def advice_of(society: Society) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_robust_advice_goes_through_files_and_is_checked(tmp_path: Path):
-    asked = replace(BASE, rounds=2, people=60, advice={"robust": ("models:2", "noise:0.01,draws=20")})
-    assert Scenario.from_yaml(asked.to_yaml()) == asked
-    assert simulate(asked, checkpoint=tmp_path / "a.npz").same(simulate(asked, checkpoint=tmp_path / "a.npz"))
+    demanding = replace(BASE, rounds=2, people=60, advice={"robust": ("models:2", "noise:0.01,draws=20")})
+    assert Scenario.from_yaml(demanding.to_yaml()) == demanding
+    assert simulate(demanding, checkpoint=tmp_path / "a.npz").same(
+        simulate(demanding, checkpoint=tmp_path / "a.npz")
+    )
     for wrong, word in (("nose:0.02", "noise"), (["noise:x"], "number"), (3, "robust")):
         with pytest.raises(WayforwardError, match=word):
             Scenario(advice={"robust": wrong})
@@ -354,18 +356,18 @@ def test_robust_advice_goes_through_files_and_is_checked(tmp_path: Path):
 def test_balanced_methods_are_given_the_scenarios_groups():
     """Left out: the group that is counted, cut where it is cut; named: what is named."""
     parameters = {"density": "kernel", "proposals": 64, "rounds": 4}
-    asked = replace(
+    demanding = replace(
         BASE, rounds=2, people=150, arrivals=0, lender={}, advice={"method": "ebr", "parameters": parameters}
     )
-    got = simulate(asked).society
+    got = simulate(demanding).society
     assert got.method.groups == "gender" and got.method.density_.names == ("0", "1")
     assert np.isfinite(got.cost).any()
     aged = Society(
-        replace(asked, group="age", cut=(0.0,)), setting_of(replace(asked, group="age", cut=(0.0,)))
+        replace(demanding, group="age", cut=(0.0,)), setting_of(replace(demanding, group="age", cut=(0.0,)))
     )
     assert aged.method.groups.names == ("below 0", "0 and above")
     assert len(aged.method.groups) == len(aged.problem.reference)
-    named = replace(asked, advice={"method": "ebr", "parameters": parameters | {"groups": "age"}})
+    named = replace(demanding, advice={"method": "ebr", "parameters": parameters | {"groups": "age"}})
     assert Society(named, setting_of(named)).method.groups == "age"
     setting = rectangle_setting()
     town = replace(setting, groups=Groups.of("town", np.arange(196) % 2))
@@ -378,10 +380,10 @@ def test_balanced_methods_are_given_the_scenarios_groups():
 class Counted(Follow):
     """Counts the people it is asked about."""
 
-    asked: int = 0
+    n_answered: int = 0
 
     def _recommend(self, people, k, streams, budget):
-        self.asked += people.n
+        self.n_answered += people.n
         return super()._recommend(people, k, streams, budget)
 
 
@@ -390,10 +392,10 @@ def test_people_who_are_alike_are_asked_about_once():
     scenario = replace(RECTANGLES, rounds=4, arrivals=60, compliance=Compliance(share=0.0))
     stays, some = Counted(), Counted()
     got = simulate(scenario, rectangle_setting(), method=stays)
-    assert stays.asked == 98 < got.total("served").sum()
+    assert stays.n_answered == 98 < got.total("served").sum()
     scenario = replace(scenario, compliance=Compliance(share=0.5))  # whoever acts takes the answer along
     got = simulate(scenario, rectangle_setting(), method=some)
-    assert 98 < some.asked < got.total("served").sum()
+    assert 98 < some.n_answered < got.total("served").sum()
     held = np.flatnonzero(np.isfinite(got.society.cost) & (got.society.version == 0))
     goal = WORLD.follow(got.society.x[held, :2], "distance")
     np.testing.assert_allclose(got.society.goal[held, :2], goal)
@@ -419,9 +421,9 @@ def test_a_new_model_under_which_nobody_can_be_advised():
         RECTANGLES, rounds=4, outcome="known", advice={"every": True}, lender={"retrain": 2},
         compliance=Compliance(share=0.0),
     )  # fmt: skip
-    with pytest.warns(SchemaWarning, match="nothing to go by") as told:
+    with pytest.warns(SchemaWarning, match="nothing to go by") as caught:
         got = simulate(scenario, setting, method=Once())
-    assert len(told) == 1 and got.total("served").tolist() == [98, 98, 0, 0]
+    assert len(caught) == 1 and got.total("served").tolist() == [98, 98, 0, 0]
     assert got.total("advised").tolist() == [98] * 4
     with pytest.raises(MethodError):
         simulate(RECTANGLES, rectangle_setting(), method=Once())

@@ -36,14 +36,14 @@ def test_a_scenario_is_played_written_and_goes_on(tmp_path: Path, monkeypatch: p
     Path("my.yaml").write_text(FILE)
     out = ran("society my.yaml --checkpoint my.npz --csv my.csv --json my.json --figure my.svg")
     assert "over all rounds" in out
-    told = json.loads(Path("my.json").read_text())
-    first = History.from_dict({k: v for k, v in told.items() if k != "rows"})
+    stored = json.loads(Path("my.json").read_text())
+    first = History.from_dict({k: v for k, v in stored.items() if k != "rows"})
     lines = Path("my.csv").read_text().splitlines()
-    assert len(lines) == len(told["rows"]) + 1 == 4 and lines[0].startswith("round,group,")
+    assert len(lines) == len(stored["rows"]) + 1 == 4 and lines[0].startswith("round,group,")
     assert Path("my.svg").read_text().count("<svg") == 1
     ran("society my.yaml --rounds 2 --checkpoint my.npz --json more.json")
     more = json.loads(Path("more.json").read_text())
-    assert more["flows"]["applied"][:1] == told["flows"]["applied"] and len(more["flows"]["applied"]) == 2
+    assert more["flows"]["applied"][:1] == stored["flows"]["applied"] and len(more["flows"]["applied"]) == 2
     assert first.people[-1].sum() == 80
     assert "another scenario" in ran("society my.yaml --seed 9 --checkpoint my.npz", 2)
     sheet = figure_society({"one": first, "again": first}, tuple(FIGURES))

@@ -125,9 +125,9 @@ def test_the_told_half_has_no_say():
 def test_every_number_by_plain_loops():
     x = people(300, 3)
     got, _ = made(x)
-    told = x[got.who]
-    cost = np.full((len(told), 3), np.inf)
-    for i, (savings, debt, sex) in enumerate(told):
+    scored = x[got.who]
+    cost = np.full((len(scored), 3), np.inf)
+    for i, (savings, debt, sex) in enumerate(scored):
         need = 30 + 20 * sex
         if savings < 80 and 80 - debt >= need:
             cost[i, 0] = (80 - savings) / 100
@@ -136,7 +136,7 @@ def test_every_number_by_plain_loops():
     works = np.isfinite(cost)
     assert works[:, 0].any() and not works[:, 0].all()
     for i, line in enumerate(got.lines):
-        spoken = (told[:, 2] == 0) if i == 2 else np.ones(len(told), dtype=bool)
+        spoken = (scored[:, 2] == 0) if i == 2 else np.ones(len(scored), dtype=bool)
         assert line.n_addressed == line.works.n == spoken.sum()
         assert line.works.value == pytest.approx(works[spoken, i].mean())
         assert line.used == pytest.approx((works.any(1) & (cost.argmin(1) == i)).mean())

@@ -220,10 +220,10 @@ def test_lines_read_like_sentences_and_keep_the_limits(how: str):
     for line, who, aims in zip(got.lines, rules.who, rules.change, strict=True):
         assert len(line.who) <= wide and all(condition.match(one) for one in line.who), line.who
         assert all(change.match(one) for one in line.change), line.change
-        changed, asked = {aim.feature for aim in aims}, [item.feature for item in who]
-        assert len(changed) == len(aims) <= 2 and len(set(asked)) == len(asked)
+        changed, conditions = {aim.feature for aim in aims}, [item.feature for item in who]
+        assert len(changed) == len(aims) <= 2 and len(set(conditions)) == len(conditions)
         if how == "published":
-            assert changed <= set(asked)
+            assert changed <= set(conditions)
 
 
 def meets(item: RuleCondition, row: np.ndarray) -> bool:
@@ -256,9 +256,9 @@ def test_a_naive_loop_over_people_counts_the_same(how: str):
     assert isinstance(rules, AresRules)
     served = np.zeros(len(x), dtype=bool)
     for line, who, aims in zip(got.lines, rules.who, rules.change, strict=True):
-        told = [row for row in x if all(meets(item, row) for item in who)]
-        works = [bool(planted(carried_out(aims, row)[None])[0]) for row in told]
-        assert line.n_addressed == len(told)
+        addressed = [row for row in x if all(meets(item, row) for item in who)]
+        works = [bool(planted(carried_out(aims, row)[None])[0]) for row in addressed]
+        assert line.n_addressed == len(addressed)
         assert line.works.value == pytest.approx(np.mean(works))
         served |= [
             all(meets(item, row) for item in who) and bool(planted(carried_out(aims, row)[None])[0])
@@ -286,12 +286,12 @@ def test_the_objective_is_that_of_its_definition(how: str):
                 else:
                     incorrect += 1
     changed = sum(len(aims) for aims in rules.change)
-    n, asked = len(x), sum(len(who) for who in rules.who)
+    n, conditions = len(x), sum(len(who) for who in rules.who)
     if how == "published":
         expected = (20 * n - incorrect) + len(cover) + (20 * 7 - changed)
     else:
         most = 8 * (0.05 * n + 0.003 * n * (4 + 2))
-        expected = len(served) - 0.05 * incorrect - 0.003 * n * (asked + changed) + most
+        expected = len(served) - 0.05 * incorrect - 0.003 * n * (conditions + changed) + most
     assert rules.objective == pytest.approx(expected, rel=1e-6)
 
 
@@ -365,8 +365,11 @@ def test_levels_alone_and_numbers_alone():
 
     got = summarize(lender(levels, trained), people(levels, 500, 4), "ares", beside=None)
     assert got.everybody.served.value == 1
-    told = {change for one in got.lines for change in one.change}
-    assert "set training to course or degree" in told and {"set housing to own", "set phone to yes"} <= told
+    addressed = {change for one in got.lines for change in one.change}
+    assert (
+        "set training to course or degree" in addressed
+        and {"set housing to own", "set phone to yes"} <= addressed
+    )
 
     numbers = Schema((AGE, INCOME, SAVINGS))
 
@@ -440,8 +443,8 @@ def test_conditions_leave_out_sensitive_features_unless_they_are_asked_for(form:
     private = Schema((replace(REGION, sensitive=True), *SCHEMA.features[1:]))
     problem, x = lender(private), people(private, 600, 2)
 
-    def about(**asked: object) -> set[int]:
-        maker = Ares(form=form, incorrect=0.5, rows=100_000, **asked)  # type: ignore[arg-type]
+    def about(**conditions: object) -> set[int]:
+        maker = Ares(form=form, incorrect=0.5, rows=100_000, **conditions)  # type: ignore[arg-type]
         rules = maker.learn(problem.population(x[~problem.reached(x)[0]]), 0)
         return {item.feature for who in rules.who for item in who}
 

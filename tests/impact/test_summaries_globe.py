@@ -38,7 +38,7 @@ def simple(x: np.ndarray) -> np.ndarray:
     return np.asarray(x[:, 0] - 2 * x[:, 1] + 6 * (x[:, 2] == 1) - 12)
 
 
-def asked(people: Population, *lines: Translation, steps: int = 20) -> np.ndarray:
+def actions_of(people: Population, *lines: Translation, steps: int = 20) -> np.ndarray:
     """Actions (n, lines, d) of made-up lines."""
     rules = GlobeRules(lines, steps, people.schema, np.empty((0, steps, 2)))
     action, line = rules.actions(people)
@@ -54,7 +54,7 @@ def test_scales_of_a_linear_score_by_hand():
     first, cost = first_step(people, [Translation((0.125, 0.0))], range(1, 40))
     np.testing.assert_array_equal(first[0] * 0.125, [2, 1, 1, 0.5])
     np.testing.assert_allclose(cost[0], first[0] * 0.125 / 20)  # shares of a range of 20
-    action = asked(people, Translation((0.125, 0.0)), steps=39)
+    action = actions_of(people, Translation((0.125, 0.0)), steps=39)
     np.testing.assert_allclose(action[:, 0, 0], x[:, 0] + [2, 1, 1, 0.5])
     assert np.isnan(action[:, 0, 1]).all()
 
@@ -71,7 +71,7 @@ def test_a_category_changes_at_once_or_after_some_steps():
     people = lender(LOAN, simple).population(np.array([[4.0, 0, 0, 30], [4.0, 0, 1, 30], [9.0, 0, 0, 30]]))
     alone = Translation((0.0,) * 4, ((2, 1.0, 1),))
     late = Translation((1.0, 0, 0, 0), ((2, 1.0, 3),))
-    got = asked(people, alone, late)
+    got = actions_of(people, alone, late)
     assert np.isnan(got[:2, 0]).all() and got[2, 0, 2] == 1  # 9 + 6 is enough, 4 + 6 is not
     # 4 + k + 6 from the third step on; who owns already saves 2; who has 9 gets there by saving 3, in the third step
     np.testing.assert_array_equal(got[:, 1, 0], [7, 6, 12])
@@ -92,7 +92,7 @@ def test_every_level_that_a_line_sets_is_told():
 
 def test_who_is_at_the_end_of_one_thing_goes_on_in_the_others():
     people = lender(LOAN, simple).population(np.array([[8.0, 1, 0, 30], [8.0, 0, 0, 30], [0.0, 20, 0, 30]]))
-    got = asked(people, Translation((2.0, -1.0, 0, 0)))[:, 0]
+    got = actions_of(people, Translation((2.0, -1.0, 0, 0)))[:, 0]
     np.testing.assert_array_equal(got[0], [12, 0, np.nan, np.nan])  # 12 EUR, no debt: two steps, one in debt
     np.testing.assert_array_equal(got[1], [12, np.nan, np.nan, np.nan])
     np.testing.assert_array_equal(got[2], [26, 7, np.nan, np.nan])  # 26 - 14 = 12, in the thirteenth
@@ -103,11 +103,11 @@ def test_nobody_is_asked_against_their_wishes():
     x = np.tile([[8.0, 1, 0, 30]], (4, 1))
     wish = Preferences.none(LOAN, 4).freeze("debt", who=[1]).limit("savings", high=10, x=x, who=[2])
     wish = wish.at_most(1, who=[3])
-    got = asked(problem.population(x, wish), Translation((2.0, -1.0, 0, 0)))[:, 0]
+    got = actions_of(problem.population(x, wish), Translation((2.0, -1.0, 0, 0)))[:, 0]
     assert (
         got[0, 0] == 12 and np.isnan(got[1:]).all()
     )  # may not act on one part; 10 is too little; two changes
-    one = asked(problem.population(x, wish), Translation((3.0, 0, 0, 0)))[:, 0]
+    one = actions_of(problem.population(x, wish), Translation((3.0, 0, 0, 0)))[:, 0]
     np.testing.assert_array_equal(one[:, 0], [14, 14, np.nan, 14])
 
 
@@ -156,10 +156,10 @@ def test_two_kinds_of_people_get_two_directions():
     data[:, 1] = 6 + data[:, 1] % 14
     got = summarize(lender(LOAN, score, data), data, GlobeCe(budget=400_000), beside=None)
     assert got.everybody.served.value == 1.0
-    told = [one.change[0] for one in got.lines]
-    assert any("raise savings" in text and "debt" not in text for text in told)
-    assert any("lower debt" in text and "savings" not in text for text in told)
-    assert not any("age" in text or "housing" in text for text in told)
+    changes = [one.change[0] for one in got.lines]
+    assert any("raise savings" in text and "debt" not in text for text in changes)
+    assert any("lower debt" in text and "savings" not in text for text in changes)
+    assert not any("age" in text or "housing" in text for text in changes)
 
 
 def test_how_much_is_told_of_the_others():

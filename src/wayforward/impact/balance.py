@@ -55,7 +55,7 @@ class BalanceCurve:
     points: tuple[BalancePoint, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each beta: beta, people, found, cost, gap, then found and cost of each group."""
+        """Return a row for each beta: beta, people, found, cost, gap, then found and cost of each group."""
         out = []
         for p in self.points:
             row: dict[str, Any] = {

@@ -25,7 +25,7 @@ class Condition:
     text: str
 
     def holds(self, x: np.ndarray) -> np.ndarray:
-        """(n, d) -> (n,) bool; a missing value meets 'missing' only."""
+        """Return who meets it, (n, d) -> (n,) bool; a missing value meets 'missing' only."""
         column = x[:, self.feature]
         if self.kind == "missing":
             return np.asarray(np.isnan(column))
@@ -77,7 +77,7 @@ def conditions_of(
 
 
 def readable(value: float, whole: bool) -> float:
-    """A cut that people can say: about three digits, whole where the feature is."""
+    """Return a cut that people can say: about three digits, whole where the feature is."""
     decimals = words.about(value, 3)
     if abs(value) >= 1000:
         size = 10.0 ** (np.floor(np.log10(abs(value))) - 2)

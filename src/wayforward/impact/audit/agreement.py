@@ -82,13 +82,13 @@ def agreement(
 
 
 def _overlap(a: Floats, b: Floats) -> Floats:
-    """(..., d) shares of two groups -> (...): 1 where they are equal, 0 with nothing in common."""
+    """Return how alike the shares (..., d) of two groups are: 1 where they are equal, 0 with nothing in common."""
     top = np.maximum(a, b).sum(-1)
     return np.asarray(np.minimum(a, b).sum(-1) / np.where(top > 0, top, 1.0))
 
 
 def _sums(pool: Floats, inside: Ints) -> Floats:
-    """(n, d), (s, m) -> (s, d) sums of the rows named."""
+    """Return (s, d) sums of the rows (n, d) that are named (s, m)."""
     flag = np.zeros((len(inside), len(pool)), dtype=np.float32)
     np.put_along_axis(flag, inside, 1.0, axis=1)
     return np.asarray(flag @ pool)

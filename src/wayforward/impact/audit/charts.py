@@ -30,16 +30,12 @@ _MOST_FEATURES = 12
 
 
 def shown(one: AttributeAudit) -> list[GroupFigures]:
-    """The groups that figures show: those with anybody answered, the largest where there are many, in their order."""
-    some = [g for g in one.groups if g.answered and not g.withheld]
-    if len(some) > _MOST_GROUPS:
-        kept = sorted(some, key=lambda g: -g.answered)[:_MOST_GROUPS]
-        some = [g for g in some if g in kept]
-    return some
+    """Return the groups that figures show: those with anybody answered, the largest where there are many."""
+    return _largest([g for g in one.groups if g.answered and not g.withheld], _MOST_GROUPS)
 
 
 def figure_outcomes(one: AttributeAudit) -> Figure:
-    """For each group: share refused, how the answered fared, and the mean cost of a plan with its interval."""
+    """Draw for each group the share refused, how the answered fared, and the mean cost of a plan with its interval."""
     groups = shown(one)
     with figure_style():
         figure = new_figure(10, 1.5 + 0.5 * len(groups))
@@ -78,35 +74,29 @@ def figure_outcomes(one: AttributeAudit) -> Figure:
 
 
 def figure_budget(audit: Audit, one: AttributeAudit) -> Figure:
-    """Share of each group's answered people whom a common cost budget serves, one line a group."""
-    groups = _few(one, len(LINES))
+    """Draw the share of each group's answered people whom a common cost budget serves, one line a group."""
+    groups = _few(one)
     with figure_style():
         figure = new_figure(7.5, 3.8)
         ax = figure.add_subplot()
         for place, group in enumerate(groups):
             line, marker, colour = LINES[place]
             if not group.curve:
-                continue  # so few plans that their costs are not told
+                continue  # so few plans that their costs are withheld
             ax.plot(
                 audit.grid, group.curve, ls=line, marker=marker, markevery=(place * 2, 10), color=colour, lw=2,
                 label=f"{wrap_label(group.name, 30, 1)} ({words.number(group.answered)})",
             )  # fmt: skip
         for budget in audit.budgets[:-1]:
             ax.axvline(budget, color=LIGHT, lw=1, zorder=0)
-        ax.set_xlim(0, audit.grid[-1] if audit.grid else 1)
-        ax.set_ylim(0, 1.04)
-        ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
         ax.set_xlabel("budget: what a plan may cost at most")
-        ax.set_ylabel("of those answered, served")
-        ax.legend(frameon=False, loc="lower right")
-        plain_axes(ax)
-        ax.grid(axis="y", color=LIGHT, lw=0.6)
+        _share_axis(ax, audit.grid[-1] if audit.grid else 1, "answered")
     return figure
 
 
 def figure_changed_features(audit: Audit, one: AttributeAudit) -> Figure:
-    """For each feature, the share of each group's plans that act on it."""
-    groups = [g for g in _few(one, len(LINES)) if np.isfinite(g.acted_on).all()]
+    """Draw for each feature the share of each group's plans that act on it."""
+    groups = [g for g in _few(one) if np.isfinite(g.acted_on).all()]
     shares = np.array([g.acted_on for g in groups])
     ranked = np.argsort(-shares.max(0), kind="stable")
     order = [int(j) for j in ranked if shares[:, j].max() > 0][:_MOST_FEATURES]
@@ -134,7 +124,7 @@ def figure_changed_features(audit: Audit, one: AttributeAudit) -> Figure:
 
 
 def figure_summaries(summaries: Sequence[Summary], names: Sequence[str], most: float) -> Figure:
-    """Share served against cost up to `most`: a line for each way of making rules, a grey one for own plans."""
+    """Draw the share served against cost up to `most`: a line for each way of making rules, a grey one: own plans."""
     with figure_style():
         figure = new_figure(7.5, 3.8)
         ax = figure.add_subplot()
@@ -147,22 +137,31 @@ def figure_summaries(summaries: Sequence[Summary], names: Sequence[str], most: f
                 one.curve.cost, one.curve.served, ls=line, marker=marker, markevery=(place * 2, 10), color=colour,
                 lw=2, label=wrap_label(name, 40, 1),
             )  # fmt: skip
-        ax.set_xlim(0, most)
-        ax.set_ylim(0, 1.04)
-        ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
         ax.set_xlabel("cost at most")
-        ax.set_ylabel("of those told of, served")
-        ax.legend(frameon=False, loc="lower right")
-        plain_axes(ax)
-        ax.grid(axis="y", color=LIGHT, lw=0.6)
+        _share_axis(ax, most, "told of")
     return figure
 
 
-def _few(one: AttributeAudit, most: int) -> list[GroupFigures]:
-    """The largest groups, in their order; small ones only where there is room."""
-    some = [g for g in one.groups if g.compared] or [g for g in one.groups if g.answered and not g.withheld]
-    kept = sorted(some, key=lambda g: -g.answered)[:most]
-    return [g for g in some if g in kept]
+def _few(one: AttributeAudit) -> list[GroupFigures]:
+    """Return as many groups as there are kinds of lines, the largest; small ones only where none is compared."""
+    return _largest([g for g in one.groups if g.compared] or shown(one), len(LINES))
+
+
+def _largest(groups: list[GroupFigures], most: int) -> list[GroupFigures]:
+    """Return the groups with most people answered, in the order they had."""
+    largest = sorted(groups, key=lambda g: -g.answered)[:most]
+    return [g for g in groups if g in largest]
+
+
+def _share_axis(ax: Axes, highest: float, what: str) -> None:
+    """Set up the axes of shares of people, 0 to 1, against a cost up to `highest`."""
+    ax.set_xlim(0, highest)
+    ax.set_ylim(0, 1.04)
+    ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
+    ax.set_ylabel(f"of those {what}, served")
+    ax.legend(frameon=False, loc="lower right")
+    plain_axes(ax)
+    ax.grid(axis="y", color=LIGHT, lw=0.6)
 
 
 def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str, *, percent: bool) -> None:

@@ -164,7 +164,7 @@ class Measured:
 
 
 def knows_density(problem: Problem, x: People) -> bool:
-    """Whether the problem's world says how likely a person is."""
+    """Return whether the problem's world says how likely a person is."""
     if problem.independent:
         return False
     try:

@@ -106,7 +106,7 @@ def p_value(p: float) -> str:
 
 
 def clear_of_zero(e: dict[str, Any]) -> bool:
-    """Whether the interval of a stored difference lies on one side of zero."""
+    """Return whether the interval of a stored difference lies on one side of zero."""
     return e["low"] is not None and e["high"] is not None and (e["low"] > 0 or e["high"] < 0)
 
 
@@ -126,7 +126,7 @@ def measure_name(metric: str) -> str:
 
 
 def is_rate(metric: str) -> bool:
-    """Whether a measure is a share of people."""
+    """Return whether a measure is a share of people."""
     return metric in RATES or metric.startswith("lines ")
 
 

@@ -445,7 +445,7 @@ def _sampled(
 
 
 def standard_error(values: Floats) -> float:
-    """Of the mean of a few independent values."""
+    """Return the standard error of the mean of a few independent values."""
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 

@@ -27,7 +27,7 @@ _TITLES = {
 def figure_segregation(
     changes: Change | Mapping[str, Change], *, resamples: int = 200, seed: int = 0, people: int = 2000
 ) -> Figure:
-    """Each dimension before (hollow ring) and after (triangle that points the way it moved), with 95 % intervals.
+    """Draw each dimension before (hollow ring) and after (triangle that points where it moved), with 95 % intervals.
 
     changes: one comparison, or several by name, such as those of `before_after_each` or of several methods. Filled
     orange: more segregated than before; filled blue: less. resamples=0 leaves the intervals out.

@@ -90,7 +90,7 @@ class History:
         return np.asarray(sum(self.stocks[name] for name in ("open", "acting", "granted", "left")))
 
     def total(self, name: str) -> Floats:
-        """A flow or a stock over all groups: (T,) or (T + 1,). Raises: DataError for an unknown one."""
+        """Return a flow or a stock over all groups: (T,) or (T + 1,). Raises: DataError for an unknown one."""
         return np.asarray(self._part(name).sum(1))
 
     def _part(self, name: str) -> Floats:
@@ -174,7 +174,7 @@ class History:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> History:
-        """The reverse of `to_dict`. Raises: FileFormatError."""
+        """Undo `to_dict`. Raises: FileFormatError."""
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise FileFormatError("This holds no history of a society. Simulate it again.")
         names = tuple(data["names"])
@@ -205,7 +205,7 @@ class History:
             ) from None
 
     def same(self, other: History) -> bool:
-        """Whether both saw the same; times do not count."""
+        """Return whether both saw the same; times do not count."""
         one, two = self.to_dict(), other.to_dict()
         return all(one[k] == two[k] for k in one if k != "seconds")
 

@@ -521,7 +521,7 @@ class Society:
 
 
 def _check_parameters(method: Method, given: Mapping[str, Any]) -> None:
-    """Raises: DataError for a value of another kind than the method's own default."""
+    """Check that values are of the kind of the method's own defaults. Raises: DataError."""
     for name, value in given.items():
         default = getattr(type(method), name, None)
         for kind, takes, word in (

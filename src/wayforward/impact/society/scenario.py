@@ -216,12 +216,12 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
-        """The reverse of `to_dict`; what is left out has its default. Raises: DataError for an unknown entry."""
+        """Undo `to_dict`; what is left out has its default. Raises: DataError for an unknown entry."""
         made: Scenario = _made(cls, data, "the scenario")
         return made
 
     def to_yaml(self, path: str | Path | None = None) -> str:
-        """The scenario as YAML; also written to `path` if given."""
+        """Return the scenario as YAML; also written to `path` if given."""
         return dump_yaml(self.to_dict(), path)
 
     @classmethod

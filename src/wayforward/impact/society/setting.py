@@ -63,7 +63,7 @@ class Setting:
             )
 
     def member_of(self, x: Floats) -> Ints:
-        """(m,) the groups of newcomers. Raises: DataError if the attribute is no feature."""
+        """Return the groups of newcomers (m,). Raises: DataError if the attribute is no feature."""
         if self.groups.feature is None:
             raise DataError(
                 f"'{self.groups.name}' is no feature, so nobody knows the groups of newcomers. Set arrivals: 0."
@@ -94,7 +94,7 @@ class Setting:
 
 
 def setting_of(scenario: Scenario) -> Setting:
-    """The pieces that a scenario names: its data set, split; a model trained on one part; people from the other.
+    """Make the pieces that a scenario names: its data set, split; a model trained on one part; people from the other.
 
     In the loan world people are drawn anew from its equations. Raises: DataError, WorldError for what does not exist.
     """

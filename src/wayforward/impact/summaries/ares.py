@@ -48,7 +48,7 @@ class RuleCondition:
     high: float = np.nan
 
     def holds(self, x: np.ndarray) -> np.ndarray:
-        """(n, d) -> (n,) bool."""
+        """Return who meets it, (n, d) -> (n,) bool."""
         return np.asarray(np.logical_and.reduce([one.holds(x) for one in self.parts]))
 
 
@@ -62,14 +62,14 @@ class Aim:
     text: str
 
     def holds(self, column: np.ndarray) -> np.ndarray:
-        """(n,) values -> (n,) bool: already there; a missing value is not."""
+        """Return who is already there, values (n,) -> (n,) bool; a missing value is not."""
         with np.errstate(invalid="ignore"):
             if self.kind == "is":
                 return np.asarray(column == self.value)
             return np.asarray(column >= self.value if self.kind == "at least" else column <= self.value)
 
     def values(self, people: Population) -> tuple[np.ndarray, np.ndarray]:
-        """(n,) the nearest value in it for each person, NaN where they are there, and (n,) bool: theirs to choose.
+        """Return the nearest value in it for each person (n,), NaN where they are there, and who may choose it.
 
         For whom none is, the value is that of the words, which the judge refuses.
         """
@@ -192,7 +192,7 @@ class Ares(Summariser):
 
     @classmethod
     def published(cls) -> Ares:
-        """The paper's limits (20 rules, width 7, 10 subgroups), bins and objective; all weights 1, features cost 1."""
+        """Return the paper's limits (20 rules, width 7, 10 subgroups), bins and objective; weights and costs are 1."""
         return cls(
             rules=20, width=7, subgroups=10, changes=2, bins=10, support=0.05, incorrect=1.0, cost=1.0, change=1.0,
             form="published",
@@ -421,7 +421,7 @@ class _JudgedChanges:
         self.change: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
 
     def judge(self, combos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(t, k) positions of aims -> (t, n) scores, NaN where not looked at, -inf where not allowed; (t, n) costs."""
+        """Judge changes (t, k) of aims: (t, n) scores, NaN where not looked at, -inf where illegal; (t, n) costs."""
         people, (t, k), n = self.people, combos.shape, self.people.n
         scores, costs = np.full((t, n), np.nan), np.zeros((t, n))
         step = max(1, _ROWS // n)
@@ -607,7 +607,7 @@ def _short_of(feature: Feature, aim: Aim) -> RuleCondition | None:
 
 
 def _holds(items: Sequence[RuleCondition], x: np.ndarray) -> np.ndarray:
-    """(n, d) -> (n,) bool: all conditions hold; True for none."""
+    """Return for whom all conditions hold, (n, d) -> (n,) bool; True for none."""
     out = np.ones(len(x), dtype=bool)
     for one in items:
         out &= one.holds(x)
@@ -627,7 +627,7 @@ def _usual_cost(cost: np.ndarray, otherwise: np.ndarray) -> float:
 
 
 def _features(of: list[list[int]], d: int) -> np.ndarray:
-    """(m, d) bool: which features each of m things is about."""
+    """Return which features each of m things is about."""
     out = np.zeros((len(of), d), dtype=bool)
     for row, some in enumerate(of):
         out[row, some] = True

@@ -83,7 +83,7 @@ class Move:
         return f"lower {name} to {text} or lower" if feature.has_levels else f"lower {name} to at most {text}"
 
     def _last(self, feature: Feature) -> bool:
-        """Whether nothing lies beyond the value."""
+        """Return whether nothing lies beyond the value."""
         if feature.has_levels:
             return self.value == (feature.n_levels - 1 if self.kind == "at least" else 0)
         return self.value == (feature.high if self.kind == "at least" else feature.low)
@@ -329,7 +329,7 @@ class Trials:
         return len(fresh)
 
     def look(self, actions: Sequence[Action], who: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(A, m) served, cost and score for the people who (m,), not remembered; -inf the score of what is illegal."""
+        """Return (A, m) served, cost and score for the people who (m,), not remembered; score -inf: illegal."""
         shape = (len(actions), len(who))
         served, cost, score = np.zeros(shape, dtype=bool), np.full(shape, np.inf), np.full(shape, -np.inf)
         step = max(1, _ROWS_AT_ONCE // max(len(who), 1))
@@ -415,7 +415,7 @@ def promising(
     short = np.maximum(-start, 1e-9)
 
     def sums(first: np.ndarray, second: np.ndarray, paid: np.ndarray) -> np.ndarray:
-        """(c, g) loss of each group under candidates whose gains are the sums of two rows."""
+        """Return (c, g) the loss of each group under candidates whose gains are the sums of two rows."""
         total = first + second
         reach = np.clip(total / short, 0.0, 1.0)  # where nobody is served yet, more of the way is better
         loss = np.where(start + total > slack, np.minimum(paid, gamma), gamma * (1 - 1e-4 * reach))

@@ -332,7 +332,7 @@ class _DirectionArrays:
         self.moves = (self.amount != 0).any(1)
 
     def act(self, people: Population, which: np.ndarray, who: np.ndarray, k: np.ndarray) -> np.ndarray:
-        """(m,) directions, people and steps -> (m, d) actions; a row of NaN where the person may not do that."""
+        """Return actions (m, d) for directions, people and steps (m,); NaN rows where a person may not."""
         schema, x = people.schema, people.x[who]
         amount, level = self.amount[which], self.level[which]
         due = k[:, None] >= self.since[which]

@@ -158,14 +158,14 @@ class GroundSet:
         return found
 
     def _nets(self, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(T, n) what each change adds for each person, with and without the part below zero."""
+        """Return (T, n) what each change adds for each person, with and without the part below zero."""
         more = self.value - base.astype(np.float32)
         np.maximum(more, 0, out=more)
         more -= self.wrong
         return np.maximum(more, 0), more
 
     def _bounds(self, plus: np.ndarray) -> np.ndarray:
-        """(P,) no rule with this state and change gains more, in whatever subgroup; rounding included."""
+        """Return (P,) the most that a rule with this state and change gains in any subgroup, rounding included."""
         out = np.empty(len(self.pair))
         for pairs, states, changes, i, t in self._blocks:
             out[pairs] = (self._met[states] @ plus[changes].T)[i, t]

@@ -62,7 +62,7 @@ def frequent(
 
 
 def _count(bits: np.ndarray) -> np.ndarray:
-    """(k, b) packed bits -> (k,) people."""
+    """Count people in packed bits, (k, b) -> (k,)."""
     return np.asarray(np.bitwise_count(bits).sum(1, dtype=np.int64))
 
 

@@ -359,7 +359,7 @@ class _Fit:
             yield from self.masks(no, mask & ~self.holds[c])
 
     def leaves(self) -> list[tuple[np.ndarray, int]]:
-        """Of the tree found: who is in each leaf (n,) bool, and its action."""
+        """Return who is in each leaf of the tree found (n,) bool, and its action."""
         return [(mask, self.best(mask)[1]) for mask in self.masks(self.tree, self.everybody)]
 
     def value(self, tree: Node, mask: np.ndarray | None = None) -> float:
@@ -469,7 +469,7 @@ def _inner(tree: Node) -> int:
 
 
 def _split_leaf(tree: Node, i: int, condition: int) -> tuple[Node, int]:
-    """The tree whose i-th leaf asks the condition, and how many leaves are still to pass (below 0: done)."""
+    """Return the tree whose i-th leaf asks the condition, and how many leaves are still to pass (below 0: done)."""
     if tree is None:
         return ((condition, None, None) if i == 0 else None), i - 1
     c, yes, no = tree
@@ -480,7 +480,7 @@ def _split_leaf(tree: Node, i: int, condition: int) -> tuple[Node, int]:
 
 
 def _revised(tree: Node, i: int, condition: int | None, keep: bool) -> tuple[Node, int]:
-    """The i-th question replaced by another, or (None) deleted: its yes side stays where keep, else its no side."""
+    """Replace the i-th question by another, or (None) delete it: its yes side stays where keep, else its no side."""
     if tree is None:
         return None, i
     c, yes, no = tree
@@ -531,7 +531,7 @@ class TreeRules(Rules):
             yield [(self.conditions[c], False), *path]
 
     def leaf(self, x: np.ndarray) -> np.ndarray:
-        """(n, d) -> (n,) which leaf each person comes to."""
+        """Return which leaf each person comes to, (n, d) -> (n,)."""
         out = np.zeros(len(x), dtype=np.int64)
         for i, path in enumerate(self._paths(self.tree)):
             here = np.ones(len(x), dtype=bool)
