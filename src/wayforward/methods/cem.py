@@ -10,8 +10,8 @@ import numpy as np
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient import elastic
-from wayforward.methods.engines.gradient.fista import Goal
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.fista import Goal, May
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_costs
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.model import Access
 from wayforward.shapes import Actions, Rows
@@ -78,7 +78,7 @@ class Cem(Method):
 
     def _fit(self, problem: Problem) -> None:
         self.slopes_ = slopes(problem, self.name, zeroth=self.estimate)
-        self.price_ = elastic.prices(problem, self.slopes_.span)
+        self.price_ = range_costs(problem, self.slopes_.span)
         self.generator_ = None
         if self.gamma > 0:
             from wayforward.problem.learned import fit_generator
@@ -92,7 +92,7 @@ class Cem(Method):
         return {**super().parameters(), **where(self)}
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        def goals(lanes: Lanes) -> tuple[Goal, ...]:
+        def goals(lanes: RelaxedState) -> tuple[Goal, ...]:
             if self.generator_ is None:
                 return ()
             return (elastic.reconstruction(self, self.generator_, people, lanes, self.gamma),)
@@ -101,7 +101,7 @@ class Cem(Method):
         may = None if self.only == "any" else self._adds(people)
         return elastic.options(self, people, k, limit, goals, may)
 
-    def _adds(self, people: Population) -> elastic.May:
+    def _adds(self, people: Population) -> May:
         """Does every change move away from the base value?"""
 
         def adds(who: np.ndarray, action: Rows) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.complete import complete
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.methods.engines.tighten import polish
@@ -217,17 +217,17 @@ class _Set:
         parts = [move[:, self.numeric]] + [share[:, f, : self.slopes.size[f]] for f in self.place]
         return np.concatenate(parts, axis=1).reshape(-1, self.k, int(self.begin[-1]))
 
-    def _lanes(self, at: np.ndarray) -> Lanes:
+    def _lanes(self, at: np.ndarray) -> RelaxedState:
         """Lanes of the people at (q,)."""
         rows = (at[:, None] * self.k + np.arange(self.k)).reshape(-1)
-        lanes: Lanes = self.slopes.start(self.people, self.who[rows], self.people.free[self.who[rows]])
+        lanes: RelaxedState = self.slopes.start(self.people, self.who[rows], self.people.free[self.who[rows]])
         z = self.z[at].reshape(len(rows), -1)
         lanes.move[:, self.numeric] = z[:, : len(self.numeric)]
         for b, f in enumerate(self.place):
             lanes.share[:, f, : self.slopes.size[f]] = z[:, self.begin[b] : self.begin[b + 1]]
         return lanes
 
-    def _first(self, lanes: Lanes, streams: Streams) -> np.ndarray:
+    def _first(self, lanes: RelaxedState, streams: Streams) -> np.ndarray:
         """Near: a hundredth of the range further for each option, levels begun at random; or anywhere within reach."""
         n, k, c = self.own.shape
         people = np.arange(n)

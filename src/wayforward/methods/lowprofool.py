@@ -12,7 +12,7 @@ from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.diverse import leaving_out
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.methods.engines.tighten import polish
@@ -169,7 +169,7 @@ class Path:
         self,
         method: LowProFool,
         people: Population,
-        lanes: Lanes,
+        lanes: RelaxedState,
         v: np.ndarray,
         lam: np.ndarray,
         cap: np.ndarray,
@@ -193,7 +193,7 @@ class Path:
         """(m, d) legal actions where the lanes are."""
         return np.asarray(self.slopes.harden(self.people, self.lanes))
 
-    def length(self, lanes: Lanes, rows: np.ndarray) -> np.ndarray:
+    def length(self, lanes: RelaxedState, rows: np.ndarray) -> np.ndarray:
         """(q,) |v * r|_2 of lanes that are the rows (q,) of this path."""
         square = (lanes.move * self.v[rows]) ** 2
         blocks = (((lanes.share - self.own[rows]) ** 2).sum(2)) * self.v[rows][:, self.level] ** 2
@@ -207,7 +207,7 @@ class Path:
         per_step = np.ones(m, dtype=np.int64) if found.exact else found.rows(self.lanes.free)
         live = np.arange(m)
         last = np.full(m, np.inf)
-        best_state = Lanes(
+        best_state = RelaxedState(
             *(np.copy(a) for a in (self.lanes.who, self.lanes.move, self.lanes.share, self.lanes.free))
         )
         slope, slope_share = np.zeros_like(self.lanes.move), np.zeros_like(self.lanes.share)
@@ -240,13 +240,13 @@ class Path:
             if step % _EVERY == 0 or step == method.steps:
                 self._look(live, best, norm)
 
-    def _loss(self, rows: np.ndarray, part: Lanes, score: np.ndarray) -> np.ndarray:
+    def _loss(self, rows: np.ndarray, part: RelaxedState, score: np.ndarray) -> np.ndarray:
         s = score / self.size[rows]
         log = np.maximum(-s, 0.0) + np.log1p(np.exp(-np.abs(s)))
         return np.asarray(log + self.lam[rows] * self.length(part, rows))
 
     def _slopes(
-        self, rows: np.ndarray, part: Lanes, score: np.ndarray, move: np.ndarray, share: np.ndarray
+        self, rows: np.ndarray, part: RelaxedState, score: np.ndarray, move: np.ndarray, share: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Slopes of the loss by r, from those of the score."""
         s = score / self.size[rows]
@@ -261,7 +261,12 @@ class Path:
         )
 
     def _step(
-        self, rows: np.ndarray, best_state: Lanes, move: np.ndarray, share: np.ndarray, rate: np.ndarray
+        self,
+        rows: np.ndarray,
+        best_state: RelaxedState,
+        move: np.ndarray,
+        share: np.ndarray,
+        rate: np.ndarray,
     ) -> None:
         """One step from what was kept, in v * r: the slope by v * r is that by r over v, the way there by r over v."""
         v = self.v[rows]

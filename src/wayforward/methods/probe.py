@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.robust_search import Otherwise, lasting
 from wayforward.methods.roar import check_otherwise
 from wayforward.methods.wachter import Wachter
@@ -127,8 +127,8 @@ class FirstOrder(Robust):
         x, found = people.x[who], self._slopes
         number = np.broadcast_to(~people.schema.has_levels, after.shape) & ~np.isnan(after) & ~np.isnan(x)
         move = np.where(number, (after - x) / found.span, 0.0)
-        share = (np.arange(found.wide) == found._own(after)[..., None]).astype(np.float64)
-        lanes = Lanes(who, move, share, np.broadcast_to(True, after.shape).copy())
+        share = found.own(after).astype(np.float64)
+        lanes = RelaxedState(who, move, share, np.broadcast_to(True, after.shape).copy())
         _, slope, _ = found(people, lanes)
         erring = np.zeros(after.shape, dtype=bool)
         erring[:, self.noise.columns] = self.noise.erring(people.problem, x, None, after)

@@ -11,8 +11,8 @@ from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.cem import check, where
 from wayforward.methods.engines.gradient import elastic
-from wayforward.methods.engines.gradient.fista import Goal
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.fista import Goal, May
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_costs
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
@@ -83,7 +83,7 @@ class GuidedPrototypes(Method):
 
     def _fit(self, problem: Problem) -> None:
         self.slopes_ = slopes(problem, self.name, zeroth=self.estimate)
-        self.price_ = elastic.prices(problem, self.slopes_.span)
+        self.price_ = range_costs(problem, self.slopes_.span)
         self.accepted_ = np.unique(problem.reference_accepted, axis=0)
         self.near_ = NeighbourIndex(problem.schema, self.accepted_, metric="l2")
         self.generator_: Any = None
@@ -125,7 +125,7 @@ class GuidedPrototypes(Method):
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         goal = self.prototype(people.x)
 
-        def goals(lanes: Lanes) -> tuple[Goal, ...]:
+        def goals(lanes: RelaxedState) -> tuple[Goal, ...]:
             move, share = elastic.coordinates(self.slopes_, people, lanes, goal[lanes.who])
             found = [Goal(self.theta, move, share)]
             if self.gamma > 0:
@@ -138,7 +138,7 @@ class GuidedPrototypes(Method):
         away = None if table is None else lambda own: (own[..., None] * table).sum(2)
         return elastic.options(self, people, k, limit, goals, may, away)
 
-    def _trusted(self, people: Population) -> elastic.May:
+    def _trusted(self, people: Population) -> May:
         """Is the row `trust` times nearer to accepted than to refused people?"""
 
         def trusted(who: np.ndarray, action: Rows) -> np.ndarray:

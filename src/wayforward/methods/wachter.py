@@ -12,7 +12,7 @@ from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.diverse import leaving_out
 from wayforward.methods.engines.gradient.descent import Descent
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.slopes import has_gradients, slopes
 from wayforward.methods.engines.gradient.steps import Ell, Loss, run
 from wayforward.methods.engines.tighten import polish
@@ -179,7 +179,7 @@ class _Search:
 
     def _rounds(
         self,
-        lanes: Lanes,
+        lanes: RelaxedState,
         lam: np.ndarray,
         rank: np.ndarray,
         cap: np.ndarray,
@@ -227,13 +227,13 @@ class _Search:
         self._settle()
         return left
 
-    def _rows_a_step(self, lanes: Lanes) -> np.ndarray:
+    def _rows_a_step(self, lanes: RelaxedState) -> np.ndarray:
         """(m,) model rows that one step of each lane takes, at most."""
         if self.slopes.exact:
             return np.ones(len(lanes.who), dtype=np.int64)
         return np.asarray(self.slopes.rows(lanes.free))
 
-    def _complete(self, lanes: Lanes, free: np.ndarray, cap: np.ndarray) -> None:
+    def _complete(self, lanes: RelaxedState, free: np.ndarray, cap: np.ndarray) -> None:
         """From the ends of descents without success, and from where the person stands: change by change."""
         people = self.people
         open_ = np.unique(lanes.who[~np.isfinite(self.cost[lanes.who])])
@@ -282,7 +282,7 @@ class _Search:
         better = first[price[first] < cost[who[first]] - 1e-12]
         cost[who[better]], best[who[better]] = price[better], action[better]
 
-    def _turned(self, lanes: Lanes) -> np.ndarray:
+    def _turned(self, lanes: RelaxedState) -> np.ndarray:
         """For 'overwrite_after': the search ends where the unrestricted row turns the decision."""
         wide = self.wide
         action = self.slopes.harden(wide, lanes)
@@ -290,7 +290,7 @@ class _Search:
         outputs = wide.problem.model.outputs(after)
         return np.asarray(wide.problem.bound_target.score(outputs) > wide.problem.slack)
 
-    def _scatter(self, lanes: Lanes, rank: np.ndarray, option: int) -> None:
+    def _scatter(self, lanes: RelaxedState, rank: np.ndarray, option: int) -> None:
         """Later starts: a random point within reach, near the person for small draws."""
         people, streams = self.wide, self.streams
         for one in range(1, 1 + self.method.restarts):

@@ -1,4 +1,4 @@
-"""Several options from a search for one: each later search leaves out the dearest change of those before."""
+"""Several options by searching again: each later search leaves out the dearest change of those before."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ if TYPE_CHECKING:
 def leaving_out(
     people: Population, free: np.ndarray, k: int, find: Callable[[np.ndarray, int], np.ndarray]
 ) -> np.ndarray:
-    """(n, k, d) options. free (n, d): what may change; find(free, option) -> (n, d), NaN where nothing was found.
+    """Search k times and return (n, k, d) options. Who would have nothing left to change searches with everything.
 
-    Who would have nothing left to change searches with everything again.
+    free (n, d): what may change. find: (free, number of the option) -> (n s, d), s rows for each person, one person
+    after another; NaN where nothing was found.
     """
     banned = np.zeros((people.n, people.d), dtype=bool)
-    owner, found = [], []
+    owners, found = [], []
     for option in range(k):
         some = free & ~banned
         stuck = ~some.any(1)
         some[stuck] = free[stuck]
         best = find(some, option)
+        owner = np.repeat(np.arange(people.n), len(best) // max(people.n, 1))
         at = np.flatnonzero(~np.isnan(best).all(1))
-        owner.append(at)
-        found.append(best[at])
-        main = np.where(np.isnan(best[at]), -np.inf, people.parts(at, best[at])).argmax(1)
-        banned[at, main] = True
-    return distinct_changes(people, np.concatenate(owner), np.concatenate(found), k)
+        owner, best = owner[at], best[at]
+        owners.append(owner)
+        found.append(best)
+        dearest = np.where(np.isnan(best), -np.inf, people.parts(owner, best)).argmax(1)
+        banned[owner, dearest] = True
+    return distinct_changes(people, np.concatenate(owners), np.concatenate(found), k)

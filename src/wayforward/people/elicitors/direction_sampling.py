@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.people.elicitors.plan_pool import works
 from wayforward.problem.batching import tidy
 
@@ -222,13 +222,13 @@ class _Descent:
         """(q, k, e) -> coordinates of r + gamma p, once more inside the ranges: a unit vector may have left them."""
         return np.asarray(self.base + self.gamma * np.clip(p, self.low, self.high))
 
-    def _lanes(self) -> Lanes:
+    def _lanes(self) -> RelaxedState:
         q, k, d = len(self.who), self.k, self.people.d
         owner = np.repeat(self.who, k)
         acts = (~np.isnan(self.around) & ~(np.isnan(self.x) & ~self.people.schema.has_levels))[:, None]
         free = np.zeros((q, k, d), dtype=bool)
         free[:, :, self.s.feature] = self.free
-        lanes: Lanes = self.s.slopes.start(self.people, owner, (free | (acts & self.allowed)).reshape(-1, d))
+        lanes: RelaxedState = self.s.slopes.start(self.people, owner, (free | (acts & self.allowed)).reshape(-1, d))
         # What the plan changes and no direction moves stays as the plan has it.
         with np.errstate(invalid="ignore"):
             move = np.nan_to_num((self.around - self.x) / self.s.span)
@@ -250,7 +250,7 @@ class _Descent:
         score = self.people.score(self.who, self.x)
         return np.asarray(np.maximum(np.abs(score), 1e-9)[:, None])
 
-    def _pull(self, lanes: Lanes, p: np.ndarray, size: float | np.ndarray, turn: int) -> np.ndarray:
+    def _pull(self, lanes: RelaxedState, p: np.ndarray, size: float | np.ndarray, turn: int) -> np.ndarray:
         """(q, k, e) slope of the mean cross entropy of the model's yes."""
         s = self.s
         point = self._point(p)

@@ -1,7 +1,7 @@
-"""The numba kernels of `compiled`: a dense network's score, its slopes, and the descent, one lane at a time.
+"""The numba kernels of `compiled`: a dense network's score, its slopes, and the descent, one search at a time.
 
-Every lane is worked out alone and in a fixed order, without fast-math: the batch changes no bit. Coordinates of a
-lane, c of them: p moves (in ranges), then the shares of one block of levels after another (`begin` (b + 1,): where
+Every search is worked out alone and in a fixed order, without fast-math: the batch changes no bit. Coordinates of a
+search, c of them: p moves (in ranges), then the shares of one block of levels after another (`begin` (b + 1,): where
 each starts). first (c, h): weights of the coordinates into the first layer; first_t its transpose; flat, flat_t: the
 further layers and their transposes; shift: their biases; shapes (layers + 1,): units of each layer, the last one 1.
 """
@@ -19,7 +19,7 @@ LOGIT, SQUARED, HINGE, PROBABILITY = 0, 1, 2, 3
 
 @kernel
 def base(code: Any, weight: Any, bias: Any, out: Any) -> None:
-    """First layer before its activation: code (m, e), weight (e, h), bias (h,) -> out (m, h)."""
+    """Compute the first layer before its activation: code (m, e), weight (e, h), bias (h,) -> out (m, h)."""
     for i in range(code.shape[0]):
         h = out[i]
         for t in range(h.shape[0]):
@@ -48,7 +48,7 @@ def _activate(h: Any, n: int, kind: int) -> None:
 
 @kernel
 def _steepen(h: Any, delta: Any, n: int, kind: int) -> None:
-    """Times the derivative of the activation whose value is h."""
+    """Multiply by the derivative of the activation whose value is h, in place."""
     if kind == 1:
         for t in range(n):
             if h[t] <= 0.0:
@@ -65,7 +65,7 @@ def _steepen(h: Any, delta: Any, n: int, kind: int) -> None:
 def _forward(
     start: Any, z: Any, own: Any, first: Any, flat: Any, shift: Any, shapes: Any, kinds: Any, act: Any
 ) -> Any:
-    """The margin at coordinates z (c,); act (layers + 1, widest) keeps the layers."""
+    """Return the margin at coordinates z (c,); the layers are left in act (layers + 1, widest)."""
     n = shapes[0]
     h = act[0]
     for t in range(n):
@@ -102,7 +102,7 @@ def _forward(
 def _backward(
     act: Any, first_t: Any, flat_t: Any, shapes: Any, kinds: Any, delta: Any, other: Any, slope: Any
 ) -> None:
-    """Slopes (c,) of the margin, after `_forward`."""
+    """Write the slopes (c,) of the margin, after `_forward`."""
     delta[0] = 1.0
     layers = shapes.shape[0] - 1
     _steepen(act[layers], delta, 1, kinds[layers])
@@ -150,7 +150,7 @@ def gradients(
     score: Any,
     slope: Any,
 ) -> None:
-    """score (m,), slope (m, c) of min(side * margin - low, high - side * margin) at lanes z (m, c)."""
+    """Write score (m,) and slope (m, c) of min(side * margin - low, high - side * margin) at coordinates z (m, c)."""
     widest = shapes.max()
     act = np.empty((shapes.shape[0], widest))
     delta, other = np.empty(widest), np.empty(widest)
@@ -165,7 +165,7 @@ def gradients(
 
 @kernel
 def _slack(score: float, size: float, aim: float, kind: int) -> Any:
-    """Derivative of the loss of a score by the score."""
+    """Return the derivative of the loss by the score."""
     short = aim - score / size
     if kind == SQUARED:
         return -2.0 * short / size
@@ -180,7 +180,7 @@ def _slack(score: float, size: float, aim: float, kind: int) -> Any:
 
 @kernel
 def _simplex(point: Any, may: Any, falling: Any) -> None:
-    """The nearest point on the simplex of the allowed coordinates, in place."""
+    """Project on the simplex of the allowed coordinates, in place."""
     n = 0
     for c in range(point.shape[0]):
         if may[c]:  # insertion sort, largest first
@@ -232,7 +232,7 @@ def descend(
     steps: int,
     rate: float,
 ) -> None:
-    """The steps of `steps.run` for lanes z (m, c), in place. more (m,): what scores must be beyond the boundary."""
+    """Take the steps of `steps.run` at z (m, c), in place. more (m,): what scores must be beyond the boundary."""
     widest = shapes.max()
     act = np.empty((shapes.shape[0], widest))
     delta, other = np.empty(widest), np.empty(widest)
@@ -247,7 +247,7 @@ def descend(
             second[c] = 0.0
         size = 1.0
         pace = rate
-        kept, kept2 = 1.0, 1.0
+        decay, decay2 = 1.0, 1.0
         for step in range(1, steps + 1):
             value = side * _forward(start[i], at, own[i], first, flat, shift, shapes, kinds, act)
             _backward(act, first_t, flat_t, shapes, kinds, delta, other, slope)
@@ -267,8 +267,8 @@ def descend(
                 pace = min(max(way / 8.0, 1e-6), rate)
             pull = weight[i] * _slack(score, size, aim, loss) * sign
             fall = 0.01 + 0.495 * (1.0 + np.cos(np.pi * step / steps))
-            kept *= 0.8
-            kept2 *= 0.95
+            decay *= 0.8
+            decay2 *= 0.95
             for c in range(c_all):
                 s = pull * slope[c] + away[i, c]
                 if c < p and squared:
@@ -279,13 +279,13 @@ def descend(
             if squared:
                 for j in range(p):
                     if free[j]:
-                        root = np.sqrt(second[j] / (1.0 - kept2))
-                        v = at[j] - here / (root + 1e-12) * mean[j] / (1.0 - kept)
+                        root = np.sqrt(second[j] / (1.0 - decay2))
+                        v = at[j] - here / (root + 1e-12) * mean[j] / (1.0 - decay)
                         at[j] = min(max(v, floor[i, j]), ceiling[i, j])
             else:
                 steep = 1.0
                 for j in range(p):
-                    s = mean[j] / (1.0 - kept) / price[i, j]
+                    s = mean[j] / (1.0 - decay) / price[i, j]
                     shut = (at[j] <= floor[i, j] and s > 0) or (at[j] >= ceiling[i, j] and s < 0)
                     slope[j] = 0.0 if shut or not free[j] else s
                     steep = max(steep, abs(slope[j]))
@@ -303,10 +303,10 @@ def descend(
                 for c in range(one, two):
                     if free[c]:
                         count += 1
-                        steep = max(steep, abs(mean[c] / (1.0 - kept)))
+                        steep = max(steep, abs(mean[c] / (1.0 - decay)))
                 if count < 2:
                     continue
                 wide = rate * fall / steep
                 for c in range(one, two):
-                    at[c] -= wide * mean[c] / (1.0 - kept)
+                    at[c] -= wide * mean[c] / (1.0 - decay)
                 _simplex(at[one:two], free[one:two], falling)

@@ -1,4 +1,4 @@
-"""Slopes and descent of dense networks whose weights are known, in compiled code: no torch, no batch to fill up."""
+"""Slopes and descent of dense networks whose weights are known, in compiled code: no torch, no padding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.gradient.relaxed_state import Lanes, Layout
+from wayforward.methods.engines.gradient.relaxed_state import Layout, RelaxedState
 from wayforward.methods.engines.gradient.steps import ELLS, Loss
 from wayforward.model import kernels
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 class Compiled(Layout):
     """Gradients of a linear score or a dense network in the independent world. See `slopes.Slopes`.
 
-    Make it with `Compiled.of`, which says None where the model, the target or the world is of another kind.
+    Make it with `Compiled.of`, which returns None where the model, the target or the world is of another kind.
     """
 
     exact = True
+    runs_itself = True
 
     @classmethod
     def of(cls, problem: Problem, span: np.ndarray) -> Compiled | None:
-        """The compiled form of a problem's score, or None: two classes or a regression, weights known, numba there."""
+        """Compile a problem's score; None unless two classes or a regression, weights known and numba installed."""
         form = problem.model.dense
         if not problem.independent or kernels.jit() is None or form is None or form.encoder.ufuncs:
             return None
@@ -69,7 +70,7 @@ class Compiled(Layout):
     # -- coordinates ---------------------------------------------------------------------------------------
 
     def _code(self, x: np.ndarray) -> np.ndarray:
-        """(m, d) rows -> (m, e) code."""
+        """Encode rows (m, d) as the network reads them, (m, e)."""
         out = np.zeros((len(x), self.weight.shape[0]))
         rows = np.arange(len(x))
         for block in self.blocks:
@@ -86,9 +87,9 @@ class Compiled(Layout):
         return out
 
     def _open(self, free: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Features that some lane may move -> numeric ones (p,), blocks (b,), where these begin (b + 1,), first (c, h).
+        """Select the coordinates that some search may move; the numbers of a search do not depend on the others.
 
-        A lane's numbers do not depend on which others are there.
+        Returns: numeric features (p,), blocks (b,), where these begin (b + 1,), weights into the first layer (c, h).
         """
         some = np.asarray(free.any(axis=0))
         numeric, place = self.numeric[some[self.numeric]], np.flatnonzero(some[self.level])
@@ -104,7 +105,7 @@ class Compiled(Layout):
     def _flat(
         self, move: np.ndarray, share: np.ndarray, numeric: np.ndarray, place: np.ndarray
     ) -> np.ndarray:
-        """(m, d) and (m, f, l) -> (m, c)."""
+        """Join moves (m, d) and shares (m, f, l) into coordinates (m, c)."""
         parts = [move[:, numeric].astype(np.float64)]
         parts += [share[:, f, : self.size[f]] for f in place]
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
@@ -116,52 +117,48 @@ class Compiled(Layout):
         jit.base(self._code(x), self.weight, self.bias, out)
         return out
 
-    def _own_share(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray((np.arange(self.wide) == self._own(x)[..., None]).astype(np.float64))
-
     # -- slopes and steps ----------------------------------------------------------------------------------
 
     def __call__(
-        self, people: Population, lanes: Lanes, *, turn: int = 0
+        self, people: Population, state: RelaxedState, *, turn: int = 0
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Score (m,), slopes (m, d) and (m, f, l)."""
+        """See `Slopes`."""
         from wayforward.methods.engines.gradient import _descent_jit as jit
 
-        x = people.x[lanes.who]
-        numeric, place, begin, first = self._open(lanes.free)
-        own_share = self._own_share(x)
-        z = self._flat(lanes.move, lanes.share, numeric, place)
-        own = self._flat(np.zeros_like(lanes.move), own_share, numeric, place)
+        x = people.x[state.who]
+        numeric, place, begin, first = self._open(state.free)
+        z = self._flat(state.move, state.share, numeric, place)
+        own = self._flat(np.zeros_like(state.move), self.own(x), numeric, place)
         score, flat = np.empty(len(x)), np.empty(z.shape)
         jit.gradients(
             self._start(x), z, own, first, np.ascontiguousarray(first.T), self.flat, self.flat_t, self.shift,
             self.shapes, self.kinds, self.side, self.low, self.high, score, flat,
         )  # fmt: skip
-        slope, slope_share = np.zeros_like(lanes.move), np.zeros_like(lanes.share)
+        slope, slope_share = np.zeros_like(state.move), np.zeros_like(state.share)
         slope[:, numeric] = flat[:, : len(numeric)]
         for b, f in enumerate(place):
             slope_share[:, f, : self.size[f]] = flat[:, begin[b] : begin[b + 1]]
         if people.aim is not None:
-            score -= people.aim[lanes.who]
-        people.rows += np.bincount(lanes.who, minlength=people.n)
-        return score, np.where(lanes.free, slope, 0.0), slope_share * lanes.free[:, self.level, None]
+            score -= people.aim[state.who]
+        people.rows += np.bincount(state.who, minlength=people.n)
+        return score, np.where(state.free, slope, 0.0), slope_share * state.free[:, self.level, None]
 
-    def run(self, people: Population, lanes: Lanes, loss: Loss, *, steps: int, rate: float) -> None:
-        """As `steps.run`, to the last rounding."""
+    def run(self, people: Population, state: RelaxedState, loss: Loss, *, steps: int, rate: float) -> None:
+        """Descend as `steps.run` does, to the last rounding."""
         from wayforward.methods.engines.gradient import _descent_jit as jit
 
-        x = people.x[lanes.who]
-        numeric, place, begin, first = self._open(lanes.free)
-        floor, ceiling, may = self.bounds(people, lanes.who)
-        open_ = lanes.free & ~self.schema.has_levels
-        own_share = self._own_share(x)
-        loose = lanes.free[:, self.level, None] & may
-        away = loss.level_price(self.away(own_share), self.level)
-        nothing = np.zeros_like(lanes.move)
-        more = np.zeros(len(x)) if people.aim is None else people.aim[lanes.who]
-        z = self._flat(lanes.move, lanes.share, numeric, place)
+        x = people.x[state.who]
+        numeric, place, begin, first = self._open(state.free)
+        floor, ceiling, may = self.bounds(people, state.who)
+        open_ = state.free & ~self.schema.has_levels
+        own = self.own(x)
+        loose = state.free[:, self.level, None] & may
+        away = loss.level_price(self.away(own), self.level)
+        nothing = np.zeros_like(state.move)
+        more = np.zeros(len(x)) if people.aim is None else people.aim[state.who]
+        z = self._flat(state.move, state.share, numeric, place)
         jit.descend(
-            self._start(x), z, self._flat(nothing, own_share, numeric, place),
+            self._start(x), z, self._flat(nothing, own, numeric, place),
             self._flat(open_, loose, numeric, place) > 0, begin,
             np.where(open_, floor, 0.0)[:, numeric], np.where(open_, ceiling, 0.0)[:, numeric],
             np.maximum(loss.price, 1e-12)[:, numeric], self._flat(nothing, away, numeric, place),
@@ -170,9 +167,9 @@ class Compiled(Layout):
             self.side, self.low, self.high, self.problem.target.interval is not None, ELLS.index(loss.ell),
             loss.norm == "l2", loss.aim, steps, rate,
         )  # fmt: skip
-        lanes.move[:, numeric] = np.where(
-            lanes.free[:, numeric], z[:, : len(numeric)], lanes.move[:, numeric]
+        state.move[:, numeric] = np.where(
+            state.free[:, numeric], z[:, : len(numeric)], state.move[:, numeric]
         )
         for b, f in enumerate(place):
-            lanes.share[:, f, : self.size[f]] = z[:, begin[b] : begin[b + 1]]
-        people.rows += np.bincount(lanes.who, minlength=people.n) * steps
+            state.share[:, f, : self.size[f]] = z[:, begin[b] : begin[b + 1]]
+        people.rows += np.bincount(state.who, minlength=people.n) * steps

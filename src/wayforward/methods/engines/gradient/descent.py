@@ -1,9 +1,4 @@
-"""The score of a problem at relaxed lanes, differentiable in torch, with the consequences of a world.
-
-Blocks of lanes have a fixed size, padded where needed: a matrix product may round differently for another number of
-rows, and a person's answer must not depend on the batch. The lanes are those of `engines.lanes`, the steps those of
-`engines.steps`; `engines.slopes` picks what gives the slopes.
-"""
+"""The score of a problem at relaxed rows, differentiable in torch, with the consequences of a world."""
 
 from __future__ import annotations
 
@@ -12,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import MethodError, UnsupportedModel, require
-from wayforward.methods.engines.gradient.relaxed_state import Lanes, Layout
-from wayforward.methods.engines.gradient.steps import Ell, Loss, Norm
+from wayforward.methods.engines.gradient.relaxed_state import Layout
+from wayforward.shapes import Ints
 
 if TYPE_CHECKING:
     from wayforward.model import Network
@@ -21,9 +16,10 @@ if TYPE_CHECKING:
 
 
 class Descent(Layout):
-    """Relaxed search on one problem's network.
+    """A problem's network and world on tensors of relaxed rows.
 
-    span (d,): width of each feature's range. block: lanes a tensor. Raises: UnsupportedModel if there is no network.
+    span (d,): width of each feature's range. block: rows a tensor, filled up where needed. Raises: UnsupportedModel if
+    there is no network.
     """
 
     def __init__(
@@ -34,12 +30,8 @@ class Descent(Layout):
         self.problem, self.block = problem, block
         self.network = net = network_of(problem, method, device)
         self.dtype, self.device = net.dtype, net.device
-        numeric = [b for b in net.blocks if b.kind == "numeric"]
-        levels = [b for b in net.blocks if b.kind == "levels"]
-        # The code is put together as [numeric | missing flags | levels] and then brought into the network's order.
-        order = [b.columns.start for b in numeric] + [b.missing for b in numeric if b.missing is not None]
-        order += [c for b in levels for c in range(b.columns.start, b.columns.stop)]
-        self._order = torch.as_tensor(np.argsort(np.array(order, dtype=np.int64)), device=self.device)
+        numeric, _, columns = code_parts(net.blocks)
+        self._order = torch.as_tensor(np.argsort(columns), device=self.device)
         self._flagged = [i for i, b in enumerate(numeric) if b.missing is not None]
         self._offset = self._tensor(np.array([b.offset for b in numeric]))
         self._scale = self._tensor(np.array([b.scale for b in numeric]))
@@ -63,17 +55,17 @@ class Descent(Layout):
     # -- the model and the world ---------------------------------------------------------------------------
 
     def score(self, logits: Any) -> Any:
-        """(m, c) -> (m,) the problem's score, differentiable: log-odds, or units of the prediction."""
+        """Return the problem's score (m,) of logits (m, c), differentiable: log-odds, or units of the prediction."""
         return score_of(self.problem.target, logits, self.favourable, self.others)
 
-    def _level_code(self, after: Any) -> Any:
-        """(m, d) rows -> (m, f, l) one-hot levels."""
+    def level_code(self, after: Any) -> Any:
+        """Return the levels of rows (m, d), one-hot (m, f, l)."""
         value = after[:, self._level]
         value = self.torch.where(self.torch.isnan(value), self._last, value)
         return (value[:, :, None] == self._place).to(self.dtype)
 
-    def _code(self, after: Any, levels: Any) -> Any:
-        """Rows (m, d) for the numbers, level coordinates (m, f, l) -> code (m, e)."""
+    def code(self, after: Any, levels: Any) -> Any:
+        """Encode the numbers of rows (m, d) and level coordinates (m, f, l) as the network reads them, (m, e)."""
         torch = self.torch
         value = after[:, self._numeric]
         gone = torch.isnan(value)
@@ -82,17 +74,16 @@ class Descent(Layout):
         return torch.cat([value, flags, levels[:, self._exists]], dim=1)[:, self._order]
 
     def relaxed_score(self, x: Any, move: Any, share: Any, free: Any) -> Any:
-        """(m,) score of where lanes lead, differentiable in move (m, d) and share (m, f, l).
+        """Return the score (m,) of where searches lead, differentiable in move (m, d) and share (m, f, l).
 
-        Where acts have consequences, what the lanes set is sent through the world twice: with those features set that
-        have moved so far, for the effect of moving them further; and with everything set that may move, for the
+        Where acts have consequences, what the searches set is sent through the world twice: with those features set
+        that have moved so far, for the effect of moving them further; and with everything set that may move, for the
         effect of beginning to move the rest. The value is that of the first, the gradient the sum of both.
         """
         torch = self.torch
         hard = self._hard(x, move, share, free)
         if self.problem.independent:
-            code = self._code(hard, share)
-            return self.score(self.network.logits(code))
+            return self.score(self.network.logits(self.code(hard, share)))
         chosen = torch.nn.functional.one_hot(share.detach().argmax(2), self.wide).to(self.dtype)
         moved = (move.detach() != 0) | (self._level_moved(x, hard) & free)
         out: Any = 0.0
@@ -100,8 +91,8 @@ class Descent(Layout):
             (free & moved, torch.where(moved, hard, hard.detach())),
             (free, torch.where(moved, hard.detach(), hard)),
         ):
-            after = self._after(x, value, acted)
-            code = self._code(after, self._level_code(after.detach()) + share - chosen)
+            after = self.after(x, value, acted)
+            code = self.code(after, self.level_code(after.detach()) + share - chosen)
             score = self.score(self.network.logits(code))
             out = score if isinstance(out, float) else out + score - score.detach()
             # The levels' own gradient is the same in both passes: it counts once.
@@ -109,7 +100,7 @@ class Descent(Layout):
         return out
 
     def _hard(self, x: Any, move: Any, share: Any, free: Any) -> Any:
-        """(m, d) what lanes set: numbers differentiable, levels the largest coordinate; x where a lane may not act."""
+        """Return the values (m, d) that are set: numbers differentiable, largest levels; x where nobody may act."""
         torch = self.torch
         value = x + move * self._span
         if len(self.level):
@@ -122,15 +113,24 @@ class Descent(Layout):
         apart = (hard.detach() != x) & ~(self.torch.isnan(hard.detach()) & self.torch.isnan(x))
         return apart & self._has_levels
 
-    def _after(self, x: Any, value: Any, acted: Any) -> Any:
+    def after(self, x: Any, value: Any, acted: Any) -> Any:
+        """Return the rows (m, d) that follow where `acted` (m, d) features are set to values (m, d)."""
         after = self.problem.world.consequences_torch(x, value, acted)
         if self.schema.rules and self.schema.compiled_rules.links:
             after = self.schema.compiled_rules.drag(x, after, acted)
         return after
 
 
+def code_parts(blocks: Any) -> tuple[list[Any], list[Any], Ints]:
+    """Return numeric blocks, level blocks, and the columns of a code put together as [numbers | missing | levels]."""
+    numeric, levels = ([b for b in blocks if b.kind == kind] for kind in ("numeric", "levels"))
+    columns = [b.columns.start for b in numeric] + [b.missing for b in numeric if b.missing is not None]
+    columns += [c for b in levels for c in range(b.columns.start, b.columns.stop)]
+    return numeric, levels, np.array(columns, dtype=np.int64)
+
+
 def score_of(target: Target, logits: Any, favourable: Any, others: Any, unit: float = 1.0) -> Any:
-    """(m, c) -> (m,) what a target makes of logits, differentiable: log-odds, or predictions in `unit`s."""
+    """Return a target's score (m,) of logits (m, c), differentiable: log-odds, or predictions in `unit`s."""
     torch = require("torch", extra="torch")
     if target.interval is not None:
         low, high = target.edges()
@@ -147,7 +147,7 @@ def score_of(target: Target, logits: Any, favourable: Any, others: Any, unit: fl
 
 
 def network_of(problem: Problem, method: str, device: str | None) -> Network:
-    """The model as a network on a device. Raises: UnsupportedModel, MethodError, MissingExtra."""
+    """Put the model's network on a device. Raises: UnsupportedModel, MethodError, MissingExtra."""
     torch = require("torch", extra="torch")
     model = problem.model
     network = model.network
@@ -169,6 +169,3 @@ def network_of(problem: Problem, method: str, device: str | None) -> Network:
     from wayforward.model.network import dense_network
 
     return dense_network(model.dense, device=device)
-
-
-__all__ = ["Descent", "Ell", "Lanes", "Layout", "Loss", "Norm", "network_of", "score_of"]

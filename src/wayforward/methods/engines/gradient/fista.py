@@ -2,7 +2,7 @@
 
 minimise  c x max(0, margin - score) + beta x |effort|_1 + |effort|_2^2 + sum of strength x |place - goal|^2
 
-over the lanes of `engines.lanes`, in effort: moves in ranges times their price. The L1 term is a proximal step, so what
+over a `RelaxedState`, in effort: moves in ranges times their price. The L1 term is a proximal step, so what
 is not worth its price stays exactly unmoved. Only hard rows count. NumPy; slopes come from outside.
 Source: A. Beck, M. Teboulle (2009), A Fast Iterative Shrinkage-Thresholding Algorithm, SIAM J. Imaging Sci. 2(1).
 """
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.problem.batching import ask
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
+
+May = Callable[[np.ndarray, np.ndarray], np.ndarray]  # who (m,), action (m, d) -> (m,) bool
 
 _LOOK = 8  # steps between two looks at the hard rows
 _ENDLESS = 1e9  # no constant is larger
@@ -29,10 +31,11 @@ _WIDEST = 0.1  # a step's greatest effort
 
 @dataclass
 class Goal:
-    """A place that lanes are drawn to: moves (m, d) and level coordinates (m, f, l), with a strength.
+    """A place that searches are drawn to: moves (m, d) and level coordinates (m, f, l), with a strength.
 
-    refresh: called with hard actions (q, d) and the numbers (q,) of their lanes, now and then, where the place follows
-    the lanes (what an autoencoder makes of them); returns a new (move, share). The slope of what it does is left out.
+    refresh: called with hard actions (q, d) and the rows (q,) of their searches, now and then, where the place
+    follows them (what an autoencoder makes of them); returns a new (move, share). The slope of what it does is left
+    out.
     """
 
     strength: float
@@ -64,19 +67,19 @@ class Best:
 
     @classmethod
     def none(cls, m: int, d: int) -> Best:
-        """Nothing found yet."""
+        """Start with nothing found."""
         return cls(np.full((m, d), np.nan), np.full(m, np.inf))
 
 
 def shrink_to(point: np.ndarray, width: np.ndarray | float) -> np.ndarray:
-    """Soft threshold: towards 0 by `width`, and 0 where it is nearer than that."""
+    """Soft-threshold: move towards 0 by `width`, and to 0 where it is nearer than that."""
     return np.asarray(np.sign(point) * np.maximum(np.abs(point) - width, 0.0))
 
 
 def search(
     slopes: Any,
     people: Population,
-    lanes: Lanes,
+    state: RelaxedState,
     net: Net,
     *,
     first: float,
@@ -84,25 +87,25 @@ def search(
     steps: int,
     rate: float,
     cap: np.ndarray,
-    may: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    may: May | None = None,
 ) -> Best:
-    """Search the constant c of every lane (tenfold until it suffices, then halved) and keep the best hard rows.
+    """Search each row's constant c (tenfold until it suffices, then halved); return the best hard rows.
 
     first: constant to begin with. constants: how many are tried. steps: of FISTA for each. rate: step length, falling
     with the root of what is left. cap (n,): model rows a person. may: (who, action) -> (m,) bool, a further condition
-    on what is kept.
+    on hard rows.
     """
-    m, d = lanes.move.shape
+    m, d = state.move.shape
     best = Best.none(m, d)
     low, high, c = np.zeros(m), np.full(m, 1e10), np.full(m, first)
     need = (
-        steps * (np.ones(m, dtype=np.int64) if slopes.exact else slopes.rows(lanes.free)) + 2 * steps // _LOOK
+        steps * (np.ones(m, dtype=np.int64) if slopes.exact else slopes.rows(state.free)) + 2 * steps // _LOOK
     )
     for _ in range(constants):
-        live = np.flatnonzero(people.rows[lanes.who] + need <= cap[lanes.who])
+        live = np.flatnonzero(people.rows[state.who] + need <= cap[state.who])
         if not live.size:
             break
-        part = lanes.take(live)
+        part = state.take(live)
         some = Net(
             net.beta, net.margin, net.price[live], net.away[live], tuple(_taken(g, live) for g in net.goals)
         )
@@ -129,27 +132,27 @@ def _taken(goal: Goal, rows: np.ndarray) -> Goal:
 def descend(
     slopes: Any,
     people: Population,
-    lanes: Lanes,
+    state: RelaxedState,
     net: Net,
     c: np.ndarray,
     best: Best,
     *,
     steps: int,
     rate: float,
-    may: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    may: May | None = None,
 ) -> np.ndarray:
-    """`steps` of FISTA with constants c (m,), from where the people stand; returns (m,) bool: some hard row reached."""
+    """Take `steps` of FISTA with constants c (m,) from the people as they are; (m,) bool: some hard row reached."""
     level = slopes.level
-    floor, ceiling, allowed = slopes.bounds(people, lanes.who)
-    open_ = lanes.free & ~slopes.schema.has_levels
+    floor, ceiling, allowed = slopes.bounds(people, state.who)
+    open_ = state.free & ~slopes.schema.has_levels
     price = np.maximum(net.price, 1e-12)
     floor, ceiling = np.where(open_, floor * price, 0.0), np.where(open_, ceiling * price, 0.0)
-    loose = lanes.free[:, level, None] & allowed
+    loose = state.free[:, level, None] & allowed
     several = loose.sum(2, keepdims=True) > 1
-    start = slopes.start(people, lanes.who, lanes.free)
-    x, share = np.zeros_like(lanes.move), start.share.copy()
+    start = slopes.start(people, state.who, state.free)
+    x, share = np.zeros_like(state.move), start.share.copy()
     old, old_share = x, share
-    now = Lanes(lanes.who, x, share, lanes.free)
+    now = RelaxedState(state.who, x, share, state.free)
     reached = np.zeros(len(c), dtype=bool)
     level_price = net.price[:, level, None]
     away = net.away * level_price
@@ -183,8 +186,8 @@ def descend(
             now.move, now.share = x / price, share
             for eager in (False, True):
                 action = slopes.harden(people, now, eager=eager)
-                reached |= _note(people, lanes.who, action, net, best, may)
-    lanes.move[:], lanes.share[:] = x / price, share
+                reached |= _note(people, state.who, action, net, best, may)
+    state.move[:], state.share[:] = x / price, share
     return reached
 
 
@@ -194,9 +197,9 @@ def _note(
     action: np.ndarray,
     net: Net,
     best: Best,
-    may: Callable[[np.ndarray, np.ndarray], np.ndarray] | None,
+    may: May | None,
 ) -> np.ndarray:
-    """(m,) bool reached; keeps rows whose elastic net is the least so far. A row that is kept already is not asked."""
+    """Put rows with the least elastic net so far into `best`; return (m,) bool reached. Known rows cost no query."""
     some = ~np.isnan(action).all(1)
     same = ((action == best.action) | (np.isnan(action) & np.isnan(best.action))).all(1)
     ask_for = np.flatnonzero(some & ~same)

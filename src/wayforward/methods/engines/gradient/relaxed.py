@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.density.nets import Adam
 from wayforward.errors import require
-from wayforward.methods.engines.gradient.descent import score_of
+from wayforward.methods.engines.gradient.descent import code_parts, score_of
 from wayforward.scaling import thinned
 from wayforward.streams import Streams
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 _SOFT = 0.5  # variance of the soft nearest level, in steps; only its slope is used
 _MOST_ROWS = 20_000  # rows that a stand-in is taught on at once
-_MOST_ASKED = 1000  # refused people around whom balance is learnt
+_MOST_BALANCED = 1000  # refused people around whom balance is learnt
 _DRAWN = 4  # draws of each group's density for each of them
 
 
 class Coder:
-    """Rows (m, d) -> the relaxed code of a network, differentiable in every value, ordered levels included.
+    """Encode rows (m, d) as a network reads them, differentiable in every value, ordered levels included.
 
     A value between two levels is a mix of the two; at a level itself the slope is that of a soft nearest level, so
     that a gradient knows what the next level would bring. Missing values have their own columns.
@@ -31,21 +31,18 @@ class Coder:
 
     def __init__(self, blocks: Any, dtype: Any) -> None:
         self.torch = torch = require("torch", extra="torch")
-        numeric = [b for b in blocks if b.kind == "numeric"]
-        self.levels = [b for b in blocks if b.kind == "levels"]
-        order = [b.columns.start for b in numeric] + [b.missing for b in numeric if b.missing is not None]
-        order += [c for b in self.levels for c in range(b.columns.start, b.columns.stop)]
-        self._order = None if order == sorted(order) else torch.as_tensor(np.argsort(np.array(order)))
+        numeric, self.levels, columns = code_parts(blocks)
+        self._order = None if (np.diff(columns) > 0).all() else torch.as_tensor(np.argsort(columns))
         self._numeric = torch.as_tensor([b.feature for b in numeric], dtype=torch.int64)
         self._all = len(numeric) == len(blocks) and [b.feature for b in numeric] == list(range(len(blocks)))
         self._flagged = [i for i, b in enumerate(numeric) if b.missing is not None]
         self._offset = torch.tensor([b.offset for b in numeric], dtype=dtype)
         self._scale = torch.tensor([b.scale for b in numeric], dtype=dtype)
         self.dtype = dtype
-        self.width = len(order)
+        self.width = len(columns)
 
     def __call__(self, x: Any) -> Any:
-        """(m, d) -> (m, e)."""
+        """Encode rows (m, d) as (m, e)."""
         torch = self.torch
         value = x if self._all else x.index_select(1, self._numeric)
         code = (value - self._offset) / self._scale
@@ -67,15 +64,15 @@ class Coder:
 
 
 class Relaxed:
-    """score: (m, d) rows -> (m,) how far the decision is turned, differentiable; above zero it is.
+    """Score rows (m, d) by how far the decision is turned, (m,), differentiable; above zero it is.
 
     Log-odds beyond the target's threshold; for a regression, the distance into the interval in units of the spread
     of the predictions. For a model without gradients the score is that of a `StandIn`. Where the problem asks for
-    balance between groups, the lesser of this and of what a `BalanceStandIn` says counts.
+    balance between groups, the lesser of this and of a `BalanceStandIn`'s score counts.
     """
 
     def __init__(self, problem: Problem, dtype: Any, *, seed: int = 0) -> None:
-        self.torch = torch = require("torch", extra="torch")
+        self.torch = require("torch", extra="torch")
         self.problem, self.dtype = problem, dtype
         target = problem.bound_target
         self.favourable = [int(c) for c in target.columns]
@@ -92,20 +89,19 @@ class Relaxed:
         self.network = network
         self.code = Coder(network.blocks, dtype)
         self._cast = network.dtype if network.dtype != dtype else None
-        self._torch = torch
 
     def __call__(self, x: Any) -> Any:
-        """(m, d) -> (m,)."""
+        """Return the score (m,) of rows (m, d)."""
         score = self._decision(x)
         return score if self.balance is None else self.torch.minimum(score, self.balance(x))
 
     @property
     def learns(self) -> bool:
-        """Is there a stand-in that should learn about where people are sent?"""
+        """True if there is a stand-in that should learn about where people are sent."""
         return self.stand_in is not None or self.balance is not None
 
     def refresh(self, proposed: np.ndarray) -> None:
-        """Let stand-ins learn more about rows (m, d) where people are sent."""
+        """Teach stand-ins about rows (m, d) where people are sent."""
         for one in (self.stand_in, self.balance):
             if one is not None:
                 one.refresh(proposed)
@@ -115,14 +111,12 @@ class Relaxed:
             return self.stand_in(x)
         code = self.code(x)
         logits = self.network.logits(code if self._cast is None else code.to(self._cast))
-        return self._score(logits).to(self.dtype)
-
-    def _score(self, logits: Any) -> Any:
-        return score_of(self.problem.target, logits, self.favourable, self.others, self.unit)
+        score = score_of(self.problem.target, logits, self.favourable, self.others, self.unit)
+        return score.to(self.dtype)
 
 
 def _network(problem: Problem, dtype: Any) -> Any:
-    """The model as a network in this precision where its weights are known, else in its own; None without one."""
+    """Return the model's network, in this precision where its weights are known, else in its own; None without."""
     form = problem.model.dense
     if form is not None:
         from wayforward.model.network import dense_network
@@ -132,7 +126,7 @@ def _network(problem: Problem, dtype: Any) -> Any:
 
 
 class StandIn:
-    """A small network taught to answer as the model does, where people stand and where they are sent.
+    """A small network taught to answer as the model does, where people are and where they are sent.
 
     It guides training only; the judge asks the model itself. Rows to learn from: the reference, the reference with
     some values of other people (accepted ones where there are), and, after `refresh`, rows that were proposed.
@@ -164,7 +158,7 @@ class StandIn:
         self._teach(epochs)
 
     def __call__(self, x: Any) -> Any:
-        """(m, d) -> (m,) score."""
+        """Return the score (m,) of rows (m, d)."""
         torch, out = self.torch, self.code(x)
         for i in range(0, len(self.parameters), 2):
             out = out @ self.parameters[i] + self.parameters[i + 1]
@@ -176,14 +170,14 @@ class StandIn:
         return np.concatenate([reference, self._mixed(reference, 2)])
 
     def refresh(self, proposed: np.ndarray) -> None:
-        """Learn the model's answers at rows (m, d) where the networks send people, and around them."""
+        """Learn the model's answers at rows (m, d) where people are sent, and around them."""
         rows = proposed[np.isfinite(proposed).any(1)][:_MOST_ROWS]
         if len(rows):
             self._add(np.concatenate([rows, self._mixed(rows, 1)]))
             self._teach(max(self.epochs // 3, 1))
 
     def _mixed(self, rows: np.ndarray, times: int) -> np.ndarray:
-        """(times * m, d): each row with about half of its actionable values from somebody whom the model accepts."""
+        """Mix each row, `times` times, with about half of the actionable values of somebody whom the model accepts."""
         problem = self.problem
         givers = (
             problem.reference_accepted if problem.reference_reached.any() else problem.require_reference()
@@ -227,25 +221,25 @@ class BalanceStandIn(StandIn):
     def _first(self, reference: np.ndarray) -> np.ndarray:
         problem, seed = self.problem, int(self.rng.integers(2**31))
         refused = reference[~problem.reference_reached]
-        some = refused[thinned(len(refused), _MOST_ASKED, seed)]
+        some = refused[thinned(len(refused), _MOST_BALANCED, seed)]
         drawn = self._fitted.sample(some, _DRAWN * self._fitted.n_groups, Streams.of(some, seed), tag=0xBA1A)
         drawn = problem.schema.snap(drawn.reshape(-1, reference.shape[1]))
         return np.concatenate([some, self._mixed(some, 4), drawn, self._mixed(drawn, 1)])
 
     def refresh(self, proposed: np.ndarray) -> None:
-        """As for the model, at some of the rows."""
-        super().refresh(proposed[thinned(len(proposed), 3 * _MOST_ASKED, int(self.rng.integers(2**31)))])
+        """See `StandIn.refresh`; at some of the rows."""
+        super().refresh(proposed[thinned(len(proposed), 3 * _MOST_BALANCED, int(self.rng.integers(2**31)))])
 
     @property
-    def _asked(self) -> Any:
+    def _condition(self) -> Any:
         return self.problem.plausibility
 
     @property
     def _fitted(self) -> Any:
-        return self._asked.densities
+        return self._condition.densities
 
     def _answer(self, rows: np.ndarray) -> np.ndarray:
-        above = np.nan_to_num(self._asked.score(rows), nan=-1e3, neginf=-1e3, posinf=1e3)
+        above = np.nan_to_num(self._condition.score(rows), nan=-1e3, neginf=-1e3, posinf=1e3)
         return np.asarray(np.sign(above) * np.log1p(np.abs(above)))
 
     def _loss(self, score: Any, answer: Any) -> Any:
@@ -259,7 +253,7 @@ def _balance(problem: Problem, dtype: Any, seed: int) -> BalanceStandIn | None:
 
 
 def _plain_blocks(problem: Problem) -> list[Any]:
-    """The code of a stand-in: numbers standardised by the reference, levels one-hot, a flag where values may miss."""
+    """Lay out a stand-in's code: numbers standardised by the reference, levels one-hot, flags of missing values."""
     from wayforward.model.forms import Block
 
     schema, reference = problem.schema, problem.require_reference()

@@ -1,4 +1,4 @@
-"""The score of a problem and its slopes where relaxed searches stand, by gradients or by asking about neighbours."""
+"""The score of a problem and its slopes at relaxed searches, by gradients or by differences of neighbouring rows."""
 
 from __future__ import annotations
 
@@ -8,36 +8,38 @@ import numpy as np
 
 from wayforward.methods.engines.gradient.compiled import Compiled
 from wayforward.methods.engines.gradient.descent import Descent
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_widths
 from wayforward.methods.engines.gradient.zeroth import Zeroth
+from wayforward.methods.engines.padding import padded_blocks
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
 
 
 class Slopes(Protocol):
-    """Score and slopes of lanes (see `engines.lanes`); every Slopes is also a `Layout` (bounds, harden, begun).
+    """Score and slopes at a `RelaxedState`; every Slopes is also a `Layout` (bounds, harden, begun).
 
-    exact: gradients of a network, not estimates.
+    exact: gradients of a network, not estimates. runs_itself: it has a `run` that takes the place of `steps.run`.
     """
 
     exact: bool
+    runs_itself: bool
 
-    def start(self, people: Population, who: np.ndarray, free: np.ndarray) -> Lanes:
-        """Lanes where the people stand: who (m,), free (m, d)."""
+    def start(self, people: Population, who: np.ndarray, free: np.ndarray) -> RelaxedState:
+        """See `Layout.start`."""
 
     def bounds(self, people: Population, who: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Least and greatest move (m, d) in ranges, and usable level coordinates (m, f, l)."""
+        """See `Layout.bounds`."""
 
-    def harden(self, people: Population, lanes: Lanes, *, eager: bool = False) -> np.ndarray:
-        """(m, d) legal actions of the lanes."""
+    def harden(self, people: Population, state: RelaxedState, *, eager: bool = False) -> np.ndarray:
+        """See `Layout.harden`."""
 
     def __call__(
-        self, people: Population, lanes: Lanes, *, turn: int = 0
+        self, people: Population, state: RelaxedState, *, turn: int = 0
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Score (m,) with consequences, slopes of moves (m, d) per range and of level coordinates (m, f, l).
+        """Return score (m,) with consequences, slopes of moves (m, d) per range and of level coordinates (m, f, l).
 
-        Slopes are 0 where a lane may not move. turn: which random directions and which radius, where slopes are
+        Slopes are 0 where a search may not move. turn: which random directions and which radius, where slopes are
         estimates; take the number of the step. Model rows are counted for each person.
         """
 
@@ -48,52 +50,52 @@ class Gradients(Descent):
     exact = True
 
     def __call__(
-        self, people: Population, lanes: Lanes, *, turn: int = 0
+        self, people: Population, state: RelaxedState, *, turn: int = 0
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Score (m,), slopes (m, d) and (m, f, l)."""
-        m, torch = len(lanes.who), self.torch
+        """See `Slopes`."""
+        m, torch = len(state.who), self.torch
         score = np.empty(m)
-        slope, slope_share = np.zeros_like(lanes.move), np.zeros_like(lanes.share)
-        for begin in range(0, m, self.block):
-            rows = np.arange(begin, min(begin + self.block, m))
-            pad = np.concatenate([rows, np.full(self.block - len(rows), rows[0])])
-            move = self._tensor(lanes.move[pad]).requires_grad_(True)
-            share = self._tensor(lanes.share[pad]).requires_grad_(True)
-            free = self._tensor(lanes.free[pad], torch.bool)
-            got = self.relaxed_score(self._tensor(people.x[lanes.who[pad]]), move, share, free)
+        slope, slope_share = np.zeros_like(state.move), np.zeros_like(state.share)
+        for rows, pad in padded_blocks(m, self.block):
+            move = self._tensor(state.move[pad]).requires_grad_(True)
+            share = self._tensor(state.share[pad]).requires_grad_(True)
+            free = self._tensor(state.free[pad], torch.bool)
+            got = self.relaxed_score(self._tensor(people.x[state.who[pad]]), move, share, free)
             parts = torch.autograd.grad(got.sum(), [move, share], allow_unused=True, materialize_grads=True)
             score[rows], slope[rows], slope_share[rows] = (
                 np.asarray(t.detach().cpu().double().numpy())[: len(rows)] for t in (got, *parts)
             )
         if people.aim is not None:
-            score -= people.aim[lanes.who]
-        people.rows += np.bincount(lanes.who, minlength=people.n)
-        ordered = lanes.free & ~self.schema.has_levels
-        return score, np.where(ordered, slope, 0.0), slope_share * lanes.free[:, self.level, None]
+            score -= people.aim[state.who]
+        people.rows += np.bincount(state.who, minlength=people.n)
+        ordered = state.free & ~self.schema.has_levels
+        return score, np.where(ordered, slope, 0.0), slope_share * state.free[:, self.level, None]
 
 
 class Lowered:
     """Slopes of the plain score, whose value is lowered by what the problem's robust condition takes off.
 
-    What it takes off is asked at the hard row where the lane stands, and counts as constant in the slopes; hard rows
+    What it takes off is asked at the hard row where the search is, and counts as constant in the slopes; hard rows
     are judged by the condition itself. See `Slopes`.
     """
+
+    runs_itself = False  # compiled descents know nothing of the condition
 
     def __init__(self, inner: Any, problem: Problem) -> None:
         self.inner, self.problem = inner, problem
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("run", "inner"):  # compiled descents know nothing of the condition
+        if name == "inner":  # not there yet, as in a copy
             raise AttributeError(name)
         return getattr(self.inner, name)
 
     def __call__(
-        self, people: Population, lanes: Lanes, *, turn: int = 0
+        self, people: Population, state: RelaxedState, *, turn: int = 0
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Score (m,), slopes (m, d) and (m, f, l)."""
-        score, move, share = self.inner(people, lanes, turn=turn)
-        who = lanes.who
-        action = self.inner.harden(people, lanes)
+        """See `Slopes`."""
+        score, move, share = self.inner(people, state, turn=turn)
+        who = state.who
+        action = self.inner.harden(people, state)
         after = people.after(who, action)
         at = np.flatnonzero((np.isfinite(after) | self.problem.schema.missing).all(1))
         if self.problem.robust is not None and at.size:
@@ -113,20 +115,17 @@ def slopes(
     block: int = 256,
     seed: int = 0,
 ) -> Any:
-    """Slopes for a problem, on behalf of a method. Returns: `Compiled`, `Gradients` (torch) or `Zeroth`.
+    """Make what gives slopes for a problem, on behalf of a method: `Compiled`, `Gradients` (torch) or `Zeroth`.
 
     Where the problem asks for robust options, gradients are `Lowered`.
 
     span (d,): the width of a range, by default those of the problem's `LpMix` distance. zeroth: None takes gradients
-    where the model has them and torch is installed; True never; False always. block: lanes a tensor. seed: of the
+    where the model has them and torch is installed; True never; False always. block: rows a tensor. seed: of the
     random directions of estimates.
     Raises: UnsupportedModel for zeroth=False and a model without gradients.
-    Example: ``score, move, share = slopes(problem, "mine")(people, lanes)``.
+    Example: ``score, move, share = slopes(problem, "mine")(people, state)``.
     """
-    if span is None:
-        from wayforward.problem import LpMix
-
-        span = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+    span = range_widths(problem) if span is None else span
     if zeroth is None:
         zeroth = not has_gradients(problem)
     if zeroth:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from wayforward.methods.engines.gradient.relaxed_state import Lanes
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -33,7 +33,7 @@ class Loss:
     price: np.ndarray
 
     def steepness(self, score: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """(m,) derivative of ell by the score; size (m,): scores are measured in it."""
+        """Return the derivative (m,) of ell by the score; size (m,): scores are measured in it."""
         short = self.aim - score / size
         if self.ell == "squared":
             return np.asarray(-2 * short / size)
@@ -46,35 +46,35 @@ class Loss:
         return np.asarray(-2 * np.maximum(short, 0.0) / size)
 
     def level_price(self, away: np.ndarray, level: np.ndarray) -> np.ndarray:
-        """Effort (m, f, l) of levels, from their distance `away` and the price of their features."""
+        """Return the effort (m, f, l) of levels, from their distance `away` and the price of their features."""
         price = self.price**2 if self.norm == "l2" else self.price
         return np.asarray(away * price[:, level, None])
 
 
-def run(found: Any, people: Population, lanes: Lanes, loss: Loss, *, steps: int, rate: float) -> None:
-    """Descend every lane for some steps; the lanes are changed in place.
+def run(found: Any, people: Population, state: RelaxedState, loss: Loss, *, steps: int, rate: float) -> None:
+    """Descend every search for some steps; the state is changed in place.
 
     found: `slopes.Slopes`. rate: the widest step, in ranges (times the price: in effort); it falls to a hundredth.
-    Deterministic for each lane. Counts one model row a step, or what estimates of slopes take.
+    Deterministic for each search. Counts one model row a step, or what estimates of slopes take.
     """
-    if hasattr(found, "run"):
-        found.run(people, lanes, loss, steps=steps, rate=rate)
+    if found.runs_itself:
+        found.run(people, state, loss, steps=steps, rate=rate)
         return
     schema, level = found.schema, found.level
-    floor, ceiling, may = found.bounds(people, lanes.who)
-    open_ = lanes.free & ~schema.has_levels
+    floor, ceiling, may = found.bounds(people, state.who)
+    open_ = state.free & ~schema.has_levels
     floor, ceiling = np.where(open_, floor, 0.0), np.where(open_, ceiling, 0.0)
-    own = found.start(people, lanes.who, lanes.free).share
+    own = found.start(people, state.who, state.free).share
     away = loss.level_price(found.away(own), level)
-    loose = lanes.free[:, level, None] & may
+    loose = state.free[:, level, None] & may
     several = loose.sum(2, keepdims=True) > 1
     price = np.maximum(loss.price, 1e-12)
-    first, second, first_share = (np.zeros_like(a) for a in (lanes.move, lanes.move, lanes.share))
-    size = np.ones(len(lanes.who))
-    pace = np.full((len(lanes.who), 1), rate)
+    first, second, first_share = (np.zeros_like(a) for a in (state.move, state.move, state.share))
+    size = np.ones(len(state.who))
+    pace = np.full((len(state.who), 1), rate)
     for step in range(1, steps + 1):
-        score, slope, slope_share = found(people, lanes, turn=step)
-        move, share = lanes.move, lanes.share
+        score, slope, slope_share = found(people, state, turn=step)
+        move, share = state.move, state.share
         if step == 1:
             width = np.maximum(np.abs(score), 1e-6)
             size = width if found.problem.target.interval is not None else size
@@ -100,23 +100,23 @@ def run(found: Any, people: Population, lanes: Lanes, loss: Loss, *, steps: int,
             second = 0.95 * second + 0.05 * slope**2
             root = np.sqrt(second / (1 - 0.95**step))
             move = move - here / (root + 1e-12) * mean
-        lanes.move[:] = np.clip(move, floor, ceiling)
+        state.move[:] = np.clip(move, floor, ceiling)
         if len(level):
             first_share = 0.8 * first_share + 0.2 * (pull[:, None, None] * slope_share + away)
             steep = first_share / (1 - 0.8**step)
             most = np.where(loose, np.abs(steep), 0.0).max(2, keepdims=True)
             wide = rate * fall / np.maximum(most, 1e-12)
-            lanes.share[:] = np.where(several, simplex(share - wide * steep, loose), share)
+            state.share[:] = np.where(several, simplex(share - wide * steep, loose), share)
 
 
 def _open(slope: np.ndarray, move: np.ndarray, floor: np.ndarray, ceiling: np.ndarray) -> np.ndarray:
-    """Slopes, 0 where the descent would only push against a bound."""
+    """Set slopes to 0 where the descent would only push against a bound."""
     shut = ((move <= floor) & (slope > 0)) | ((move >= ceiling) & (slope < 0))
     return np.asarray(np.where(shut, 0.0, slope))
 
 
 def simplex(point: np.ndarray, may: np.ndarray) -> np.ndarray:
-    """(m, f, l) -> the nearest point on the simplex of the allowed levels of each block.
+    """Project each block of points (m, f, l) on the simplex of its allowed levels.
 
     Source: J. Duchi et al. (2008), Efficient Projections onto the l1-Ball, ICML.
     """

@@ -1,4 +1,4 @@
-"""Slopes of a function that only gives values: differences of rows that are asked about together. NumPy only."""
+"""Slopes of a function that only gives values: differences of neighbouring rows, batched. NumPy only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.gradient.relaxed_state import Lanes, Layout
+from wayforward.methods.engines.gradient.relaxed_state import Layout, RelaxedState
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def sphere(
     *,
     both: bool = True,
 ) -> np.ndarray:
-    """Slopes of a function at points (m, d), from unit vectors (m, q, d): the mean of d x difference x direction.
+    """Estimate slopes of a function at points (m, d) from unit vectors (m, q, d): mean of d x difference x direction.
 
     function: (m * q, d) -> (m * q,). both: a difference across the point (2 q rows), else from it (q + 1 rows).
     Unbiased for a linear function when directions are uniform on the sphere.
@@ -46,7 +46,7 @@ def sphere(
 
 
 def unit_vectors(normal: np.ndarray) -> np.ndarray:
-    """Normal draws (..., d) -> directions uniform on the sphere."""
+    """Turn normal draws (..., d) into directions uniform on the sphere."""
     return np.asarray(normal / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-300))
 
 
@@ -65,12 +65,12 @@ def is_smooth(problem: Problem) -> bool:
 
 
 class Zeroth(Layout):
-    """Slopes of a problem's score by asking about neighbouring rows; labels suffice. See `slopes.Slopes`.
+    """Slopes of a problem's score by scores of neighbouring rows; labels suffice. See `slopes.Slopes`.
 
     Numbers: the difference across the point, one feature after another (2 rows each), or along random directions
-    where there are more than 50. Models that are smooth are asked close by; for those that are piecewise constant
-    (trees, labels) the neighbourhood is wider and changes with `turn`, which averages the steps. Rows are on the
-    lattice of their feature and within the person's reach, and consequences count. Levels: the score with the level
+    where there are more than 50. For models that are smooth the rows are close by; for those that are piecewise
+    constant (trees, labels) the neighbourhood is wider and changes with `turn`, which averages the steps. Rows are on
+    the lattice of their feature and within the person's reach, and consequences count. Levels: the score with the level
     put in less the score as it is. For models that are not smooth, differences are taken of log-odds up to 6.
     """
 
@@ -83,35 +83,35 @@ class Zeroth(Layout):
         self.cap = np.inf if self.smooth or problem.target.interval is not None else _CAP
 
     def rows(self, free: np.ndarray) -> np.ndarray:
-        """Model rows of one call for lanes that may move features free (m, d), at most (m,)."""
+        """Return the most model rows (m,) of one call for searches that may move features free (m, d)."""
         p = free[:, self.numeric].sum(1)
         pairs = p if len(self.numeric) <= _COORDINATES else np.full(len(free), _DIRECTIONS)
         return np.asarray(1 + 2 * pairs + (self.size * free[:, self.level]).sum(1))
 
     def __call__(
-        self, people: Population, lanes: Lanes, *, turn: int = 0, levels: bool = True
+        self, people: Population, state: RelaxedState, *, turn: int = 0, levels: bool = True
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Score (m,), slopes of moves (m, d) per range, slopes of shares (m, f, l). levels=False leaves those 0."""
-        action = self.hard(people, lanes)
-        score = self._score(people, lanes.who, action)
+        """See `Slopes`; levels=False leaves the slopes of shares at 0."""
+        action = self.hard(people, state)
+        score = self._score(people, state.who, action)
         here = np.clip(score, -self.cap, self.cap)
         radius = _FINE if self.smooth else _RADII[turn % len(_RADII)]
         if len(self.numeric) <= _COORDINATES:
-            move = self._coordinates(people, lanes, action, radius)
+            move = self._coordinates(people, state, action, radius)
         else:
-            move = self._directions(people, lanes, action, radius, turn)
-        share = np.zeros_like(lanes.share)
+            move = self._directions(people, state, action, radius, turn)
+        share = np.zeros_like(state.share)
         if levels and len(self.level):
-            share = self._levels(people, lanes, action, here)
+            share = self._levels(people, state, action, here)
         # A mixture of levels is worth the mean of what they are worth alone.
-        chosen = lanes.share.argmax(2)[..., None] == np.arange(self.wide)
-        score = score + ((lanes.share - chosen) * share).sum(2).sum(1)
+        chosen = state.share.argmax(2)[..., None] == np.arange(self.wide)
+        score = score + ((state.share - chosen) * share).sum(2).sum(1)
         return score, move, share
 
     # -- rows ----------------------------------------------------------------------------------------------
 
     def _score(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """(q,) score of where actions lead; -inf is not told for levels that do not exist: NaN instead."""
+        """Score where actions lead, (q,); NaN for rows that the model cannot read, such as levels that do not exist."""
         out = np.full(len(who), np.nan)
         schema = self.schema
         for begin in range(0, len(who), _ROWS):
@@ -130,7 +130,7 @@ class Zeroth(Layout):
     def _beside(
         self, people: Population, who: np.ndarray, value: np.ndarray, step: np.ndarray, j: np.ndarray
     ) -> np.ndarray:
-        """(q,) values of features j (q,) a step away, on the lattice and within reach."""
+        """Return values (q,) of features j (q,) a step away, on the lattice and within reach."""
         lattice = np.nan_to_num(self.schema.step)[j]
         wide = np.sign(step) * np.maximum(np.abs(step) * self.span[j], lattice)
         point = value + wide
@@ -140,51 +140,53 @@ class Zeroth(Layout):
         own = people.x[who, j]
         return np.asarray(np.clip(point, np.fmin(people.low[who, j], own), np.fmax(people.high[who, j], own)))
 
-    def _coordinates(self, people: Population, lanes: Lanes, action: np.ndarray, radius: float) -> np.ndarray:
-        move = np.zeros_like(lanes.move)
-        lane, j = np.nonzero(lanes.free & ~self.schema.has_levels)
-        if not lane.size:
+    def _coordinates(
+        self, people: Population, state: RelaxedState, action: np.ndarray, radius: float
+    ) -> np.ndarray:
+        move = np.zeros_like(state.move)
+        row, j = np.nonzero(state.free & ~self.schema.has_levels)
+        if not row.size:
             return move
-        who = lanes.who[lane]
-        value = np.where(np.isnan(action[lane, j]), people.x[who, j], action[lane, j])
-        q = len(lane)
+        who = state.who[row]
+        value = np.where(np.isnan(action[row, j]), people.x[who, j], action[row, j])
+        q = len(row)
         point = np.concatenate(
             [self._beside(people, who, value, np.full(q, side * radius), j) for side in (1.0, -1.0)]
         )
-        trial = np.concatenate([action[lane], action[lane]])
+        trial = np.concatenate([action[row], action[row]])
         trial[np.arange(2 * q), np.tile(j, 2)] = point
         got = np.clip(self._score(people, np.tile(who, 2), trial), -self.cap, self.cap)
         apart = (point[:q] - point[q:]) / self.span[j]
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = (got[:q] - got[q:]) / apart
-        move[lane, j] = np.where((apart > 0) & np.isfinite(slope), slope, 0.0)
+        move[row, j] = np.where((apart > 0) & np.isfinite(slope), slope, 0.0)
         return move
 
     def _directions(
-        self, people: Population, lanes: Lanes, action: np.ndarray, radius: float, turn: int
+        self, people: Population, state: RelaxedState, action: np.ndarray, radius: float, turn: int
     ) -> np.ndarray:
-        """Random directions among what each lane may move; rows outside a person's reach are put at its edge."""
-        open_ = lanes.free[:, self.numeric]
+        """Estimate along random directions of what may move; rows outside a person's reach are put at its edge."""
+        open_ = state.free[:, self.numeric]
         streams = Streams.of(people.x, self.seed)
         m, p = open_.shape
-        normal = streams.normal(lanes.who, _DIRECTIONS, p, tag=9100 + turn)
+        normal = streams.normal(state.who, _DIRECTIONS, p, tag=9100 + turn)
         direction = unit_vectors(normal * open_[:, None])
-        lane = np.repeat(np.arange(m), _DIRECTIONS)
-        who = lanes.who[lane]
+        row = np.repeat(np.arange(m), _DIRECTIONS)
+        who = state.who[row]
         j = np.tile(self.numeric, m * _DIRECTIONS)
-        value = np.where(np.isnan(action), people.x[lanes.who], action)[:, self.numeric][lane]
+        value = np.where(np.isnan(action), people.x[state.who], action)[:, self.numeric][row]
         ends = []
         for side in (1.0, -1.0):
-            step = side * radius * np.sqrt(np.maximum(open_.sum(1), 1))[lane, None] * direction.reshape(-1, p)
+            step = side * radius * np.sqrt(np.maximum(open_.sum(1), 1))[row, None] * direction.reshape(-1, p)
             point = self._beside(people, np.repeat(who, p), value.reshape(-1), step.reshape(-1), j)
-            trial = action[lane]
-            trial[:, self.numeric] = np.where(open_[lane], point.reshape(-1, p), trial[:, self.numeric])
+            trial = action[row]
+            trial[:, self.numeric] = np.where(open_[row], point.reshape(-1, p), trial[:, self.numeric])
             ends.append(trial)
         got = np.clip(self._score(people, np.tile(who, 2), np.concatenate(ends)), -self.cap, self.cap)
-        rise = (got[: len(lane)] - got[len(lane) :]).reshape(m, _DIRECTIONS)
+        rise = (got[: len(row)] - got[len(row) :]).reshape(m, _DIRECTIONS)
         far = np.nan_to_num((ends[0] - ends[1])[:, self.numeric] / self.span[self.numeric])
         far = far.reshape(m, _DIRECTIONS, p)
-        move = np.zeros_like(lanes.move)
+        move = np.zeros_like(state.move)
         length = (far**2).sum(2)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where((length > 0) & np.isfinite(rise), rise / length, 0.0)
@@ -193,19 +195,21 @@ class Zeroth(Layout):
         )  # E[u u'] = 1 / p
         return move
 
-    def _levels(self, people: Population, lanes: Lanes, action: np.ndarray, here: np.ndarray) -> np.ndarray:
-        share = np.zeros_like(lanes.share)
-        _, _, may = self.bounds(people, lanes.who)
-        chosen = lanes.share.argmax(2)
+    def _levels(
+        self, people: Population, state: RelaxedState, action: np.ndarray, here: np.ndarray
+    ) -> np.ndarray:
+        share = np.zeros_like(state.share)
+        _, _, may = self.bounds(people, state.who)
+        chosen = state.share.argmax(2)
         place = np.arange(self.wide)
-        ask = may & lanes.free[:, self.level, None] & (place != chosen[..., None])
-        lane, f, level = np.nonzero(ask)
-        if not lane.size:
+        wanted = may & state.free[:, self.level, None] & (place != chosen[..., None])
+        row, f, level = np.nonzero(wanted)
+        if not row.size:
             return share
-        own = self._own(people.x[lanes.who])[lane, f]
-        trial = action[lane]
-        trial[np.arange(len(lane)), self.level[f]] = np.where(level == own, np.nan, level)
-        got = np.clip(self._score(people, lanes.who[lane], trial), -self.cap, self.cap)
-        rise = got - here[lane]
-        share[lane, f, level] = np.where(np.isfinite(rise), rise, 0.0)
+        own = self.own_place(people.x[state.who])[row, f]
+        trial = action[row]
+        trial[np.arange(len(row)), self.level[f]] = np.where(level == own, np.nan, level)
+        got = np.clip(self._score(people, state.who[row], trial), -self.cap, self.cap)
+        rise = got - here[row]
+        share[row, f, level] = np.where(np.isfinite(rise), rise, 0.0)
         return share

@@ -231,12 +231,9 @@ class Latent:
 
     def may(self, people: Population, who: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(m, f, l) bool: the person's own level of each block; the levels that they may have, the own included."""
-        own = np.arange(self.wide) == self.layout._own(people.x[who])[:, self.rank, None]
-        may = own.copy()
-        for f, j in enumerate(self.level.tolist()):
-            ok = people.level_ok[j][who] & free[:, j, None]
-            may[:, f, : ok.shape[1]] |= ok
-        return own, may
+        own = self.layout.own(people.x[who])[:, self.rank, : self.wide]
+        levels = self.layout.levels(people, who)[:, self.rank, : self.wide]
+        return own, own | (levels & free[:, self.level, None])
 
     def decoded(self, people: Population, who: np.ndarray, free: np.ndarray, z: np.ndarray) -> np.ndarray:
         """(m, q) -> (m, d) what the people would do to become like the decoded rows; NaN where nothing moves.
@@ -288,7 +285,7 @@ class Latent:
         return _Block(
             code=self._code(x),
             row=still,
-            base=descent._code(still, descent._level_code(still)),
+            base=descent.code(still, descent.level_code(still)),
             near=self._tensor(np.nan_to_num(near)),
             acts=self._tensor(free, torch.bool),
             free=self._tensor(free[:, a], torch.bool),
@@ -353,8 +350,8 @@ class Latent:
             row = row.index_copy(
                 1, at["level"], torch.where(chosen < at["known"], chosen.to(self.dtype), gone)
             )
-        after = descent._after(block.row, row, block.acts)
-        code = descent._code(after, descent._level_code(after.detach()))
+        after = descent.after(block.row, row, block.acts)
+        code = descent.code(after, descent.level_code(after.detach()))
         if len(self.level):
             code = code.index_add(1, codes, (share - share.detach())[:, self._exists])
         return descent.network.logits(code)
