@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from wayforward.density.generative import Identity  # noqa: E402
 from wayforward.methods.clue import Clue  # noqa: E402
-from wayforward.methods.engines.latent.search import Descend  # noqa: E402
+from wayforward.methods.engines.latent.search import AdamSteps  # noqa: E402
 
 
 class TestContract(MethodContract):
@@ -49,9 +49,9 @@ def test_entropy_falls_at_every_step_away_from_the_boundary(linear):
             return np.zeros(len(lane), dtype=bool)
 
     people = problem.population(x)
-    lanes = clue.latent_.start(people, np.arange(len(x)), people.free, 1.0)
-    how = Descend(steps=40, rate=0.1, check=1)
-    clue.latent_.search(people, lanes, clue._objective, how, np.full(len(x), 10**6), Recorder())
+    state = clue.latent_.start(people, np.arange(len(x)), people.free, 1.0)
+    how = AdamSteps(steps=40, rate=0.1, check=1)
+    clue.latent_.search(people, state, clue._objective, how, np.full(len(x), 10**6), Recorder())
     sure = np.array([entropy(problem.model.outputs(row)) for row in [x, *seen]])
     assert (np.diff(sure, axis=0) < 0).all()
     side = np.sign(x[:, 0] - x[:, 1])

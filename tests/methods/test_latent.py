@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch")
 from wayforward.density.generative import Identity  # noqa: E402
 from wayforward.methods.engines.gradient.slopes import slopes  # noqa: E402
 from wayforward.methods.engines.gradient.steps import Loss, run  # noqa: E402
-from wayforward.methods.engines.latent.adoption import Kept, adopt  # noqa: E402
-from wayforward.methods.engines.latent.search import Descend, Latent  # noqa: E402
+from wayforward.methods.engines.latent.adoption import BestOptions, adopt  # noqa: E402
+from wayforward.methods.engines.latent.search import AdamSteps, Latent  # noqa: E402
 from wayforward.problem.learned import fit_generator  # noqa: E402
 
 
@@ -40,16 +40,16 @@ def squared(lam, aim):
 
 
 def search(problem, x, objective, *, generator=None, zeroth=None, people=None, block=32, **how):
-    """Hard rows (checks, n, d) that everybody comes past, and where the lanes end."""
+    """Hard rows (checks, n, d) that everybody comes past, and where the searches end."""
     people = problem.population(x) if people is None else people
     generator = Identity(problem.schema, unit=1.0) if generator is None else generator
     ones = np.ones(problem.schema.d)
     latent = Latent(problem, generator, "revise", span=ones, price=ones, zeroth=zeroth, block=block)
-    lanes = latent.start(people, np.arange(people.n), people.free, 1.0)
+    state = latent.start(people, np.arange(people.n), people.free, 1.0)
     seen = Recorder(people.n)
     how = {"steps": 300, "rate": 0.05, "check": 300} | how
-    latent.search(people, lanes, objective, Descend(**how), np.full(people.n, 10**9), seen)
-    return np.array(seen.rows), lanes
+    latent.search(people, state, objective, AdamSteps(**how), np.full(people.n, 10**9), seen)
+    return np.array(seen.rows), state
 
 
 @pytest.mark.parametrize("zeroth", [False, True])
@@ -62,7 +62,7 @@ def test_an_identity_autoencoder_gives_the_solution_of_wachter(linear, lam, zero
     w, s = np.array([1.0, -2.0, 0.5]), 1.5
     problem = linear(plane(), -2, {"x0": w[0], "x1": w[1], "x2": w[2]})
     x = np.random.default_rng(0).normal(size=(5, 3))
-    rows, lanes = search(problem, x, squared(lam, s), zeroth=zeroth, rate=0.1, steps=1000, check=1000)
+    rows, state = search(problem, x, squared(lam, s), zeroth=zeroth, rate=0.1, steps=1000, check=1000)
     people = problem.population(x)
     descent = slopes(problem, "wachter", span=np.ones(3))
     ways = descent.start(people, np.arange(5), people.free)
@@ -70,7 +70,7 @@ def test_an_identity_autoencoder_gives_the_solution_of_wachter(linear, lam, zero
         loss = Loss("squared", s, "l1", np.full(5, lam), np.ones((5, 3)))
         run(descent, people, ways, loss, steps=600, rate=rate)
     # Differences over a quarter do not see the kink of the distance any finer than that.
-    np.testing.assert_allclose(lanes.z - x, ways.move, atol=0.25 if zeroth else 0.02)
+    np.testing.assert_allclose(state.z - x, ways.move, atol=0.25 if zeroth else 0.02)
     got = np.where(np.isnan(rows[-1]), x, rows[-1])
     np.testing.assert_allclose(s - (got @ w - 2), 1 / (2 * lam * 2), atol=0.02)
 
@@ -85,9 +85,9 @@ def test_the_closed_form_on_a_network_is_a_minimum_there_too():
     people = problem.population(x, wish)
     span = problem.schema.span
     latent = Latent(problem, Identity(problem.schema), "revise", span=span, price=np.ones(len(span)), block=8)
-    lanes = latent.start(people, np.arange(people.n), people.free, 1.0)
-    how = Descend(steps=400, rate=0.02, check=400)
-    latent.search(people, lanes, squared(5.0, 0.0), how, np.full(people.n, 10**9), Recorder(people.n))
+    state = latent.start(people, np.arange(people.n), people.free, 1.0)
+    how = AdamSteps(steps=400, rate=0.02, check=400)
+    latent.search(people, state, squared(5.0, 0.0), how, np.full(people.n, 10**9), Recorder(people.n))
     descent = slopes(problem, "wachter", span=span)
     ways = descent.start(people, np.arange(people.n), people.free)
     loss = Loss("squared", 0.0, "l1", np.full(people.n, 5.0), np.ones(x.shape))
@@ -99,7 +99,7 @@ def test_the_closed_form_on_a_network_is_a_minimum_there_too():
         return 5 * score**2 + np.nan_to_num(np.abs(row - x) / span).sum(1)
 
     generator = latent.generator
-    value = generator.decode(torch.as_tensor(lanes.z), x).value.numpy()
+    value = generator.decode(torch.as_tensor(state.z), x).value.numpy()
     ours = np.where(people.free, np.clip(value, people.low, people.high), x)
     theirs = np.where(people.free, x + ways.move * span, x)
     assert (total(ours) <= total(theirs) + 0.05 * total(x)).all()
@@ -113,11 +113,11 @@ def test_a_lane_does_not_depend_on_the_others():
     generator = fit_generator("vae", it.problem, epochs=3)
     for zeroth in (False, True):
         how = {"generator": generator, "zeroth": zeroth, "steps": 12, "check": 4, "rate": 0.2, "block": 8}
-        rows, lanes = search(it.problem, x, squared(1.0, 1.0), **how)
+        rows, state = search(it.problem, x, squared(1.0, 1.0), **how)
         order = np.random.default_rng(0).permutation(len(x))
         mixed, other = search(it.problem, x[order], squared(1.0, 1.0), **how)
         np.testing.assert_array_equal(mixed, rows[:, order])
-        np.testing.assert_array_equal(other.z, lanes.z[order])
+        np.testing.assert_array_equal(other.z, state.z[order])
         alone, _ = search(it.problem, x[3:4], squared(1.0, 1.0), **how)
         np.testing.assert_array_equal(alone[:, 0], rows[:, 3])
 
@@ -154,12 +154,12 @@ def test_every_row_is_one_that_the_person_may_become(zeroth):
         assert np.isnan(row[:, ~schema.actionable]).all()
 
 
-def test_lanes_stay_in_their_ball(linear):
+def test_searches_stay_in_their_ball(linear):
     """radius: no lane is farther from where it began, and one that pushes out lies on the edge."""
     problem = linear(plane(), -40, {"x0": 1.0, "x1": 1.0})
     x = np.zeros((3, 3))
-    _, lanes = search(problem, x, squared(1.0, 1.0), radius=0.5, steps=100)
-    away = np.linalg.norm(lanes.z - lanes.home, axis=1)
+    _, state = search(problem, x, squared(1.0, 1.0), radius=0.5, steps=100)
+    away = np.linalg.norm(state.z - state.home, axis=1)
     np.testing.assert_allclose(away, 0.5, rtol=1e-9)
 
 
@@ -167,7 +167,7 @@ def test_only_some_dimensions_move(linear):
     """moves: the others stay exactly where they were, with gradients and without."""
     problem = linear(plane(), -4, {"x0": 1.0, "x1": 1.0})
     for zeroth in (False, True):
-        _, lanes = search(
+        _, state = search(
             problem,
             np.zeros((2, 3)),
             squared(1.0, 1.0),
@@ -175,8 +175,8 @@ def test_only_some_dimensions_move(linear):
             moves=np.array([False, True, True]),
             steps=50,
         )
-        assert (lanes.z[:, 0] == 0).all()
-        assert (lanes.z[:, 1] > 0.5).all()
+        assert (state.z[:, 0] == 0).all()
+        assert (state.z[:, 1] > 0.5).all()
 
 
 def test_levels_are_hard_going_forward_and_soft_going_back(linear):
@@ -235,10 +235,10 @@ def test_a_row_with_too_many_changes_is_adopted_in_part(linear):
     problem = linear(plane(), -4, {"x0": 1.0, "x1": 1.0, "x2": 0.5})
     wish = Preferences.none(problem.schema, 1).at_most(1)
     people = problem.population(np.zeros((1, 3)), wish)
-    kept = Kept(people, 1, partial=True, cap=np.full(1, 1000))
-    kept(np.arange(1), np.arange(1), np.array([[5.0, 3.0, 1.0]]))
-    np.testing.assert_array_equal(kept.action[0], [5.0, np.nan, np.nan])
-    whole = Kept(people, 1, partial=False, cap=np.full(1, 1000))
+    best = BestOptions(people, 1, partial=True, cap=np.full(1, 1000))
+    best(np.arange(1), np.arange(1), np.array([[5.0, 3.0, 1.0]]))
+    np.testing.assert_array_equal(best.action[0], [5.0, np.nan, np.nan])
+    whole = BestOptions(people, 1, partial=False, cap=np.full(1, 1000))
     whole(np.arange(1), np.arange(1), np.array([[5.0, 3.0, 1.0]]))
     assert not whole.found.any()
 
@@ -247,11 +247,11 @@ def test_who_finds_nothing_goes_on_by_single_changes(linear):
     """A decoder may stop short of the boundary; who has an option already keeps it."""
     problem = linear(plane(), -4, {"x0": 1.0})
     people = problem.population(np.zeros((2, 3)))
-    kept = Kept(people, 2, partial=True, cap=np.full(2, 1000))
-    kept(np.arange(2), np.arange(2), np.array([[2.5, np.nan, np.nan], [4.5, np.nan, np.nan]]))
-    np.testing.assert_array_equal(kept.found, [False, True])
-    kept.complete(np.arange(2), people.free)
-    assert kept.found.all()
-    assert kept.action[0, 0] >= 4
-    assert kept.action[1, 0] == 4.5
-    assert people.evaluate(np.arange(2), kept.action).reached.all()
+    best = BestOptions(people, 2, partial=True, cap=np.full(2, 1000))
+    best(np.arange(2), np.arange(2), np.array([[2.5, np.nan, np.nan], [4.5, np.nan, np.nan]]))
+    np.testing.assert_array_equal(best.found, [False, True])
+    best.complete(np.arange(2), people.free)
+    assert best.found.all()
+    assert best.action[0, 0] >= 4
+    assert best.action[1, 0] == 4.5
+    assert people.evaluate(np.arange(2), best.action).reached.all()

@@ -11,6 +11,8 @@ import numpy as np
 from wayforward.density.generative import Generator
 from wayforward.errors import MethodError, require
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.gradient.relaxed_state import range_widths
+from wayforward.methods.engines.latent.settings import require_least
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.problem.learned import fit_generator
@@ -78,14 +80,8 @@ class CChvae(Method):
     generator: Generator | None = None
 
     def __post_init__(self) -> None:
-        for field, value, low in (
-            ("samples", self.samples, 1),
-            ("shells", self.shells, 1),
-            ("keep", self.keep, 1),
-            ("further", self.further, 0),
-        ):
-            if value < low:
-                raise MethodError(f"'{self.name}' has {field}={value}. Use {low} or more.")
+        require_least(self, 1, "samples", "shells", "keep")
+        require_least(self, 0, "further")
         if not self.step > 0:
             raise MethodError(f"'{self.name}' has step={self.step}. Use a width above 0.")
         if not self.widen >= 1:
@@ -98,11 +94,10 @@ class CChvae(Method):
             raise MethodError(f"'{self.name}' has nearest={self.nearest!r}. Choose one of cost, l1.")
 
     def _fit(self, problem: Problem) -> None:
-        from wayforward.problem import LpMix
         from wayforward.problem import Problem as Question
 
         self.torch_ = require("torch", extra="torch")
-        self.span_ = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+        self.span_ = range_widths(problem)
         self.generator_ = self.generator or self._learn(problem)
         self.others_ = [
             Question(problem.schema, model, problem.target, world=problem.world, cost=problem.cost)
@@ -110,14 +105,13 @@ class CChvae(Method):
         ]
 
     def _learn(self, problem: Problem) -> Generator:
-        return fit_generator(
-            "chvae",
-            problem,
-            latent=self.latent,
-            hidden=tuple(self.hidden),
-            epochs=self.epochs,
-            seed=self.train_seed,
-        )
+        return fit_generator("chvae", problem, **self._training())
+
+    def _training(self) -> dict[str, Any]:
+        """Return what every autoencoder of the method is trained with."""
+        return {
+            "latent": self.latent, "hidden": tuple(self.hidden), "epochs": self.epochs, "seed": self.train_seed,
+        }  # fmt: skip
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         if self.others_:

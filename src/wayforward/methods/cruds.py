@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.latent.adoption import Plan, check_latent, drawn_ways, latent_of, ways
-from wayforward.methods.engines.latent.search import Descend, Seen
+from wayforward.methods.base import Budget
+from wayforward.methods.engines.latent.adoption import descended_options, drawn_options
+from wayforward.methods.engines.latent.search import AdamSteps, Terms
+from wayforward.methods.engines.latent.settings import LatentSettings, require_least
 from wayforward.problem.batching import distinct_changes
 from wayforward.shapes import Actions
 
@@ -22,7 +23,7 @@ _WIDER = 3.0  # how much wider w is drawn for people without an option
 
 
 @dataclass
-class Cruds(Method):
+class Cruds(LatentSettings):
     """Keep a person's z, draw or descend w: a subspace model splits the code into what the label changes and the rest.
 
     The autoencoder (a conditional subspace VAE) learns w, which holds what distinguishes accepted from refused people,
@@ -55,40 +56,25 @@ class Cruds(Method):
         "samples of the latent subspace that separates accepted from refused, filtered and ranked"
     )
     citation: ClassVar[str] = "Downs, Chu, Yacoby, Doshi-Velez & Pan (2020), ICML Workshop WHI"
-    needs_data: ClassVar[bool] = True
+    tag: ClassVar[int] = 42_000
 
     mode: Literal["sample", "optimise"] = "sample"
     samples: int = 200
     kept: int = 8
     widen: int = 3
     lam: float = 0.05
-    steps: int = 60
+    _: KW_ONLY
     rate: float = 0.1
-    rounds: int = 4
-    starts: int = 0
-    scatter: float = 1.0
-    adopt: Literal["part", "all"] = "part"
-    shrink: bool = True
-    complete: bool = True
-    latent: int | None = None
-    epochs: int | None = None
-    device: str | None = None
-    generator: Any = None
 
     def __post_init__(self) -> None:
         if self.mode not in ("sample", "optimise"):
             raise MethodError(f"'{self.name}' has mode={self.mode!r}. Choose 'sample' or 'optimise'.")
-        check_latent(self)
-        for field in ("samples", "kept"):
-            if getattr(self, field) < 1:
-                raise MethodError(f"'{self.name}' has {field}={getattr(self, field)}. Use 1 or more.")
-        if self.widen < 0:
-            raise MethodError(f"'{self.name}' has widen={self.widen}. Use 0 or more.")
-        if self.lam < 0:
-            raise MethodError(f"'{self.name}' has lam={self.lam}. Use 0 or more.")
+        super().__post_init__()
+        require_least(self, 1, "samples", "kept")
+        require_least(self, 0, "widen", "lam")
 
     def _fit(self, problem: Problem) -> None:
-        self.latent_ = latent_of(self, problem, "csvae")
+        self.latent_ = self._latent_space(problem, "csvae")
         if self.latent_ is not None and not hasattr(self.latent_.generator, "n_w"):
             raise MethodError(
                 f"'{self.name}' needs a subspace model, and the generator is of kind "
@@ -96,42 +82,29 @@ class Cruds(Method):
             )
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 20_000 if budget.rows is None else budget.rows
-        partial = self.adopt == "part"
+        limit = self._limit(budget)
         generator = self.latent_.generator
         moves = np.arange(generator.latent) >= generator.n_z
         if self.mode == "sample":
             return self._sample(people, k, streams.seed, limit, moves)
-        how = Descend(steps=self.steps, rate=self.rate, momentum=0.0, spread=0.99, moves=moves)
-        plan = Plan(
-            objective=self._objective,
-            how=how,
+        how = AdamSteps(steps=self.steps, rate=self.rate, momentum=0.0, spread=0.99, moves=moves)
+        return descended_options(
+            self.latent_, people, k, streams, limit, self, objective=self._objective, how=how,
             late=replace(how, moves=None),
-            weight=1.0,
-            rounds=self.rounds,
-            growth=4.0,
-            starts=self.starts,
-            scatter=self.scatter,
-            partial=partial,
-            shrink=self.shrink and partial,
-            complete=self.complete and partial,
-            tag=42_000,
-        )
-        return ways(self.latent_, people, k, streams, limit, plan)
+        )  # fmt: skip
 
     def _sample(self, people: Population, k: int, seed: int, limit: int, moves: np.ndarray) -> Actions:
         z = np.where(moves, 0.0, self.latent_.encode(people.x))
-        partial, cap = self.adopt == "part", people.rows + limit
+        cap = people.rows + limit
         who = np.arange(people.n)
         owners, found = [], []
         for turn in range(1 + self.widen):
             room = min(self.samples, limit - turn * self.samples)
             if room < 1 or not who.size:
                 break
-            part, action = drawn_ways(
+            part, action = drawn_options(
                 self.latent_, people, who, z[who], self.steps_of(seed, turn)[:room], cap,
-                kept=self.kept + k - 1, partial=partial, shrink=self.shrink and partial,
-                last=self.complete and partial and turn == self.widen,
+                self, most=self.kept + k - 1, last=turn == self.widen,
             )  # fmt: skip
             owners.append(part)
             found.append(action)
@@ -149,5 +122,5 @@ class Cruds(Method):
         w = mean + (1.0 if turn == 0 else _WIDER) * np.exp(0.5 * spread) * draw[:, generator.n_z :]
         return np.concatenate([max(turn - 1, 0) * draw[:, : generator.n_z], w], axis=1)
 
-    def _objective(self, seen: Seen) -> Any:
-        return seen.weight * self.latent_.torch.nn.functional.softplus(-seen.score) + self.lam * seen.away
+    def _objective(self, terms: Terms) -> Any:
+        return terms.weight * self.latent_.torch.nn.functional.softplus(-terms.score) + self.lam * terms.away

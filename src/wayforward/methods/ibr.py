@@ -71,8 +71,5 @@ class Ibr(CChvae):
             hide=revealing(groups, problem.schema, rows, given),
             weight=float(self.beta),
             form=self.adv,
-            latent=self.latent,
-            hidden=tuple(self.hidden),
-            epochs=self.epochs,
-            seed=self.train_seed,
+            **self._training(),
         )

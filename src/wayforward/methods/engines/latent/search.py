@@ -1,12 +1,10 @@
-"""Search in the latent space of a generative model, everybody at once: what is decoded is made legal, then asked.
+"""Search in the latent space of a generative model, everybody at once: decode, make legal, then evaluate.
 
-A *lane* is one search: a point z of the latent space, its person, and the features that it may adopt from what is
-decoded. A decoded row is projected on what the person may do (bounds, directions, allowed levels, frozen features keep
-the person's own value) before anything looks at it. Descent sees the relaxed row; only hard rows count: values on
-their steps, one level each, asked like those of any other search. Gradients go through decoder, world and network;
-for a model without gradients they are central differences over the few latent dimensions, on hard and asked rows.
-Blocks of lanes have a fixed size, padded where needed: a matrix product may round differently for another number of
-rows, and a person's answer must not depend on the batch.
+One search is a point z of the latent space, its person, and the features that it may adopt from what is decoded. A
+decoded row is projected on what the person may do (bounds, directions, allowed levels, frozen features keep the
+person's own value) before anything looks at it. Descent sees the relaxed row; only hard rows count: values on their
+steps, one level each, evaluated like those of any other search. Gradients go through decoder, world and network; for a
+model without gradients they are central differences over the few latent dimensions, on evaluated hard rows.
 """
 
 from __future__ import annotations
@@ -22,18 +20,20 @@ from wayforward.errors import require
 from wayforward.methods.engines.gradient.descent import Descent
 from wayforward.methods.engines.gradient.relaxed_state import Layout
 from wayforward.methods.engines.gradient.slopes import has_gradients
+from wayforward.methods.engines.padding import padded_blocks
+from wayforward.problem.batching import tidy
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
 
 _LITTLE = 1e-4  # share that the own level keeps, so that a block whose allowed levels vanish is well defined
-_FLAT = 1e-3  # changes of the objective below this end a lane, where it is asked to stop early
+_FLAT = 1e-3  # changes of the objective below this end a search, where `AdamSteps.flat`
 _NARROW, _WIDEST = 0.25, 3.0  # of difference quotients, in standard deviations of the latent space
 
 
 @dataclass
-class Lanes:
-    """State of m lanes. who (m,); z, home (m, q): where they are and began; free (m, d) bool; weight (m,) of the score.
+class LatentState:
+    """m searches. who (m,); z, home (m, q): where they are and began; free (m, d) bool; weight (m,) of the score.
 
     size (m,): what a score is measured in: 1, or, for a regression, what was missing at the start.
     """
@@ -45,16 +45,19 @@ class Lanes:
     weight: np.ndarray
     size: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Lanes:
-        """Some of the lanes."""
-        return Lanes(*(getattr(self, f.name)[rows] for f in fields(self)))
+    def take(self, rows: np.ndarray) -> LatentState:
+        """Copy some of the rows."""
+        return LatentState(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What an objective is made of, torch tensors: score (m,) (log-odds beyond the boundary; of a regression, in
-    sizes of what was missing), outputs (m, c) (probabilities, or the prediction), here (m, c) the outputs where the
-    person stands, away (m,) distance in the unit of the cost, weight (m,) of the score."""
+class Terms:
+    """What an objective is made of, torch tensors.
+
+    score (m,): log-odds beyond the boundary; of a regression, in sizes of what was missing. outputs (m, c):
+    probabilities, or the prediction; here (m, c): those of the person as they are. away (m,): distance in the unit of
+    the cost. weight (m,): of the score.
+    """
 
     score: Any
     outputs: Any
@@ -63,27 +66,27 @@ class Seen:
     weight: Any
 
 
-Objective = Callable[[Seen], Any]  # -> (m,), rows independent of each other
+Objective = Callable[[Terms], Any]  # -> (m,), rows independent of each other
 
 
-class Keep(Protocol):
-    """Remembers what is best of the hard rows that lanes come past."""
+class Incumbents(Protocol):
+    """Remembers the best of the hard rows that searches come past."""
 
     @property
     def found(self) -> np.ndarray:
-        """(m,) bool: the lane has an option."""
+        """(m,) bool: the search has an option."""
 
-    def __call__(self, lane: np.ndarray, who: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """Look at hard rows (p, d) of different lanes (p,), whose people are who (p,); (p,) bool gained."""
+    def __call__(self, search: np.ndarray, who: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Take hard rows (p, d) of the people who (p,); return (p,) bool: this search's option became cheaper."""
 
 
 @dataclass(frozen=True)
-class Descend:
-    """How lanes move: Adam, `steps` of them at `rate`, falling to a hundredth. check: steps between hard rows.
+class AdamSteps:
+    """Take `steps` of Adam at `rate`, falling to a hundredth. check: steps between hard rows.
 
     momentum, spread: decay of the two moments; 0 momentum makes it RMSprop with the bias corrected. patience: checks
-    that a lane goes on after its last gain, once it has an option. moves (q,) bool: dimensions that move; None for
-    all. radius: farthest from where a lane began; None for any distance. flat: a lane ends where its objective stays.
+    that a search goes on after its last gain, once it has an option. moves (q,) bool: dimensions that move; None for
+    all. radius: farthest from where it began; None for any distance. flat: it ends where its objective stays.
     """
 
     steps: int
@@ -98,11 +101,11 @@ class Descend:
 
 
 class Latent:
-    """Decode, project, ask, and descend in z.
+    """Decode, project, evaluate, and descend in z.
 
-    generator: trained and frozen (`engines.generative`). price (d,): distance of moving by one span, or of changing a
+    generator: trained and frozen. price (d,): distance of moving by one span, or of changing a
     category. span (d,): widths of ranges. zeroth: central differences instead of gradients; None where the model has
-    none. block: lanes a tensor. Needs torch.
+    none. block: rows a tensor. Needs torch.
     """
 
     def __init__(
@@ -163,7 +166,7 @@ class Latent:
             np.ascontiguousarray(array), dtype=dtype or self.dtype, device=self.device
         )
 
-    # -- lanes ---------------------------------------------------------------------------------------------
+    # -- starts --------------------------------------------------------------------------------------------
 
     def start(
         self,
@@ -172,32 +175,24 @@ class Latent:
         free: np.ndarray,
         weight: float,
         z: np.ndarray | None = None,
-    ) -> Lanes:
-        """Lanes where the encoder puts the people, or at z (m, q); a missing number stays missing."""
+    ) -> LatentState:
+        """Start searches where the encoder puts the people, or at z (m, q); a missing number stays missing."""
         free = free & ~(np.isnan(people.x[who]) & self.numbers)
         home = self.encode(people.x[who])
         size = np.ones(len(who))
         if self.problem.target.interval is not None:
             size = np.maximum(np.abs(people.score(who, people.x[who])), 1e-6)
         z = home.copy() if z is None else z
-        return Lanes(who, z, home, free, np.full(len(who), weight), size)
+        return LatentState(who, z, home, free, np.full(len(who), weight), size)
 
     def encode(self, x: np.ndarray) -> np.ndarray:
-        """(m, d) -> (m, q) means of the encoder."""
+        """Encode rows (m, d) as the means (m, q) of the encoder."""
         torch = self.torch
         out = []
         with torch.no_grad():
-            for rows, pad in self._blocks(len(x)):
+            for rows, pad in padded_blocks(len(x), self.block):
                 out.append(self._numpy(self.generator.encode(x[pad]))[: len(rows)])
         return np.concatenate(out) if out else np.zeros((0, self.generator.latent))
-
-    def _blocks(self, m: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Rows of each block, and the same padded to the block's size."""
-        out = []
-        for begin in range(0, m, self.block):
-            rows = np.arange(begin, min(begin + self.block, m))
-            out.append((rows, np.concatenate([rows, np.full(self.block - len(rows), rows[0])])))
-        return out
 
     @staticmethod
     def _numpy(tensor: Any) -> np.ndarray:
@@ -206,11 +201,12 @@ class Latent:
     # -- hard rows -----------------------------------------------------------------------------------------
 
     def _code(self, x: np.ndarray) -> Any:
-        """What the decoder is to know of a block of rows."""
-        return self.generator._code(x) if self._plain else x
+        """Return what the decoder is to know of a block of rows."""
+        coding, device = self.generator.coding, self.generator.device
+        return self.torch.as_tensor(coding.code(x), device=device) if self._plain else x
 
     def _parts(self, z: Any, code: Any) -> tuple[Any, Any]:
-        """z (m, q) of a block of fixed size -> values (m, p) of numbers and shares (m, f, l) of levels."""
+        """Decode z (m, q) of a block of fixed size into values (m, p) of numbers and shares (m, f, l) of levels."""
         torch, model = self.torch, self.generator
         if not self._plain:
             got = model.decode(z, code)
@@ -229,14 +225,14 @@ class Latent:
         log = torch.cat(logs, dim=1)[:, self._at["picked levels"], : self.wide]
         return number, log.double().exp()
 
-    def may(self, people: Population, who: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m, f, l) bool: the person's own level of each block; the levels that they may have, the own included."""
+    def levels(self, people: Population, who: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mark the person's own level of each block, and the levels that they may have: both (m, f, l) bool."""
         own = self.layout.own(people.x[who])[:, self.rank, : self.wide]
         levels = self.layout.levels(people, who)[:, self.rank, : self.wide]
         return own, own | (levels & free[:, self.level, None])
 
     def decoded(self, people: Population, who: np.ndarray, free: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """(m, q) -> (m, d) what the people would do to become like the decoded rows; NaN where nothing moves.
+        """Decode z (m, q) into the actions (m, d) that make people like the decoded rows; NaN where nothing moves.
 
         Values are snapped to what each person may do, levels the likeliest of those allowed.
         """
@@ -244,45 +240,45 @@ class Latent:
         number = np.zeros((len(who), len(self.number)))
         share = np.zeros((len(who), len(self.level), self.wide))
         with torch.no_grad():
-            for rows, pad in self._blocks(len(who)):
+            for rows, pad in padded_blocks(len(who), self.block):
                 parts = self._parts(self._tensor(z[pad]), self._code(x[pad]))
                 number[rows], share[rows] = (self._numpy(part)[: len(rows)] for part in parts)
-        own, may = self.may(people, who, free)
+        own, may = self.levels(people, who, free)
         value = np.full(x.shape, np.nan)
         value[:, self.number] = number
         if len(self.level):
             chosen = np.where(may, share + _LITTLE * own, -1.0).argmax(2)
             value[:, self.level] = np.where(chosen < self.known, chosen, np.nan)
-        out = people.snap(who, np.where(free, value, np.nan))
-        return np.where(self.schema.differs(out, x), out, np.nan)
+        return tidy(people, who, np.where(free, value, np.nan))
 
     def around(self, people: Population, who: np.ndarray, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """As `decoded`, for every person's z (m, q) and every one of steps (s, q): (m, s, d)."""
+        """Decode every person's z (m, q) plus every one of steps (s, q), as `decoded` does, into actions (m, s, d)."""
         m, s, torch = len(who), len(steps), self.torch
         free = people.free[who] & ~(np.isnan(people.x[who]) & self.numbers)
-        _, some = self.may(people, who, free)
+        _, some = self.levels(people, who, free)
         may = np.zeros((m, len(self.layout.level), self.layout.wide), dtype=bool)
         may[:, self.rank, : self.wide] = some
         value = self.generator.rows_around(torch.as_tensor(z), torch.as_tensor(steps), people.x[who], may)
         out = np.where(free[:, None], value, np.nan).reshape(m * s, -1)
-        owner = np.repeat(who, s)
-        out = people.snap(owner, out)
-        return np.where(self.schema.differs(out, people.x[owner]), out, np.nan).reshape(m, s, -1)
+        return tidy(people, np.repeat(who, s), out).reshape(m, s, -1)
 
     # -- the relaxed row -----------------------------------------------------------------------------------
 
-    def _still(self, people: Population, lanes: Lanes, pad: np.ndarray, here: np.ndarray) -> _Block:
-        """Tensors of one block, which stay as they are while the lanes descend."""
+    def _still(
+        self, people: Population, state: LatentState, pad: np.ndarray, here: np.ndarray
+    ) -> _BlockTensors:
+        """Make the tensors of one block that stay as they are while its searches descend."""
         descent, torch = self.descent, self.torch
         assert descent is not None
-        who, free = lanes.who[pad], lanes.free[pad]
+        who, free = state.who[pad], state.free[pad]
         x = people.x[who]
-        own, may = self.may(people, who, free)
+        own, may = self.levels(people, who, free)
         price = self.price * people.weight[who]
+        away = self.layout.away(self.layout.own(x))[:, self.rank, : self.wide]
         aim = np.zeros(len(pad)) if people.aim is None else people.aim[who]
         near, a = x[:, self.number], self.number
         still = self._tensor(x)
-        return _Block(
+        return _BlockTensors(
             code=self._code(x),
             row=still,
             base=descent.code(still, descent.level_code(still)),
@@ -293,25 +289,19 @@ class Latent:
             high=self._tensor(np.nan_to_num(np.fmax(people.high[who][:, a], near))),
             own=self._tensor(own),
             may=self._tensor(may),
-            away=self._tensor(self._away(own) * price[:, self.level, None]),
+            away=self._tensor(away * price[:, self.level, None]),
             price=self._tensor(np.where(free, price, 0.0)[:, a] / self.span[a]),
-            weight=self._tensor(lanes.weight[pad]),
-            size=self._tensor(lanes.size[pad]),
+            weight=self._tensor(state.weight[pad]),
+            size=self._tensor(state.size[pad]),
             aim=self._tensor(aim),
             here=self._tensor(here[pad]),
         )
 
-    def _away(self, own: np.ndarray) -> np.ndarray:
-        """(m, f, l) own levels -> distance of each level: 1 for another category, the share of the range if ordered."""
-        steps = np.abs(np.arange(self.wide) - own.argmax(2)[..., None]) if own.size else np.zeros(own.shape)
-        part = np.minimum(steps / np.maximum(self.known - 1, 1)[:, None], 1.0)
-        return np.asarray(np.where(self.schema.ordered[self.level][:, None], part, 1.0) * (steps > 0))
-
-    def _seen(self, block: _Block, z: Any) -> Seen:
-        """What the relaxed rows decoded from z (m, q) come to, differentiable.
+    def _relaxed_terms(self, block: _BlockTensors, z: Any) -> Terms:
+        """Evaluate the relaxed rows decoded from z (m, q), differentiable.
 
         Levels are hard going forward and soft going back, values beyond a bound likewise: the model sees rows that the
-        person might become, and the slope still says which way the decoder should go.
+        person might become, and the slope still shows which way the decoder should go.
         """
         torch, descent = self.torch, self.descent
         assert descent is not None
@@ -329,10 +319,10 @@ class Latent:
         logits = self._logits(descent, block, number, chosen, hard, share)
         score = (descent.score(logits) - block.aim) / block.size
         outputs = logits if self.problem.target.interval is not None else torch.softmax(logits, dim=1)
-        return Seen(score, outputs, block.here, away, block.weight)
+        return Terms(score, outputs, block.here, away, block.weight)
 
     def _logits(
-        self, descent: Descent, block: _Block, number: Any, chosen: Any, hard: Any, share: Any
+        self, descent: Descent, block: _BlockTensors, number: Any, chosen: Any, hard: Any, share: Any
     ) -> Any:
         torch, at = self.torch, self._at
         columns, codes = at["number columns"], at["level columns"]
@@ -361,22 +351,25 @@ class Latent:
     def search(
         self,
         people: Population,
-        lanes: Lanes,
+        state: LatentState,
         objective: Objective,
-        how: Descend,
+        how: AdamSteps,
         cap: np.ndarray,
-        keep: Keep,
+        best: Incumbents,
+        rows: np.ndarray | None = None,
     ) -> None:
-        """Descend every lane; their z is changed in place.
+        """Descend every search; its z is changed in place.
 
-        cap (n,): model rows at which a person's search ends. keep: is shown the hard rows. A step counts one model
-        row, or two for each moving dimension where differences take the place of gradients.
+        cap (n,): model rows at which a person's search ends. best: is shown the hard rows; rows (m,): the searches'
+        numbers there, 0 to m by default. A step counts one model row, or two for each moving dimension where
+        differences take the place of gradients.
         """
-        m, q = lanes.z.shape
+        rows = np.arange(len(state.who)) if rows is None else rows
+        m, q = state.z.shape
         first, second = np.zeros((m, q)), np.zeros((m, q))
         wait = np.zeros(m, dtype=np.int64)
         width, last = np.full(m, _NARROW), np.full(m, np.inf)
-        here = np.asarray(self.problem.model.outputs(people.x[lanes.who]))
+        here = np.asarray(self.problem.model.outputs(people.x[state.who]))
         live = np.arange(m)
         moving = np.ones(q) if how.moves is None else how.moves.astype(np.float64)
         spend = 1 if self.exact else 2 * int(moving.sum())
@@ -384,30 +377,30 @@ class Latent:
         step = 0
         while live.size:
             lot = min(how.check, how.steps - step)
-            live = live[people.rows[lanes.who[live]] + lot * spend + 1 <= cap[lanes.who[live]]]
+            live = live[people.rows[state.who[live]] + lot * spend + 1 <= cap[state.who[live]]]
             if lot <= 0 or not live.size:
                 break
-            part = lanes.take(live)
-            state = _State(part.z, first[live], second[live], width[live], last[live])
-            move(people, part, state, objective, how, here[live], step, lot, moving)
-            lanes.z[live], first[live], second[live] = state.z, state.first, state.second
-            width[live] = state.width
+            part = state.take(live)
+            moments = _Moments(part.z, first[live], second[live], width[live], last[live])
+            move(people, part, moments, objective, how, here[live], step, lot, moving)
+            state.z[live], first[live], second[live] = moments.z, moments.first, moments.second
+            width[live] = moments.width
             step += lot
-            gained = keep(live, part.who, self.decoded(people, part.who, part.free, state.z))
-            wait[live] = np.where(gained | ~keep.found[live], 0, wait[live] + 1)
+            gained = best(rows[live], part.who, self.decoded(people, part.who, part.free, moments.z))
+            wait[live] = np.where(gained | ~best.found[rows[live]], 0, wait[live] + 1)
             still = wait[live] < how.patience
             if how.flat:
-                still &= np.abs(state.last - last[live]) > _FLAT
-            last[live] = state.last
+                still &= np.abs(moments.last - last[live]) > _FLAT
+            last[live] = moments.last
             live = live[still]
 
     def _descend(
         self,
         people: Population,
-        lanes: Lanes,
-        state: _State,
+        state: LatentState,
+        moments: _Moments,
         objective: Objective,
-        how: Descend,
+        how: AdamSteps,
         here: np.ndarray,
         done: int,
         lot: int,
@@ -415,25 +408,25 @@ class Latent:
     ) -> None:
         torch = self.torch
         mask = self._tensor(moving)
-        for rows, pad in self._blocks(len(lanes.who)):
-            block = self._still(people, lanes, pad, here)
-            home = self._tensor(lanes.home[pad])
-            z, first, second = (self._tensor(a[pad]) for a in (state.z, state.first, state.second))
+        for rows, pad in padded_blocks(len(state.who), self.block):
+            block = self._still(people, state, pad, here)
+            home = self._tensor(state.home[pad])
+            z, first, second = (self._tensor(a[pad]) for a in (moments.z, moments.first, moments.second))
             for step in range(done + 1, done + lot + 1):
                 z = z.requires_grad_(True)
-                value = objective(self._seen(block, z))
+                value = objective(self._relaxed_terms(block, z))
                 (slope,) = torch.autograd.grad(value.sum(), [z])
                 slope = torch.nan_to_num(slope) * mask
                 z, first, second = self._step(z.detach(), first, second, slope, how, step, home)
-            for into, tensor in ((state.z, z), (state.first, first), (state.second, second)):
+            for into, tensor in ((moments.z, z), (moments.first, first), (moments.second, second)):
                 into[rows] = self._numpy(tensor)[: len(rows)]
-            state.last[rows] = self._numpy(value)[: len(rows)]
-        people.rows += np.bincount(lanes.who, minlength=people.n) * lot
+            moments.last[rows] = self._numpy(value)[: len(rows)]
+        people.rows += np.bincount(state.who, minlength=people.n) * lot
 
     def _step(
-        self, z: Any, first: Any, second: Any, slope: Any, how: Descend, step: int, home: Any
+        self, z: Any, first: Any, second: Any, slope: Any, how: AdamSteps, step: int, home: Any
     ) -> tuple[Any, Any, Any]:
-        """One step of Adam; the same arithmetic on tensors and on arrays."""
+        """Take one step of Adam; the same arithmetic on tensors and on arrays."""
         first = how.momentum * first + (1 - how.momentum) * slope
         second = how.spread * second + (1 - how.spread) * slope**2
         fall = 0.01 + 0.495 * (1 + float(np.cos(np.pi * step / how.steps)))
@@ -450,78 +443,78 @@ class Latent:
     def _differ(
         self,
         people: Population,
-        lanes: Lanes,
-        state: _State,
+        state: LatentState,
+        moments: _Moments,
         objective: Objective,
-        how: Descend,
+        how: AdamSteps,
         here: np.ndarray,
         done: int,
         lot: int,
         moving: np.ndarray,
     ) -> None:
-        """Steps along central differences of the objective over hard rows; where all of them score the same, wider.
+        """Step along central differences of the objective over hard rows; where all of them score the same, wider.
 
         Source: the central-difference form of Y. Nesterov & V. Spokoiny (2017), Random Gradient-Free Minimization of
         Convex Functions, Found. Comput. Math. 17.
         """
-        m, q = state.z.shape
+        m, q = moments.z.shape
         axes = np.flatnonzero(moving)
         probe = np.zeros((2 * len(axes), q))
         probe[np.arange(len(axes)), axes] = 1.0
         probe[np.arange(len(axes)) + len(axes), axes] = -1.0
         many = len(probe)
         owner = np.repeat(np.arange(m), many)
-        z = state.z
+        z = moments.z
         for step in range(done + 1, done + lot + 1):
-            point = (z[:, None] + state.width[:, None, None] * probe).reshape(-1, q)
-            value, score = self._ask(people, lanes, owner, point, objective, here)
+            point = (z[:, None] + moments.width[:, None, None] * probe).reshape(-1, q)
+            value, score = self._hard_objective(people, state, owner, point, objective, here)
             value, score = value.reshape(m, many), score.reshape(m, many)
             slope = np.zeros((m, q))
             up, down = value[:, : len(axes)], value[:, len(axes) :]
-            slope[:, axes] = (up - down) / (2 * state.width[:, None])
-            z, state.first, state.second = self._step(
-                z, state.first, state.second, slope, how, step, lanes.home
+            slope[:, axes] = (up - down) / (2 * moments.width[:, None])
+            z, moments.first, moments.second = self._step(
+                z, moments.first, moments.second, slope, how, step, state.home
             )
             same = np.ptp(score, axis=1) < 1e-9
-            state.width = np.where(
-                same, np.minimum(state.width * 1.5, _WIDEST), np.maximum(state.width * 0.9, _NARROW)
+            moments.width = np.where(
+                same, np.minimum(moments.width * 1.5, _WIDEST), np.maximum(moments.width * 0.9, _NARROW)
             )
-            state.last[:] = value.mean(1)
-        state.z = z
+            moments.last[:] = value.mean(1)
+        moments.z = z
 
-    def _ask(
+    def _hard_objective(
         self,
         people: Population,
-        lanes: Lanes,
+        state: LatentState,
         owner: np.ndarray,
         z: np.ndarray,
         objective: Objective,
         here: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Objective (m,) and score (m,) of the hard rows of z (m, q), which belong to lanes owner (m,)."""
-        who = lanes.who[owner]
-        action = self.decoded(people, who, lanes.free[owner], z)
+        """Return objective (m,) and score (m,) of the hard rows of z (m, q) of the searches owner (m,)."""
+        who = state.who[owner]
+        action = self.decoded(people, who, state.free[owner], z)
         after = people.after(who, action)
         outputs = people.outputs(who, after)
         score = self.problem.bound_target.score(outputs)
         if self.problem.robust is not None:
             score = self.problem.robust.score(people, who, after, action, score)
-        score = (score if people.aim is None else score - people.aim[who]) / lanes.size[owner]
+        score = (score if people.aim is None else score - people.aim[who]) / state.size[owner]
         x = people.x[who]
         step = np.abs(action - x) / self.span
         step = np.where(self.schema.is_categorical & ~np.isnan(action), 1.0, step)
         away = (np.nan_to_num(step) * self.price * people.weight[who]).sum(1)
-        seen = Seen(
+        terms = Terms(
             *(
                 self._tensor(a, self.torch.float64)
-                for a in (score, outputs, here[owner], away, lanes.weight[owner])
+                for a in (score, outputs, here[owner], away, state.weight[owner])
             )
         )
-        return self._numpy(objective(seen)), score
+        return self._numpy(objective(terms)), score
 
 
 @dataclass
-class _State:
+class _Moments:
     z: np.ndarray
     first: np.ndarray
     second: np.ndarray
@@ -530,8 +523,8 @@ class _State:
 
 
 @dataclass(frozen=True)
-class _Block:
-    """Tensors of one block of lanes; p numbers and f features with levels that are generated and acted on."""
+class _BlockTensors:
+    """Tensors of one block of searches; p numbers and f features with levels that are generated and acted on."""
 
     code: Any  # for the decoder
     row: Any  # (m, d)

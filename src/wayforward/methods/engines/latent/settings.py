@@ -1,0 +1,97 @@
+"""Settings that the methods which search a latent space share, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from wayforward.errors import MethodError
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.gradient.relaxed_state import range_costs, range_widths
+from wayforward.methods.engines.latent.search import Latent
+from wayforward.problem.learned import fit_generator
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+
+
+@dataclass
+class LatentSettings(Method):
+    """A method that searches the latent space of a generative model of people: `Revise`, `Clue`, `Cruds`.
+
+    steps, rate: of Adam, a round. rounds: of ever larger weight of the decision. starts: random starts beside the
+    encoded one, `scatter` standard deviations wide. adopt: 'part' takes over only the changes of a decoded row that
+    help, 'all' the whole row. shrink: then trade changes for cheaper ones; complete: people without an option go on by
+    single changes. latent, epochs: of the model; generator: a trained one instead. device: of torch. tag: of the random
+    numbers.
+    """
+
+    needs_data: ClassVar[bool] = True
+    tag: ClassVar[int]
+
+    _: KW_ONLY
+    steps: int = 60
+    rate: float = 0.2
+    rounds: int = 4
+    starts: int = 0
+    scatter: float = 1.0
+    adopt: Literal["part", "all"] = "part"
+    shrink: bool = True
+    complete: bool = True
+    latent: int | None = None
+    epochs: int | None = None
+    device: str | None = None
+    generator: Any = None
+
+    def __post_init__(self) -> None:
+        require_least(self, 1, "steps", "rounds", "latent", "epochs")
+        require_least(self, 0, "starts")
+        for field in ("rate", "scatter"):
+            if not getattr(self, field) > 0:
+                raise MethodError(f"'{self.name}' has {field}={getattr(self, field)}. Use a number above 0.")
+        if self.adopt not in ("part", "all"):
+            raise MethodError(f"'{self.name}' has adopt={self.adopt!r}. Choose 'part' or 'all'.")
+
+    @property
+    def partial(self) -> bool:
+        """True if only what helps of a decoded row is adopted."""
+        return self.adopt == "part"
+
+    @property
+    def shrinks(self) -> bool:
+        """True if options are polished."""
+        return self.shrink and self.partial
+
+    @property
+    def completes(self) -> bool:
+        """True if people without an option go on by single changes."""
+        return self.complete and self.partial
+
+    def _limit(self, budget: Budget) -> int:
+        """Return the model rows that each person and option may take."""
+        return 20_000 if budget.rows is None else budget.rows
+
+    def _latent_space(self, problem: Problem, kind: Any) -> Any:
+        """Return the `Latent` search with the method's own generator, or one trained on the problem's reference.
+
+        Distances are L1 over the scales of the problem's cost. None where nobody may ever act on anything.
+        """
+        generator = self.generator
+        if generator is None and not problem.schema.actionable.any():
+            return None
+        if generator is None:
+            sizes = {"latent": self.latent, "epochs": self.epochs}
+            given: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
+            generator = fit_generator(kind, problem, problem.require_reference(), device=self.device, **given)
+        span = range_widths(problem)
+        return Latent(
+            problem, generator, self.name, span=span, price=range_costs(problem, span), device=self.device
+        )
+
+
+def require_least(method: Method, least: int, *fields: str) -> None:
+    """Raise MethodError if one of a method's fields is below `least`; None is allowed."""
+    for field in fields:
+        value = getattr(method, field)
+        if value is not None and value < least:
+            raise MethodError(f"'{method.name}' has {field}={value}. Use {least} or more.")
