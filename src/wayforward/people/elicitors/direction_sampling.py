@@ -228,7 +228,9 @@ class _Descent:
         acts = (~np.isnan(self.around) & ~(np.isnan(self.x) & ~self.people.schema.has_levels))[:, None]
         free = np.zeros((q, k, d), dtype=bool)
         free[:, :, self.s.feature] = self.free
-        lanes: RelaxedState = self.s.slopes.start(self.people, owner, (free | (acts & self.allowed)).reshape(-1, d))
+        lanes: RelaxedState = self.s.slopes.start(
+            self.people, owner, (free | (acts & self.allowed)).reshape(-1, d)
+        )
         # What the plan changes and no direction moves stays as the plan has it.
         with np.errstate(invalid="ignore"):
             move = np.nan_to_num((self.around - self.x) / self.s.span)
