@@ -20,7 +20,7 @@ from wayforward.people.elicitor import Questions, Session
 from wayforward.people.simulated import Noise, SimulatedPeople
 from wayforward.problem import Population
 from wayforward.schema import Schema
-from wayforward.shapes import PerRow, Rows
+from wayforward.shapes import PerRow, Points, Rows
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -119,7 +119,7 @@ class CostGraph:
         called = self.schema.names
         return (*own, *(f"{called[u]} -> {called[v]}" for u, v in zip(*self.between, strict=True)))
 
-    def state(self, rows: Rows) -> np.ndarray:
+    def state(self, rows: Points) -> np.ndarray:
         """(..., d) -> (..., d) how large each value is, 0 to 1 within its range; a category or a gap counts as 1."""
         scaled = (rows - self.low) / self.span
         return np.where(self.schema.is_categorical | np.isnan(rows), 1.0, np.clip(scaled, 0.0, 1.0))
@@ -132,7 +132,7 @@ class CostGraph:
         )
         return np.where(other, 1.0, np.nan_to_num(apart))
 
-    def standing(self, rows: Rows, weight: np.ndarray) -> np.ndarray:
+    def standing(self, rows: Points, weight: np.ndarray) -> np.ndarray:
         """(..., d) what the state of its causes adds to an act on each feature. rows (..., d), weight (..., width)."""
         cause, effect = self.between
         out = np.zeros(np.broadcast_shapes(rows.shape[:-1], weight.shape[:-1]) + (self.schema.d,))
