@@ -113,7 +113,7 @@ class Groups:
         return cls(name, (*names, f"{edges[-1]:g} and above"), member.astype(np.int64), feature)
 
     def _warned(self) -> Groups:
-        """Warn of people without a label; return the groups."""
+        """Warn of people without a label; return the groups as they are."""
         lost = int((self.member < 0).sum())
         if lost:
             warnings.warn(

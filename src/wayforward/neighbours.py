@@ -17,13 +17,11 @@ import numpy.typing as npt
 
 from wayforward.errors import ProblemError
 from wayforward.scaling import Scale, checked_rows, scales
+from wayforward.shapes import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
 Metric = Literal["l1", "l2", "heom"]
 Engine = Literal["auto", "numba", "numpy"]
 
@@ -35,8 +33,8 @@ _QUERIES = 1024  # queries at once in the NumPy search: bounds and sums stay bel
 class Nearest:
     """The k nearest rows of m queries, nearest first; fewer than k end with distance inf and row -1."""
 
-    distance: Array  # (m, k)
-    row: Index  # (m, k) position in the rows of the index
+    distance: Floats  # (m, k)
+    row: Ints  # (m, k) position in the rows of the index
 
 
 class NeighbourIndex:
@@ -146,7 +144,7 @@ class NeighbourIndex:
                     )
         return Nearest(np.sqrt(distance) if self._square else distance, row)
 
-    def distances(self, people: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Array:
+    def distances(self, people: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Floats:
         """(m, N) distance of each of `people` (m, d) to each row, in row order, all at once."""
         q = checked_rows(self.schema, people, "people") / self.scale
         w = self.weight[None, :] if weight is None else self.weight * self._weights(weight, q.shape)
@@ -158,7 +156,7 @@ class NeighbourIndex:
 
     # -- building ------------------------------------------------------------------------------------------
 
-    def _scale(self, scale: Any, known: Array) -> Array:
+    def _scale(self, scale: Any, known: Floats) -> Floats:
         if isinstance(scale, str):
             widths = scales(self.schema, known, scale)  # type: ignore[arg-type]
         else:
@@ -170,7 +168,7 @@ class NeighbourIndex:
                 )
         return np.where(self.schema.is_categorical, 1.0, widths)
 
-    def _weights(self, weight: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+    def _weights(self, weight: npt.ArrayLike, shape: tuple[int, ...]) -> Floats:
         w = np.asarray(weight, dtype=np.float64)
         try:
             w = np.broadcast_to(w, shape)
@@ -182,7 +180,7 @@ class NeighbourIndex:
             )
         return w
 
-    def _side(self, side: npt.ArrayLike | None, default: float, shape: tuple[int, ...]) -> Array:
+    def _side(self, side: npt.ArrayLike | None, default: float, shape: tuple[int, ...]) -> Floats:
         values = np.full(shape, default) if side is None else np.asarray(side, dtype=np.float64)
         try:
             values = np.broadcast_to(values, shape)
@@ -191,7 +189,7 @@ class NeighbourIndex:
         # rows are compared after the same division, which keeps the order; NaN sets no limit
         return np.where(np.isnan(values), default, values / self.scale)
 
-    def _build(self, known: Array) -> None:
+    def _build(self, known: Floats) -> None:
         order, start = _blocks(known)
         self._row, self._start = order, start
         self._columns = np.ascontiguousarray(known[order].T)  # (d, N) in block order
@@ -207,13 +205,13 @@ class NeighbourIndex:
 
     def _search(
         self,
-        q: Array,
-        w: Array,
-        allowed: Flags,
-        box: tuple[Array, ...] | None,
-        skip: Index,
-        distance: Array,
-        row: Index,
+        q: Floats,
+        w: Floats,
+        allowed: Mask,
+        box: tuple[Floats, ...] | None,
+        skip: Ints,
+        distance: Floats,
+        row: Ints,
     ) -> None:
         """Fill distance and row (m, k): first from the nearest block of each query, then from the others."""
         bound = self._bounds(q, w, box)
@@ -232,7 +230,7 @@ class NeighbourIndex:
                     fits &= self._inside(who, part, box)
                 _merge(distance, row, who, np.where(fits, sums, np.inf), numbers)
 
-    def _bounds(self, q: Array, w: Array, box: tuple[Array, ...] | None) -> Array:
+    def _bounds(self, q: Floats, w: Floats, box: tuple[Floats, ...] | None) -> Floats:
         """(m, B) distance that no row of a block can undercut; inf where the reach excludes the block."""
         out = np.zeros((len(q), len(self._low)))
         for j in range(q.shape[1]):
@@ -249,7 +247,7 @@ class NeighbourIndex:
                 out[outside & ~gone] = np.inf
         return out
 
-    def _sums(self, q: Array, w: Array, b: int) -> Array:
+    def _sums(self, q: Floats, w: Floats, b: int) -> Floats:
         """(m, block) sums of changes (or squares) to the rows of a block, feature after feature."""
         part = slice(self._start[b], self._start[b + 1])
         out = np.zeros((len(q), part.stop - part.start))
@@ -273,7 +271,7 @@ class NeighbourIndex:
             out += step
         return out
 
-    def _inside(self, who: Index, part: slice, box: tuple[Array, ...]) -> Flags:
+    def _inside(self, who: Ints, part: slice, box: tuple[Floats, ...]) -> Mask:
         out = np.ones((len(who), part.stop - part.start), dtype=np.bool_)
         for j in range(len(self._columns)):
             low, high, there = box[0][who, j, None], box[1][who, j, None], self._columns[None, j, part]
@@ -282,7 +280,7 @@ class NeighbourIndex:
         return out
 
 
-def _merge(distance: Array, row: Index, who: Index, sums: Array, numbers: Index) -> None:
+def _merge(distance: Floats, row: Ints, who: Ints, sums: Floats, numbers: Ints) -> None:
     """Take the k least of the lists so far and of new sums, by distance and then by row number."""
     k = distance.shape[1]
     if sums.shape[1] > k:  # only candidates that can enter: no more than k of them, and ties
@@ -297,7 +295,7 @@ def _merge(distance: Array, row: Index, who: Index, sums: Array, numbers: Index)
     row[who] = np.where(best < np.inf, np.take_along_axis(labels, order, axis=1), -1)
 
 
-def _blocks(known: Array) -> tuple[Index, Index]:
+def _blocks(known: Floats) -> tuple[Ints, Ints]:
     """Order of the rows and starts of the blocks: halves along the widest feature, again and again."""
     filled = np.where(np.isnan(known), np.nanmin(known, initial=0.0), known)
     todo, done = [np.arange(len(known))], []

@@ -301,36 +301,42 @@ class Recourse:
         return {**self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers}
 
     @classmethod
-    def _from_plain(cls, data: dict[str, Any]) -> Recourse:
-        if not isinstance(data, dict) or data.get("format") != _FORMAT or not isinstance(data["meta"], dict):
+    def _restored(cls, header: Any, numbers: dict[str, np.ndarray], outcome: np.ndarray) -> Recourse:
+        """Put an answer together from its header and arrays of any shape. Raises: ValueError, KeyError, TypeError."""
+        if (
+            not isinstance(header, dict)
+            or header.get("format") != _FORMAT
+            or not isinstance(header["meta"], dict)
+        ):
             raise ValueError("format")
-        schema = Schema.from_dict(data["schema"])
-        k, d = data["k"], schema.d
-        number = {
-            name: _array(data[name])
-            for name in ("x", "action", "after", "cost", "score", "seconds", "score_before")
-        }
-        n = len(number["x"])
-        cost = number["cost"].reshape(n, k)
-        plain, chance = _array(data.get("plain_cost")), _array(data.get("chance"))
-        path = _array(data.get("path"))
+        schema = Schema.from_dict(header["schema"])
+        n, k, d = len(numbers["x"]), header["k"], schema.d
+        shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
+        shapes |= dict.fromkeys(("cost", "plain_cost", "chance", "score"), (n, k))
         return cls(
             schema=schema,
-            x=number["x"].reshape(n, d),
-            action=number["action"].reshape(n, k, d),
-            after=number["after"].reshape(n, k, d),
-            cost=np.where(np.isnan(cost), np.inf, cost),
-            plain_cost=_known_costs(plain.reshape(n, k), cost) if plain.size else np.empty((0, 0)),
-            chance=chance.reshape(n, k) if chance.size else np.empty((0, 0)),
-            path=path.reshape(n, k, -1, d) if path.size else np.empty((0, 0, 0, 0)),
-            score=number["score"].reshape(n, k),
-            outcome=_outcomes(data["outcome"]),
-            seconds=number["seconds"],
-            score_before=number["score_before"],
-            method=str(data["method"]),
-            preferences=_preferences(data.get("preferences"), schema),
-            meta=data["meta"],
+            outcome=outcome,
+            method=str(header["method"]),
+            preferences=_preferences(header.get("preferences"), schema),
+            meta=header["meta"],
+            **{
+                name: values.reshape(shapes[name]) if name in shapes else values
+                for name, values in numbers.items()
+                if values.size or name not in ("plain_cost", "chance", "path")
+            },
         )
+
+    @classmethod
+    def _from_plain(cls, data: Any) -> Recourse:
+        needed = ("x", "action", "after", "cost", "score", "seconds", "score_before")
+        numbers = {name: _array(data[name]) for name in needed}
+        numbers |= {name: _array(data.get(name)) for name in ("plain_cost", "chance", "path")}
+        # JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart
+        empty = np.isnan(numbers["cost"])
+        for name in ("cost", "plain_cost"):
+            if numbers[name].size:
+                numbers[name] = np.where(empty, np.inf, numbers[name])
+        return cls._restored(data, numbers, _outcomes(data["outcome"]))
 
     def _to_parquet(self, path: Path) -> None:
         pa = require("pyarrow", extra="frames")
@@ -363,12 +369,6 @@ class Recourse:
         pq = require("pyarrow.parquet", extra="frames")
         table = pq.read_table(path)
         header = json.loads((table.schema.metadata or {})[b"wayforward"])
-        if (
-            not isinstance(header, dict)
-            or header.get("format") != _FORMAT
-            or not isinstance(header["meta"], dict)
-        ):
-            raise ValueError("format")
         schema, k = Schema.from_dict(header["schema"]), header["k"]
 
         def column(name: str) -> np.ndarray:
@@ -377,30 +377,15 @@ class Recourse:
         def stack(part: str) -> np.ndarray:
             return np.stack([column(f"{part}.{name}") for name in schema.names], -1).reshape(-1, k, schema.d)
 
-        walk = np.empty((0, 0, 0, 0))
+        numbers = {name: column(name)[::k] for name in ("seconds", "score_before")}
+        numbers |= {"x": stack("before")[:, 0], "action": stack("action"), "after": stack("after")}
+        for name in ("cost", "plain_cost", "chance", "score"):
+            if name in table.column_names or name in ("cost", "score"):
+                numbers[name] = column(name)
         if f"path.{schema.names[0]}" in table.column_names:
             lists = [np.stack(column(f"path.{name}").tolist()) for name in schema.names]
-            walk = np.stack(lists, -1).reshape(len(lists[0]) // k, k, -1, schema.d)
-        names = column("outcome").reshape(-1, k)
-        return cls(
-            schema=schema,
-            x=stack("before")[:, 0],
-            action=stack("action"),
-            after=stack("after"),
-            cost=column("cost").reshape(-1, k),
-            plain_cost=column("plain_cost").reshape(-1, k)
-            if "plain_cost" in table.column_names
-            else np.empty((0, 0)),
-            chance=column("chance").reshape(-1, k) if "chance" in table.column_names else np.empty((0, 0)),
-            path=walk,
-            score=column("score").reshape(-1, k),
-            outcome=_outcomes(names),
-            seconds=column("seconds").reshape(-1, k)[:, 0],
-            score_before=column("score_before").reshape(-1, k)[:, 0],
-            method=header["method"],
-            preferences=_preferences(header.get("preferences"), schema),
-            meta=header["meta"],
-        )
+            numbers["path"] = np.stack(lists, -1)
+        return cls._restored(header, numbers, _outcomes(column("outcome").reshape(-1, k)))
 
     def __repr__(self) -> str:
         ends = ", ".join(
@@ -418,11 +403,6 @@ def _plain(values: np.ndarray) -> list[Any]:
 
 def _array(values: Any) -> np.ndarray:
     return np.array(values, dtype=object).astype(np.float64) if values else np.empty(0)
-
-
-def _known_costs(plain: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart."""
-    return np.where(np.isnan(cost), np.inf, plain)
 
 
 def _longer(path: np.ndarray, longest: int) -> np.ndarray:

@@ -8,16 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from wayforward.errors import ProblemError
+from wayforward.shapes import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Scale = Literal["range", "std", "mad"]
 
 
-def ranges(schema: Schema, reference: Array | None = None) -> tuple[Array, Flags]:
+def ranges(schema: Schema, reference: Floats | None = None) -> tuple[Floats, Mask]:
     """(d,) width of each feature's range, above zero, and where it had to be made up (as 1).
 
     The schema's bounds count; a number without bounds takes the range seen in `reference` (N, d). A change
@@ -34,7 +33,7 @@ def ranges(schema: Schema, reference: Array | None = None) -> tuple[Array, Flags
     return span, made_up
 
 
-def scales(schema: Schema, reference: Array, scale: Scale = "range") -> Array:
+def scales(schema: Schema, reference: Floats, scale: Scale = "range") -> Floats:
     """(d,) what each feature is divided by: its range, standard deviation or median absolute deviation.
 
     Where a deviation is 0 the range takes its place. Categories have scale 1.
@@ -54,7 +53,7 @@ def scales(schema: Schema, reference: Array, scale: Scale = "range") -> Array:
     return out
 
 
-def checked_rows(schema: Schema, rows: npt.ArrayLike, what: str) -> Array:
+def checked_rows(schema: Schema, rows: npt.ArrayLike, what: str) -> Floats:
     """Rows as an (N, d) float array without infinities. Raises: ProblemError that names the column."""
     known = np.asarray(rows, dtype=np.float64)
     if known.ndim != 2 or known.shape[1] != schema.d:
@@ -70,12 +69,12 @@ def checked_rows(schema: Schema, rows: npt.ArrayLike, what: str) -> Array:
     return known
 
 
-def present(column: Array) -> Array:
+def present(column: Floats) -> Floats:
     """The values of a column that are not missing."""
-    return column[~np.isnan(column)]
+    return np.asarray(column[~np.isnan(column)])
 
 
-def thinned(count: int, most: int, seed: int) -> npt.NDArray[np.int64]:
+def thinned(count: int, most: int, seed: int) -> Ints:
     """Row numbers, ascending, of at most `most` of `count` rows; the same for the same seed."""
     if count <= most:
         return np.arange(count)
