@@ -5,6 +5,7 @@ Every world that samples, tells densities and finds noise can be asked; what a w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,11 +87,12 @@ def check(world: World, table: Any, schema: Schema | None = None, *, seed: int =
     if len(x) > _MOST:
         x = x[np.sort(rng.permutation(len(x))[:_MOST])]
     graph = CausalGraph.read(world.graph or (), own.names)  # no graph: no causes
-    drawn, density, noise = _sample(world, len(x), rng), _density(world, x), _noise(world, x)
+    unknown = np.full(x.shape, np.nan)
+    drawn = _offered(lambda: world.sample(len(x), rng), unknown)
+    density = _offered(lambda: world.log_density(x), unknown[:, 0])
+    noise = _offered(lambda: world.abduct(x), np.empty(0))
     sd = np.where(x.std(0) > 0, x.std(0), 1.0)
-    trip = np.nan
-    if noise is not None:
-        trip = float((np.abs(world.predict(noise) - x) / sd).max())
+    trip = float((np.abs(world.predict(noise) - x) / sd).max()) if noise.size else np.nan
     half = 1.96 * density.std() / np.sqrt(len(x))
     features = []
     for j, feature in enumerate(own.features):
@@ -104,7 +106,7 @@ def check(world: World, table: Any, schema: Schema | None = None, *, seed: int =
                 float(x[:, j].std()),
                 float(drawn[:, j].std()),
                 _gap(x[:, j], drawn[:, j], feature.ordered),
-                np.nan if noise is None or not causes else _left(noise[:, j], x, own, causes),
+                np.nan if not noise.size or not causes else _correlation_left(noise[:, j], x, own, causes),
             )
         )
     tries = max(1, 4 * sum(len(f.causes) for f in features))
@@ -113,25 +115,12 @@ def check(world: World, table: Any, schema: Schema | None = None, *, seed: int =
     return WorldCheck(len(x), mean, (mean - half, mean + half), trip, by_chance, tuple(features))
 
 
-def _sample(world: World, n: int, rng: np.random.Generator) -> np.ndarray:
+def _offered(answer: Callable[[], np.ndarray], otherwise: np.ndarray) -> np.ndarray:
+    """What a world answers, or else where it does not know."""
     try:
-        return world.sample(n, rng)
+        return answer()
     except WorldError:
-        return np.full((n, len(world.descendants)), np.nan)
-
-
-def _density(world: World, x: np.ndarray) -> np.ndarray:
-    try:
-        return world.log_density(x)
-    except WorldError:
-        return np.full(len(x), np.nan)
-
-
-def _noise(world: World, x: np.ndarray) -> np.ndarray | None:
-    try:
-        return world.abduct(x)
-    except WorldError:
-        return None
+        return otherwise
 
 
 def _gap(seen: np.ndarray, drawn: np.ndarray, ordered: bool) -> float:
@@ -144,7 +133,7 @@ def _gap(seen: np.ndarray, drawn: np.ndarray, ordered: bool) -> float:
     return float(0.5 * np.abs(np.diff(share, prepend=0) - np.diff(other, prepend=0)).sum())
 
 
-def _left(noise: np.ndarray, x: np.ndarray, schema: Schema, causes: tuple[str, ...]) -> float:
+def _correlation_left(noise: np.ndarray, x: np.ndarray, schema: Schema, causes: tuple[str, ...]) -> float:
     """Greatest correlation of (noise, noise squared) with (cause, cause squared); a nominal cause level by level."""
     seen = []
     for cause in causes:

@@ -7,7 +7,7 @@ to ``u`` and undoing each step.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +15,16 @@ from wayforward.errors import RuleError, WorldError, did_you_mean
 from wayforward.rules.arrays import Array
 from wayforward.rules.evaluate import TOLERANCE, Truth, magnitude_of, ordered, value_of
 from wayforward.rules.expression import (
-    And,
     Call,
     Changed,
     Changes,
     Compare,
-    Condition,
-    Implies,
     Indicator,
     Level,
     Member,
     Negate,
     Node,
-    Not,
     Number,
-    Or,
     Product,
     Quantity,
     Quotient,
@@ -253,42 +248,18 @@ def with_levels(equation: Equation, schema: Schema) -> Equation:
             raise WorldError(f"{where}, which is none of its levels.{hint}")
         return Level(found[0], literal.value)
 
-    def condition(node: Condition) -> Condition:
+    def mapped(node: Any) -> Any:
         match node:
             case Compare(operator, left, Level() as right):
-                return Compare(operator, quantity(left), level(left, right))
+                return Compare(operator, mapped(left), level(left, right))
             case Compare(operator, Level() as left, right):
-                return Compare(operator, level(right, left), quantity(right))
-            case Compare(operator, left, right):
-                return Compare(operator, quantity(left), quantity(right))
+                return Compare(operator, level(right, left), mapped(right))
             case Member(item, values):
                 return Member(item, tuple(level(item, v) if isinstance(v, Level) else v for v in values))
-            case Not(part):
-                return Not(condition(part))
-            case And(parts):
-                return And(tuple(map(condition, parts)))
-            case Or(parts):
-                return Or(tuple(map(condition, parts)))
-            case Implies(cause, effect):
-                return Implies(condition(cause), condition(effect))
-            case _:
-                raise AssertionError("an equation holds no changes")
+            case tuple():
+                return tuple(map(mapped, node))
+            case _ if is_dataclass(node) and not isinstance(node, type):
+                return replace(node, **{part.name: mapped(getattr(node, part.name)) for part in fields(node)})
+        return node
 
-    def quantity(node: Quantity) -> Quantity:
-        match node:
-            case Sum(terms):
-                return Sum(tuple(map(quantity, terms)))
-            case Negate(term):
-                return Negate(quantity(term))
-            case Product(left, right):
-                return Product(quantity(left), quantity(right))
-            case Quotient(left, right):
-                return Quotient(quantity(left), quantity(right))
-            case Call(function, arguments):
-                return Call(function, tuple(map(quantity, arguments)))
-            case Indicator(inside):
-                return Indicator(condition(inside))
-            case _:
-                return node
-
-    return Equation(equation.name, quantity(equation.tree))
+    return Equation(equation.name, mapped(equation.tree))

@@ -121,7 +121,7 @@ class GpNode:
         keep = np.cumsum(value / (value + self.noise)) > 1e-10
         return np.ascontiguousarray(vector[:, keep] / np.sqrt(value[keep] + self.noise))
 
-    def _told(self, k: np.ndarray) -> np.ndarray:
+    def _explained(self, k: np.ndarray) -> np.ndarray:
         """(T, N) -> (T,) k' A k: how much the data tell about the function there."""
         return np.asarray(np.square(_times(k, self._root)).sum(1))
 
@@ -161,7 +161,7 @@ class GpNode:
         for part in self._parts(len(points)):
             k = self.kernel(points[part])
             mean[part] = (k * self._alpha).sum(1)
-            variance[part] = self._alone(points[part]) - self._told(k)
+            variance[part] = self._alone(points[part]) - self._explained(k)
         return mean, np.maximum(variance, 0.0)
 
     def left_out(self) -> tuple[np.ndarray, np.ndarray]:
@@ -214,7 +214,7 @@ class GpNode:
             cg = own.near[i] * self._between(points[part], own.inputs[i]) + (own.pull[i] * k).sum(1)
             mean[part] = (k * self._alpha).sum(1) + own.lift[i] * cg + own.noise[i]
             if spread:
-                data = self._alone(points[part]) - self._told(k)
+                data = self._alone(points[part]) - self._explained(k)
                 variance[part] = data - np.square(cg) * own.again[i] + own.spread[i]
                 if kind == "exact":
                     variance[part] -= 2 * self.noise * cg

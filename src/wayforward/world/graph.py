@@ -6,7 +6,7 @@
     CausalGraph.read("loan.gml")
     CausalGraph.read(networkx_graph), CausalGraph.read(dowhy_model), CausalGraph.read(scm)
 
-Worlds that are fitted from data need one. A graph that cannot be one (a cycle, a self-loop, an edge told
+Worlds that are fitted from data need one. A graph that cannot be one (a cycle, a self-loop, an edge given
 twice, an unknown node, an undirected or hidden part) is a WorldError that names the nodes at fault.
 """
 
@@ -51,7 +51,7 @@ class CausalGraph:
         >>> graph.parents["savings"]
         ('income',)
 
-    Raises: WorldError for a cycle, a self-loop, an edge told twice or a cause that is no node.
+    Raises: WorldError for a cycle, a self-loop, an edge given twice or a cause that is no node.
     """
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ class CausalGraph:
                     )
             full[name] = causes
         object.__setattr__(self, "parents", full)
-        self.order  # noqa: B018 - a cycle is told at once
+        self.order  # noqa: B018 - a cycle is an error at once
 
     def _unknown(self, node: Any, what: str) -> WorldError:
         hint = did_you_mean(str(node), self.names) or f" The nodes are: {', '.join(self.names[:8])}."
@@ -327,8 +327,8 @@ def _of_networkx(graph: Any, drop: frozenset[str]) -> tuple[list[str], list[Edge
             "directed graph (networkx.DiGraph, 'directed 1' in GML, 'digraph' in DOT)."
         )
     nodes = []
-    for name, told in graph.nodes(data=True):
-        if name in drop or str(told.get("observed", "yes")).lower() not in ("no", "false", "0"):
+    for name, attributes in graph.nodes(data=True):
+        if name in drop or str(attributes.get("observed", "yes")).lower() not in ("no", "false", "0"):
             nodes.append(name)
             continue
         effects = [effect for cause, effect in edges if cause == name and effect not in drop]

@@ -13,6 +13,7 @@ from wayforward.errors import RuleError, WorldError, did_you_mean
 from wayforward.rules.arrays import Array, operations
 from wayforward.rules.expression import number_text
 from wayforward.rules.grammar import tokens_of
+from wayforward.shapes import PerPerson
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,10 @@ class Noise(ABC):
 
     discrete: ClassVar[bool] = False
 
-    @abstractmethod
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """(n,) independent draws."""
+    def sample(self, rng: np.random.Generator, n: int) -> PerPerson:
+        """(n,) independent draws; by default from NumPy's law of the same name and parameters."""
+        law = getattr(rng, type(self).__name__.lower())
+        return np.asarray(law(*(getattr(self, field.name) for field in fields(self)), n))
 
     @abstractmethod
     def log_density(self, u: Array) -> Array:
@@ -56,10 +58,6 @@ class Normal(Noise):
             math.isfinite(self.mean) and 0 < self.sd < math.inf, "the standard deviation must be above 0"
         )
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """(n,) draws."""
-        return rng.normal(self.mean, self.sd, n)
-
     def log_density(self, u: Array) -> Array:
         """Log of the normal density."""
         ops = operations(u)
@@ -78,10 +76,6 @@ class Gamma(Noise):
         self._check(
             0 < self.shape < math.inf and 0 < self.scale < math.inf, "shape and scale must be above 0"
         )
-
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """(n,) draws."""
-        return rng.gamma(self.shape, self.scale, n)
 
     def log_density(self, u: Array) -> Array:
         """Log of the gamma density."""
@@ -102,10 +96,6 @@ class Exponential(Noise):
     def __post_init__(self) -> None:
         self._check(0 < self.mean < math.inf, "the mean must be above 0")
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """(n,) draws."""
-        return rng.exponential(self.mean, n)
-
     def log_density(self, u: Array) -> Array:
         """Log of the exponential density."""
         u = operations(u).lift(u)
@@ -121,10 +111,6 @@ class Laplace(Noise):
 
     def __post_init__(self) -> None:
         self._check(math.isfinite(self.mean) and 0 < self.scale < math.inf, "the scale must be above 0")
-
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """(n,) draws."""
-        return rng.laplace(self.mean, self.scale, n)
 
     def log_density(self, u: Array) -> Array:
         """Log of the Laplace density."""
@@ -142,10 +128,6 @@ class Uniform(Noise):
     def __post_init__(self) -> None:
         self._check(-math.inf < self.low < self.high < math.inf, "the low end must be below the high end")
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """(n,) draws."""
-        return rng.uniform(self.low, self.high, n)
-
     def log_density(self, u: Array) -> Array:
         """Log of the uniform density."""
         u = operations(u).lift(u)
@@ -162,7 +144,7 @@ class Bernoulli(Noise):
     def __post_init__(self) -> None:
         self._check(0 <= self.p <= 1, "p must lie between 0 and 1")
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, n: int) -> PerPerson:
         """(n,) draws."""
         return (rng.random(n) < self.p).astype(np.float64)
 
@@ -183,7 +165,7 @@ class Categorical(Noise):
         fine = len(self.probabilities) > 0 and all(p >= 0 for p in self.probabilities)
         self._check(fine and abs(sum(self.probabilities) - 1) < 1e-6, "the probabilities must add up to 1")
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, n: int) -> PerPerson:
         """(n,) draws."""
         steps = np.cumsum(self.probabilities)[:-1]
         return np.searchsorted(steps, rng.random(n), side="right").astype(np.float64)
@@ -205,7 +187,7 @@ class Constant(Noise):
     value: float = 0.0
     discrete: ClassVar[bool] = True
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, n: int) -> PerPerson:
         """(n,) times the value."""
         return np.full(n, self.value)
 
@@ -235,7 +217,7 @@ class Mixture(Noise):
     def __str__(self) -> str:
         return f"Mixture({', '.join(number_text(value) for part in self.parts for value in part)})"
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, n: int) -> PerPerson:
         """(n,) draws."""
         weight, mean, sd = np.array(self.parts).T
         part = np.searchsorted(np.cumsum(weight)[:-1], rng.random(n), side="right")

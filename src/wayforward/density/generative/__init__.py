@@ -1,19 +1,19 @@
 """Generative models of people, for the methods that search them; `fit_generator` of `problem` trains a problem's own.
 
-kinds: 'vae' generates everything; 'cvae' is told the features that never change; 'chvae' has a prior p(z | given)
+kinds: 'vae' generates everything; 'cvae' conditions on the features that never change; 'chvae' has a prior p(z | given)
 besides; 'csvae' splits the latent space into z, which says nothing about the label, and w, which does; 'ibr' has a z
 that says as little as can be about people's groups.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from wayforward.density.generative.adversary import Form
 from wayforward.density.generative.coding import Coding, Decoded
+from wayforward.density.generative.files import load_generator, save_generator
 from wayforward.density.generative.generator import (
     Generator,
     GroupBlind,
@@ -21,11 +21,9 @@ from wayforward.density.generative.generator import (
     Split,
     TrainingReport,
 )
+from wayforward.density.generative.training import Settings, networks, train
+from wayforward.schema import Schema
 from wayforward.shapes import FeatureMask, People
-
-if TYPE_CHECKING:
-    from wayforward.density.generative.training import Settings
-    from wayforward.schema import Schema
 
 Kind = Literal["vae", "cvae", "chvae", "csvae", "ibr"]
 
@@ -46,8 +44,6 @@ def train_generator(
     rows (N, d): people to learn from. given (d,): features that condition and are not generated. hidden (d,): neither
     generated nor shown. labels (N,): bool for 'csvae', groups for 'ibr'. Everything random hangs on settings.seed.
     """
-    from wayforward.density.generative.training import networks, train
-
     coding = Coding(schema, given, hidden, Coding.scales_of(schema, rows))
     make: type[Generator] = {"csvae": Split, "ibr": GroupBlind}.get(kind, Generator)
     model = make(coding, settings.latent, device=device or "cpu")
@@ -56,23 +52,6 @@ def train_generator(
     networks(model, settings)
     train(model, rows, settings, labels)
     return model
-
-
-def save_generator(path: str | Path, model: Generator) -> Path:
-    """Write a trained model as safetensors. Raises: MethodError for an `Identity`, which has nothing to keep."""
-    from wayforward.density.generative import files
-
-    return files.save_generator(path, model)
-
-
-def load_generator(path: str | Path, schema: Schema) -> Generator:
-    """A model from a file, for the schema that it was trained for; nothing in the file is executed.
-
-    Raises: FileFormatError for a file that is missing or broken, MethodError for another schema.
-    """
-    from wayforward.density.generative import files
-
-    return files.load_generator(path, schema)
 
 
 __all__ = [

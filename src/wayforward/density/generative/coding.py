@@ -237,10 +237,10 @@ class Coding:
             torch.as_tensor(own[:, self.place_of], device=device),
         )
 
-    def log_likelihood(self, out: Any, extra: list[Any], told: tuple[Any, Any, Any]) -> Any:
+    def log_likelihood(self, out: Any, extra: list[Any], target: tuple[Any, Any, Any]) -> Any:
         """(m,) log-likelihood of rows; numbers as densities in their scaled space."""
         torch = require("torch", extra="torch")
-        number, soft, ordered = told
+        number, soft, ordered = target
         mean, gone = self.parts(out)[:2]
         total = out.new_zeros(len(out))
         if mean.shape[1]:
@@ -312,18 +312,18 @@ class Coding:
         number, test = self.scaled(rows)[:, self.mean_of], self.scaled(held)[:, self.mean_of]
         flagged = set(self.gone_of.tolist())
         for i, p in enumerate(self.mean_of):
-            seen, asked = number[:, i], test[:, i]
+            seen, unseen = number[:, i], test[:, i]
             mean = float(np.nanmean(seen)) if (~np.isnan(seen)).any() else 0.0
             width = max(float(np.nanstd(seen)) if (~np.isnan(seen)).any() else 1.0, _NARROW)
-            log = -0.5 * ((asked - mean) / width) ** 2 - np.log(width) - 0.5 * np.log(2 * np.pi)
+            log = -0.5 * ((unseen - mean) / width) ** 2 - np.log(width) - 0.5 * np.log(2 * np.pi)
             total += float(np.nansum(log)) / len(held)
             if int(p) in flagged:
                 share = (np.isnan(seen).sum() + 0.5) / (len(seen) + 1)
-                total += float(np.where(np.isnan(asked), np.log(share), np.log(1 - share)).mean())
-        own, asked_own = self.own(rows), self.own(held)
+                total += float(np.where(np.isnan(unseen), np.log(share), np.log(1 - share)).mean())
+        own, unseen_own = self.own(rows), self.own(held)
         for f in np.concatenate([self.soft_of, self.place_of]).astype(np.int64):
             share = np.bincount(own[:, f], minlength=self.size[f]) + 0.5
-            total += float(np.log(share / share.sum())[asked_own[:, f]].mean())
+            total += float(np.log(share / share.sum())[unseen_own[:, f]].mean())
         return total
 
 

@@ -27,7 +27,7 @@ def save_generator(path: str | Path, model: Generator) -> Path:
     for name, net in model.networks.items():
         tensors |= {f"{name}.{i}": p.detach().contiguous() for i, p in enumerate(net.parameters)}
     tensors |= {f"head.{i}": p.detach().contiguous() for i, p in enumerate(model.learned())}
-    head = {
+    header = {
         "kind": model.kind,
         "features": _features(model.schema),
         "given": model.given.tolist(),
@@ -36,7 +36,7 @@ def save_generator(path: str | Path, model: Generator) -> Path:
         "n_z": model.n_z,
         "report": model.report.to_dict(),
     }
-    return write_networks(path, tensors, "generator", head)
+    return write_networks(path, tensors, "generator", header)
 
 
 def load_generator(path: str | Path, schema: Schema) -> Generator:
@@ -44,23 +44,23 @@ def load_generator(path: str | Path, schema: Schema) -> Generator:
 
     Raises: FileFormatError for a file that is missing or broken, MethodError for another schema.
     """
-    told, tensors = read_networks(path, "generator")
-    require_same(path, told, {"features": _features(schema)}, ("features",))
+    header, tensors = read_networks(path, "generator")
+    require_same(path, header, {"features": _features(schema)}, ("features",))
     try:
-        scales = {key: np.array(some, dtype=np.float64) for key, some in told["scales"].items()}
-        coding = Coding(schema, np.array(told["given"], bool), np.array(told["hidden"], bool), scales)
-        was: dict[str, Any] = told["report"] | {"bounds": tuple(told["report"]["bounds"])}
-        report = TrainingReport(**was)
+        scales = {key: np.array(some, dtype=np.float64) for key, some in header["scales"].items()}
+        coding = Coding(schema, np.array(header["given"], bool), np.array(header["hidden"], bool), scales)
+        trained: dict[str, Any] = header["report"] | {"bounds": tuple(header["report"]["bounds"])}
+        report = TrainingReport(**trained)
         settings = Settings(
-            latent=int(told["n_z"]),
+            latent=int(header["n_z"]),
             hidden=tuple(int(h) for h in report.settings["hidden"]),
             epochs=int(report.settings["epochs"]),
             seed=int(report.settings["seed"]),
         )
         kinds: dict[str, type[Generator]] = {"csvae": Split, "ibr": GroupBlind}
-        make = kinds.get(str(told["kind"]), Generator)
+        make = kinds.get(str(header["kind"]), Generator)
         model = make(coding, settings.latent)
-        model.kind, model.report = str(told["kind"]), report
+        model.kind, model.report = str(header["kind"]), report
         networks(model, settings)
         model.extra = coding.parameters(np.zeros((0, schema.d)), model.device)
         for name, net in model.networks.items():

@@ -41,7 +41,7 @@ def _halves(out: Any, latent: int) -> tuple[Any, Any]:
 @dataclass(frozen=True)
 class TrainingReport:
     """How a training went. bounds: mean evidence lower bound of held-out rows after each epoch (nats a row, numbers as
-    densities in standard deviations); best: the epoch whose networks were kept; baseline: the same figure for
+    densities in standard deviations); best: the epoch whose networks are used; baseline: the same figure for
     independent features."""
 
     kind: str
@@ -55,7 +55,7 @@ class TrainingReport:
 
     @property
     def bound(self) -> float:
-        """Held-out bound of the networks that were kept."""
+        """Held-out bound of the networks that are used."""
         return self.bounds[self.best] if self.bounds else float("nan")
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,10 +137,10 @@ class Generator:
         if not len(x):
             empty = self.torch.zeros((0, self.latent), device=self.device)
             return empty, empty
-        code, told = self._code(x), self._label(label)
+        code, labels = self._code(x), self._label(label)
         with self.torch.no_grad():
             mean, spread = self._blocked(
-                len(x), lambda at: self.posterior(code[at], None if told is None else told[at])
+                len(x), lambda at: self.posterior(code[at], None if labels is None else labels[at])
             )
         return mean, spread
 
@@ -288,9 +288,9 @@ class Generator:
         code, label = self._code(x), self._own_label(x)
 
         def one(at: np.ndarray) -> tuple[Any, ...]:
-            told = self.coding.targets(x[at], self.device)
+            target = self.coding.targets(x[at], self.device)
             some = None if label is None else label[at]
-            bound = sum(self.bound(code[at], told, eps[at, i], some)[0] for i in range(draws)) / draws
+            bound = sum(self.bound(code[at], target, eps[at, i], some)[0] for i in range(draws)) / draws
             return (bound,)
 
         with self.torch.no_grad():
@@ -305,7 +305,7 @@ class Generator:
     def bound(
         self,
         code: Any,
-        told: tuple[Any, Any, Any],
+        target: tuple[Any, Any, Any],
         noise: Any,
         label: Any = None,
         *,
@@ -320,7 +320,7 @@ class Generator:
         centre, wide = self.prior_of(code, label)
         z = mean + noise * (0.5 * spread).exp()
         kl = 0.5 * (wide - spread + (spread - wide).exp() + (mean - centre) ** 2 * (-wide).exp() - 1)
-        log = self.coding.log_likelihood(self.raw(z, code), self.extra, told)
+        log = self.coding.log_likelihood(self.raw(z, code), self.extra, target)
         return log - warmth * (price * kl).sum(1), self.torch.cat([z, mean])
 
     def learned(self) -> list[Any]:
@@ -378,10 +378,10 @@ class Split(Generator):
         """Input code (m, e), label (m,) -> mean and log-variance (m, n_z + n_w)."""
         assert self.encoder is not None and self.encoder_w is not None
         shown = code[:, self.coding.shown]
-        told = self.torch.cat([shown, label[:, None].to(shown.dtype)], dim=1)
+        labelled = self.torch.cat([shown, label[:, None].to(shown.dtype)], dim=1)
         z, w = (
             _halves(through(self.encoder, shown), self.n_z),
-            _halves(through(self.encoder_w, told), self.n_w),
+            _halves(through(self.encoder_w, labelled), self.n_w),
         )
         return self.torch.cat([z[0], w[0]], dim=1), self.torch.cat([z[1], w[1]], dim=1)
 
@@ -422,7 +422,7 @@ class GroupBlind(Generator):
     """A conditional model whose z says little about people's group: an adversary reads z, and the encoder pays.
 
     q(z | generated features), prior p(z | given), decoder p(generated | z, given). Neither the encoder nor the decoder
-    sees the group, nor what it is told by.
+    sees the group, nor what gives it away.
     Source: R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML, section 5.2.
     """
 

@@ -1,4 +1,4 @@
-"""Train a generative model: warm-up of the KL term, a held-out bound every epoch, the best networks kept."""
+"""Train a generative model: warm-up of the KL term, a held-out bound every epoch, the best networks used."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
     rng = np.random.default_rng([settings.seed, 0x6E6])
     order = rng.permutation(len(rows))
     held = order[: max(1, min(_HELD, len(rows) // 5))]
-    kept = order[len(held) :][: settings.most_rows] if len(rows) > 1 else order
+    learn = order[len(held) :][: settings.most_rows] if len(rows) > 1 else order
     coding, device = model.coding, model.device
-    model.extra = coding.parameters(rows[kept], device)
-    code = [torch.as_tensor(coding.code(rows[part]), device=device) for part in (kept, held)]
-    told = [coding.targets(rows[part], device) for part in (kept, held)]
+    model.extra = coding.parameters(rows[learn], device)
+    code = [torch.as_tensor(coding.code(rows[part]), device=device) for part in (learn, held)]
+    targets = [coding.targets(rows[part], device) for part in (learn, held)]
     tags = [
         None if label is None else torch.as_tensor(np.asarray(label, np.int64)[part], device=device)
-        for part in (kept, held)
+        for part in (learn, held)
     ]
     noise = torch.Generator().manual_seed(settings.seed * 2 + 1)
     fixed = torch.randn((len(held), model.latent), generator=noise).to(device)
@@ -74,15 +74,15 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
         # The rate falls to a twentieth by the end: the last epochs settle instead of wandering.
         optimiser.rate = settings.rate * (0.05 + 0.475 * (1 + np.cos(np.pi * epoch / settings.epochs)))
         warmth = min(1.0, (epoch + 1) / warm)
-        mixed = torch.as_tensor(rng.permutation(len(kept)))
+        mixed = torch.as_tensor(rng.permutation(len(learn)))
         for part in mixed.split(settings.batch):
             eps = torch.randn((len(part), model.latent), generator=noise).to(device)
-            some = tuple(t[part] for t in told[0])
+            some = tuple(t[part] for t in targets[0])
             tag = None if tags[0] is None else tags[0][part]
             bound, z = model.bound(code[0][part], some, eps, tag, warmth=warmth, price=model.price)
             optimiser.step(model.objective(bound, z, tag))
         with torch.no_grad():
-            value, _ = model.bound(code[1], told[1], fixed, tags[1])
+            value, _ = model.bound(code[1], targets[1], fixed, tags[1])
         bounds.append(float(value.mean()))
         if epoch + 1 < warm:
             continue
@@ -97,11 +97,11 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
         parameter.requires_grad_(False)
     model.report = TrainingReport(
         kind=model.kind,
-        rows=len(kept),
+        rows=len(learn),
         held_out=len(held),
         bounds=tuple(bounds),
         best=max(best, 0),
-        baseline=coding.baseline(rows[kept], rows[held]),
+        baseline=coding.baseline(rows[learn], rows[held]),
         seconds=time.perf_counter() - started,
         settings={"latent": settings.latent, "hidden": list(settings.hidden), "epochs": settings.epochs,
                   "batch": settings.batch, "rate": settings.rate, "seed": settings.seed},
