@@ -316,7 +316,7 @@ def _blocks(known: Floats) -> tuple[Ints, Ints]:
 
 @cache
 def _kernel(needed: bool) -> Any:
-    """The compiled search; None where numba is absent and not asked for by name."""
+    """Return the compiled search; None where numba is absent and not required by name."""
     from wayforward.errors import MissingExtra, require
 
     try:

@@ -69,8 +69,8 @@ WorldName = Annotated[
     str,
     typer.Option(
         "--world",
-        help="What follows from an action: independent, scm (the known equations of --data loan), or a file: "
-        "equations (.yaml) or what 'wayforward world fit' wrote.",
+        help="What follows from an action: independent, scm (the known equations of --data loan), or a "
+        "file: equations (.yaml) or what 'wayforward world fit' wrote.",
     ),
 ]
 CostName = Annotated[
@@ -108,8 +108,8 @@ Robustness = Annotated[
     list[str] | None,
     typer.Option(
         "--robust",
-        help="What options must withstand: within-delta:0.05, noise:0.02,alpha=0.1, models:5 (trained again) or "
-        "stable:0.5; repeat it for several.",
+        help="What options must withstand: within-delta:0.05, noise:0.02,alpha=0.1, models:5 (trained "
+        "again) or stable:0.5; repeat it for several.",
     ),
 ]
 SubPopulationFlag = Annotated[

@@ -103,7 +103,7 @@ def look(
 
 
 def _truth(question: Inputs, prepared: Prepared) -> np.ndarray | None:
-    """(n,) was the label of the people looked at the favourable one? None for a table that does not say."""
+    """Return (n,) whether the label of each person is the favourable one; None for a table without labels."""
     if question.people is not None:
         return None
     if prepared.test is not None:
@@ -112,7 +112,7 @@ def _truth(question: Inputs, prepared: Prepared) -> np.ndarray | None:
 
 
 def _quality(yes: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
-    """How often decisions (n,) agree with labels (n,): over everybody, and over those of each label."""
+    """Measure how often decisions (n,) agree with labels (n,): over everybody, and over each label."""
     sides = [float((yes[side] == truth[side]).mean()) if side.any() else None for side in (truth, ~truth)]
     known = [v for v in sides if v is not None]
     return {
@@ -122,14 +122,14 @@ def _quality(yes: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
 
 
 def _is_rare(labels: np.ndarray) -> bool:
-    """Is one label so rare that `train` weighs it up?"""
+    """Return whether one label is so rare that `train` weighs it up."""
     from wayforward.model.zoo import has_rare_label
 
     return has_rare_label(np.unique(labels, return_counts=True)[1])
 
 
 def _people(question: Inputs, prepared: Prepared) -> tuple[Any, str]:
-    """The people that the model decides about: a table, and in words who they are."""
+    """Return the people that the model decides about: a table, and in words who they are."""
     if question.people is not None:
         return without_label(read_table(question.people), question.label), f"the table {question.people.name}"
     if prepared.test is not None:
@@ -139,7 +139,7 @@ def _people(question: Inputs, prepared: Prepared) -> tuple[Any, str]:
 
 
 def _trained_again(question: Inputs, prepared: Prepared, m: int) -> list[Any]:
-    """m models of the same kind, each trained on a resample of the past people; none for a model from a file."""
+    """Train m models of the same kind on resamples of the past people; return none for a model from a file."""
     from wayforward.model import ZOO
 
     if m < 1 or question.model not in ZOO:
@@ -238,7 +238,7 @@ def _edges(cuts: Sequence[str], names: Sequence[str], quantities: list[str]) -> 
 
 
 def _thirds(name: str, column: np.ndarray) -> list[float]:
-    """Two round cuts near the thirds of the people, said aloud."""
+    """Return two round cuts near the thirds of the people, and print them."""
     known = column[np.isfinite(column)]
     if not known.size:
         raise DataError(f"'{name}' has no values, so it makes no groups. Choose another --group.")

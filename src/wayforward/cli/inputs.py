@@ -91,7 +91,7 @@ class Inputs:
         return Ready(problem, x, wishes, prepared.title, prepared.seconds_train, from_training, files)
 
     def prepare(self, schema: Schema | None = None) -> Prepared:
-        """The problem and the tables behind it; a schema given (that of saved answers) is used as it is."""
+        """Build the problem and its tables; a schema given (that of saved answers) is used as it is."""
         if (self.data is None) == (self.train is None):
             raise DataError(
                 "Say where the data is: either --data NAME (see: wayforward datasets) or --train FILE."
@@ -101,7 +101,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A problem, the tables behind it, and what it took."""
+    """A problem, its tables, and the seconds and files it took."""
 
     problem: Problem
     title: str
@@ -164,8 +164,8 @@ def _from_tables(question: Inputs, schema: Schema | None) -> Prepared:
     assert question.train is not None
     if question.label is None or not question.favourable:
         raise DataError(
-            "--train needs --label COLUMN and --favourable VALUE: which column is the decision, "
-            "and which value people want."
+            "--train needs --label COLUMN and --favourable VALUE: which column is the decision, and which "
+            "value people want."
         )
     table = read_table(question.train)
     features = features_of(table, question.label, question.train.name)

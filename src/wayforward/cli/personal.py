@@ -76,7 +76,7 @@ THREE = (
 
 @dataclass
 class Personal:
-    """What was found: a comparison for each of three people, their answers, and the counts behind them."""
+    """A comparison for each of three people, their answers, and the counts behind them."""
 
     stories: list[SideBySide]
     counts: list[dict[str, str]]
@@ -117,7 +117,7 @@ def ask(ready: Ready, method: str, seed: int) -> Personal:
 
 
 def _candidates(shows: str, first: Recourse, second: Recourse, works: np.ndarray) -> list[int]:
-    """People who show what is to be shown, of middling cost first; everybody with a plan behind them."""
+    """Rank people: first those whose case is wanted, of middling cost first; then everybody with a plan."""
     has, plan = first.found[:, 0], second.found[:, 0]
     with np.errstate(invalid="ignore"):
         dearer = has & works & (first.cost[:, 0] > 1.1 * second.cost[:, 0])
@@ -135,7 +135,7 @@ def _candidates(shows: str, first: Recourse, second: Recourse, works: np.ndarray
 
 
 def _still(shows: str, story: SideBySide) -> bool:
-    """Does the story hold with numbers that were rounded for people?"""
+    """Return whether the case is still the wanted one with rounded numbers."""
     none = not story.works and "nothing to carry out" in story.played_out
     if shows == "none":
         return none
@@ -191,7 +191,7 @@ def files(out: Path, ready: Ready, personal: Personal) -> None:
 
 
 def lines(personal: Personal) -> list[str]:
-    """The three stories for the console."""
+    """Return the three stories as lines for the console."""
     out = []
     for story in personal.stories:
         out += [f'{story.name} says: "{" ".join(story.statements)}"']

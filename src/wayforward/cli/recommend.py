@@ -103,7 +103,7 @@ def answer(
 
 
 def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]:
-    """The numbers of a run: what was asked, how good the answers are, what they cost in time."""
+    """Return the numbers of a run: the request, how good the answers are, the seconds spent."""
     numbers = judged.to_dict()
     seconds = float(got.meta.get("seconds_recommend", 0.0))
     refused = int((~got.accepted).sum())
@@ -140,7 +140,7 @@ def write_csv(got: Recourse, path: Path) -> None:
 
 
 def show(summary: dict[str, Any], files: list[Path]) -> None:
-    """The few numbers that a person looks at first."""
+    """Print the headline numbers."""
     ends = ", ".join(
         f"{count:,} {name.lower().replace('_', ' ')}" for name, count in summary["outcomes"].items() if count
     )
