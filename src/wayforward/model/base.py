@@ -123,7 +123,7 @@ class Model(ABC):
 
         Counted. A row's result never depends on the other rows. Raises: ModelError.
         """
-        x = self._rows(x)
+        x = self.as_rows(x)
         if len(x) == 0:
             return np.empty((0, self.width))
         self.counter.rows += len(x)
@@ -136,7 +136,7 @@ class Model(ABC):
 
         The last word on a decision, counted apart. Regression: label index zeros. Raises: ModelError.
         """
-        x = self._rows(x)
+        x = self.as_rows(x)
         if len(x) == 0:
             return np.empty((0, self.width)), np.empty(0, np.int64)
         self.counter.native_rows += len(x)
@@ -218,7 +218,8 @@ class Model(ABC):
                 "local-search."
             )
 
-    def _rows(self, x: Any) -> Floats:
+    def as_rows(self, x: Any) -> Floats:
+        """Return rows (m, d) as contiguous floats. Raises: ModelError for another shape."""
         rows = np.ascontiguousarray(x, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.schema.d:
             raise ModelError(

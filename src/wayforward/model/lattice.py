@@ -100,7 +100,7 @@ class _LatticeScorer(Scorer):
 
     def outputs(self, who: Who, rows: Floats) -> Floats:
         """See Scorer.outputs."""
-        rows = self.model._rows(rows)
+        rows = self.model.as_rows(rows)
         who = np.asarray(who, np.int64)
         listed, good = self.fast.index(rows)
         good &= self.good[who]

@@ -246,7 +246,7 @@ class PrunedScorer(Scorer):
 
     def outputs(self, who: Who, rows: Floats) -> Floats:
         """who (m,), rows (m, d) -> (m, c): the same numbers as the model's outputs."""
-        rows = self.model._rows(rows)
+        rows = self.model.as_rows(rows)
         self.model.counter.rows += len(rows)
         self.model.counter.calls += 1
         people: Ints = np.asarray(who, np.int64)

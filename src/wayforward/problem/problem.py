@@ -43,7 +43,10 @@ if TYPE_CHECKING:
     from wayforward.world import World
 
 _NATIVE_CHUNK = 65_536
-_WORKED_OUT = ("reference_accepted",)  # what a copy with another condition works out anew
+_BY_CONDITION, _BY_SCHEMA = (
+    ("reference_accepted",),
+    ("descendants", "never_moves"),
+)  # cached, and what they hang on
 T = TypeVar("T")
 
 
@@ -119,11 +122,10 @@ class Problem:
         withstand. What was shared (see `shared`) stays shared unless the schema changes.
         """
         other = copy(self)
-        for name in _WORKED_OUT:
-            other.__dict__.pop(name, None)
+        for name in _BY_CONDITION if schema is None else (*_BY_CONDITION, *_BY_SCHEMA):
+            vars(other).pop(name, None)  # worked out anew
         if schema is not None:
             other.schema, other._shared = schema, {}
-            other.__dict__.pop("descendants", None)
         if further is not None:
             fitted = further.fit(other)
             other.robust = fitted if self.robust is None else Together((self.robust, fitted))
@@ -299,7 +301,7 @@ class Problem:
         for j, ok in wish.levels.items():
             value = after[:, j]
             index = np.where(np.isnan(value), 0, value).astype(np.int64).clip(0, ok.shape[1] - 1)
-            wishes &= ok[who, index] | ~differs[:, j]
+            wishes &= (ok[who, index] & ~np.isnan(value)) | ~differs[:, j]
         rules = np.ones(len(who), dtype=bool)
         if schema.rules:
             rules = np.asarray(schema.compiled_rules.satisfied(before, after))

@@ -55,13 +55,12 @@ class ModelContract:
 
     def wrapped(self) -> tuple[Model, People]:
         """The wrapped model, its counter at zero, and the people it was trained on; made once a class."""
-        kind = type(self)
-        if "_made" not in kind.__dict__:
+        if "_made" not in type(self).__dict__:
             schema, x, y = self.data()
             options: dict[str, Any] = {"task": self.task} if self.task == "regression" else {}
             made = wrap(self.train(schema, x, y), schema, **options, **self.options)
-            kind._made = made, x  # type: ignore[attr-defined]
-        model, x = kind.__dict__["_made"]
+            type(self)._made = made, x  # type: ignore[attr-defined]
+        model, x = type(self).__dict__["_made"]
         model.counter.reset()
         return model, x
 
