@@ -107,7 +107,8 @@ class Population:
         """The lattice point of feature j at or inside an edge: above it (side +1) or below it (side -1)."""
         point = self.schema.snap(edge, columns=j)
         step, slack = self.schema.step[j], 1e-9 * self.schema.span[j]
-        point = np.where(side * (edge - point) > slack, point + side * step, point)
+        with np.errstate(invalid="ignore"):  # a lattice without any bound, for somebody without a value
+            point = np.where(side * (edge - point) > slack, point + side * step, point)
         return np.asarray(self.schema.snap(point, columns=j))
 
     @cached_property
