@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 import wayforward
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+# CONTRIBUTING.md is run by test_contributing.py, contracts and all.
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 FENCE = re.compile(
     r"(<!-- skip: (?P<why>[^>]+) -->\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -82,28 +83,3 @@ def modules() -> list[str]:
 def test_the_examples_in_the_docstrings_of_a_module_run(name: str) -> None:
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
     assert not failed
-
-
-def test_the_method_of_the_contributing_page_keeps_the_contract() -> None:
-    """What a newcomer copies is right: the page's own class, under the tests that it would inherit."""
-    from wayforward.testing import MethodContract
-
-    names: dict = {"__name__": "__example__"}
-    page = ROOT / "CONTRIBUTING.md"
-    for kind, body, line in blocks(page):
-        if kind == "python" and "MethodContract" not in body:
-            run_python(body, names, page, line)
-
-    class Copied(MethodContract):
-        method = names["RandomActions"]()
-        finds = 0.5
-
-    contract = Copied()
-    for world in ("independent", "causal"):
-        contract.test_it_finds_something("linear", world)
-        contract.test_every_option_turns_the_decision_of_the_model_itself("linear", world)
-        contract.test_every_option_is_legal_and_keeps_the_rules("linear", world)
-        contract.test_the_order_of_people_changes_nothing("linear", world)
-        contract.test_a_person_alone_gets_the_same_answer("linear", world)
-    contract.test_wishes_are_kept()
-    contract.test_it_says_what_it_is()
