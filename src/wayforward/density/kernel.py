@@ -97,7 +97,7 @@ class Kernel(Densities):
             own = rows[groups.member == g]
             self.learnt.append(self._group(own[thinned(len(own), most, seed)], rows))
 
-    def _group(self, own: Rows, everyone: Rows) -> _Group:
+    def _group(self, own: Rows, everyone: People) -> _Group:
         """Scale and code the people of a group, for x_f and for x'_I."""
         n = len(own)
         wide = self.coding.scaled(everyone)

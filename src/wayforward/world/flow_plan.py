@@ -65,7 +65,7 @@ class FlowColumn:
 
     def seen(self, x: PerRow, level: int) -> PerRow:
         """(m,) values -> an input of its effects: the standardised number, or whether it is this level."""
-        return np.asarray((x - self.centre) / self.width if level < 0 else x == level)
+        return np.asarray((x - self.centre) / self.width if level < 0 else (x == level) * 1.0)
 
     def cell_ends(self, x: PerPoint) -> tuple[PerPoint, PerPoint]:
         """Lower and upper end of the cell of each value; the outermost cells have no outer end."""

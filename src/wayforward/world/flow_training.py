@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, WorldError, require
-from wayforward.shapes import Rows
+from wayforward.shapes import Floats, Rows
 from wayforward.tensor_files import read, write
 from wayforward.world.flow_plan import FlowPlan
 from wayforward.world.flow_torch import layer, prepared
@@ -169,7 +169,7 @@ def _read(path: Path, fingerprint: str, device: str) -> _State:
 def train(
     plan: FlowPlan,
     x: Rows,
-    held: Rows,
+    held: Floats,
     *,
     epochs: int,
     batch: int,

@@ -24,7 +24,7 @@ import numpy as np
 from wayforward.errors import WorldError, require
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
-from wayforward.shapes import Draws, Mask, PerPoint, PerRow, Points, Rows, Who
+from wayforward.shapes import Draws, Mask, People, PerPoint, PerRow, Points, Rows, Who
 from wayforward.streams import keys_of, spread
 from wayforward.world.base import flat_rows, legal_limits, row_keys
 from wayforward.world.fitted import FittedWorld, whole_rows
@@ -272,7 +272,7 @@ class GaussianProcessWorld(FittedWorld):
         return after, variance
 
     def _values(
-        self, effect: Effect, before: Rows, row: Who, causes: Rows, fresh: bool, spread: bool
+        self, effect: Effect, before: People, row: Who, causes: Rows, fresh: bool, spread: bool
     ) -> tuple[PerRow, PerRow]:
         """(T,) standardised mean and variance for people row (T,) with new causes (T, d)."""
         points = effect.seen(causes)
@@ -460,7 +460,7 @@ class GaussianProcessWorld(FittedWorld):
         self,
         torch: Any,
         effect: Effect,
-        people: Rows,
+        people: People,
         who: Who,
         columns: list[Any],
         number: Any,

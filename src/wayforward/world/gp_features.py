@@ -123,7 +123,7 @@ class Effect:
         """The same on a list of d columns (T,), differentiable."""
         return self.value(self.node.prior_torch(torch, self.seen_torch(torch, columns), spread=False)[0])
 
-    def seen(self, x: Rows) -> Rows:
+    def seen(self, x: Rows) -> Floats:
         """(T, d) -> (T, p) standardised inputs."""
         columns = [
             x[:, j] if level < 0 else np.where(np.isnan(x[:, j]), np.nan, x[:, j] == level)
