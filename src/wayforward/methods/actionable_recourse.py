@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import MethodError, ProblemError, UnsupportedModel
+from wayforward.errors import ProblemError, UnsupportedModel
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact import selection
 from wayforward.methods.engines.exact.selection import Among, Changes, Clause, Cut, Menu, Most, Pick, Program
 from wayforward.methods.engines.polish import revert, shrink
+from wayforward.methods.settings import check_choices, check_least
 from wayforward.model import Access
 from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.shapes import Actions, Mask
@@ -74,20 +75,8 @@ class ActionableRecourse(Method):
     nodes: int = 100_000
 
     def __post_init__(self) -> None:
-        for field, value, allowed in (
-            ("cost", self.cost, get_args(Preset)),
-            ("options", self.options, get_args(Options)),
-        ):
-            if value not in allowed:
-                raise MethodError(f"'{self.name}' has {field}={value!r}. Choose one of {', '.join(allowed)}.")
-        for field, number in (
-            ("grid", self.grid),
-            ("workers", self.workers),
-            ("solves", self.solves),
-            ("nodes", self.nodes),
-        ):
-            if number < 1:
-                raise MethodError(f"'{self.name}' has {field}={number}. Use 1 or more.")
+        check_choices(self, cost=get_args(Preset), options=get_args(Options))
+        check_least(self, grid=1, workers=1, solves=1, nodes=1)
 
     def _fit(self, problem: Problem) -> None:
         self.scores_ = _Scores.of(problem, self.name)

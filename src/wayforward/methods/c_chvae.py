@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from wayforward.density.generative import Generator
-from wayforward.errors import MethodError, require
+from wayforward.errors import require
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient.relaxed_state import range_widths
-from wayforward.methods.engines.latent.settings import require_least
 from wayforward.methods.engines.polish import revert, shrink
+from wayforward.methods.settings import check_choices, check_least, require_setting
 from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.problem.learned import fit_generator
 from wayforward.ranks import rank_in_run
@@ -80,18 +80,12 @@ class CChvae(Method):
     generator: Generator | None = None
 
     def __post_init__(self) -> None:
-        require_least(self, 1, "samples", "shells", "keep")
-        require_least(self, 0, "further")
-        if not self.step > 0:
-            raise MethodError(f"'{self.name}' has step={self.step}. Use a width above 0.")
-        if not self.widen >= 1:
-            raise MethodError(f"'{self.name}' has widen={self.widen}. Use 1 (shells of one width) or more.")
-        if not self.p >= 1:
-            raise MethodError(f"'{self.name}' has p={self.p}. Use 1, 2, another norm above 1, or inf.")
-        if not 0 <= self.partial <= 1:
-            raise MethodError(f"'{self.name}' has partial={self.partial}. Use a share from 0 to 1.")
-        if self.nearest not in ("cost", "l1"):
-            raise MethodError(f"'{self.name}' has nearest={self.nearest!r}. Choose one of cost, l1.")
+        check_least(self, samples=1, shells=1, keep=1, further=0)
+        require_setting(self, "step", self.step > 0, "Use a width above 0.")
+        require_setting(self, "widen", self.widen >= 1, "Use 1 (shells of one width) or more.")
+        require_setting(self, "p", self.p >= 1, "Use 1, 2, another norm above 1, or inf.")
+        require_setting(self, "partial", 0 <= self.partial <= 1, "Use a share from 0 to 1.")
+        check_choices(self, nearest=("cost", "l1"))
 
     def _fit(self, problem: Problem) -> None:
         from wayforward.problem import Problem as Question

@@ -16,6 +16,7 @@ from wayforward.methods.engines.amortised.engine import Amortised, Law, Plan
 from wayforward.methods.engines.amortised.masks import cheapest, other_masks
 from wayforward.methods.engines.amortised.report import Report
 from wayforward.methods.engines.amortised.training import train
+from wayforward.methods.settings import check_choices, check_least, check_positive, require_setting
 from wayforward.problem.batching import tidy
 from wayforward.shapes import Actions, Rows
 from wayforward.tensor_files import plain, require_same
@@ -129,37 +130,18 @@ class Carma(_Trained):
         self.seeds = tuple(int(seed) for seed in self.seeds)
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise MethodError(f"'{self.name}' has seeds={list(self.seeds)}. Give at least one, each once.")
-        for name in ("epochs", "batch", "mask_layers", "mask_width", "action_layers", "action_width"):
-            if getattr(self, name) < 1:
-                raise MethodError(f"'{self.name}' has {name}={getattr(self, name)}. Use 1 or more.")
-        for name in ("rate", "tau", "cap", "reach"):
-            if not getattr(self, name) > 0:
-                raise MethodError(f"'{self.name}' has {name}={getattr(self, name)}. Use a number above 0.")
-        for name in (
-            "decay",
-            "margin",
-            "cost",
-            "kl",
-            "plausibility",
-            "feasibility",
-            "likelier",
-            "tie",
-            "entropy",
-        ):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise MethodError(
-                    f"'{self.name}' has {name}={getattr(self, name)}. Use a number of at least 0."
-                )
-        for name, allowed in (
-            ("hinge", ("probability", "logit")),
-            ("damping", ("plus", "peer")),
-            ("schedule", ("constant", "cosine")),
-            ("implausible", ("hinge", "nll", "log")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise MethodError(
-                    f"'{self.name}' has {name}={getattr(self, name)!r}. Choose one of {', '.join(allowed)}."
-                )
+        check_least(self, epochs=1, batch=1, mask_layers=1, mask_width=1, action_layers=1, action_width=1)
+        check_positive(self, "rate", "tau", "cap", "reach")
+        sizes = ("decay", "margin", "cost", "kl", "plausibility", "feasibility", "likelier", "tie", "entropy")
+        for name in sizes:
+            require_setting(self, name, 0 <= getattr(self, name) < np.inf, "Use a number of at least 0.")
+        check_choices(
+            self,
+            hinge=("probability", "logit"),
+            damping=("plus", "peer"),
+            schedule=("constant", "cosine"),
+            implausible=("hinge", "nll", "log"),
+        )
 
     # -- training --------------------------------------------------------------------------------------------
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, get_args
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.causal_grid import (
     Grid,
@@ -15,6 +14,7 @@ from wayforward.methods.engines.exact.causal_grid import (
     grid_values,
     refined,
 )
+from wayforward.methods.settings import check_choices, require_setting
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ class CausalOracle(Method):
     finer: int = 0
 
     def __post_init__(self) -> None:
-        for field, value, low in (("bins", self.bins, 2), ("finer", self.finer, 0), ("most", self.most, 1)):
-            if value is not None and (isinstance(value, bool) or value != int(value) or value < low):
-                raise MethodError(f"'{self.name}' has {field}={value!r}. Use a whole number, {low} or more.")
-        if self.grid not in ("range", "around"):
-            raise MethodError(f"'{self.name}' has grid={self.grid!r}. Use 'range' or 'around'.")
+        for name, low in (("bins", 2), ("finer", 0), ("most", 1)):
+            value = getattr(self, name)
+            whole = value is None or not (isinstance(value, bool) or value != int(value) or value < low)
+            require_setting(self, name, whole, f"Use a whole number, {low} or more.")
+        check_choices(self, grid=get_args(Grid))
 
     def _fit(self, problem: Problem) -> None:
         self.ends_ = grid_ends(problem)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient import elastic
 from wayforward.methods.engines.gradient.fista import Goal, May
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_costs
 from wayforward.methods.engines.gradient.slopes import slopes
+from wayforward.methods.settings import check_choices, check_least, check_positive
 from wayforward.model import Access
 from wayforward.shapes import Actions, Rows
 
@@ -67,14 +67,9 @@ class Cem(Method):
     shrink: bool = True
 
     def __post_init__(self) -> None:
-        check(
-            self,
-            positive=("c", "rate"),
-            least={"constants": 1, "steps": 1},
-            share=("beta", "margin", "gamma"),
-        )
-        if self.only not in ("any", "add"):
-            raise MethodError(f"'{self.name}' has only={self.only!r}. Choose 'any' or 'add'.")
+        check_positive(self, "c", "rate")
+        check_least(self, constants=1, steps=1, beta=0, margin=0, gamma=0)
+        check_choices(self, only=("any", "add"))
 
     def _fit(self, problem: Problem) -> None:
         self.slopes_ = slopes(problem, self.name, zeroth=self.estimate)
@@ -159,16 +154,3 @@ def where(method: Any) -> dict[str, Any]:
     """Where a fitted method's slopes come from."""
     found = getattr(method, "slopes_", None)
     return {} if found is None else {"slopes": "gradients" if found.exact else "estimates"}
-
-
-def check(method: Any, *, positive: tuple[str, ...], least: dict[str, int], share: tuple[str, ...]) -> None:
-    """Parameters in their bounds. Raises: MethodError naming the first that is not."""
-    for name in positive:
-        if not getattr(method, name) > 0:
-            raise MethodError(f"'{method.name}' has {name}={getattr(method, name)}. Use a number above 0.")
-    for name, low in least.items():
-        if getattr(method, name) < low:
-            raise MethodError(f"'{method.name}' has {name}={getattr(method, name)}. Use {low} or more.")
-    for name in share:
-        if not getattr(method, name) >= 0:
-            raise MethodError(f"'{method.name}' has {name}={getattr(method, name)}. Use 0 or more.")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from wayforward.errors import MethodError, UnsupportedModel
+from wayforward.errors import UnsupportedModel
 from wayforward.methods.base import Budget
 from wayforward.methods.engines.latent.adoption import descended_options
 from wayforward.methods.engines.latent.search import AdamSteps, Terms
-from wayforward.methods.engines.latent.settings import LatentSettings, require_least
+from wayforward.methods.engines.latent.settings import LatentSettings
+from wayforward.methods.settings import check_choices, check_least, require_setting
 from wayforward.model import Access
 from wayforward.shapes import Actions
 
@@ -57,12 +58,11 @@ class Clue(LatentSettings):
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        if self.mode not in ("recourse", "clue"):
-            raise MethodError(f"'{self.name}' has mode={self.mode!r}. Choose 'recourse' or 'clue'.")
+        check_choices(self, mode=("recourse", "clue"))
         super().__post_init__()
-        require_least(self, 0, "lx", "ly", "lt")
-        if self.delta is not None and not self.delta > 0:
-            raise MethodError(f"'{self.name}' has delta={self.delta}. Use a radius above 0, or None.")
+        check_least(self, lx=0, ly=0, lt=0)
+        inside = self.delta is None or self.delta > 0
+        require_setting(self, "delta", inside, "Use a radius above 0, or None.")
 
     def _fit(self, problem: Problem) -> None:
         self.sure_ = problem.target.interval is None and problem.model.access > Access.LABEL

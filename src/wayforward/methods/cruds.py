@@ -11,7 +11,8 @@ from wayforward.errors import MethodError
 from wayforward.methods.base import Budget
 from wayforward.methods.engines.latent.adoption import descended_options, drawn_options
 from wayforward.methods.engines.latent.search import AdamSteps, Terms
-from wayforward.methods.engines.latent.settings import LatentSettings, require_least
+from wayforward.methods.engines.latent.settings import LatentSettings
+from wayforward.methods.settings import check_choices, check_least
 from wayforward.problem.batching import distinct_changes
 from wayforward.shapes import Actions
 
@@ -67,11 +68,9 @@ class Cruds(LatentSettings):
     rate: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.mode not in ("sample", "optimise"):
-            raise MethodError(f"'{self.name}' has mode={self.mode!r}. Choose 'sample' or 'optimise'.")
+        check_choices(self, mode=("sample", "optimise"))
         super().__post_init__()
-        require_least(self, 1, "samples", "kept")
-        require_least(self, 0, "widen", "lam")
+        check_least(self, samples=1, kept=1, widen=0, lam=0)
 
     def _fit(self, problem: Problem) -> None:
         self.latent_ = self._latent_space(problem, "csvae")

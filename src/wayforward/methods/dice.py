@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.methods.engines.tighten import polish
+from wayforward.methods.settings import check_choices, check_least, check_positive, require_setting
 from wayforward.model import Access
 from wayforward.problem.batching import ask, distinct_changes
 from wayforward.shapes import Actions
@@ -85,24 +85,16 @@ class Dice(Method):
     block: int = 256
 
     def __post_init__(self) -> None:
-        for field, text, allowed in (
-            ("likeness", self.likeness, get_args(Diversity)),
-            ("yloss", self.yloss, get_args(YLoss)),
-            ("categories", self.categories, ("simplex", "penalty")),
-            ("start", self.start, ("near", "random")),
-        ):
-            if text not in allowed:
-                raise MethodError(f"'{self.name}' has {field}={text!r}. Choose one of {', '.join(allowed)}.")
-        for field, number in (("steps", self.steps), ("block", self.block)):
-            if number < 1:
-                raise MethodError(f"'{self.name}' has {field}={number}. Use 1 or more.")
-        for field, size in (("proximity", self.proximity), ("diversity", self.diversity)):
-            if size < 0:
-                raise MethodError(f"'{self.name}' has {field}={size}. Use 0 or more.")
-        if not self.rate > 0:
-            raise MethodError(f"'{self.name}' has rate={self.rate}. Use a number above 0.")
-        if not 0 <= self.quantile <= 1:
-            raise MethodError(f"'{self.name}' has quantile={self.quantile}. Use a share between 0 and 1.")
+        check_choices(
+            self,
+            likeness=get_args(Diversity),
+            yloss=get_args(YLoss),
+            categories=("simplex", "penalty"),
+            start=("near", "random"),
+        )
+        check_least(self, steps=1, block=1, proximity=0, diversity=0)
+        check_positive(self, "rate")
+        require_setting(self, "quantile", 0 <= self.quantile <= 1, "Use a share between 0 and 1.")
 
     def _fit(self, problem: Problem) -> None:
         self.slopes_ = slopes(problem, self.name, device=self.device, zeroth=self.estimate, block=self.block)

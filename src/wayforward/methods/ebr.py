@@ -12,6 +12,7 @@ from wayforward.density.base import Densities, Kind, Scale, mixed
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.polish import revert, shrink
+from wayforward.methods.settings import check_choices, check_least
 from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.problem.learned import problem_density
 from wayforward.problem.plausibility.balanced_search import fewer
@@ -76,22 +77,9 @@ class Ebr(Method):
     train_seed: int = 0
 
     def __post_init__(self) -> None:
-        for field_name, value, low in (
-            ("proposals", self.proposals, 8),
-            ("rounds", self.rounds, 1),
-            ("enough", self.enough, 1),
-        ):
-            if value < low:
-                raise MethodError(f"'{self.name}' has {field_name}={value}. Use {low} or more.")
+        check_least(self, proposals=8, rounds=1, enough=1)
         check_beta(self.name, self.beta, self.beta_scale)
-        for field_name, word, known in (
-            ("density", self.density, get_args(Kind)),
-            ("nearest", self.nearest, ("cost", "l2")),
-        ):
-            if word not in known:
-                raise MethodError(
-                    f"'{self.name}' has {field_name}={word!r}. Choose one of {', '.join(known)}."
-                )
+        check_choices(self, density=get_args(Kind), nearest=("cost", "l2"))
 
     def _fit(self, problem: Problem) -> None:
         from wayforward.scaling import ranges

@@ -20,6 +20,7 @@ from wayforward.methods.engines.graph import (
     follow,
     nearest_targets,
 )
+from wayforward.methods.settings import check_choices, check_least, require_setting
 from wayforward.problem.batching import ask
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions, Mask, People
@@ -117,23 +118,18 @@ class Face(Method):
 
     def __post_init__(self) -> None:
         self._walks: list[_Walks] | None = None  # of one call, see `_chunk`
-        for name, kinds in (("mode", Mode), ("weighting", Weighting), ("immutables", Immutables)):
-            if getattr(self, name) not in get_args(kinds):
-                raise MethodError(
-                    f"'{self.name}' has {name}={getattr(self, name)!r}. Choose one of {', '.join(get_args(kinds))}."
-                )
-        for name in ("neighbours", "ends"):
-            if getattr(self, name) < 1:
-                raise MethodError(f"'{self.name}' has {name}={getattr(self, name)}. Use 1 or more.")
-        if not self.radius > 0:
-            raise MethodError(f"'{self.name}' has radius={self.radius}. Use a radius above 0, in ranges.")
+        check_choices(
+            self,
+            mode=get_args(Mode),
+            weighting=get_args(Weighting),
+            immutables=get_args(Immutables),
+        )
+        check_least(self, neighbours=1, ends=1)
+        require_setting(self, "radius", self.radius > 0, "Use a radius above 0, in ranges.")
         for name in ("confidence", "density"):
-            if not 0 <= getattr(self, name) < 1:
-                raise MethodError(
-                    f"'{self.name}' has {name}={getattr(self, name)}. Use a share from 0 to below 1."
-                )
-        if self.pool is not None and self.pool < 2:
-            raise MethodError(f"'{self.name}' has pool={self.pool}. Use 2 or more rows, or None for all.")
+            require_setting(self, name, 0 <= getattr(self, name) < 1, "Use a share from 0 to below 1.")
+        some = self.pool is None or self.pool >= 2
+        require_setting(self, "pool", some, "Use 2 or more rows, or None for all.")
 
     # -- what all people share -----------------------------------------------------------------------------
 

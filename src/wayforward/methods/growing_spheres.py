@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.polish import revert, shrink
+from wayforward.methods.settings import check_least, require_setting
 from wayforward.problem.batching import ask, distinct_changes, tidy
 from wayforward.shapes import Actions
 
@@ -65,19 +65,9 @@ class GrowingSpheres(Method):
     shrink: bool = True
 
     def __post_init__(self) -> None:
-        for field, value, low in (
-            ("samples", self.samples, 1),
-            ("shells", self.shells, 1),
-            ("zooms", self.zooms, 0),
-        ):
-            if value < low:
-                raise MethodError(f"'{self.name}' has {field}={value}. Use {low} or more.")
-        if not self.radius > 0:
-            raise MethodError(
-                f"'{self.name}' has radius={self.radius}. Use a radius above 0, in widths of the range."
-            )
-        if not self.zoom > 1:
-            raise MethodError(f"'{self.name}' has zoom={self.zoom}. Use a factor above 1.")
+        check_least(self, samples=1, shells=1, zooms=0)
+        require_setting(self, "radius", self.radius > 0, "Use a radius above 0, in widths of the range.")
+        require_setting(self, "zoom", self.zoom > 1, "Use a factor above 1.")
 
     def _fit(self, problem: Problem) -> None:
         from wayforward.problem import LpMix

@@ -12,6 +12,7 @@ from wayforward.density.generative.adversary import Form
 from wayforward.density.grouping import present_groups, resolve_groups, revealing
 from wayforward.errors import MethodError
 from wayforward.methods.c_chvae import CChvae
+from wayforward.methods.settings import check_choices
 from wayforward.problem.learned import fit_generator
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ class Ibr(CChvae):
         super().__post_init__()
         if isinstance(self.beta, bool) or not self.beta >= 0 or not np.isfinite(self.beta):
             raise MethodError(f"'{self.name}' has beta={self.beta!r}. Use 0 (nobody listens) or more.")
-        if self.adv not in ("entropy", "loglik"):
-            raise MethodError(f"'{self.name}' has adv={self.adv!r}. Choose one of entropy, loglik.")
+        check_choices(self, adv=("entropy", "loglik"))
 
     def _learn(self, problem: Problem) -> Generator:
         rows = problem.require_reference()

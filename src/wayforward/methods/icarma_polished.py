@@ -12,6 +12,7 @@ from wayforward.errors import MethodError, WorldError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.causal_grid import Options, cheapest, grid_ends, grid_values
 from wayforward.methods.engines.exact.causal_polish import Polish, Rows
+from wayforward.methods.settings import check_choices, require_setting
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -70,12 +71,8 @@ class Polished(Method):
     rescue: bool = True
 
     def __post_init__(self) -> None:
-        if self.plausibility not in ("hard", "price"):
-            raise MethodError(f"'{self.name}' has plausibility={self.plausibility!r}. Use 'hard' or 'price'.")
-        if self.per not in ("person", "nat"):
-            raise MethodError(f"'{self.name}' has per={self.per!r}. Use 'person' or 'nat'.")
-        if not self.price >= 0:
-            raise MethodError(f"'{self.name}' has price={self.price!r}. Use a number of at least 0, or inf.")
+        check_choices(self, plausibility=("hard", "price"), per=("person", "nat"))
+        require_setting(self, "price", self.price >= 0, "Use a number of at least 0, or inf.")
 
     def _fit(self, problem: Problem) -> None:
         self.judged_ = strict_of(problem, self.density) if self.plausibility == "price" else problem

@@ -16,6 +16,7 @@ from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.methods.engines.tighten import polish
+from wayforward.methods.settings import check_choices, check_least, check_positive
 from wayforward.model import Access
 from wayforward.problem.batching import ask
 from wayforward.shapes import Actions
@@ -83,14 +84,9 @@ class LowProFool(Method):
                 f"'{self.name}' has importance={self.importance!r}. Choose correlation, personal, or give a mapping of "
                 "feature names to numbers."
             )
-        if self.best not in ("l1", "l2"):
-            raise MethodError(f"'{self.name}' has best={self.best!r}. Choose one of l1, l2.")
-        for field, number in (("rounds", self.rounds), ("steps", self.steps), ("block", self.block)):
-            if number < 1:
-                raise MethodError(f"'{self.name}' has {field}={number}. Use 1 or more.")
-        for field, size in (("lam", self.lam), ("rate", self.rate)):
-            if not size > 0:
-                raise MethodError(f"'{self.name}' has {field}={size}. Use a number above 0.")
+        check_choices(self, best=("l1", "l2"))
+        check_least(self, rounds=1, steps=1, block=1)
+        check_positive(self, "lam", "rate")
 
     def _fit(self, problem: Problem) -> None:
         self.slopes_ = slopes(problem, self.name, device=self.device, zeroth=self.estimate, block=self.block)

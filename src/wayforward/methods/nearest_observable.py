@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.references import References, l1_metric
+from wayforward.methods.settings import require_setting
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class NearestObservable(Method):
     pool: int | None = None
 
     def __post_init__(self) -> None:
-        if self.pool is not None and self.pool < 1:
-            raise MethodError(f"'{self.name}' has pool={self.pool}. Use 1 or more rows, or None for all.")
+        some = self.pool is None or self.pool >= 1
+        require_setting(self, "pool", some, "Use 1 or more rows, or None for all.")
 
     def _fit(self, problem: Problem) -> None:
         self.rows_ = thinned(np.unique(problem.reference_accepted, axis=0), self.pool)

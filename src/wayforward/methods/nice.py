@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import DataError, MethodError
+from wayforward.errors import DataError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.engines.references import References, heom
 from wayforward.methods.nearest_observable import thinned
+from wayforward.methods.settings import check_choices, check_least
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
 from wayforward.problem.batching import ask, distinct_changes
@@ -67,14 +68,8 @@ class Nice(Method):
     pool: int | None = None
 
     def __post_init__(self) -> None:
-        if self.reward not in get_args(Reward):
-            raise MethodError(
-                f"'{self.name}' has reward={self.reward!r}. Choose one of {', '.join(get_args(Reward))}."
-            )
-        if self.scale not in ("range", "std"):
-            raise MethodError(f"'{self.name}' has scale={self.scale!r}. Choose 'range' or 'std'.")
-        if self.neighbours < 1:
-            raise MethodError(f"'{self.name}' has neighbours={self.neighbours}. Use 1 or more.")
+        check_choices(self, reward=get_args(Reward), scale=("range", "std"))
+        check_least(self, neighbours=1)
 
     def _fit(self, problem: Problem) -> None:
         good = problem.reference_reached

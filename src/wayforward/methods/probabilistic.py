@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.confidence_search import edge, scaled
 from wayforward.methods.engines.polish import shrink
+from wayforward.methods.settings import require_setting
 from wayforward.problem.batching import ask
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
@@ -79,14 +79,9 @@ class Probabilistic(Method):
     refine: int = 2
 
     def __post_init__(self) -> None:
-        for field, value, low in (
-            ("most_acts", self.most_acts, 1),
-            ("samples", self.samples, 10),
-            ("beam", self.beam, 1),
-            ("refine", self.refine, 0),
-        ):
-            if isinstance(value, bool) or value < low:
-                raise MethodError(f"'{self.name}' has {field}={value}. Use {low} or more.")
+        for name, low in (("most_acts", 1), ("samples", 10), ("beam", 1), ("refine", 0)):
+            value = getattr(self, name)
+            require_setting(self, name, not isinstance(value, bool) and value >= low, f"Use {low} or more.")
 
     def _fit(self, problem: Problem) -> None:
         schema = problem.schema

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.robust_search import Otherwise, lasting
 from wayforward.methods.roar import check_otherwise
+from wayforward.methods.settings import check_choices, require_setting
 from wayforward.methods.wachter import Wachter
 from wayforward.model import Access
 from wayforward.problem.robust import Robust, UnderNoise, linear_slope, with_robust
@@ -61,15 +61,9 @@ class Probe(Method):
     block: int = 256
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate < 1:
-            raise MethodError(f"'{self.name}' has rate={self.rate}. Use a probability between 0 and 1.")
-        if not (np.isfinite(self.sigma) and self.sigma >= 0):
-            raise MethodError(f"'{self.name}' has sigma={self.sigma}. Use a number of 0 or more.")
-        if self.on not in ("numbers", "acted") or self.estimate not in ("gradient", "draws"):
-            raise MethodError(
-                f"'{self.name}' has on={self.on!r}, estimate={self.estimate!r}. Choose on='numbers' or 'acted', "
-                "estimate='gradient' or 'draws'."
-            )
+        require_setting(self, "rate", 0 < self.rate < 1, "Use a probability between 0 and 1.")
+        require_setting(self, "sigma", 0 <= self.sigma < np.inf, "Use a number of 0 or more.")
+        check_choices(self, on=("numbers", "acted"), estimate=("gradient", "draws"))
         check_otherwise(self)
 
     def _search(self) -> Wachter:

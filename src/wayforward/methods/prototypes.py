@@ -9,11 +9,12 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.cem import check, where
+from wayforward.methods.cem import where
 from wayforward.methods.engines.gradient import elastic
 from wayforward.methods.engines.gradient.fista import Goal, May
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_costs
 from wayforward.methods.engines.gradient.slopes import slopes
+from wayforward.methods.settings import check_choices, check_least, check_positive
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
 from wayforward.shapes import Actions, Rows
@@ -68,18 +69,9 @@ class GuidedPrototypes(Method):
     shrink: bool = True
 
     def __post_init__(self) -> None:
-        check(
-            self,
-            positive=("rate",),
-            least={"constants": 1, "steps": 1, "k_nearest": 1},
-            share=("beta", "margin", "gamma", "theta", "trust", "c"),
-        )
-        for name, text, allowed in (
-            ("prototypes", self.prototypes, ("neighbour", "latent")),
-            ("levels", self.levels, ("plain", "mvdm")),
-        ):
-            if text not in allowed:
-                raise MethodError(f"'{self.name}' has {name}={text!r}. Choose one of {', '.join(allowed)}.")
+        check_positive(self, "rate")
+        check_least(self, constants=1, steps=1, k_nearest=1, beta=0, margin=0, gamma=0, theta=0, trust=0, c=0)
+        check_choices(self, prototypes=("neighbour", "latent"), levels=("plain", "mvdm"))
 
     def _fit(self, problem: Problem) -> None:
         self.slopes_ = slopes(problem, self.name, zeroth=self.estimate)

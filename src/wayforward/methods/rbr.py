@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.settings import check_least, check_positive
 from wayforward.model import Access
 from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.shapes import Actions
@@ -58,19 +58,8 @@ class Rbr(Method):
     widen: bool = False
 
     def __post_init__(self) -> None:
-        for field, number in (("samples", self.samples), ("steps", self.steps)):
-            if number < 1:
-                raise MethodError(f"'{self.name}' has {field}={number}. Use 1 or more.")
-        for field, size in (("radius", self.radius), ("width", self.width)):
-            if not size > 0:
-                raise MethodError(f"'{self.name}' has {field}={size}. Use a number above 0.")
-        for field, size in (
-            ("slack", self.slack),
-            ("shift_yes", self.shift_yes),
-            ("shift_no", self.shift_no),
-        ):
-            if not size >= 0:
-                raise MethodError(f"'{self.name}' has {field}={size}. Use a number of 0 or more.")
+        check_least(self, samples=1, steps=1, slack=0, shift_yes=0, shift_no=0)
+        check_positive(self, "radius", "width")
 
     def _fit(self, problem: Problem) -> None:
         from wayforward.methods import method

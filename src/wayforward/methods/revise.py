@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget
 from wayforward.methods.engines.latent.adoption import descended_options
 from wayforward.methods.engines.latent.search import AdamSteps, Terms
-from wayforward.methods.engines.latent.settings import LatentSettings, require_least
+from wayforward.methods.engines.latent.settings import LatentSettings
+from wayforward.methods.settings import check_choices, check_least
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -62,12 +62,9 @@ class Revise(LatentSettings):
     aim: float = 0.05
 
     def __post_init__(self) -> None:
-        if self.loss not in get_args(Loss):
-            raise MethodError(
-                f"'{self.name}' has loss={self.loss!r}. Choose one of {', '.join(get_args(Loss))}."
-            )
+        check_choices(self, loss=get_args(Loss))
         super().__post_init__()
-        require_least(self, 0, "lam")
+        check_least(self, lam=0)
 
     def _fit(self, problem: Problem) -> None:
         self.latent_ = self._latent_space(problem, "cvae")

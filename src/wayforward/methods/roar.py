@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.robust_search import Otherwise, lasting
+from wayforward.methods.settings import check_choices, require_setting
 from wayforward.methods.wachter import Wachter
 from wayforward.model import Access
 from wayforward.problem.robust import Robust, WithinDelta, with_robust
@@ -60,10 +60,8 @@ class Roar(Method):
     block: int = 256
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.rho) and self.rho >= 0):
-            raise MethodError(f"'{self.name}' has rho={self.rho}. Use a number of 0 or more.")
-        if self.norm not in ("linf", "l2"):
-            raise MethodError(f"'{self.name}' has norm={self.norm!r}. Choose one of linf, l2.")
+        require_setting(self, "rho", 0 <= self.rho < np.inf, "Use a number of 0 or more.")
+        check_choices(self, norm=("linf", "l2"))
         check_otherwise(self)
 
     def _search(self) -> Wachter:
@@ -154,9 +152,7 @@ class Shifted(Robust):
         return f"a yes for every linear model around the option whose weights shift by at most {self.rho:g}"
 
 
-def check_otherwise(method: Any) -> None:
+def check_otherwise(method: Method) -> None:
     """Check the setting `otherwise` of a method. Raises: MethodError."""
-    if method.otherwise not in ("plain", "none"):
-        raise MethodError(
-            f"'{method.name}' has otherwise={method.otherwise!r}. Choose 'plain' (for today's model) or 'none'."
-        )
+    known = method.otherwise in get_args(Otherwise)
+    require_setting(method, "otherwise", known, "Choose 'plain' (for today's model) or 'none'.")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.robust_search import Otherwise, beside
 from wayforward.methods.engines.tighten import polish
 from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.roar import check_otherwise
+from wayforward.methods.settings import check_least
 from wayforward.model import Access
 from wayforward.problem.batching import ask, distinct_changes, tidy
 from wayforward.problem.robust import Stable, with_robust
@@ -63,9 +63,7 @@ class Trex(Method):
     shrink: bool = True
 
     def __post_init__(self) -> None:
-        for field, number in (("neighbours", self.neighbours), ("steps", self.steps), ("pool", self.pool)):
-            if number < 1:
-                raise MethodError(f"'{self.name}' has {field}={number}. Use 1 or more.")
+        check_least(self, neighbours=1, steps=1, pool=1)
         check_otherwise(self)
 
     def _fit(self, problem: Problem) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.diverse import leaving_out
@@ -16,6 +15,7 @@ from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.slopes import has_gradients, slopes
 from wayforward.methods.engines.gradient.steps import Ell, Loss, run
 from wayforward.methods.engines.tighten import polish
+from wayforward.methods.settings import check_choices, check_least, check_positive
 from wayforward.model import Access
 from wayforward.problem.batching import ask
 from wayforward.shapes import Actions
@@ -83,22 +83,15 @@ class Wachter(Method):
     block: int = 256
 
     def __post_init__(self) -> None:
-        for field, text, allowed in (
-            ("norm", self.norm, ("l1", "l2")),
-            ("scale", self.scale, ("cost", "mad")),
-            ("loss", self.loss, get_args(Ell)),
-            ("immutables", self.immutables, ("project", "overwrite_after")),
-        ):
-            if text not in allowed:
-                raise MethodError(f"'{self.name}' has {field}={text!r}. Choose one of {', '.join(allowed)}.")
-        for field, number in (("rounds", self.rounds), ("steps", self.steps), ("block", self.block)):
-            if number < 1:
-                raise MethodError(f"'{self.name}' has {field}={number}. Use 1 or more.")
-        for field, size in (("lam", self.lam), ("rate", self.rate)):
-            if not size > 0:
-                raise MethodError(f"'{self.name}' has {field}={size}. Use a number above 0.")
-        if self.restarts < 0:
-            raise MethodError(f"'{self.name}' has restarts={self.restarts}. Use 0 or more.")
+        check_choices(
+            self,
+            norm=("l1", "l2"),
+            scale=("cost", "mad"),
+            loss=get_args(Ell),
+            immutables=("project", "overwrite_after"),
+        )
+        check_least(self, rounds=1, steps=1, block=1, restarts=0)
+        check_positive(self, "lam", "rate")
 
     def _fit(self, problem: Problem) -> None:
         from wayforward.problem import LpMix, MadL1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient.relaxed_state import range_costs, range_widths
 from wayforward.methods.engines.latent.search import Latent
+from wayforward.methods.settings import check_choices, check_least, check_positive
 from wayforward.problem.learned import fit_generator
 
 if TYPE_CHECKING:
@@ -44,13 +44,9 @@ class LatentSettings(Method):
     generator: Any = None
 
     def __post_init__(self) -> None:
-        require_least(self, 1, "steps", "rounds", "latent", "epochs")
-        require_least(self, 0, "starts")
-        for field in ("rate", "scatter"):
-            if not getattr(self, field) > 0:
-                raise MethodError(f"'{self.name}' has {field}={getattr(self, field)}. Use a number above 0.")
-        if self.adopt not in ("part", "all"):
-            raise MethodError(f"'{self.name}' has adopt={self.adopt!r}. Choose 'part' or 'all'.")
+        check_least(self, steps=1, rounds=1, latent=1, epochs=1, starts=0)
+        check_positive(self, "rate", "scatter")
+        check_choices(self, adopt=("part", "all"))
 
     @property
     def partial(self) -> bool:
@@ -87,11 +83,3 @@ class LatentSettings(Method):
         return Latent(
             problem, generator, self.name, span=span, price=range_costs(problem, span), device=self.device
         )
-
-
-def require_least(method: Method, least: int, *fields: str) -> None:
-    """Raise MethodError if one of a method's fields is below `least`; None is allowed."""
-    for field in fields:
-        value = getattr(method, field)
-        if value is not None and value < least:
-            raise MethodError(f"'{method.name}' has {field}={value}. Use {least} or more.")

@@ -1,0 +1,40 @@
+"""Checks of a method's settings, worded alike for all methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from wayforward.errors import MethodError
+
+if TYPE_CHECKING:
+    from wayforward.methods.base import Method
+
+
+def require_setting(method: Method, setting: str, valid: bool, advice: str) -> None:
+    """Raise MethodError with the setting's value and the advice unless it is valid."""
+    if not valid:
+        value = getattr(method, setting)
+        shown = repr(value) if isinstance(value, str) else value
+        raise MethodError(f"'{method.name}' has {setting}={shown}. {advice}")
+
+
+def check_least(method: Method, **least: float) -> None:
+    """Check that settings are at least so much; None is the method's own default. Raises: MethodError."""
+    for setting, low in least.items():
+        value = getattr(method, setting)
+        require_setting(method, setting, value is None or value >= low, f"Use {low} or more.")
+
+
+def check_positive(method: Method, *settings: str) -> None:
+    """Check that settings are above 0. Raises: MethodError."""
+    for setting in settings:
+        require_setting(method, setting, getattr(method, setting) > 0, "Use a number above 0.")
+
+
+def check_choices(method: Method, **choices: Iterable[str]) -> None:
+    """Check that settings are among the words that the method knows. Raises: MethodError."""
+    for setting, known in choices.items():
+        words = tuple(known)
+        valid = getattr(method, setting) in words
+        require_setting(method, setting, valid, f"Choose one of {', '.join(words)}.")
