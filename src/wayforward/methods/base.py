@@ -43,6 +43,10 @@ class Budget:
         if self.rows is not None and self.rows < 1:
             raise MethodError(f"budget={self.rows} model rows a person leaves no work to do. Use 1 or more.")
 
+    def rows_or(self, default: int) -> int:
+        """Return the model rows for each person, or the method's own default where nobody set any."""
+        return default if self.rows is None else self.rows
+
 
 class Method(ABC):
     """One published method. Subclasses are dataclasses whose fields are the method's parameters.
@@ -105,7 +109,7 @@ class Method(ABC):
         budget: Budget | int | None = None,
         progress: Progress | None = None,
     ) -> Recourse:
-        """Up to k checked options for every person, cheapest first; n people in, n rows out.
+        """Return up to k checked options for every person, cheapest first; n people in, n rows out.
 
         x: a table of people or an (n, d) array. seed: one integer; a person's answer depends on it and on their own
         row only. budget: model rows a person. progress: called with (people done, people in all).
@@ -118,7 +122,7 @@ class Method(ABC):
         limit = budget if isinstance(budget, Budget) else Budget(budget)
         problem = self.problem_
         people = problem.schema.encode(x)
-        _name_unused(x, problem.schema)
+        _warn_of_unknown_columns(x, problem.schema)
         n = len(people)
         wishes = preferences
         if wishes is not None:
@@ -155,7 +159,7 @@ class Method(ABC):
         before = replace(problem.model.counter)
         decision = problem.reached(x)
         everyone = problem.population(x, wishes)
-        action, proved = self._proposals(everyone, ~decision[0], k, seed, budget)
+        action, proved = self._search_refused(everyone, ~decision[0], k, seed, budget)
         got = problem.check(
             x, action, k, preferences=wishes, proved=proved, decision=decision, people=everyone, prove=self._prove,
             method=self.name, seconds=time.perf_counter() - started,
@@ -178,7 +182,7 @@ class Method(ABC):
         }
         return replace(got, meta=meta)
 
-    def _proposals(
+    def _search_refused(
         self, everyone: Population, refused: PersonMask, k: int, seed: int, budget: Budget
     ) -> tuple[Actions, PersonMask]:
         """Search for those who are refused and may act; return actions (n, k', d) and (n,) proofs that none exists."""
@@ -217,13 +221,17 @@ class Method(ABC):
         from wayforward.methods.engines.confidence_search import surer
 
         def again(some: Population, who: np.ndarray) -> np.ndarray:
-            found = self._recommend(some, k, Streams.of(some.x, seed), budget)
-            return found[0] if isinstance(found, tuple) else found
+            return self.unjudged_actions(some, k, Streams.of(some.x, seed), budget)
 
         return surer(people, action, again)
 
+    def unjudged_actions(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        """Return actions (n, k', d) for another method to build on: neither judged nor padded, and without proofs."""
+        found = self._recommend(people, k, streams, budget)
+        return found[0] if isinstance(found, tuple) else found
+
     def parameters(self) -> dict[str, Any]:
-        """The method's own settings, as plain data."""
+        """Return the method's own settings as plain data."""
         if not hasattr(self, "__dataclass_fields__"):
             return {}
         return {
@@ -234,7 +242,7 @@ class Method(ABC):
 
     @property
     def _prove(self) -> bool:
-        """Whether a proof that no recourse exists is looked for where this method finds none."""
+        """True if a proof that no recourse exists is looked for where this method finds none."""
         return True
 
     def _fit(self, problem: Problem) -> None:
@@ -250,8 +258,8 @@ class Method(ABC):
         """
 
 
-def _name_unused(table: Any, schema: Schema) -> None:
-    """Say which columns of a table are not looked at: a misspelled optional one would go unnoticed."""
+def _warn_of_unknown_columns(table: Any, schema: Schema) -> None:
+    """Warn of a table's columns that the schema does not know: a misspelled optional one would go unnoticed."""
     names = getattr(table, "column_names", None) or getattr(table, "columns", None)
     known = [] if names is None or isinstance(table, np.ndarray) else [str(name) for name in names]
     unused = [name for name in known if name not in schema.names]
@@ -263,7 +271,7 @@ def _name_unused(table: Any, schema: Schema) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what produced an answer."""
+    """Return the versions of the packages that produced an answer."""
     return dict(_versions())
 
 

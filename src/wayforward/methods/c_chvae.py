@@ -110,7 +110,7 @@ class CChvae(Method):
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         if self.others_:
             people = _agreed(people, self.others_)
-        search = _Shells(self, people, k, streams.seed, 4000 if budget.rows is None else budget.rows)
+        search = _Shells(self, people, k, streams.seed, budget.rows_or(4000))
         for turn in range(self.shells):
             if not search.advance(turn):
                 break

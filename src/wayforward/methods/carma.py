@@ -255,7 +255,7 @@ class Carma(_Trained):
         chance, action = self._ask(people, None)
         if not self.retry:
             return action[:, None, :]
-        limit = 24 if budget.rows is None else budget.rows
+        limit = budget.rows_or(24)
         return cheapest(
             people, k, limit, action, self._tries(people, chance), lambda who, masks: self._ask(who, masks)[1]
         )

@@ -77,7 +77,7 @@ class CausalOracle(Method):
         self.ends_ = grid_ends(problem)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        rows = _ROWS if budget.rows is None else budget.rows
+        rows = budget.rows_or(_ROWS)
         options = Options.of(people, grid_values(people, self.ends_, self.bins, self.grid))
         found = cheapest(people, options, k, most=self.most, rows=rows)
         if self.finer:

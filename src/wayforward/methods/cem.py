@@ -12,7 +12,7 @@ from wayforward.methods.engines.gradient import elastic
 from wayforward.methods.engines.gradient.fista import Goal, May
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_costs
 from wayforward.methods.engines.gradient.slopes import slopes
-from wayforward.methods.settings import check_choices, check_least, check_positive
+from wayforward.methods.settings import check_choices, check_least, check_positive, slope_source
 from wayforward.model import Access
 from wayforward.shapes import Actions, Rows
 
@@ -83,8 +83,8 @@ class Cem(Method):
             self.base_ = base_values(problem)
 
     def parameters(self) -> dict[str, Any]:
-        """The method's own settings, and, once fitted, where its slopes come from."""
-        return {**super().parameters(), **where(self)}
+        """Return the method's own settings, and, once fitted, where its slopes come from."""
+        return {**super().parameters(), **slope_source(self)}
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         def goals(lanes: RelaxedState) -> tuple[Goal, ...]:
@@ -92,7 +92,7 @@ class Cem(Method):
                 return ()
             return (elastic.reconstruction(self, self.generator_, people, lanes, self.gamma),)
 
-        limit = 20_000 if budget.rows is None else budget.rows
+        limit = budget.rows_or(20_000)
         may = None if self.only == "any" else self._adds(people)
         return elastic.options(self, people, k, limit, goals, may)
 
@@ -148,9 +148,3 @@ def base_values(problem: Problem) -> np.ndarray:
             value, count = np.unique(known, return_counts=True)
             out[j] = value[count.argmax()] if schema.has_levels[j] else np.median(known)
     return np.asarray(schema.snap(out[None])[0])
-
-
-def where(method: Any) -> dict[str, Any]:
-    """Where a fitted method's slopes come from."""
-    found = getattr(method, "slopes_", None)
-    return {} if found is None else {"slopes": "gradients" if found.exact else "estimates"}

@@ -13,7 +13,13 @@ from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.methods.engines.tighten import polish
-from wayforward.methods.settings import check_choices, check_least, check_positive, require_setting
+from wayforward.methods.settings import (
+    check_choices,
+    check_least,
+    check_positive,
+    require_setting,
+    slope_source,
+)
 from wayforward.model import Access
 from wayforward.problem.batching import ask, distinct_changes
 from wayforward.shapes import Actions
@@ -112,13 +118,11 @@ class Dice(Method):
         self.usual_ = usual  # feature units
 
     def parameters(self) -> dict[str, Any]:
-        """The method's own settings, and, once fitted, where its slopes come from."""
-        found = getattr(self, "slopes_", None)
-        where = {} if found is None else {"slopes": "gradients" if found.exact else "estimates"}
-        return {**super().parameters(), **where}
+        """Return the method's own settings, and, once fitted, where its slopes come from."""
+        return {**super().parameters(), **slope_source(self)}
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 20_000 if budget.rows is None else budget.rows
+        limit = budget.rows_or(20_000)
         cap = people.rows + limit * (k if budget.rows is None else 1)
         search = _Set(self, people, k, streams)
         search.descend(cap)

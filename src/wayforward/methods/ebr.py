@@ -88,7 +88,7 @@ class Ebr(Method):
         self.span_, _ = ranges(problem.schema, problem.reference)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 2000 if budget.rows is None else budget.rows
+        limit = budget.rows_or(2000)
         search = _Draws(self, people, streams, limit, max(self.enough, k))
         for turn in range(self.rounds):
             if not search.round(turn):

@@ -246,7 +246,7 @@ class Face(Method):
         return np.where(np.isfinite(far), target[rows, order], -1), far, entry[rows, order], slot[rows, order]
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        search = _Walks(self, people, k, 20_000 if budget.rows is None else budget.rows)
+        search = _Walks(self, people, k, budget.rows_or(20_000))
         step = max(1, _PAIRS // (self.neighbours * self.ends))
         for begin in range(0, people.n, step):
             who = np.arange(begin, min(begin + step, people.n))

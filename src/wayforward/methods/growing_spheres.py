@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.gradient.relaxed_state import range_widths
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.settings import check_least, require_setting
 from wayforward.problem.batching import ask, distinct_changes, tidy
@@ -70,9 +71,7 @@ class GrowingSpheres(Method):
         require_setting(self, "zoom", self.zoom > 1, "Use a factor above 1.")
 
     def _fit(self, problem: Problem) -> None:
-        from wayforward.problem import LpMix
-
-        self.span_ = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+        self.span_ = range_widths(problem)
         low, high = problem.observed_range
         self.middle_ = np.nan_to_num((low + high) / 2)
         if problem.reference is not None:
@@ -82,7 +81,7 @@ class GrowingSpheres(Method):
                     self.middle_[j] = np.median(known)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        search = _Spheres(self, people, k, streams.seed, 40_000 if budget.rows is None else budget.rows)
+        search = _Spheres(self, people, k, streams.seed, budget.rows_or(40_000))
         while search.advance():
             pass
         return search.sparse()

@@ -75,7 +75,7 @@ class LocalSearch(Method):
         self.crossings_ = _crossings(problem)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 20_000 if budget.rows is None else budget.rows
+        limit = budget.rows_or(20_000)
         out = np.full((people.n, k, people.d), np.nan)
         banned = np.zeros((people.n, people.d), dtype=bool)
         spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []

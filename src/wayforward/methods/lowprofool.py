@@ -16,7 +16,7 @@ from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.methods.engines.tighten import polish
-from wayforward.methods.settings import check_choices, check_least, check_positive
+from wayforward.methods.settings import check_choices, check_least, check_positive, slope_source
 from wayforward.model import Access
 from wayforward.problem.batching import ask
 from wayforward.shapes import Actions
@@ -109,9 +109,8 @@ class LowProFool(Method):
         self.importance_ = np.maximum(v, _LEAST * max(float(v.max()), 1e-12))
 
     def parameters(self) -> dict[str, Any]:
-        """The method's own settings, and, once fitted, where its slopes come from."""
-        found = getattr(self, "slopes_", None)
-        where = {} if found is None else {"slopes": "gradients" if found.exact else "estimates"}
+        """Return the method's own settings, and, once fitted, where its slopes come from."""
+        where = slope_source(self)
         if isinstance(self.importance, Mapping):
             where["importance"] = ", ".join(f"{name}={value:g}" for name, value in self.importance.items())
         return {**super().parameters(), **where}
@@ -124,7 +123,7 @@ class LowProFool(Method):
         return np.asarray(v / np.where(length > 0, length, 1.0))
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 20_000 if budget.rows is None else budget.rows
+        limit = budget.rows_or(20_000)
         v = self.importances(people)
 
         def find(free: np.ndarray, option: int) -> np.ndarray:

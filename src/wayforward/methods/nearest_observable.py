@@ -55,7 +55,7 @@ class NearestObservable(Method):
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         references = References(people, self.rows_, self.metric_, project=self.project)
-        action, _ = references.usable(k, 20_000 if budget.rows is None else budget.rows)
+        action, _ = references.usable(k, budget.rows_or(20_000))
         return action
 
 

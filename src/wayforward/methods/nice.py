@@ -16,6 +16,7 @@ from wayforward.methods.settings import check_choices, check_least
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
 from wayforward.problem.batching import ask, distinct_changes
+from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Nice(Method):
         return np.array([str(label) in wanted for label in given.tolist()])
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 20_000 if budget.rows is None else budget.rows
+        limit = budget.rows_or(20_000)
         cap = people.rows + limit
         many = max(k, self.neighbours)
         if self.project:
@@ -156,7 +157,7 @@ class Nice(Method):
                 ratio = crowded[lane] / np.maximum(near, 1e-12)
                 worth = np.where(worth >= 0, worth * ratio, worth / np.maximum(ratio, 1e-12))
             order = np.lexsort((column, -worth.round(12), ~turned, lane))
-            lead = order[np.r_[True, lane[order][1:] != lane[order][:-1]]]
+            lead = order[rank_in_run(lane[order]) == 0]
             at = lane[lead]
             action[at], score[at] = child[lead], value[lead]
             if self.reward == "plausibility":

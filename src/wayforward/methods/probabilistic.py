@@ -93,7 +93,7 @@ class Probabilistic(Method):
         ]
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 20_000 if budget.rows is None else budget.rows
+        limit = budget.rows_or(20_000)
         rays = self._rays(people, max(1, int(0.6 * limit) // _ROWS))
         out = np.full((people.n, k, people.d), np.nan)
         if not len(rays.who):

@@ -7,23 +7,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
-from wayforward.methods.engines.robust_search import Otherwise, lasting
-from wayforward.methods.roar import check_otherwise
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_widths
+from wayforward.methods.engines.robust_search import Otherwise
+from wayforward.methods.roar import RobustDescent, check_otherwise
 from wayforward.methods.settings import check_choices, require_setting
-from wayforward.methods.wachter import Wachter
 from wayforward.model import Access
-from wayforward.problem.robust import Robust, UnderNoise, linear_slope, with_robust
-from wayforward.shapes import Actions
+from wayforward.problem.robust import Robust, UnderNoise, linear_slope
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
-    from wayforward.streams import Streams
 
 
 @dataclass
-class Probe(Method):
+class Probe(RobustDescent):
     """Descend distance until the invalidation rate, the chance that an error undoes the option, is `rate` or less.
 
     The error is Gaussian with a standard deviation of `sigma` x the range, on='numbers': on every number, as
@@ -66,16 +62,8 @@ class Probe(Method):
         check_choices(self, on=("numbers", "acted"), estimate=("gradient", "draws"))
         check_otherwise(self)
 
-    def _search(self) -> Wachter:
-        return Wachter(
-            rounds=self.rounds, steps=self.steps, shrink=self.shrink, device=self.device, block=self.block
-        )
-
-    def _fit(self, problem: Problem) -> None:
-        self.plain_ = self._search().fit(problem) if self.otherwise == "plain" else None
-        self.robust_ = self._search().fit(with_robust(problem, self._condition(problem)))
-
-    def _condition(self, problem: Problem) -> Robust:
+    def condition(self, problem: Problem) -> Robust:
+        """Return the bound on the invalidation rate, by gradients where they tell it and by draws elsewhere."""
         from wayforward.methods.engines.gradient.slopes import has_gradients
 
         on = self.on if problem.independent else "acted"
@@ -84,9 +72,6 @@ class Probe(Method):
         if first and self.sigma > 0 and has_gradients(problem):
             return FirstOrder(drawn, device=self.device, block=self.block)
         return drawn
-
-    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        return lasting(self.robust_, self.plain_, people, k, streams, budget)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +90,8 @@ class FirstOrder(Robust):
         """See `Robust`."""
         from wayforward.methods.engines.gradient.compiled import Compiled
         from wayforward.methods.engines.gradient.slopes import Gradients
-        from wayforward.problem import LpMix
 
-        span = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+        span = range_widths(problem)
         noise = self.noise.fit(problem)
         found: Any = Compiled.of(problem, span) if self.device in (None, "cpu") else None
         if found is None:

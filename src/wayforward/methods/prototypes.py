@@ -9,12 +9,11 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.cem import where
 from wayforward.methods.engines.gradient import elastic
 from wayforward.methods.engines.gradient.fista import Goal, May
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_costs
 from wayforward.methods.engines.gradient.slopes import slopes
-from wayforward.methods.settings import check_choices, check_least, check_positive
+from wayforward.methods.settings import check_choices, check_least, check_positive, slope_source
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
 from wayforward.shapes import Actions, Rows
@@ -94,8 +93,8 @@ class GuidedPrototypes(Method):
         self.level_price_ = mvdm(problem) if self.levels == "mvdm" else None
 
     def parameters(self) -> dict[str, Any]:
-        """The method's own settings, and, once fitted, where its slopes come from."""
-        return {**super().parameters(), **where(self)}
+        """Return the method's own settings, and, once fitted, where its slopes come from."""
+        return {**super().parameters(), **slope_source(self)}
 
     def prototype(self, x: Rows) -> Rows:
         """People (n, d) -> their prototypes (n, d), feature units."""
@@ -124,7 +123,7 @@ class GuidedPrototypes(Method):
                 found.append(elastic.reconstruction(self, self.generator_, people, lanes, self.gamma))
             return tuple(found)
 
-        limit = 20_000 if budget.rows is None else budget.rows
+        limit = budget.rows_or(20_000)
         may = self._trusted(people) if self.trust > 0 else None
         table = self.level_price_
         away = None if table is None else lambda own: (own[..., None] * table).sum(2)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.gradient.relaxed_state import range_widths
 from wayforward.methods.settings import check_least, check_positive
 from wayforward.model import Access
 from wayforward.problem.batching import distinct_changes, tidy
@@ -63,17 +64,15 @@ class Rbr(Method):
 
     def _fit(self, problem: Problem) -> None:
         from wayforward.methods import method
-        from wayforward.problem import LpMix
 
         self.base_ = method(self.base).fit(problem)
-        span = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+        span = range_widths(problem)
         self.numbers_ = np.flatnonzero(~problem.schema.has_levels & (span > 0))
         self.span_ = span[self.numbers_]
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 20_000 if budget.rows is None else budget.rows
-        found = self.base_._recommend(people, k, streams, budget)
-        base = (found[0] if isinstance(found, tuple) else found)[:, :k]
+        limit = budget.rows_or(20_000)
+        base = self.base_.unjudged_actions(people, k, streams, budget)[:, :k]
         who, slot = np.nonzero(~np.isnan(base).all(2))
         action = base[who, slot]
         if len(self.numbers_):
@@ -89,7 +88,7 @@ class Rbr(Method):
     def _climb(
         self, people: Population, who: np.ndarray, slot: np.ndarray, action: np.ndarray, streams: Streams
     ) -> np.ndarray:
-        """(m, d) -> (m, d) the row with the best worst-case odds on the way."""
+        """Climb from actions (m, d); return the action (m, d) with the best worst-case odds on each path."""
         column = self.numbers_
         x, start = people.x[who], people.after(who, action)
         free = people.free[who][:, column] & ~np.isnan(start[:, column]) & ~np.isnan(x[:, column])
@@ -128,12 +127,12 @@ class Rbr(Method):
     def _within(
         self, people: Population, who: np.ndarray, action: np.ndarray, most: np.ndarray, move: np.ndarray
     ) -> np.ndarray:
-        """Actions brought back to legal ones that cost `most` at most, along the line to where people stand."""
+        """Return legal actions (m, d) that cost `most` at most, moved back along the line to where people stand."""
         x, column = people.x[who], self.numbers_
         out = tidy(people, who, action)
         for _ in range(3):
             cost = people.cost(who, out)
-            fixed = people.cost(who, np.where(_spread(move, column, people.d), np.nan, out))
+            fixed = people.cost(who, np.where(_over_all_columns(move, column, people.d), np.nan, out))
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.where(
                     cost > most * (1 + 1e-9), np.clip((most - fixed) / (cost - fixed), 0.0, 1.0), 1.0
@@ -157,7 +156,7 @@ class Rbr(Method):
         free: np.ndarray,
         streams: Streams,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Labels yes, no (m, s) bool and places (m, s, p), in ranges, of samples around where options lead."""
+        """Sample around where options lead; return labels yes, no (m, s) bool and places (m, s, p) in ranges."""
         s, column, p = self.samples, self.numbers_, len(self.numbers_)
         normal, far = np.empty((len(who), s, p)), np.empty((len(who), s, 1))
         for one in np.unique(slot):
@@ -178,7 +177,7 @@ class Rbr(Method):
     def _odds(
         self, here: np.ndarray, where: np.ndarray, yes: np.ndarray, no: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(m, p) places -> worst-case log-odds (m,) and their slopes (m, p). A label that is missing says 0."""
+        """Return worst-case log-odds (m,) and their slopes (m, p) at places (m, p); 0 without samples of a label."""
         gap = np.nan_to_num(here)[:, None] - where
         apart = np.sqrt((gap**2).sum(2))
         unit = gap / np.maximum(apart, 1e-12)[..., None]
@@ -198,7 +197,8 @@ class Rbr(Method):
         return score, slope
 
 
-def _spread(move: np.ndarray, column: np.ndarray, d: int) -> np.ndarray:
+def _over_all_columns(move: np.ndarray, column: np.ndarray, d: int) -> np.ndarray:
+    """Return the mask (m, p) of some columns as one (m, d) of all."""
     out = np.zeros((len(move), d), dtype=bool)
     out[:, column] = move
     return out

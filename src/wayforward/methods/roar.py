@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.gradient.relaxed_state import range_widths
 from wayforward.methods.engines.robust_search import Otherwise, lasting
 from wayforward.methods.settings import check_choices, require_setting
 from wayforward.methods.wachter import Wachter
@@ -21,8 +23,37 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+class RobustDescent(Method):
+    """A search like `wachter`'s for options that meet one more condition; `Roar` and `Probe` say which.
+
+    otherwise: 'plain' returns what turns today's decision for whom no option meets the condition, 'none' nothing.
+    rounds, steps, shrink, device, block: as in `wachter`.
+    """
+
+    otherwise: Otherwise
+    rounds: int
+    steps: int
+    shrink: bool
+    device: str | None
+    block: int
+
+    @abstractmethod
+    def condition(self, problem: Problem) -> Robust:
+        """Return the condition that options must meet, not yet fitted."""
+
+    def _fit(self, problem: Problem) -> None:
+        search = Wachter(
+            rounds=self.rounds, steps=self.steps, shrink=self.shrink, device=self.device, block=self.block
+        )
+        self.plain_ = replace(search).fit(problem) if self.otherwise == "plain" else None
+        self.robust_ = search.fit(with_robust(problem, self.condition(problem)))
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        return lasting(self.robust_, self.plain_, people, k, streams, budget)
+
+
 @dataclass
-class Roar(Method):
+class Roar(RobustDescent):
     """Descend distance and the worst score over all weights within rho, until even that turns the decision.
 
     The worst score is f(x') - rho |c(x')|, with the sum of absolute values for norm='linf' (each weight moves by at
@@ -64,17 +95,9 @@ class Roar(Method):
         check_choices(self, norm=("linf", "l2"))
         check_otherwise(self)
 
-    def _search(self) -> Wachter:
-        return Wachter(
-            rounds=self.rounds, steps=self.steps, shrink=self.shrink, device=self.device, block=self.block
-        )
-
-    def _fit(self, problem: Problem) -> None:
-        self.plain_ = self._search().fit(problem) if self.otherwise == "plain" else None
-        self.robust_ = self._search().fit(with_robust(problem, Shifted(self.rho, self.norm, self.bias)))
-
-    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        return lasting(self.robust_, self.plain_, people, k, streams, budget)
+    def condition(self, problem: Problem) -> Robust:
+        """Return the condition that the worst score turns the decision."""
+        return Shifted(self.rho, self.norm, self.bias)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +116,10 @@ class Shifted(Robust):
 
     def fit(self, problem: Problem) -> Self:
         """See `Robust`."""
-        from wayforward.problem import LpMix
-
         form, exact = problem.model.dense, None
         if problem.model.linear is not None and form is not None:
             exact = WithinDelta(self.rho, self.norm, self.bias).fit(problem)
-        width = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+        width = range_widths(problem)
         return self.with_state(
             _form=form,
             _exact=exact,
@@ -152,7 +173,7 @@ class Shifted(Robust):
         return f"a yes for every linear model around the option whose weights shift by at most {self.rho:g}"
 
 
-def check_otherwise(method: Method) -> None:
+def check_otherwise(method: Any) -> None:
     """Check the setting `otherwise` of a method. Raises: MethodError."""
     known = method.otherwise in get_args(Otherwise)
     require_setting(method, "otherwise", known, "Choose 'plain' (for today's model) or 'none'.")

@@ -1,9 +1,9 @@
-"""Checks of a method's settings, worded alike for all methods."""
+"""Checks of a method's settings, worded alike for all methods, and what `parameters` adds to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import MethodError
 
@@ -38,3 +38,9 @@ def check_choices(method: Method, **choices: Iterable[str]) -> None:
         words = tuple(known)
         valid = getattr(method, setting) in words
         require_setting(method, setting, valid, f"Choose one of {', '.join(words)}.")
+
+
+def slope_source(method: Method) -> dict[str, Any]:
+    """Return where a fitted method's slopes come from, for its `parameters`; nothing before it is fitted."""
+    found = getattr(method, "slopes_", None)
+    return {} if found is None else {"slopes": "gradients" if found.exact else "estimates"}

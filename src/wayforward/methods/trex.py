@@ -16,6 +16,7 @@ from wayforward.methods.settings import check_least
 from wayforward.model import Access
 from wayforward.problem.batching import ask, distinct_changes, tidy
 from wayforward.problem.robust import Stable, with_robust
+from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -78,9 +79,8 @@ class Trex(Method):
         self.index_ = NeighbourIndex(problem.schema, self.rows_)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 20_000 if budget.rows is None else budget.rows
-        found = self.base_._recommend(people, k, streams, budget)
-        base = found[0] if isinstance(found, tuple) else found
+        limit = budget.rows_or(20_000)
+        base = self.base_.unjudged_actions(people, k, streams, budget)
         wider = beside(people, self.twin_)
         who, slot = np.nonzero(~np.isnan(base).all(2))
         action = base[who, slot]
@@ -125,6 +125,6 @@ class Trex(Method):
         at = np.flatnonzero(reached)
         cost = people.cost(owner[at], trial[at]).round(12)
         order = np.lexsort((at, cost, lane[at]))
-        first = order[np.append(True, np.diff(lane[at][order]) != 0)] if len(order) else order
+        first = order[rank_in_run(lane[at][order]) == 0]
         best[lane[at[first]]] = trial[at[first]]
         return best

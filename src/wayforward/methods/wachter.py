@@ -11,13 +11,14 @@ from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.diverse import leaving_out
 from wayforward.methods.engines.gradient.descent import Descent
-from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_widths
 from wayforward.methods.engines.gradient.slopes import has_gradients, slopes
 from wayforward.methods.engines.gradient.steps import Ell, Loss, run
 from wayforward.methods.engines.tighten import polish
-from wayforward.methods.settings import check_choices, check_least, check_positive
+from wayforward.methods.settings import check_choices, check_least, check_positive, slope_source
 from wayforward.model import Access
 from wayforward.problem.batching import ask
+from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -94,14 +95,14 @@ class Wachter(Method):
         check_positive(self, "lam", "rate")
 
     def _fit(self, problem: Problem) -> None:
-        from wayforward.problem import LpMix, MadL1
+        from wayforward.problem import MadL1
 
         scales = (
             MadL1().fit(problem.schema, problem.require_reference()).fitted_scales
             if self.scale == "mad"
             else problem.cost.fitted_scales
         )
-        self.span_ = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+        self.span_ = range_widths(problem)
         # Price of moving by one range, or of changing a category, in units of the distance.
         self.price_ = np.where(problem.schema.is_categorical, 1.0, self.span_) / scales.divisor
         if self.estimate is False and not has_gradients(problem):
@@ -111,13 +112,11 @@ class Wachter(Method):
         )
 
     def parameters(self) -> dict[str, Any]:
-        """The method's own settings, and, once fitted, where its slopes come from."""
-        found = getattr(self, "slopes_", None)
-        where = {} if found is None else {"slopes": "gradients" if found.exact else "estimates"}
-        return {**super().parameters(), **where}
+        """Return the method's own settings, and, once fitted, where its slopes come from."""
+        return {**super().parameters(), **slope_source(self)}
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = 20_000 if budget.rows is None else budget.rows
+        limit = budget.rows_or(20_000)
         wide = self._unbound(people) if self.immutables == "overwrite_after" else people
         search = _Search(self, people, wide, streams)
 
@@ -271,7 +270,7 @@ class _Search:
         price = people.cost(who, action)
         # Each person's cheapest; ties to the earlier start, then to the earlier candidate.
         order = np.lexsort((np.arange(len(who)), rank, price.round(12), who))
-        first = order[np.append(True, np.diff(who[order]) != 0)]
+        first = order[rank_in_run(who[order]) == 0]
         better = first[price[first] < cost[who[first]] - 1e-12]
         cost[who[better]], best[who[better]] = price[better], action[better]
 

@@ -33,19 +33,14 @@ def lasting(
     budget: Budget,
 ) -> np.ndarray:
     """(n, k, d) options of `method`, which was fitted to a problem with a condition; of `spare` where it has none."""
-    out = _actions(method, beside(people, method.problem_), k, streams, budget)
+    out = method.unjudged_actions(beside(people, method.problem_), k, streams, budget)
     lost = np.flatnonzero(np.isnan(out).all((1, 2)))
     if spare is not None and lost.size:
         some = people.take(lost)
-        plain = _actions(spare, some, k, streams.take(lost), budget)
+        plain = spare.unjudged_actions(some, k, streams.take(lost), budget)
         people.rows[lost] += some.rows
         wide = np.full((people.n, max(out.shape[1], plain.shape[1]), people.d), np.nan)
         wide[:, : out.shape[1]] = out
         wide[lost, : plain.shape[1]] = plain
         out = wide
     return out
-
-
-def _actions(method: Method, people: Population, k: int, streams: Streams, budget: Budget) -> np.ndarray:
-    found = method._recommend(people, k, streams, budget)
-    return found[0] if isinstance(found, tuple) else found

@@ -65,7 +65,7 @@ class LatentSettings(Method):
 
     def _limit(self, budget: Budget) -> int:
         """Return the model rows that each person and option may take."""
-        return 20_000 if budget.rows is None else budget.rows
+        return budget.rows_or(20_000)
 
     def _latent_space(self, problem: Problem, kind: Any) -> Any:
         """Return the `Latent` search with the method's own generator, or one trained on the problem's reference.
