@@ -20,7 +20,7 @@ from wayforward.people.elicitors.boundary_search import boundary
 from wayforward.people.elicitors.hare import Hare, MultiHare
 from wayforward.people.elicitors.plan_pool import works
 from wayforward.people.ideal_profiles import draw_wanted
-from wayforward.people.simulated import IdealProfile, Noise
+from wayforward.people.simulated import IdealProfile, ReplyNoise
 from wayforward.preferences import Preferences
 from wayforward.streams import Streams
 from wayforward.testing import ElicitorContract, case
@@ -260,7 +260,7 @@ def test_errors_cost_but_do_not_break(toy):
     start = wf.recommend(problem, x[:60]).action[:, 0]
     hare = Hare(**QUICK).fit(problem)
     sure = converse(hare.begin(x[:60], start), IdealProfile(people, wanted))
-    noise = Noise(flip=0.2, lazy=0.2, fickle=0.1)
+    noise = ReplyNoise(flip=0.2, lazy=0.2, fickle=0.1)
     torn = converse(hare.begin(x[:60], start), IdealProfile(people, wanted, noise=noise))
     assert torn.recourse().found.all()
     assert gtp(problem, sure, wanted).mean() < gtp(problem, torn, wanted).mean()

@@ -18,7 +18,7 @@ from wayforward.people.elicitors.hare import Hare, MultiHare
 from wayforward.people.elicitors.learned import Learned
 from wayforward.people.elicitors.taste_particles import Belief, Replies
 from wayforward.people.ideal_profiles import draw_wanted
-from wayforward.people.simulated import IdealProfile, Noise, PersonalCost
+from wayforward.people.simulated import IdealProfile, PersonalCost, ReplyNoise
 from wayforward.preferences import Preferences
 from wayforward.streams import Streams
 from wayforward.testing import ElicitorContract, case
@@ -149,7 +149,9 @@ def clear(toy):
 
 
 @pytest.mark.parametrize(
-    "noise", [Noise(kappa=10), Noise(flip=0.15), Noise(lazy=0.3), Noise(fickle=0.2)], ids=str
+    "noise",
+    [ReplyNoise(kappa=10), ReplyNoise(flip=0.15), ReplyNoise(lazy=0.3), ReplyNoise(fickle=0.2)],
+    ids=str,
 )
 def test_people_who_err_lose_some_of_the_gain_not_all(toy, clear, noise):
     problem, x, wanted = toy[0], toy[1][:40], toy[2][:40]

@@ -14,7 +14,7 @@ from wayforward.people.elicitors import elicitor
 from wayforward.people.elicitors.cost_graph import CostGraph, GraphCost
 from wayforward.people.elicitors.pear import Pear, PearSession, WeightPrior, likelihood, utility
 from wayforward.people.elicitors.sequence_search import menu_of, search
-from wayforward.people.simulated import Noise
+from wayforward.people.simulated import ReplyNoise
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema, SchemaWarning
@@ -214,8 +214,10 @@ def test_regret_falls_with_questions() -> None:
     assert after["utility"] < after["random"]
 
 
-@pytest.mark.parametrize("noise", [Noise(kappa=0.9), Noise(lazy=0.5), Noise(fickle=0.5), Noise(flip=0.3)])
-def test_people_who_err_end_with_a_plan_that_works(noise: Noise) -> None:
+@pytest.mark.parametrize(
+    "noise", [ReplyNoise(kappa=0.9), ReplyNoise(lazy=0.5), ReplyNoise(fickle=0.5), ReplyNoise(flip=0.3)]
+)
+def test_people_who_err_end_with_a_plan_that_works(noise: ReplyNoise) -> None:
     """Whatever they say, the plan is checked."""
     it, pear, x = _pear()
     users, _ = _users(it, pear, x, noise)

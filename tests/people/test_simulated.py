@@ -9,7 +9,7 @@ from wayforward.errors import PreferencesError
 from wayforward.evaluate.distance import euclidean_columns
 from wayforward.people.elicitor import CANNOT_SAY, Kind, Questions
 from wayforward.people.ideal_profiles import draw_wanted
-from wayforward.people.simulated import IdealProfile, Noise, PersonalCost
+from wayforward.people.simulated import IdealProfile, PersonalCost, ReplyNoise
 from wayforward.problem import Population
 from wayforward.testing.problems import case, random_people
 
@@ -53,7 +53,7 @@ def test_missing_options_are_never_chosen() -> None:
     questions = question(people, 4)
     after = questions.after.copy()
     after[:, 2:] = np.nan
-    for noise in (Noise(), Noise(flip=1.0), Noise(kappa=0.1)):
+    for noise in (ReplyNoise(), ReplyNoise(flip=1.0), ReplyNoise(kappa=0.1)):
         reply = IdealProfile(people, wanted, noise=noise).reply(
             Questions(questions.kind, questions.action, after)
         )
@@ -65,7 +65,7 @@ def test_the_share_of_wrong_answers_is_the_one_given(share: float) -> None:
     people = many(4000)
     wanted = random_people(PROBLEM.schema, 4000, np.random.default_rng(1))
     questions = question(people, 3)
-    reply = IdealProfile(people, wanted, noise=Noise(flip=share)).reply(questions)
+    reply = IdealProfile(people, wanted, noise=ReplyNoise(flip=share)).reply(questions)
     right = nearest(questions, wanted)
     assert abs((reply != right).mean() - share) < 0.025
     # A wrong answer is any of the others: each of the two about as often.
@@ -77,11 +77,11 @@ def test_lazy_people_shrug_and_fickle_people_take_the_first_option() -> None:
     people = many(4000)
     wanted = random_people(PROBLEM.schema, 4000, np.random.default_rng(1))
     questions = question(people, 3)
-    lazy = IdealProfile(people, wanted, noise=Noise(lazy=0.2)).reply(questions)
+    lazy = IdealProfile(people, wanted, noise=ReplyNoise(lazy=0.2)).reply(questions)
     assert abs((lazy == CANNOT_SAY).mean() - 0.2) < 0.02
     right = nearest(questions, wanted)
     assert (lazy[lazy != CANNOT_SAY] == right[lazy != CANNOT_SAY]).all()
-    fickle = IdealProfile(people, wanted, noise=Noise(fickle=0.3)).reply(questions)
+    fickle = IdealProfile(people, wanted, noise=ReplyNoise(fickle=0.3)).reply(questions)
     late = right != 0
     assert abs((fickle[late] == 0).mean() - 0.3) < 0.03
     assert (fickle[~late] == 0).all()
@@ -92,7 +92,7 @@ def test_bradley_terry_people_choose_with_the_odds_of_the_model(kappa: float) ->
     """Bradley & Terry (1952), Biometrika 39: odds of a over b are exp(kappa x (dislike of b - dislike of a))."""
     people = many(6000)
     wanted = random_people(PROBLEM.schema, 6000, np.random.default_rng(1))
-    somebody = IdealProfile(people, wanted, noise=Noise(kappa=kappa))
+    somebody = IdealProfile(people, wanted, noise=ReplyNoise(kappa=kappa))
     questions = question(people, 2)
     dislike = somebody.dislikes(questions)
     chance = 1 / (1 + np.exp(kappa * (dislike[:, 0] - dislike[:, 1])))
@@ -107,18 +107,18 @@ def test_errors_differ_from_question_to_question_and_with_the_seed() -> None:
     people = many(500)
     wanted = random_people(PROBLEM.schema, 500, np.random.default_rng(1))
     questions = question(people, 3)
-    one = IdealProfile(people, wanted, noise=Noise(flip=0.5))
+    one = IdealProfile(people, wanted, noise=ReplyNoise(flip=0.5))
     first, second = one.reply(questions), one.reply(questions)
     assert (first != second).any()
-    again = IdealProfile(people, wanted, noise=Noise(flip=0.5)).reply(questions)
+    again = IdealProfile(people, wanted, noise=ReplyNoise(flip=0.5)).reply(questions)
     assert (again == first).all()
-    assert (IdealProfile(people, wanted, noise=Noise(flip=0.5), seed=1).reply(questions) != first).any()
+    assert (IdealProfile(people, wanted, noise=ReplyNoise(flip=0.5), seed=1).reply(questions) != first).any()
 
 
 def test_a_person_answers_alone_as_in_any_batch_whatever_others_are_shown() -> None:
     people = many(60)
     wanted = random_people(PROBLEM.schema, 60, np.random.default_rng(1))
-    noise = Noise(flip=0.2, kappa=1.0, lazy=0.1, fickle=0.1)
+    noise = ReplyNoise(flip=0.2, kappa=1.0, lazy=0.1, fickle=0.1)
     questions = question(people, 3)
     everyone = IdealProfile(people, wanted, noise=noise).reply(questions)
     wide = np.full((60, 6, people.d), np.nan)  # others are shown more options: padding
@@ -173,7 +173,7 @@ def test_personal_cost_weighs_the_problems_cost() -> None:
 @pytest.mark.parametrize("bad", [{"flip": 1.5}, {"lazy": -0.1}, {"fickle": 2.0}, {"kappa": 0.0}])
 def test_noise_that_means_nothing_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(PreferencesError, match=next(iter(bad))):
-        Noise(**bad)
+        ReplyNoise(**bad)
 
 
 def test_profiles_must_fit_the_people() -> None:

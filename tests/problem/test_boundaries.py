@@ -91,7 +91,7 @@ def test_an_unknown_cause_implies_only_what_is_true_anyway(cause: bool | None, e
     assert rules.holds(row, row).tolist() == [[expected > 0] * 2]
     assert rules.satisfied(row, row).tolist() == [expected > 0]
     assert rules.interval(row, row, row, row).tolist() == [[{1.0: 1, 0.5: 0, 0.0: -1}[expected]] * 2]
-    pair = row_rules.Pair(row[0].tolist(), row[0].tolist(), [4.0, 4.0])
+    pair = row_rules.BeforeAfter(row[0].tolist(), row[0].tolist(), [4.0, 4.0])
     got = row_rules.truth(rules.conditions[0].body, pair)  # type: ignore[arg-type]
     assert got is {1.0: True, 0.5: None, 0.0: False}[expected]
 

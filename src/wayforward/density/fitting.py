@@ -11,7 +11,7 @@ from wayforward.density.base import Densities, Kind
 from wayforward.density.generative.coding import Coding
 from wayforward.density.grouping import revealing
 from wayforward.density.kernel import Kernel
-from wayforward.density.mixture import Flow, Mixture
+from wayforward.density.mixture import Flow, MixtureNetwork
 from wayforward.errors import DataError, MethodError, ProblemError
 from wayforward.groups import Groups
 from wayforward.scaling import checked_rows, ranges
@@ -68,7 +68,7 @@ def fit_density(
     if kind == "kernel":
         densities = Kernel(coding, rows, groups, span, bandwidth=bandwidth, most=most, seed=seed)
     else:
-        make = Mixture if kind == "mixture" else Flow
+        make = MixtureNetwork if kind == "mixture" else Flow
         densities = make(coding, rows, groups, span, components=components, hidden=hidden, seed=seed)
     densities.seconds = time.perf_counter() - started
     return densities

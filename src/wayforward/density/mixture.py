@@ -39,7 +39,7 @@ _MOST, _HELD = 6000, 1000  # people of a group learnt from, and held out
 _COPIES, _PLENTY = 4, 1500  # networks of a group with fewer people than that
 
 
-class Mixture(Densities):
+class MixtureNetwork(Densities):
     """A mixture density network for each group; see the module."""
 
     kind = "mixture"
@@ -377,8 +377,8 @@ class Mixture(Densities):
         return np.asarray(mean[at, pick] + np.exp(spread[at, pick]) * noise)
 
 
-class Flow(Mixture):
-    """Levels as in `Mixture`; the numbers one after another, each through a conditional spline to a normal one."""
+class Flow(MixtureNetwork):
+    """Levels as in `MixtureNetwork`; numbers one after another, each through a conditional spline to a normal one."""
 
     kind = "flow"
     bins = 8

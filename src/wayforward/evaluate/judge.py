@@ -145,7 +145,7 @@ def _judged_rows(
         out["follows"][i] = not any(c.differs(a, b) for c, a, b in zip(columns, expected, now, strict=True))
         out["legal"][i] = not empty and not unreal and _legal(columns, was, acts, now, moved)
         # A rule says nothing about a value that does not exist; somebody may stand outside what was observed, though.
-        pair = row_rules.Pair(was, now, spans)
+        pair = row_rules.BeforeAfter(was, now, spans)
         out["rules"][i] = not conditions or not (
             unreal or any(not isinstance(c, Drag) and row_rules.truth(c, pair) is False for c in conditions)
         )

@@ -41,7 +41,7 @@ _HUGE = 1e290  # keeps the tolerance finite beside an infinite value, so that in
 
 
 @dataclass(slots=True)
-class Pair:
+class BeforeAfter:
     """One person before and after (d,), and each feature's span (d,): what a rule is about."""
 
     before: Sequence[float]
@@ -70,7 +70,7 @@ class Pair:
 
 
 def truth(node: Condition, pair: Lookup) -> bool | None:
-    """Return whether a condition holds; None where that hangs on a missing value. Changes need a `Pair`."""
+    """Return whether a condition holds; None where that hangs on a missing value. Changes need a `BeforeAfter`."""
     match node:
         case Compare(operator, left, right):
             return _compared(operator, left, right, pair)
@@ -84,7 +84,7 @@ def truth(node: Condition, pair: Lookup) -> bool | None:
             return _any([truth(part, pair) for part in parts])
         case Not(part):
             return _not(truth(part, pair))
-    assert isinstance(pair, Pair), "an equation holds no changes"
+    assert isinstance(pair, BeforeAfter), "an equation holds no changes"
     match node:
         case Changed("changed", _, index):
             return pair.differs(index)

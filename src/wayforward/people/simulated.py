@@ -8,14 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from wayforward.errors import PreferencesError
+from wayforward.lazy import renamed_names
 from wayforward.people.elicitor import CANNOT_SAY, Kind, Questions
 from wayforward.problem import Population
 from wayforward.shapes import PerRow, Rows
 from wayforward.streams import Streams
 
+__getattr__ = renamed_names(__name__, Noise="ReplyNoise")
+
 
 @dataclass(frozen=True)
-class Noise:
+class ReplyNoise:
     """How people err.
 
     flip: share of comparisons answered the wrong way round (of several options, one of the others is taken at
@@ -23,7 +26,7 @@ class Noise:
     lazy: share of questions shrugged off ('cannot say'). fickle: share of questions where the first option is taken
     unread. Where several apply to one question, fickle overrules the first two and lazy all of them.
     Raises: PreferencesError for a number that is no share, or a kappa of 0 or less.
-    Example: ``IdealProfile(people, wanted, noise=Noise(flip=0.1, lazy=0.05))``.
+    Example: ``IdealProfile(people, wanted, noise=ReplyNoise(flip=0.1, lazy=0.05))``.
     """
 
     flip: float = 0.0
@@ -49,8 +52,10 @@ class SimulatedPeople(ABC):
     A person's errors hang on the seed, on their row and on the number of the question, never on the batch.
     """
 
-    def __init__(self, people: Population, noise: Noise | None, satisfied: float | None, seed: int) -> None:
-        self.people, self.noise = people, Noise() if noise is None else noise
+    def __init__(
+        self, people: Population, noise: ReplyNoise | None, satisfied: float | None, seed: int
+    ) -> None:
+        self.people, self.noise = people, ReplyNoise() if noise is None else noise
         self.satisfied = satisfied
         self.streams, self.turn = Streams.of(people.x, seed), 0
 
@@ -106,7 +111,7 @@ class IdealProfile(SimulatedPeople):
         people: Population,
         wanted: Rows,
         *,
-        noise: Noise | None = None,
+        noise: ReplyNoise | None = None,
         satisfied: float | None = None,
         later: Rows | None = None,
         over: int = 30,
@@ -146,7 +151,7 @@ class PersonalCost(SimulatedPeople):
         people: Population,
         weight: Rows,
         *,
-        noise: Noise | None = None,
+        noise: ReplyNoise | None = None,
         satisfied: float | None = None,
         seed: int = 0,
     ) -> None:

@@ -110,8 +110,8 @@ class SummariserContract:
         _, got, _ = self.ask(kind)
         most = self.make().most_lines
         assert most is None or len(got.lines) <= most
-        told = [(line.who, line.change) for line in got.lines]
-        assert len(set(told)) == len(told)
+        texts = [(line.who, line.change) for line in got.lines]
+        assert len(set(texts)) == len(texts)
         assert all(line.change and all(line.change) and all(line.who) for line in got.lines)
 
     def test_it_serves_somebody(self, kind: str) -> None:

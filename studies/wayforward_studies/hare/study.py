@@ -17,7 +17,7 @@ from wayforward.evaluate import actions as act
 from wayforward.evaluate.distance import changed
 from wayforward.people.elicitor import converse
 from wayforward.people.ideal_profiles import draw_wanted
-from wayforward.people.simulated import IdealProfile, Noise
+from wayforward.people.simulated import IdealProfile, ReplyNoise
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem
 from wayforward.schema import Schema
@@ -26,14 +26,14 @@ from wayforward_studies.hare.published import MEASURES, Asking, HareCase, radius
 from wayforward_studies.hare.setting import HareData, HareSetting, make_setting, make_table
 
 #: How people err; 'drifting' ones have the near wish in mind at first and the asked one at the end.
-NOISES: dict[str, Noise] = {
-    "exact": Noise(),
-    "flip-10": Noise(flip=0.1),
-    "flip-25": Noise(flip=0.25),
-    "bradley-terry": Noise(kappa=10.0),
-    "lazy": Noise(lazy=0.3),
-    "fickle": Noise(fickle=0.2),
-    "drifting": Noise(),
+NOISES: dict[str, ReplyNoise] = {
+    "exact": ReplyNoise(),
+    "flip-10": ReplyNoise(flip=0.1),
+    "flip-25": ReplyNoise(flip=0.25),
+    "bradley-terry": ReplyNoise(kappa=10.0),
+    "lazy": ReplyNoise(lazy=0.3),
+    "fickle": ReplyNoise(fickle=0.2),
+    "drifting": ReplyNoise(),
 }
 
 #: Base methods as the paper has them: numbers only where its sparsity says so, nothing taken back afterwards.

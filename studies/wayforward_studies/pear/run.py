@@ -213,7 +213,7 @@ class PearReplication(Replication):
         from wayforward.people.elicitors.cost_graph import CostGraph, GraphCost
         from wayforward.people.elicitors.pear import Pear, WeightPrior
         from wayforward.people.elicitors.sequence_search import menu_of, search
-        from wayforward.people.simulated import Noise
+        from wayforward.people.simulated import ReplyNoise
         from wayforward.preferences import Preferences
         from wayforward.streams import Streams
 
@@ -233,7 +233,7 @@ class PearReplication(Replication):
         ).fit(problem)
         wishes = Preferences.none(problem.schema, len(x)).freeze(*_HELD[name]) if _HELD[name] else None
         people = problem.population(x, wishes)
-        noise = Noise(kappa=0.9) if setting.replies == "logistic" else None
+        noise = ReplyNoise(kappa=0.9) if setting.replies == "logistic" else None
         users = GraphCost(people, true, weight, noise=noise, seed=seed)
         menu = menu_of(people, pear.points)
         wide = search(people, true, menu, weight[:, None], depth=pear.depth, width=2 * pear.width)

@@ -86,7 +86,7 @@ def adapt_fitted(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
                 "Give wrap(..., encoder=...) the fitted transformer from the raw table to that array."
             )
     table = Table(schema, names, options.frame, name, options.prepare)
-    native = _asked(model, table, name)
+    native = _native(model, table, name)
     tolerance = SINGLE if _single_precision(model) else DOUBLE
     return replace(native, read=partial(_read, model, schema, table, native), tolerance=tolerance)
 
@@ -105,7 +105,7 @@ def _single_precision(model: Any) -> bool:
 # -- asking the estimator itself ---------------------------------------------------------------------------
 
 
-def _asked(estimator: Any, table: Table, name: str) -> Adapted:
+def _native(estimator: Any, table: Table, name: str) -> Adapted:
     from sklearn.base import is_classifier, is_regressor
 
     fixed = not _is_row_by_row(estimator)

@@ -243,9 +243,9 @@ class Conversation:
                 if less is not None and more is not None and set(less.steps) < set(more.steps):
                     keep.pop(more.name, None)  # "do this, or do this and more" is no choice
             if len(keep) > 1:
-                kept = [plans[place] for place in keep.values()]
+                chosen = [plans[place] for place in keep.values()]
                 places = [int(exists[place]) for place in keep.values()]
-                self._put(PendingQuestion("pair", plans=[p for p in kept if p is not None], places=places))
+                self._put(PendingQuestion("pair", plans=[p for p in chosen if p is not None], places=places))
                 return
             session.answer(np.array([int(exists[place]) for place in keep.values()] or [CANNOT_SAY]))
         self._finish()

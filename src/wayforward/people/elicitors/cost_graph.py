@@ -17,7 +17,7 @@ import numpy as np
 
 from wayforward.errors import PreferencesError
 from wayforward.people.elicitor import Questions, Session
-from wayforward.people.simulated import Noise, SimulatedPeople
+from wayforward.people.simulated import ReplyNoise, SimulatedPeople
 from wayforward.problem import Population
 from wayforward.schema import Schema
 from wayforward.shapes import PerRow, Points, Rows
@@ -182,7 +182,7 @@ class GraphCost(SimulatedPeople):
         graph: CostGraph,
         weight: np.ndarray,
         *,
-        noise: Noise | None = None,
+        noise: ReplyNoise | None = None,
         satisfied: float | None = None,
         seed: int = 0,
     ) -> None:
