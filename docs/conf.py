@@ -19,10 +19,12 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "_accessible_tables",
     "_plain_docstrings",
 ]
 exclude_patterns = ["_build"]
 html_static_path = ["_static"]
+html_css_files = ["custom.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = "wayforward"
 html_show_sourcelink = False
