@@ -137,7 +137,7 @@ def test_no_single_change_makes_an_option_cheaper(kind, world):
 def test_options_are_alternatives_and_not_more_of_the_same():
     """Nobody is offered an option that does all that another one does, and more; whoever has an alternative on the
     lattice nearly always gets one."""
-    from wayforward.methods.local_search import _goes_farther
+    from wayforward.methods.local_search.search import goes_farther
 
     problem, x = small("lr", 3)
     x = x[~problem.reached(x)[0]][:40]
@@ -146,7 +146,7 @@ def test_options_are_alternatives_and_not_more_of_the_same():
     for i in np.flatnonzero(got.found[:, 1]):
         options = got.action[i, got.found[i]]
         for o in range(1, len(options)):
-            assert not _goes_farther(people, np.array([i]), options[None, :o], options[o : o + 1])[0]
+            assert not goes_farther(people, np.array([i]), options[None, :o], options[o : o + 1])[0]
     missed = 0
     for i in np.flatnonzero(got.found[:, 0] & ~got.found[:, 1]):
         axes = [
@@ -161,7 +161,7 @@ def test_options_are_alternatives_and_not_more_of_the_same():
         good = people.allowed(who, action, after) & (after != x[i]).any(1)
         good[good] = problem.reached(after[good])[0]
         taken = np.broadcast_to(got.action[i, :1], (int(good.sum()), 1, problem.schema.d))
-        missed += int((~_goes_farther(people, who[good], taken, action[good])).any())
+        missed += int((~goes_farther(people, who[good], taken, action[good])).any())
     assert missed <= 0.1 * len(x)
     np.testing.assert_array_equal(got.cost[:, 0], recommend(problem, x, k=1).cost[:, 0])
 

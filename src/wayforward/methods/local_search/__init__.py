@@ -1,0 +1,102 @@
+"""Local search: the default method, for any model, any rule and any world, for all people at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.local_search.candidates import SearchSettings
+from wayforward.methods.local_search.moves import tree_crossings
+from wayforward.methods.local_search.search import Search, fill_slots
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.neighbours import NeighbourIndex
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+
+_STARTS = 20_000  # accepted reference people that starts are taken from
+
+
+@dataclass
+class LocalSearch(Method):
+    """Find the cheapest change that turns the decision, from neighbours and sparse moves, ending in a polish.
+
+    Every person starts twice: from accepted observed people who are near in what the person may act on, or near in
+    everything, moved onto what the person may do; and from where they stand, by scanning single moves and combining
+    them greedily by score gained per cost (exact for additive scores, re-scanned for others). The incumbent's cost
+    bounds every later scan: moves that cost more are never shown to the model, and the grid is drawn anew, finer,
+    inside what the incumbent could pay for; on trees it is made of their thresholds. The best candidates are polished:
+    changes are undone and values move back as far as the decision holds, and pairs of moves are exchanged, until no
+    single change that it tries makes the option cheaper. Where features move as consequences, holding them is a move
+    too. Candidates that only break a rule are mended. More options leave out the dearest change of the ones before,
+    and an option that does all that another one does, and more, is not returned. People with nothing yet get draws
+    from their own stream and a climb of the score.
+
+    With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
+
+    grid: values scanned per feature and side. starts: neighbours tried. beam: candidates polished.
+    rounds: sweeps in the shrunken box. Default budget: 20,000 model rows a person and option.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
+    Source: this project; the start is E7.1 and the polish C9 of the field's catalogue of components.
+    """
+
+    name: ClassVar[str] = "local-search"
+    summary: ClassVar[str] = (
+        "any model, any rule, any world; cheapest change by starts, sparse moves and a polish"
+    )
+    citation: ClassVar[str] = "wayforward"
+    least_cost: ClassVar[bool] = True
+
+    grid: int = 8
+    starts: int = 8
+    beam: int = 3
+    rounds: int = 1
+
+    def _fit(self, problem: Problem) -> None:
+        self.reference_ = np.empty((0, problem.schema.d))
+        self.index_: NeighbourIndex | None = None
+        if problem.reference is not None and problem.reference_reached.any():
+            from wayforward.neighbours import NeighbourIndex
+
+            accepted = problem.reference_accepted
+            if len(accepted) > _STARTS:  # an even, seedless thinning, so that answers do not depend on a seed
+                accepted = accepted[np.linspace(0, len(accepted) - 1, _STARTS).astype(np.int64)]
+            self.reference_ = np.ascontiguousarray(np.unique(accepted, axis=0))
+            self.index_ = NeighbourIndex(problem.schema, self.reference_)
+        self.crossings_ = tree_crossings(problem)
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        limit = budget.rows_or(20_000)
+        settings = SearchSettings(
+            self.grid, self.starts, self.beam, self.rounds, self.reference_, self.index_, self.crossings_
+        )
+        out = np.full((people.n, k, people.d), np.nan)
+        banned = np.zeros((people.n, people.d), dtype=bool)
+        spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        for option in range(k):
+            search = Search(settings, people, banned.copy(), limit, streams, option)
+            found, best, cost = search.run(out[:, :option])
+            out[found, option] = best[found]
+            spare += search.spare
+            lost = np.flatnonzero(~found & ~np.isnan(out[:, 0]).all(1)) if option else np.empty(0, np.int64)
+            if lost.size:  # there is no way without the dearest changes: look for one that leans on them less
+                some = people.take(lost)
+                some.weight, some.plain_weight = some.weight * np.where(banned[lost], 4.0, 1.0), False
+                left = np.maximum((option + 1) * limit - people.rows[lost], 0)
+                again = Search(settings, some, np.zeros_like(banned[lost]), left, streams.take(lost), option)
+                got, other, _ = again.run(out[lost, :option])
+                people.rows[lost] += some.rows
+                out[lost[got], option] = best[lost[got]] = other[got]
+                found[lost[got]] = True
+                spare += [
+                    (lost[who], action, people.cost(lost[who], action)) for who, action, _ in again.spare
+                ]
+            if option + 1 < k:
+                main = np.where(np.isnan(best), -np.inf, people.parts(np.arange(people.n), best)).argmax(1)
+                banned[np.flatnonzero(found), main[found]] = True
+        return fill_slots(people, out, spare) if k > 1 else out

@@ -1,0 +1,194 @@
+"""What a search knows about everyone: incumbents, candidates to polish, and what the model said about a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.problem.batching import tidy
+from wayforward.ranks import rank_in_run
+from wayforward.shapes import PerRow, Rows, Who
+
+if TYPE_CHECKING:
+    from wayforward.neighbours import NeighbourIndex
+    from wayforward.problem import Population
+    from wayforward.streams import Streams
+
+_BLOCK = 1 << 18  # candidate rows shown to the model at once
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """The settings of a `LocalSearch`, and what it prepared for everybody.
+
+    reference (N, d), index: accepted people to start from. crossings: see `tree_crossings`.
+    """
+
+    grid: int
+    starts: int
+    beam: int
+    rounds: int
+    reference: Rows
+    index: NeighbourIndex | None
+    crossings: dict[int, tuple[np.ndarray, np.ndarray]]
+
+
+class Candidates:
+    """Incumbents of everyone, the candidates that are to be polished, and the work already done."""
+
+    def __init__(
+        self,
+        settings: SearchSettings,
+        people: Population,
+        banned: np.ndarray,
+        limit: int | np.ndarray,
+        streams: Streams,
+        option: int,
+    ) -> None:
+        self.settings, self.people, self.streams, self.option = settings, people, streams, option
+        self.schema, self.problem = people.schema, people.problem
+        self.free = people.free & ~banned
+        stuck = ~self.free.any(1)
+        self.free[stuck] = people.free[stuck]  # nothing else to act on: look for another value instead
+        self.n, self.d = people.n, people.d
+        self.cap = people.rows + limit
+        self.cost = np.full(self.n, np.inf)
+        self.best = np.full((self.n, self.d), np.nan)
+        self.separable = bool(self.problem.cost.separable)
+        self.slack = self.problem.slack
+        self.pool_who: list[np.ndarray] = []  # valid candidates, for the polish
+        self.pool_action: list[np.ndarray] = []
+        self.pool_cost: list[np.ndarray] = []
+        # candidates met on the way, for further options
+        self.spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.coupled = bool(self.schema.rules) and len(self.schema.compiled_rules.conditions) > 0
+        # features that others move: setting one to the value that it has holds it there, at no cost
+        self.holdable = np.zeros(self.d, dtype=bool)
+        self.may = self.schema.actionable & ~people.preferences.frozen  # also with nowhere else to go
+        if not self.problem.independent:
+            sources = np.asarray(self.schema.actionable)
+            self.holdable |= np.asarray(self.problem.descendants)[sources].any(0)
+        self.limits_changes = bool((people.max_changes < people.d).any())
+        self.breaking_who: list[np.ndarray] = []  # candidates that only break rules, for the repair
+        self.breaking_action: list[np.ndarray] = []
+
+    def ask(self, who: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ask about actions (m, d); return scores (m,), -inf where illegal, and (m,) bool: everything holds."""
+        m = len(who)
+        score, valid = np.full(m, -np.inf), np.zeros(m, dtype=bool)
+        affordable = self._affordable(who)
+        for start in range(0, m, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            score[part], valid[part] = self._ask(who[part], action[part], affordable[part])
+        return score, valid
+
+    def _affordable(self, who: np.ndarray) -> np.ndarray:
+        """Return (m,) bool: the row is within its person's budget, counting the rows before it."""
+        left = self.cap - self.people.rows
+        if (np.bincount(who, minlength=self.n) <= left).all():
+            return np.ones(len(who), dtype=bool)
+        order = np.argsort(who, kind="stable")
+        out = np.empty(len(who), dtype=bool)
+        out[order] = rank_in_run(who[order]) < left[who[order]]
+        return out
+
+    def _ask(
+        self, who: np.ndarray, action: np.ndarray, affordable: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        people, problem = self.people, self.problem
+        ok = affordable.copy()
+        rules = None
+        if problem.independent:  # moves lie inside each person's box, so only couplings are left to judge
+            before = people.x[who]
+            after = np.where(np.isnan(action), before, action)
+            if self.limits_changes:
+                ok &= (~np.isnan(action)).sum(1) <= people.max_changes[who]
+            if self.coupled:
+                rules = np.asarray(self.schema.compiled_rules.satisfied(before, after))
+        else:
+            after = people.after(who, action)
+            judged = problem.judge_rows(people, who, action, after)
+            ok &= judged["legal"] & judged["wishes"]
+            rules = judged["rules"]
+        if ok.all():
+            score = people.score(who, after, action).round(9)
+        else:
+            score = np.full(len(who), -np.inf)
+            score[ok] = people.score(who[ok], after[ok], action[ok]).round(9)
+        valid = score > self.slack
+        if rules is not None and not rules.all():
+            # turned the decision but broke a rule: another change may mend that
+            breaking = np.flatnonzero(valid & ~rules)
+            self.breaking_who.append(who[breaking])
+            self.breaking_action.append(action[breaking])
+            valid &= rules
+        if problem.plausibility is not None and valid.any():
+            valid[valid] = people.plausible(who[valid], after[valid])
+        return score, valid
+
+    def keep(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, pool: bool = True) -> None:
+        """Make the cheapest valid candidate of each person the incumbent; put a few into the pool, to be polished."""
+        if not len(who):
+            return
+        order = np.lexsort((np.arange(len(who)), cost, who))
+        first = order[rank_in_run(who[order]) == 0]
+        better = cost[first] < self.cost[who[first]] - 1e-12
+        at = first[better]
+        self.cost[who[at]], self.best[who[at]] = cost[at], action[at]
+        if not pool:
+            return
+        few = order[rank_in_run(who[order]) < self.settings.beam]
+        self.pool_who.append(who[few])
+        self.pool_action.append(action[few])
+        self.pool_cost.append(cost[few])
+
+    def pool(self, beam: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Empty the pool; return each person's cheapest candidates, none of the same changes: who, action, cost."""
+        if not self.pool_who:
+            return np.empty(0, np.int64), np.empty((0, self.d)), np.empty(0)
+        who, cost = np.concatenate(self.pool_who), np.concatenate(self.pool_cost)
+        action = np.concatenate(self.pool_action)
+        self.pool_who, self.pool_action, self.pool_cost = [], [], []
+        sets = (~np.isnan(action)) @ (2.0 ** (np.arange(self.d) % 50))  # a label for the set of changes
+        order = np.lexsort((np.arange(len(who)), cost, sets, who))
+        new = np.r_[True, (who[order][1:] != who[order][:-1]) | (sets[order][1:] != sets[order][:-1])]
+        order = order[new]
+        order = order[np.lexsort((sets[order], cost[order], who[order]))]
+        shelf = order[rank_in_run(who[order]) < 6]
+        self.spare.append((who[shelf], action[shelf], cost[shelf]))
+        order = order[rank_in_run(who[order]) < beam]
+        return who[order], action[order], cost[order]
+
+    def _try_actions(self, who: np.ndarray, action: np.ndarray) -> None:
+        """Ask about whole actions that are cheaper than the incumbent; the valid ones take its place."""
+        cost = self.people.cost(who, action)
+        at = np.flatnonzero((cost < self.cost[who] - 1e-12) & ~np.isnan(action).all(1))
+        if at.size:
+            _, valid = self.ask(who[at], action[at])
+            at = at[valid]
+            self.keep(who[at], action[at], cost[at])
+
+    def _legal(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """Return actions snapped to what the person may do; a value that they have already is no act."""
+        return tidy(self.people, who, np.where(self.free[who], action, np.nan))
+
+    def _rules_hold(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """Return (m,) bool: all rules of the schema hold after the actions."""
+        after = self.people.after(who, action)
+        return np.asarray(self.schema.compiled_rules.satisfied(self.people.x[who], after))
+
+
+def set_values(action: Rows, feature: Who, value: PerRow) -> Rows:
+    """Return actions (m, d) with one value each set: value (m,) of feature (m,)."""
+    out = action.copy()
+    out[np.arange(len(out)), feature] = value
+    return out
+
+
+def cheapest(group: np.ndarray, price: np.ndarray) -> np.ndarray:
+    """Return the positions of the cheapest finite entry of each group."""
+    order = np.lexsort((np.arange(len(group)), price, group))
+    lead = order[rank_in_run(group[order]) == 0]
+    return np.asarray(lead[np.isfinite(price[lead])])

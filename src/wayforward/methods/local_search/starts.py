@@ -1,0 +1,83 @@
+"""Where a search starts: accepted neighbours, and random actions for those who have nothing yet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wayforward.methods.local_search.candidates import set_values
+from wayforward.methods.local_search.moves import Moves
+from wayforward.ranks import rank_in_run
+
+
+class Starts(Moves):
+    """Start from accepted observed people, or from draws that climb the score."""
+
+    def _start_from_neighbours(self, who: np.ndarray) -> None:
+        """Start from accepted observed people, moved onto what each person may do."""
+        reference, index = self.settings.reference, self.settings.index
+        if index is None:
+            return
+        # people who are near in what one may act on, and people who are near in everything: like them in what decides
+        top = min(self.settings.starts, len(reference))
+        free = np.where(self.free[who], self.people.weight[who], 0.0)
+        near = [index.query(self.people.x[who], top, weight=weight).row for weight in (free, None)]
+        row = np.concatenate(near, axis=1)
+        owner, row = np.repeat(who, row.shape[1]), row.ravel()
+        owner, row = owner[row >= 0], row[row >= 0]
+        self._try_actions(owner, self._legal(owner, np.where(self.free[owner], reference[row], np.nan)))
+
+    def _draw_actions(self, who: np.ndarray) -> None:
+        """Draw whole actions from each person's own stream, corners included, and climb the score from the best of
+        them, whatever it costs, until something is found."""
+        people, schema = self.people, self.schema
+        for attempt in range(6):
+            who = who[~np.isfinite(self.cost[who]) & (people.rows[who] < self.cap[who])]
+            if not who.size:
+                return
+            size, tag = 64, 1000 * self.option + 10 * attempt
+            place = self.streams.uniform(who, size, self.d, tag=tag + 1)
+            some = self.streams.uniform(who, size, self.d, tag=tag + 2)
+            share = self.streams.uniform(who, size, 1, tag=tag + 3)
+            owner = np.repeat(who, size)
+            act = (some < np.maximum(share, 1.0 / self.d)).reshape(-1, self.d)
+            place = place.reshape(-1, self.d)
+            if attempt % 2 and len(self.settings.reference):  # mix the values of accepted people
+                row = (place * len(self.settings.reference)).astype(np.int64)
+                value = self.settings.reference[row, np.arange(self.d)]
+            else:
+                # a quarter of the values at either end of the reach
+                reach = np.clip(2.0 * place - 0.5, 0.0, 1.0)
+                value = people.low[owner] + reach * (people.high[owner] - people.low[owner])
+                for j in np.flatnonzero(schema.is_categorical):
+                    value[:, j] = np.floor(place[:, j] * schema.n_levels[j])
+            action = self._legal(owner, np.where(act, value, np.nan))
+            if self.holdable.any():
+                still = self.streams.uniform(who, size, self.d, tag=tag + 4).reshape(-1, self.d) < 0.3
+                still &= (
+                    self.holdable & self.may[owner] & np.isnan(action) & ~np.isnan(action).all(1)[:, None]
+                )
+                action = np.where(still, people.x[owner], action)
+            score, valid = self.ask(owner, action)
+            self.keep(owner[valid], action[valid], people.cost(owner[valid], action[valid]))
+            lost = ~np.isfinite(self.cost[owner])
+            if lost.any():
+                best = np.flatnonzero(lost)[np.lexsort((-score[lost], owner[lost]))]
+                best = best[rank_in_run(owner[best]) < 3]
+                self._climb_score(owner[best], action[best], score[best])
+
+    def _climb_score(self, who: np.ndarray, base: np.ndarray, here: np.ndarray) -> None:
+        """Coordinate ascent of the score from whole actions, until the decision turns or no move helps."""
+        for _ in range(2 * self.d):
+            go = ~np.isfinite(self.cost[who]) & np.isfinite(here)
+            who, base, here = who[go], base[go], here[go]
+            if not who.size:
+                return
+            feature, value = self._single_moves(who)
+            if not feature.size:
+                return
+            score, _ = self._scan(who, base, feature, value, np.full(len(who), np.inf))
+            pick = score.argmax(1)
+            each = np.arange(len(who))
+            better = score[each, pick] > here + 1e-9
+            base = set_values(base, feature[pick], value[each, pick])
+            who, base, here = who[better], base[better], score[each, pick][better]
