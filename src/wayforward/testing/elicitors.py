@@ -16,7 +16,7 @@ from wayforward.errors import MethodError, MissingExtra
 from wayforward.people.dialogue import Dialogue
 from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Questions, Session
 from wayforward.people.elicitors import elicitor as make_elicitor
-from wayforward.people.simulated import Noise, PersonalCost
+from wayforward.people.simulated import PersonalCost, ReplyNoise
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem
 from wayforward.streams import Streams
@@ -100,7 +100,9 @@ class ElicitorContract:
         """Hold a session to its end with people who err now and then; late: limits that come after a few replies."""
         session = elicitor.begin(x, preferences=preferences, seed=seed)
         weight = 0.2 + 5 * Streams.of(x, 7).uniform(np.arange(len(x)), x.shape[1], tag=0xC0)
-        people = PersonalCost(session.people, weight, noise=Noise(flip=0.1, lazy=0.1), satisfied=0.05, seed=5)
+        people = PersonalCost(
+            session.people, weight, noise=ReplyNoise(flip=0.1, lazy=0.1), satisfied=0.05, seed=5
+        )
         turns = list[Questions]()
         while (session.pending.kind != Kind.DONE).any():
             assert len(turns) <= self._most(elicitor), "it asks more than it may"
