@@ -32,6 +32,12 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "wayforward"))
 
+
+def pytest_runtest_setup() -> None:
+    """Each test checks the shapes of its own first calls."""
+    shape_checks.start_test()
+
+
 _CITES = re.compile(r"arXiv:|doi:|\bet al\.|\bF-[A-Z]{2,}|\bE\d+\.\d+|\(\d{4}\)|released tensors|published")
 
 
