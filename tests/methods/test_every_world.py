@@ -63,6 +63,18 @@ QUICK = {  # parameters that make the tests quick
     "icarma": {"seeds": (1,), "epochs": 15, "mask_width": 8, "action_width": 16, "margin": 0.3},
     "causal-oracle": {"bins": 6},
     "probabilistic": {"samples": 16, "beam": 2, "refine": 1},
+    "cem": {"constants": 3, "steps": 12},
+    "guided-prototypes": {"constants": 3, "steps": 12},
+    "revise": {"epochs": 10, "steps": 15, "rounds": 2},
+    "clue": {"epochs": 10, "steps": 15, "rounds": 2},
+    "cruds": {"epochs": 10},
+    "c-chvae": {"epochs": 10},
+    "ebr": {"proposals": 128, "rounds": 10},
+    "ibr": {"epochs": 10},
+    "roar": {"rounds": 4, "steps": 12},
+    "probe": {"rounds": 4, "steps": 12, "draws": 10},
+    "rbr": {"samples": 60, "steps": 8},
+    "trex": {"draws": 20, "neighbours": 3, "steps": 5, "pool": 300},
 }
 BUDGET = {
     "local-search": 600,
