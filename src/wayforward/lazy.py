@@ -49,6 +49,15 @@ def face(
     return find
 
 
+def hook(place: str) -> Any:
+    """Return what stands at "module:name", for a method that hands on to a floor above its own when it is called.
+
+    Example: ``hook("answers:explain")(recourse, 0)``.
+    """
+    module, name = place.split(":")
+    return getattr(import_module(f"wayforward.{module}"), name)
+
+
 def renamed_names(module: str, **new: str) -> Callable[[str], Any]:
     """Return a module's `__getattr__` for names of its own that have changed (Old="New"), with a warning."""
 

@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, require
+from wayforward.lazy import hook
 from wayforward.plain_files import read_json, write_text
 from wayforward.schema import Schema, SchemaWarning, decode_column, native_table
 from wayforward.shapes import Actions, Costs, Mask, People
@@ -210,7 +210,7 @@ class Recourse:
         (one read from a file does not: it shows the numbers that were checked).
         """
         # answers stand above recourse: found by name when somebody asks
-        text: str = import_module("wayforward.answers").explain(self, i, option, self.problem)
+        text: str = hook("answers:explain")(self, i, option, self.problem)
         return text
 
     def to_frame(self, like: Any = None) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from wayforward.impact.audit.gaps import Correction, Gap, corrected
 from wayforward.impact.audit.strata import Simpson
 from wayforward.impact.audit.twins import Twins
 from wayforward.impact.audit.worst_off import Subgroup
-from wayforward.lazy import Renamed
+from wayforward.lazy import Renamed, hook
 from wayforward.plain_files import write_text
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ class Audit:
             DeprecationWarning,
             stacklevel=2,
         )
-        written: Path = import_module("wayforward.impact.audit.page").report(self, path, title)
+        written: Path = hook("impact.audit.page:report")(self, path, title)
         return written
 
     def __repr__(self) -> str:
