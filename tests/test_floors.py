@@ -41,11 +41,20 @@ def _name(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+class _WithoutTypes(ast.NodeTransformer):
+    """Leave out what is imported for the type checker alone."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+
 @cache
-def _imports() -> dict[str, set[str]]:
+def _imports(types: bool = True) -> dict[str, set[str]]:
     """Module -> modules of the package that it imports, anywhere in its text; a name counts for where it is defined."""
     files = {_name(file): file for file in SOURCE.rglob("*.py")}
     trees = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in files.items()}
+    if not types:
+        trees = {name: _WithoutTypes().visit(tree) for name, tree in trees.items()}
     faces = {
         name: {
             alias.asname or alias.name: (node.module, alias.name)
@@ -111,3 +120,14 @@ def test_a_folder_has_one_circle_at_most(room: str) -> None:
     )
     circles = [sorted(some) for some in networkx.strongly_connected_components(graph) if len(some) > 1]
     assert len(circles) <= 1, circles
+
+
+def test_what_runs_has_no_circle() -> None:
+    """Types aside, no files import each other in a loop, not even inside functions; faces only hand on."""
+    graph = networkx.DiGraph(
+        (module, target)
+        for module, targets in _imports(types=False).items()
+        for target in targets
+        if module != "wayforward"
+    )
+    assert [sorted(some) for some in networkx.strongly_connected_components(graph) if len(some) > 1] == []

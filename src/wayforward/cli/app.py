@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wayforward.cli import NOBODY
 from wayforward.cli.console import Commands, say, table, write_json
+from wayforward.cli.exit_codes import NOBODY
 from wayforward.errors import MissingExtra
 
 if TYPE_CHECKING:

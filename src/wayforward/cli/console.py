@@ -16,7 +16,7 @@ import typer
 import typer.core
 
 from wayforward import plain_files
-from wayforward.cli import BAD_INPUT, INTERRUPTED
+from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED
 from wayforward.errors import FileFormatError, WayforwardError
 
 

@@ -216,8 +216,6 @@ class GraphCost(SimulatedPeople):
         return np.where(np.isnan(action).all(1), np.inf, self._cost(rows, action, place))
 
     def _cost(self, who: np.ndarray, action: Rows, place: np.ndarray) -> PerRow:
-        from wayforward.people.elicitors.sequence_search import steps_of
-
         depth = int(place.max(initial=-1)) + 1
         parts = steps_of(self.graph, self.people, who, action, place, max(depth, 1))
         return self.graph.cost(parts, self.weight[who])
@@ -225,3 +223,21 @@ class GraphCost(SimulatedPeople):
 
 def _pairs(graph: CausalGraph) -> tuple[tuple[str, str], ...]:
     return tuple((cause, name) for name in graph.names for cause in graph.parents.get(name, ()))
+
+
+def steps_of(
+    graph: CostGraph, people: Population, who: np.ndarray, action: np.ndarray, place: np.ndarray, depth: int
+) -> np.ndarray:
+    """who (m,), action and place (m, d) -> (m, depth, w) parts of the cost, one step after another."""
+    parts = np.zeros((len(who), depth, graph.width))
+    so_far = np.full(action.shape, np.nan)
+    for turn in range(depth):
+        rows = np.flatnonzero((place == turn).any(1))
+        if not rows.size:
+            break
+        feature = (place[rows] == turn).argmax(1)
+        value = action[rows, feature]
+        state = people.after(who[rows], so_far[rows])
+        parts[rows, turn] = graph.parts(state, feature, value)
+        so_far[rows, feature] = value
+    return parts

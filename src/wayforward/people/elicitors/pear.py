@@ -18,9 +18,9 @@ from wayforward.people.elicitor import (
     first_plans,
     fitted_base,
 )
-from wayforward.people.elicitors.cost_graph import CostGraph
+from wayforward.people.elicitors.cost_graph import CostGraph, steps_of
 from wayforward.people.elicitors.plan_pool import begun, works
-from wayforward.people.elicitors.sequence_search import ActMenu, Bank, menu_of, search, steps_of
+from wayforward.people.elicitors.sequence_search import ActMenu, Bank, menu_of, search
 from wayforward.shapes import People, Rows
 from wayforward.streams import Streams, keys_of
 

@@ -242,21 +242,3 @@ def _extended(
     spot[rows, feature] = turn
     steps[:, turn] = graph.parts(state[lane, beam], feature, np.nan_to_num(value[lane, act]))
     return new, spot, steps
-
-
-def steps_of(
-    graph: CostGraph, people: Population, who: np.ndarray, action: np.ndarray, place: np.ndarray, depth: int
-) -> np.ndarray:
-    """who (m,), action and place (m, d) -> (m, depth, w) parts of the cost, one step after another."""
-    parts = np.zeros((len(who), depth, graph.width))
-    so_far = np.full(action.shape, np.nan)
-    for turn in range(depth):
-        rows = np.flatnonzero((place == turn).any(1))
-        if not rows.size:
-            break
-        feature = (place[rows] == turn).argmax(1)
-        value = action[rows, feature]
-        state = people.after(who[rows], so_far[rows])
-        parts[rows, turn] = graph.parts(state, feature, value)
-        so_far[rows, feature] = value
-    return parts
