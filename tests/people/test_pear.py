@@ -72,7 +72,7 @@ def test_the_order_of_acts_matters() -> None:
     it = case("linear", "independent", 0, 24)
     graph = CostGraph.of(it.problem, EDGES, floor=0.0)
     people = it.problem.population(it.x[it.refused][:5])
-    from wayforward.people.elicitors.sequence_search import steps_of
+    from wayforward.people.elicitors.cost_graph import steps_of
 
     action = np.full((5, people.d), np.nan)
     income, savings = (it.problem.schema.index(name) for name in ("income", "savings"))
