@@ -8,7 +8,7 @@ import pytest
 from wayforward import Feature, Outcome, Problem, Schema, Target, wrap
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget
-from wayforward.methods.growing_spheres import GrowingSpheres, _Spheres, shell_radius
+from wayforward.methods.growing_spheres import GrowingSpheres, SphereSearch, shell_radius
 from wayforward.preferences import Preferences
 from wayforward.problem.batching import tidy
 from wayforward.testing import MethodContract, case
@@ -34,7 +34,7 @@ def black_box(schema, yes):
 def first_hits(problem, x, seed=0, **parameters):
     """Distances of the nearest accepted samples, before anything is undone."""
     method = GrowingSpheres(**parameters).fit(problem)
-    search = _Spheres(method, problem.population(x), 1, seed, 10**9)
+    search = SphereSearch(method, problem.population(x), 1, seed, 10**9)
     while search.advance():
         pass
     return search.far[:, 0]
@@ -95,7 +95,7 @@ def test_frozen_features_are_no_dimensions(linear):
     assert got.outcome[0, 0] is Outcome.FOUND
     assert np.isnan(got.action[0, 0, 2:]).all()
     assert got.cost[0, 0] < 0.35
-    search = _Spheres(
+    search = SphereSearch(
         GrowingSpheres().fit(problem), problem.population(np.full((1, 100), 0.5), wish), 1, 0, 1000
     )
     assert search.dimension.tolist() == [2]
@@ -201,7 +201,7 @@ def test_the_short_cut_for_boxes_says_what_the_long_way_says(rules):
     problem = Problem(schema, random_model(schema, x, "linear"), Target(favourable=1), data=x)
     people = problem.population(x)
     assert people.box_is_enough is not rules
-    search = _Spheres(GrowingSpheres().fit(problem), people, 1, 0, 10**6)
+    search = SphereSearch(GrowingSpheres().fit(problem), people, 1, 0, 10**6)
     who = np.repeat(np.arange(30), 20)
     action = tidy(people, who, rng.uniform(schema.low, schema.high, (600, schema.d)))
     keep = ~np.isnan(action).all(1)

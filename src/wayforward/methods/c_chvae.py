@@ -109,8 +109,8 @@ class CChvae(Method):
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         if self.others_:
-            people = _agreed(people, self.others_)
-        search = _Shells(self, people, k, streams.seed, budget.rows_or(4000))
+            people = _under_all_models(people, self.others_)
+        search = ShellSearch(self, people, k, streams.seed, budget.rows_or(4000))
         for turn in range(self.shells):
             if not search.advance(turn):
                 break
@@ -120,14 +120,14 @@ class CChvae(Method):
 def shell(
     rng: np.random.Generator, samples: int, latent: int, inner: float, outer: float, p: float
 ) -> np.ndarray:
-    """(samples, latent) steps with inner <= |step|_p < outer: normal directions, lengths uniform in between."""
+    """Return steps (samples, latent) with inner <= |step|_p < outer: normal directions, lengths uniform in between."""
     direction = rng.standard_normal((samples, latent))
     length = np.linalg.norm(direction, ord=p, axis=1)
     far = inner + (outer - inner) * rng.random(samples) * (1 - 1e-6)
     return np.asarray(direction * (far / np.maximum(length, 1e-300))[:, None])
 
 
-class _Shells:
+class ShellSearch:
     """The state of everyone's search: who still looks, and the nearest accepted rows of who does not."""
 
     def __init__(self, method: CChvae, people: Population, k: int, seed: int, limit: int) -> None:
@@ -147,7 +147,7 @@ class _Shells:
         self.found: list[np.ndarray] = []
 
     def advance(self, turn: int) -> bool:
-        """One shell for everyone who is still looking; False when nobody is."""
+        """Sample one shell for everyone who is still looking; return False when nobody is."""
         method, people = self.method, self.people
         active = np.flatnonzero((self.left > 0) & (people.rows + method.samples <= self.cap))
         if not active.size:
@@ -167,7 +167,7 @@ class _Shells:
         return True
 
     def _adoption(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Priority (s, d) in which features adopt what was decoded, and how large a share of them does, (s,)."""
+        """Return the order (s, d) in which features adopt what was decoded, and how large a share of them does (s,)."""
         s, d = self.method.samples, self.people.d
         share = np.where(np.arange(s) < (1 - self.method.partial) * s, 1.0, rng.random(s) ** 2)
         return rng.random((s, d)), share
@@ -197,7 +197,7 @@ class _Shells:
     def _adopted(
         self, owner: np.ndarray, action: np.ndarray, adopt: tuple[np.ndarray, np.ndarray]
     ) -> np.ndarray:
-        """Leave out some of the changes of some of the rows, and what is beyond the wished number of changes."""
+        """Return actions without some of the changes of some of the rows, and within everyone's number of changes."""
         people, (priority, share) = self.people, adopt
         turn = np.tile(np.arange(len(share)), len(owner) // len(share))
         count = (~np.isnan(action)).sum(1)
@@ -210,7 +210,7 @@ class _Shells:
         return action
 
     def _length(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """(m,) sum of changes in widths of the range, 1 for another category."""
+        """Return the sum (m,) of changes in widths of the range, 1 for another category."""
         people = self.people
         move = np.nan_to_num(np.abs(action - people.x[owner]) / self.method.span_, nan=0.0)
         acted = ~np.isnan(action)
@@ -218,7 +218,7 @@ class _Shells:
         return np.asarray((np.where(whole, 1.0, move) * acted).sum(1))
 
     def options(self) -> np.ndarray:
-        """(n, k, d): the nearest accepted rows, sparser where the method may."""
+        """Return options (n, k, d): the nearest accepted rows, sparser where the method may."""
         people = self.people
         if not self.owner:
             return np.full((people.n, self.k, people.d), np.nan)
@@ -232,7 +232,7 @@ class _Shells:
 
 
 def reaches(people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-    """(m,) bool: snapped rows that the person may take and the model accepts."""
+    """Return (m,) bool: snapped rows that the person may take and the model accepts."""
     if not len(who):
         return np.zeros(0, dtype=bool)
     if not people.box_is_enough or people.problem.plausibility is not None:
@@ -240,8 +240,8 @@ def reaches(people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarr
     return people.reached(who, people.after(who, action))
 
 
-def _agreed(people: Population, others: Sequence[Problem]) -> Population:
-    """The same people, whose score is the least that any of several models gives."""
+def _under_all_models(people: Population, others: Sequence[Problem]) -> Population:
+    """Return the same people, whose score is the least that any of several models gives."""
     from wayforward.problem import Population as Base
 
     class Agreed(Base):

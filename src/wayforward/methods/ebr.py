@@ -89,7 +89,7 @@ class Ebr(Method):
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = budget.rows_or(2000)
-        search = _Draws(self, people, streams, limit, max(self.enough, k))
+        search = GroupDraws(self, people, streams, limit, max(self.enough, k))
         for turn in range(self.rounds):
             if not search.round(turn):
                 break
@@ -97,7 +97,7 @@ class Ebr(Method):
 
 
 def check_beta(name: str, beta: float, scale: str) -> None:
-    """Raises: MethodError for a scale that there is not, or a beta that it does not know."""
+    """Check beta and its scale. Raises: MethodError for a scale that there is not, or a beta that it does not know."""
     if scale not in get_args(Scale):
         raise MethodError(f"'{name}' has beta_scale={scale!r}. Choose one of {', '.join(get_args(Scale))}.")
     if isinstance(beta, bool) or not (isinstance(beta, (int, float)) and math.isfinite(beta)) or beta < 0:
@@ -108,8 +108,8 @@ def check_beta(name: str, beta: float, scale: str) -> None:
         )
 
 
-class _Draws:
-    """The state of everyone's sampling: the ratio's greatest value so far, how many draws were kept, the options."""
+class GroupDraws:
+    """The state of everyone's sampling: the greatest ratio so far, how many draws were accepted, the options."""
 
     def __init__(self, method: Ebr, people: Population, streams: Streams, limit: int, enough: int) -> None:
         self.method, self.people, self.streams = method, people, streams
@@ -121,7 +121,7 @@ class _Draws:
         self.action: list[np.ndarray] = []
 
     def round(self, turn: int) -> bool:
-        """One round of proposals for everyone who needs more; False when nobody does."""
+        """Draw one round of proposals for everyone who needs more; return False when nobody does."""
         people, method = self.people, self.method
         more = (self.accepted < self.enough) | (self.n_valid == 0)
         live = np.flatnonzero(more & (people.rows < self.cap))
@@ -133,6 +133,7 @@ class _Draws:
         return True
 
     def _sample(self, who: np.ndarray, turn: int) -> None:
+        """Draw proposals for some people and thin them to the product of the groups' densities."""
         people, s, d = self.people, self.method.proposals, self.people.d
         density = self.method.density_
         drawn = density.sample(people.x[who], s, self.streams.take(who), tag=turn + 1)
@@ -152,10 +153,10 @@ class _Draws:
             np.put_along_axis(extra, likely, True, axis=1)
             take[needy] = extra
         at, slot = np.nonzero(take)
-        self._keep(who[at], drawn[at, slot])
+        self._record(who[at], drawn[at, slot])
 
-    def _keep(self, owner: np.ndarray, rows: np.ndarray) -> None:
-        """Of drawn rows (m, d), those that the person may take, that stay above beta, and that the model accepts."""
+    def _record(self, owner: np.ndarray, rows: np.ndarray) -> None:
+        """Record drawn rows (m, d) that the person may take, that stay above beta, and that the model accepts."""
         people = self.people
         density = self.method.density_
         action = fewer(people, density, owner, tidy(people, owner, np.where(density.made, rows, np.nan)))
@@ -175,39 +176,39 @@ class _Draws:
         self.action.append(action[good])
 
     def options(self, k: int) -> np.ndarray:
-        """(n, k, d): the nearest kept rows."""
+        """Return options (n, k, d): the nearest recorded rows."""
         people, method = self.people, self.method
         if not self.owner:
             return np.full((people.n, k, people.d), np.nan)
         owner, action = np.concatenate(self.owner), np.concatenate(self.action)
         if method.nearest == "l2":
-            owner, action = self._nearest(owner, action, max(k, 1))
+            owner, action = self._least(owner, action, self._length(owner, action), max(k, 1))
         if method.shrink:
-            owner, action = self._cheapest(owner, action, max(3, 2 * k))
-            within = _Within(people, method)
+            owner, action = self._least(owner, action, people.cost(owner, action), max(3, 2 * k))
+            within = _above_beta(people, method)
             back = revert(within, owner, action, within.parts(owner, action), sweeps=2)
             action = shrink(within, owner, back)
         return distinct_changes(people, owner, action, k)
 
-    def _cheapest(self, owner: np.ndarray, action: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-        order = np.lexsort(
-            (*np.nan_to_num(action, nan=np.inf).T, self.people.cost(owner, action).round(12), owner)
-        )
-        order = order[rank_in_run(owner[order]) < most]
-        return owner[order], action[order]
-
-    def _nearest(self, owner: np.ndarray, action: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    def _length(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """Return the Euclidean length (m,) of changes in shares of the ranges, 1 for another category."""
         schema, x = self.people.schema, self.people.x[owner]
         move = np.nan_to_num(np.abs(action - x) / self.method.span_)
         move = np.where((schema.is_categorical | np.isnan(x)) & ~np.isnan(action), 1.0, move)
-        far = np.sqrt((move * move).sum(1)).round(12)
-        order = np.lexsort((*np.nan_to_num(action, nan=np.inf).T, far, owner))
+        return np.asarray(np.sqrt((move * move).sum(1)))
+
+    @staticmethod
+    def _least(
+        owner: np.ndarray, action: np.ndarray, size: np.ndarray, most: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return each person's `most` rows of least size (m,): owner and action."""
+        order = np.lexsort((*np.nan_to_num(action, nan=np.inf).T, size.round(12), owner))
         order = order[rank_in_run(owner[order]) < most]
         return owner[order], action[order]
 
 
-def _Within(people: Population, method: Ebr) -> Population:
-    """The same people, for whom only rows above beta reach the decision."""
+def _above_beta(people: Population, method: Ebr) -> Population:
+    """Return the same people, for whom only rows above beta reach the decision."""
     from wayforward.problem import Population as Base
 
     class Within(Base):

@@ -35,18 +35,14 @@ if TYPE_CHECKING:
 
 Immutables = Literal["respect", "ignore"]
 
-_STRATUM = (
-    1000  # different rows that every combination of immutable values must have, for walks to stay inside it
-)
-_TIERS, _FEWER, _LEAST = (
-    3,
-    8,
-    16,
-)  # all targets, the most helpful eighth, and 64th; a tier holds this many or more
+# different rows that every combination of immutable values must have, for walks to stay inside it
+_STRATUM = 1000
+# all targets, the most helpful eighth, and 64th; a tier holds this many or more
+_TIERS, _FEWER, _LEAST = 3, 8, 16
 _JUDGES = 16  # refused people, of all scores, who say how helpful a target is
-_HELPFUL = 4096  # targets that somebody is asked about before all ways are worked out for them
-_FORWARD = 64  # people whose ways to all targets are worked out at once: two arrays of (64, N)
-_PAIRS = 2_000_000  # ways sorted at once
+_HELPFUL = 4096  # targets that somebody is asked about before all walks are worked out for them
+_FORWARD = 64  # people whose walks to all targets are worked out at once: two arrays of (64, N)
+_PAIRS = 2_000_000  # walks sorted at once
 
 
 @dataclass(frozen=True)
@@ -117,7 +113,7 @@ class Face(Method):
     bridges: bool = True
 
     def __post_init__(self) -> None:
-        self._walks: list[_Walks] | None = None  # of one call, see `_chunk`
+        self._searches: list[WalkSearch] | None = None  # of one call, see `_chunk`
         check_choices(
             self,
             mode=get_args(Mode),
@@ -156,13 +152,14 @@ class Face(Method):
         first, node = np.unique(plain, axis=0, return_index=True, return_inverse=True)[1:]
         target = np.bincount(node.reshape(-1), weights=yes, minlength=len(first)) > 0
         rows = rows[self._represent(first, node.reshape(-1), yes)]
-        self.code_, stratum = _codes(schema, rows, self.strata_)
+        self.code_ = [int(schema.n_levels[j]) for j in self.strata_]
+        stratum = _stratum_of(rows, self.strata_, self.code_)
         self.graph_ = NeighbourGraph(
             schema, rows, columns=self.columns_, mode=self.mode, k=self.neighbours, radius=self.radius,
             weighting=self.weighting, direction=schema.direction if respect else None, stratum=stratum,
             bridges=self.bridges,
         )  # fmt: skip
-        self.targets_ = self._dense(np.flatnonzero(target))
+        self.targets_ = self._without_lonely(np.flatnonzero(target))
         self.tiers_ = [self.targets_]
         sure = self._helpful(problem, rows) if respect else np.zeros(len(self.targets_))
         order = self.targets_[np.argsort(-sure, kind="stable")]
@@ -172,12 +169,12 @@ class Face(Method):
             if few < _LEAST:
                 break
             self.tiers_.append(np.sort(order[:few]))
-        self.ways_ = [
+        self.nearest_ = [
             nearest_targets(self.graph_.step, tier, min(self.ends, len(tier))) for tier in self.tiers_
         ]
 
     def _helpful(self, problem: Problem, rows: np.ndarray) -> np.ndarray:
-        """(targets,) for how many refused people each target would do, were they moved there; then its own score."""
+        """Return for how many refused people each target (targets,) would do; ties are ordered by its own score."""
         everyone = problem.require_reference()
         refused = np.flatnonzero(~problem.reference_reached)
         score = problem.bound_target.score(problem.model.outputs(rows[self.targets_]))
@@ -189,7 +186,7 @@ class Face(Method):
             problem.bound_target.score(problem.model.outputs(everyone[refused])), kind="stable"
         )
         some = refused[order[np.linspace(0, len(order) - 1, min(_JUDGES, len(order))).astype(np.int64)]]
-        search = _Walks(self, problem.population(everyone[some]), 1, 0)
+        search = WalkSearch(self, problem.population(everyone[some]), 1, 0)
         does = np.zeros(len(self.targets_))
         for i in range(len(some)):
             who = np.full(len(self.targets_), i)
@@ -198,14 +195,14 @@ class Face(Method):
 
     @staticmethod
     def _represent(first: np.ndarray, node: np.ndarray, yes: np.ndarray) -> np.ndarray:
-        """The row that stands for each node: the first accepted one, or else the first."""
+        """Return the row that represents each node: the first accepted one, or else the first."""
         out = first.copy()
         at = np.flatnonzero(yes)[::-1]
         out[node[at]] = at
         return out
 
-    def _dense(self, targets: np.ndarray) -> np.ndarray:
-        """Targets without the share of them that stand most alone."""
+    def _without_lonely(self, targets: np.ndarray) -> np.ndarray:
+        """Return the targets without the share `density` of them that lie farthest from their neighbours."""
         if self.density <= 0:
             return targets
         step = self.graph_.step[targets]
@@ -215,24 +212,26 @@ class Face(Method):
         keep = np.argsort(apart, kind="stable")[: max(1, int(np.ceil((1 - self.density) * len(targets))))]
         return np.sort(targets[keep])
 
-    # -- everyone's ways -----------------------------------------------------------------------------------
+    # -- everyone's walks ----------------------------------------------------------------------------------
 
-    def _enter(self, x: np.ndarray, weight: np.ndarray) -> Entries:
-        return self.graph_.enter(x, weight, self._stratum(x))
-
-    def _stratum(self, x: np.ndarray) -> np.ndarray:
-        return _stratum_of(self.problem_.schema, x, self.strata_, self.code_)
+    def _enter(self, people: Population, who: np.ndarray) -> Entries:
+        """Return where people enter the graph; only what they may act on counts as distance, by their weights."""
+        x = people.x[who]
+        weight = np.ones(x.shape)
+        if self.immutables == "respect":
+            weight = np.asarray(people.weight[who] * people.free[who])
+        return self.graph_.enter(x, weight, _stratum_of(x, self.strata_, self.code_))
 
     def _ranked(
         self, entries: Entries, tier: int = 0
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Each person's different targets, nearest first: target, length, and entry and slot to follow, each (n, q)."""
-        ways = self.ways_[tier]
+        """Return everyone's different targets, nearest first: target, length, entry and slot to follow, each (n, q)."""
+        near = self.nearest_[tier]
         n, m = entries.node.shape
-        q = ways.length.shape[1]
+        q = near.length.shape[1]
         node = np.maximum(entries.node, 0)
-        length = (entries.weight[:, :, None] + ways.length[node]).reshape(n, m * q)
-        target = np.where(np.isfinite(length), ways.target[node].reshape(n, m * q), -1)
+        length = (entries.weight[:, :, None] + near.length[node]).reshape(n, m * q)
+        target = np.where(np.isfinite(length), near.target[node].reshape(n, m * q), -1)
         entry = np.repeat(node, q, axis=1)
         slot = np.broadcast_to(np.arange(q), (n, m, q)).reshape(n, m * q)
         rows = np.arange(n)[:, None]
@@ -246,42 +245,37 @@ class Face(Method):
         return np.where(np.isfinite(far), target[rows, order], -1), far, entry[rows, order], slot[rows, order]
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        search = _Walks(self, people, k, budget.rows_or(20_000))
+        search = WalkSearch(self, people, k, budget.rows_or(20_000))
         step = max(1, _PAIRS // (self.neighbours * self.ends))
         for begin in range(0, people.n, step):
             who = np.arange(begin, min(begin + step, people.n))
-            entries = self._enter(people.x[who], self._weight(people, who))
+            entries = self._enter(people, who)
             if self.immutables == "ignore":
-                search.take(who, *(part[:, :k] for part in self._ranked(entries)))
+                search.take_as_observed(who, *(part[:, :k] for part in self._ranked(entries)))
                 continue
             for tier in range(len(self.tiers_)):
-                left = np.flatnonzero(search.open(who))
+                left = np.flatnonzero(search.unfinished(who))
                 target, _, entry, slot = self._ranked(entries.take(left), tier)
-                search.ask(who[left], target, entry, slot, tier)
-            left = np.flatnonzero(search.open(who) & (search.found[who] < 1))
-            left = left[search.hope(who[left], entries.node[left])]
+                search.ask_nearest(who[left], target, entry, slot, tier)
+            left = np.flatnonzero(search.unfinished(who) & (search.found[who] < 1))
+            left = left[search.could_use_helpful(who[left], entries.node[left])]
             for start in range(0, left.size, _FORWARD):
                 part = left[start : start + _FORWARD]
                 search.ask_all(who[part], entries.take(part))
-        if self._walks is not None:
-            self._walks.append(search)
+        if self._searches is not None:
+            self._searches.append(search)
         return search.action
 
-    def _weight(self, people: Population, who: np.ndarray) -> np.ndarray:
-        if self.immutables == "ignore":
-            return np.ones((len(who), people.d))
-        return np.asarray(people.weight[who] * people.free[who])
-
     def observed(self, x: Any, k: int = 1) -> Observed:
-        """The k cheapest targets of each person as they were observed, whoever they are: nothing is moved or judged.
+        """Return each person's k cheapest targets as observed, whoever they are: nothing is moved or judged.
 
         x: a table of people or (n, d). What `immutables='ignore'` proposes before anybody judges it.
         """
         people = self.problem_.population(self.problem_.schema.encode(x))
-        entries = self._enter(people.x, self._weight(people, np.arange(people.n)))
+        entries = self._enter(people, np.arange(people.n))
         target, length, entry, slot = (part[:, :k] for part in self._ranked(entries))
         n, q = target.shape
-        walk = follow(self.ways_[0], np.where(target >= 0, entry, -1).reshape(-1), slot.reshape(-1))
+        walk = follow(self.nearest_[0], np.where(target >= 0, entry, -1).reshape(-1), slot.reshape(-1))
         rows = self.graph_.rows
         path = np.where((walk >= 0)[:, :, None], rows[walk], np.nan).reshape(n, q, -1, people.d)
         goal = np.where((target >= 0)[:, :, None], rows[target], np.nan)
@@ -293,37 +287,37 @@ class Face(Method):
         )
 
     def unreachable(self, x: Any) -> Mask:
-        """(n,) bool: no walk leads from this person's neighbours to any target; they lie in pieces without one."""
+        """Return (n,) bool: no walk leads from this person's neighbours to any target; they lie in pieces without one."""
         people = self.problem_.population(self.problem_.schema.encode(x))
-        entries = self._enter(people.x, self._weight(people, np.arange(people.n)))
-        far = entries.weight + self.ways_[0].length[np.maximum(entries.node, 0), 0]
+        entries = self._enter(people, np.arange(people.n))
+        far = entries.weight + self.nearest_[0].length[np.maximum(entries.node, 0), 0]
         return np.asarray(~np.isfinite(far).any(1))
 
     @property
     def _prove(self) -> bool:
-        """Rows as they are mostly ask for what is forbidden: that shows nothing, and nothing is proved about it."""
+        """False for rows as they are: they mostly ask for what is forbidden, which proves nothing."""
         return self.immutables != "ignore"
 
-    # -- the way itself ------------------------------------------------------------------------------------
+    # -- the walk itself ------------------------------------------------------------------------------------
 
     def _chunk(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
         walker = copy.copy(self)  # so that two calls at once do not mix their walks
-        walks: list[_Walks] = []
-        walker._walks = walks
+        searches: list[WalkSearch] = []
+        walker._searches = searches
         got = Method._chunk(walker, x, wishes, k, seed, budget)
         path = np.full((*got.action.shape[:2], 1, got.d), np.nan)
         who, slot = np.nonzero(got.found)
         path[who, slot, 0] = got.after[who, slot]
-        if walks and who.size:
+        if searches and who.size:
             people = self.problem_.population(x, wishes)
-            points = walks[0].points(people, who, got.action[who, slot], got.after[who, slot])
+            points = searches[0].points(people, who, got.action[who, slot], got.after[who, slot])
             path = np.full((*got.action.shape[:2], points.shape[1], got.d), np.nan)
             path[who, slot] = points
         return replace(got, path=path)
 
 
-class _Walks:
-    """Everyone's options so far: action (n, k, d) and the rows walked over."""
+class WalkSearch:
+    """Look for targets that people can use, nearest first; action (n, k, d) and the rows walked over."""
 
     def __init__(self, method: Face, people: Population, k: int, limit: int) -> None:
         self.method, self.people, self.k = method, people, k
@@ -335,24 +329,24 @@ class _Walks:
         self.walk: dict[int, np.ndarray] = {}  # hash of person and action -> rows walked over
 
     def act(self, who: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """(m, d) what people set to become like a row of the graph; NaN where they stay as they are."""
+        """Return what people set (m, d) to become like a row of the graph; NaN where they stay as they are."""
         people, schema = self.people, self.people.schema
         goal = self.rows[row]
         if self.method.immutables == "respect":
             goal = people.snap(who, goal)
         return np.where(schema.differs(goal, people.x[who]) & ~np.isnan(goal), goal, np.nan)
 
-    def take(
+    def take_as_observed(
         self, who: np.ndarray, target: np.ndarray, length: np.ndarray, entry: np.ndarray, slot: np.ndarray
     ) -> None:
-        """The published options: rows as they are."""
+        """Take targets as they are, which is the published method."""
         at, place = np.nonzero(target >= 0)
         owner = who[at]
         self.action[owner, place] = self.act(owner, target[at, place])
-        walk = follow(self.method.ways_[0], entry[at, place], slot[at, place])
+        walk = follow(self.method.nearest_[0], entry[at, place], slot[at, place])
         self._remember(owner, self.action[owner, place], walk)
 
-    def ask(
+    def ask_nearest(
         self, who: np.ndarray, target: np.ndarray, entry: np.ndarray, slot: np.ndarray, tier: int
     ) -> None:
         """Ask about targets (m, q), -1 where none, nearest first, until k are usable."""
@@ -360,15 +354,15 @@ class _Walks:
         left = np.arange(len(who))
         while left.size and first < target.shape[1]:
             some = slice(first, first + lot)
-            at, place = self._lot(who[left], target[left, some])
+            at, place, action = self._ask_about(who[left], target[left, some])
             at, place = left[at], place + first
-            walk = follow(self.method.ways_[tier], entry[at, place], slot[at, place])
-            self._remember(who[at], self.last, walk)
+            walk = follow(self.method.nearest_[tier], entry[at, place], slot[at, place])
+            self._remember(who[at], action, walk)
             first, lot = some.stop, lot * 2
-            left = left[self.open(who[left])]
+            left = left[self.unfinished(who[left])]
 
-    def hope(self, who: np.ndarray, node: np.ndarray) -> np.ndarray:
-        """(m,) bool: some of the most helpful targets would do for a person."""
+    def could_use_helpful(self, who: np.ndarray, node: np.ndarray) -> np.ndarray:
+        """Return (m,) bool: some of the most helpful targets would do for a person."""
         graph, out = self.method.graph_, np.zeros(len(who), dtype=bool)
         first = 0
         for lot in (_HELPFUL // 8, _HELPFUL):  # mostly a few are enough to know
@@ -389,7 +383,7 @@ class _Walks:
         return out
 
     def ask_all(self, who: np.ndarray, entries: Entries) -> None:
-        """Work out the ways to all targets and ask about them, nearest first."""
+        """Work out the walks to all targets and ask about them, nearest first."""
         graph, targets = self.method.graph_, self.method.targets_
         n, m = graph.n, len(who)
         at, place = np.nonzero(entries.node >= 0)
@@ -403,18 +397,18 @@ class _Walks:
         left = np.arange(m)
         while left.size and first < goal.shape[1]:
             some = slice(first, first + lot)
-            at, place = self._lot(who[left], goal[left, some])
+            at, place, action = self._ask_about(who[left], goal[left, some])
             at, place = left[at], place + first
-            self._remember(who[at], self.last, _back(before[at], goal[at, place], n))
+            self._remember(who[at], action, _walk_back(before[at], goal[at, place], n))
             first, lot = some.stop, lot * 2
-            left = left[self.open(who[left]) & (goal[left, min(first, goal.shape[1] - 1)] >= 0)]
+            left = left[self.unfinished(who[left]) & (goal[left, min(first, goal.shape[1] - 1)] >= 0)]
 
-    def open(self, who: np.ndarray) -> np.ndarray:
-        """(m,) bool: has fewer than k options, and may ask for more rows."""
+    def unfinished(self, who: np.ndarray) -> np.ndarray:
+        """Return (m,) bool: has fewer than k options, and may ask for more rows."""
         return np.asarray((self.found[who] < self.k) & (self.people.rows[who] < self.cap[who]))
 
-    def _lot(self, who: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ask about some targets (m, q) and keep the usable ones that are new: their places in `target`."""
+    def _ask_about(self, who: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ask about targets (m, q), record usable ones that are new; return their places in `target` and actions."""
         people = self.people
         room = self.cap[who] - people.rows[who]
         at, place = np.nonzero((target >= 0) & (np.arange(target.shape[1]) < room[:, None]))
@@ -438,19 +432,19 @@ class _Walks:
         at, place, owner, action, into = at[fits], place[fits], owner[fits], action[fits], into[fits]
         self.action[owner, into], self.key[owner, into] = action, key[fits]
         np.add.at(self.found, owner, 1)
-        self.last = action
-        return at, place
+        return at, place, action
 
     def _remember(self, who: np.ndarray, action: np.ndarray, walk: np.ndarray) -> None:
-        for key, rows in zip(_names(self.people.x[who], action), walk, strict=True):
+        """Store the rows walked over for each person and action."""
+        for key, rows in zip(_keys(self.people.x[who], action), walk, strict=True):
             self.walk[int(key)] = rows
 
     def points(
         self, people: Population, who: np.ndarray, action: np.ndarray, after: np.ndarray
     ) -> np.ndarray:
-        """(m, s, d) where each walk leads people, the end last, NaN after it: only rows and steps that are legal."""
+        """Return where each walk leads people (m, s, d), the end last, NaN after it: only legal rows and steps."""
         method, schema = self.method, people.schema
-        found = [self.walk.get(int(key)) for key in _names(people.x[who], action)]
+        found = [self.walk.get(int(key)) for key in _keys(people.x[who], action)]
         longest = max((len(rows) for rows in found if rows is not None), default=0)
         walk = np.full((len(who), longest), -1, dtype=np.int64)
         for i, rows in enumerate(found):
@@ -486,12 +480,13 @@ class _Walks:
         return out[:, : int(count.max(initial=0)) + 1]
 
 
-def _names(x: np.ndarray, action: np.ndarray) -> np.ndarray:
+def _keys(x: np.ndarray, action: np.ndarray) -> np.ndarray:
+    """Return a key (m,) for each person and action."""
     return keys_of(np.concatenate([x, np.nan_to_num(action, nan=np.inf)], axis=1), 0)
 
 
-def _back(before: np.ndarray, goal: np.ndarray, n: int) -> np.ndarray:
-    """before (m, N + people) rows that ways come from, goal (m,) -> (m, s) rows walked over, -1 after the end."""
+def _walk_back(before: np.ndarray, goal: np.ndarray, n: int) -> np.ndarray:
+    """Return the rows walked over (m, s) to goal (m,), -1 after the end. before: the row before each."""
     at, out, rows = goal.copy(), [], np.arange(len(goal))
     while ((at >= 0) & (at < n)).any():
         at = np.where((at >= 0) & (at < n), at, -1)
@@ -502,11 +497,11 @@ def _back(before: np.ndarray, goal: np.ndarray, n: int) -> np.ndarray:
     return np.asarray(np.take_along_axis(walk, order, axis=1))
 
 
-# -- people who can walk the same ways -------------------------------------------------------------------------
+# -- people who can take the same walks ------------------------------------------------------------------------
 
 
 def _strata(schema: Schema, rows: np.ndarray, columns: np.ndarray) -> list[int]:
-    """Immutable features of few values, fewest first, such that each combination has `_STRATUM` rows to walk on."""
+    """Return immutable features of few values, fewest first; each combination has `_STRATUM` rows to walk on."""
     chosen: list[int] = []
     few = [int(j) for j in np.flatnonzero(schema.immutable & schema.has_levels)]
     for j in sorted(few, key=lambda j: int(schema.n_levels[j])):
@@ -522,12 +517,8 @@ def _strata(schema: Schema, rows: np.ndarray, columns: np.ndarray) -> list[int]:
     return chosen
 
 
-def _codes(schema: Schema, rows: np.ndarray, strata: list[int]) -> tuple[list[int], np.ndarray]:
-    each = [int(schema.n_levels[j]) for j in strata]
-    return each, _stratum_of(schema, rows, strata, each)
-
-
-def _stratum_of(schema: Schema, x: np.ndarray, strata: list[int], each: list[int]) -> np.ndarray:
+def _stratum_of(x: np.ndarray, strata: list[int], each: list[int]) -> np.ndarray:
+    """Return the combination (m,) of immutable values that each row has. each: levels of the features `strata`."""
     if not strata:
         return np.zeros(len(x), dtype=np.int64)
     value = np.nan_to_num(x[:, strata]).astype(np.int64)

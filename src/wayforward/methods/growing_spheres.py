@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 _CELLS = 4_000_000  # sampled coordinates held at once: 32 MB an array
-_KEPT = (
-    4  # of the nearest accepted rows for each option: made simple, another than the nearest may be cheapest
-)
+# nearest accepted rows for each option: made simple, another than the nearest may be cheapest
+_N_NEAREST = 4
 _ZOOM, _GROW, _DONE = 0, 1, 2
 
 
@@ -81,13 +80,13 @@ class GrowingSpheres(Method):
                     self.middle_[j] = np.median(known)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        search = _Spheres(self, people, k, streams.seed, budget.rows_or(40_000))
+        search = SphereSearch(self, people, k, streams.seed, budget.rows_or(40_000))
         while search.advance():
             pass
         return search.sparse()
 
 
-class _Spheres:
+class SphereSearch:
     """The state of everyone's search: ring, phase, and the nearest accepted rows so far."""
 
     def __init__(self, method: GrowingSpheres, people: Population, k: int, seed: int, limit: int) -> None:
@@ -116,14 +115,14 @@ class _Spheres:
         # samples are corners already. Harder features (weight above 1) stretch the box.
         stretch = np.where(people.free, people.weight, 0.0).max(1)
         self.limit = 2 * np.sqrt(self.dimension) * np.maximum(stretch, 1.0)
-        self.n_best = 1 if k == 1 and not method.shrink else _KEPT * k
+        self.n_best = 1 if k == 1 and not method.shrink else _N_NEAREST * k
         self.k = k
         self.far = np.full((n, self.n_best), np.inf)
         self.best = np.full((n, self.n_best, d), np.nan)
         self.turn = 0
 
     def advance(self) -> bool:
-        """One ball or shell for everyone who is still looking; False when nobody is."""
+        """Sample one ball or shell for everyone who is still looking; return False when nobody is."""
         method = self.method
         active = np.flatnonzero((self.phase != _DONE) & (self.people.rows + method.samples <= self.cap))
         if not active.size:
@@ -132,7 +131,7 @@ class _Spheres:
         width = (method.zoom - 1) * self.radius[active] / method.shells
         inner = np.where(growing, self.inner[active], 0.0)
         outer = np.where(growing, inner + width, self.radius[active])
-        bank, share = self._bank()
+        bank, share = self._directions()
         hit = np.zeros(active.size, dtype=bool)
         step = max(1, _CELLS // (method.samples * max(self.width, self.people.d)))
         for begin in range(0, active.size, step):
@@ -153,15 +152,15 @@ class _Spheres:
         self.turn += 1
         return True
 
-    def _bank(self) -> tuple[np.ndarray, np.ndarray]:
-        """Directions (samples, width) and radius quantiles (samples,) of this turn; one page for everyone."""
+    def _directions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return directions (samples, width) and radius quantiles (samples,) of this turn, the same for everyone."""
         rng = np.random.default_rng([self.seed % 2**63, 0x5F3E, self.turn])
         return rng.standard_normal((self.method.samples, self.width)), rng.random(self.method.samples)
 
     def _sample(
         self, who: np.ndarray, inner: np.ndarray, outer: np.ndarray, bank: np.ndarray, share: np.ndarray
     ) -> np.ndarray:
-        """Sample one shell for some people and remember their nearest accepted rows; (len(who),) bool any."""
+        """Sample one shell for people `who` (m,) and record their nearest accepted rows; return (m,) bool: any."""
         people, size = self.people, len(share)
         step = np.where(self.moves[who][:, None, :], bank[None], 0.0)
         length = np.sqrt(np.square(step).sum(2))
@@ -172,18 +171,18 @@ class _Spheres:
         moved = np.flatnonzero(~np.isnan(action).all(1))
         reached = np.zeros(owner.size, dtype=bool)
         reached[moved] = self._ask(owner[moved], action[moved])
-        self._keep(who, size, action, np.where(reached, self._length(owner, action), np.inf))
+        self._record(who, size, action, np.where(reached, self._length(owner, action), np.inf))
         return np.asarray(reached.reshape(-1, size).any(1))
 
     def _ask(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """(m,) bool: the model says yes, and nothing forbids the row."""
+        """Return (m,) bool: the model says yes, and nothing forbids the row."""
         people = self.people
         if not people.box_is_enough or people.problem.plausibility is not None:
             return ask(people, owner, action)[1]
         return people.reached(owner, np.where(np.isnan(action), people.x[owner], action))
 
     def _act(self, who: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Steps in sphere coordinates (m, samples, width) -> values (m, samples, d), not yet snapped."""
+        """Return values (m, samples, d), not yet snapped, for steps in sphere coordinates (m, samples, width)."""
         people, span = self.people, self.method.span_
         x, weight = people.x[who], people.weight[who]
         value = np.full((*step.shape[:2], people.d), np.nan)
@@ -199,14 +198,15 @@ class _Spheres:
         return value
 
     def _length(self, owner: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """(m,) length of the change as it will be made, after rounding and clipping."""
+        """Return the length (m,) of the change as it will be made, after rounding and clipping."""
         people = self.people
         x = np.where(np.isnan(people.x[owner]), self.method.middle_, people.x[owner])
         move = np.abs(action - x) / self.method.span_
         move = np.where(people.schema.is_categorical & ~np.isnan(action), 1.0, np.nan_to_num(move))
         return np.asarray(np.sqrt(np.square(move * people.weight[owner]).sum(1)))
 
-    def _keep(self, who: np.ndarray, size: int, action: np.ndarray, far: np.ndarray) -> None:
+    def _record(self, who: np.ndarray, size: int, action: np.ndarray, far: np.ndarray) -> None:
+        """Put sampled rows among the nearest of each person; far: their length, inf where not accepted."""
         far = np.concatenate([self.far[who], far.reshape(len(who), size)], axis=1)
         order = np.argsort(far, axis=1, kind="stable")[:, : self.n_best]
         rows = np.arange(len(who))[:, None]
@@ -214,7 +214,7 @@ class _Spheres:
         self.far[who], self.best[who] = far[rows, order], some[rows, order]
 
     def sparse(self) -> np.ndarray:
-        """(n, k, d): the nearest accepted rows, needless changes undone, smallest first; distinct sets of changes."""
+        """Return options (n, k, d): the nearest accepted rows, needless changes undone, distinct sets of changes."""
         people = self.people
         out = np.full((people.n, self.k, people.d), np.nan)
         who, slot = np.nonzero(np.isfinite(self.far))
@@ -233,7 +233,7 @@ class _Spheres:
 def shell_radius(
     share: np.ndarray, inner: np.ndarray, outer: np.ndarray, dimension: np.ndarray
 ) -> np.ndarray:
-    """Radius at quantile `share` of the uniform distribution on the shell from inner to outer; all broadcast.
+    """Return the radius at quantile `share` of the uniform distribution on the shell from inner to outer; all broadcast.
 
     The density grows as r^(d - 1). Computed from logarithms: r^d itself is 0 in floating point for 0.2 and d = 500.
     """
