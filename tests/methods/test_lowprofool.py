@@ -8,7 +8,7 @@ import pytest
 import wayforward as wf
 from wayforward import Feature, Preferences, Schema
 from wayforward.errors import MethodError
-from wayforward.methods.lowprofool import LowProFool, Path, correlations
+from wayforward.methods.lowprofool import LowProFool, WeightedDescent, correlations
 from wayforward.testing import MethodContract, case
 
 
@@ -27,7 +27,7 @@ def stops(problem, x, v, lam, steps=300):
     method = LowProFool(steps=steps).fit(problem)
     people = problem.population(x)
     lanes = method.slopes_.start(people, np.arange(people.n), people.free)
-    path = Path(method, people, lanes, v, np.full(people.n, lam), np.full(people.n, 10**9))
+    path = WeightedDescent(method, people, lanes, v, np.full(people.n, lam), np.full(people.n, 10**9))
     path.descend(np.full(x.shape, np.nan), np.full(people.n, np.inf))
     return lanes.move
 

@@ -32,7 +32,7 @@ Tick = Callable[[int, int], None]  # (epochs done, epochs in all)
 
 @dataclass(frozen=True)
 class Proposal:
-    """What the networks say, judged by nobody. action, after (n, d) feature units, action NaN where left alone.
+    """What the networks propose, judged by nobody. action, after (n, d) feature units, action NaN where left alone.
 
     chance (n, d): how likely the mask network finds an act on each feature; 0 where the person cannot act.
     """
@@ -42,7 +42,7 @@ class Proposal:
     chance: Rows
 
 
-class _Trained(Method):
+class TrainedMethod(Method):
     """What training leaves behind."""
 
     engine_: Amortised
@@ -50,7 +50,7 @@ class _Trained(Method):
 
 
 @dataclass
-class Carma(_Trained):
+class Carma(TrainedMethod):
     """Train a mask network and an action network together, for a whole population, in a causal world.
 
     The mask network says which features to act on, the action network how far each one's latent (its noise, in
@@ -172,7 +172,7 @@ class Carma(_Trained):
         )
 
     def plan(self) -> Plan:
-        """The hyper-parameters of training by themselves."""
+        """Return the hyper-parameters of training by themselves."""
         own = {f.name: getattr(self, f.name) for f in fields(Plan) if hasattr(self, f.name)}
         return Plan(**own)
 
@@ -199,7 +199,7 @@ class Carma(_Trained):
         return (1.0, 10.0)
 
     def _validation_wishes(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """(n, a) weights and masks for choosing among networks."""
+        """Return weights and masks (n, a) for choosing among networks."""
         a = self.engine_.a
         return np.zeros((n, a)), np.ones((n, a), dtype=bool)
 
@@ -222,7 +222,7 @@ class Carma(_Trained):
     def propose(
         self, x: Any, preferences: Preferences | None = None, masks: np.ndarray | None = None
     ) -> Proposal:
-        """What the networks say to everybody, judged by nobody and tried once; n people in, n rows out.
+        """Return what the networks propose to everybody, judged by nobody and tried once; n people in, n rows out.
 
         x: a table of people or (n, d). masks (n, d) bool: act on exactly these features (of those that the person can
         act on). Values are legal ones within the person's limits.
@@ -239,7 +239,7 @@ class Carma(_Trained):
         return Proposal(action, problem.consequences(rows, action), wide)
 
     def _ask(self, people: Population, masks: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Chances (n, a) and tidy actions (n, d)."""
+        """Return chances (n, a) and tidy actions (n, d)."""
         wish, may = self._seen(people)
         chance, value = self.engine_.answer(people, wish, may, masks)
         action = np.full(people.x.shape, np.nan)
@@ -282,7 +282,7 @@ class Carma(_Trained):
         }
 
     def _more(self) -> dict[str, Any]:
-        """Settings beyond the plan that decide what is learned, as plain data."""
+        """Return settings beyond the plan that decide what is learned, as plain data."""
         return {"weights": dict(self.weights) if self.weights else None, "split_seed": self.split_seed}
 
     def save(self, path: str | Path) -> Path:
@@ -293,7 +293,7 @@ class Carma(_Trained):
 
     @classmethod
     def load(cls, path: str | Path, problem: Problem) -> Self:
-        """The method as it was saved, ready to answer the problem; nothing is trained.
+        """Return the method as it was saved, ready to answer the problem; nothing is trained.
 
         Raises: FileFormatError for a file that is broken or something else; MethodError for one that was trained for
         another schema.
@@ -313,7 +313,7 @@ class Carma(_Trained):
         return made
 
     def _settings(self) -> dict[str, Any]:
-        """Constructor arguments as plain data."""
+        """Return constructor arguments as plain data."""
         skipped = ("validation", "checkpoint", "progress")
         return {
             f.name: plain(getattr(self, f.name)) for f in fields(self) if f.init and f.name not in skipped

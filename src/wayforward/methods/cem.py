@@ -97,7 +97,7 @@ class Cem(Method):
         return elastic.options(self, people, k, limit, goals, may)
 
     def _adds(self, people: Population) -> May:
-        """Does every change move away from the base value?"""
+        """Return a test of actions: does every change move away from the base value?"""
 
         def adds(who: np.ndarray, action: Rows) -> np.ndarray:
             x, base = people.x[who], self.base_
@@ -109,7 +109,7 @@ class Cem(Method):
         return adds
 
     def pertinent_positives(self, x: Any) -> np.ndarray:
-        """(n, d) bool: features whose present values suffice for the decision, the others at their base values.
+        """Return (n, d) bool: features whose present values suffice for the decision, the others at their base values.
 
         The decision is the one each person got. Base values: medians and commonest levels of the reference. Needless
         features are given up one after another, the one that the decision hangs on least first, all people at once, so
@@ -139,7 +139,7 @@ class Cem(Method):
 
 
 def base_values(problem: Problem) -> np.ndarray:
-    """(d,) values that say nothing of a person: medians of numbers, commonest levels."""
+    """Return values (d,) that say nothing of a person: medians of numbers, commonest levels."""
     rows, schema = problem.require_reference(), problem.schema
     out = np.full(schema.d, np.nan)
     for j in range(schema.d):

@@ -124,7 +124,7 @@ class Dice(Method):
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = budget.rows_or(20_000)
         cap = people.rows + limit * (k if budget.rows is None else 1)
-        search = _Set(self, people, k, streams)
+        search = OptionSets(self, people, k, streams)
         search.descend(cap)
         action = search.chosen()
         who = np.repeat(np.arange(people.n), k)
@@ -146,7 +146,7 @@ class Dice(Method):
         return distinct_changes(people, who[at], flat[at], k)
 
     def _sparser(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """Numbers that moved no further than is usual go back as far as the decision allows."""
+        """Return actions (m, d): what moved no further than is usual goes back as far as the decision allows."""
         action = action.copy()
         schema = people.schema
         order = [
@@ -177,7 +177,7 @@ class Dice(Method):
         return action
 
 
-class _Set:
+class OptionSets:
     """k lanes of each of n people as coordinates z (n, k, c): moves, then the shares of one block after another."""
 
     def __init__(self, method: Dice, people: Population, k: int, streams: Streams) -> None:
@@ -224,7 +224,10 @@ class _Set:
         return lanes
 
     def _first(self, lanes: RelaxedState, streams: Streams) -> np.ndarray:
-        """Near: a hundredth of the range further for each option, levels begun at random; or anywhere within reach."""
+        """Return starts z (n, k, c).
+
+        Near: a hundredth of the range further for each option, levels begun at random; else anywhere within reach.
+        """
         n, k, c = self.own.shape
         people = np.arange(n)
         draw = streams.uniform(people, k, c, tag=6100)
@@ -247,7 +250,7 @@ class _Set:
         return z
 
     def descend(self, cap: np.ndarray) -> None:
-        """Adam on everybody's sets until they settle, the steps end or the rows run out."""
+        """Run Adam on everybody's sets until they settle, the steps end or the rows run out."""
         method, people, found = self.method, self.people, self.slopes
         n = people.n
         first, second = np.zeros_like(self.z), np.zeros_like(self.z)
@@ -285,7 +288,7 @@ class _Set:
             calm[live] = np.where(np.abs(loss - before[live]) <= method.tolerance, calm[live] + 1, 0)
             before[live] = loss
             if step % _EVERY == 0 or step == method.steps:
-                valid = self._look(live)
+                valid = self._record_accepted(live)
                 keep = ~(valid & (calm[live] >= 2) & (step >= method.least))
                 if share_slope is not None and not keep.all():
                     share_slope = share_slope[np.repeat(keep, self.k)]
@@ -294,6 +297,7 @@ class _Set:
                     return
 
     def _inside(self, at: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Return z (q, k, c) within what the people at (q,) may do."""
         z = np.where(self.open[at], np.clip(z, self.floor[at], self.ceiling[at]), self.own[at])
         if self.method.categories == "simplex":
             for one, two in zip(self.begin[:-1], self.begin[1:], strict=True):
@@ -303,7 +307,7 @@ class _Set:
         return z
 
     def _loss(self, at: np.ndarray, score: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Loss (q,) and its slopes (q, k, c) for the people at (q,), from scores (q, k) and theirs (q, k, c)."""
+        """Return the loss (q,) and its slopes (q, k, c) for people at (q,), from scores (q, k) and theirs (q, k, c)."""
         method, k = self.method, self.k
         z, size = self.z[at], self.size[at][:, None]
         value, steep = yloss(method.yloss, score / size)
@@ -327,7 +331,7 @@ class _Set:
     # -- hard rows -----------------------------------------------------------------------------------------
 
     def hard(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(q,) people -> actions (q, k, d), score (q, k), reached (q, k)."""
+        """Return legal actions (q, k, d), their scores (q, k) and reached (q, k) of the people at (q,)."""
         people = self.people
         lanes = self._lanes(at)
         action = few_enough(people, lanes.who, self.slopes.harden(people, lanes))
@@ -337,8 +341,8 @@ class _Set:
         shape = (len(at), self.k)
         return action.reshape(*shape, -1), score.reshape(shape), reached.reshape(shape)
 
-    def _look(self, at: np.ndarray) -> np.ndarray:
-        """Note accepted rows and better backups; (q,) bool: the whole set is accepted."""
+    def _record_accepted(self, at: np.ndarray) -> np.ndarray:
+        """Record accepted rows and better backups; return (q,) bool: the whole set is accepted."""
         action, score, reached = self.hard(at)
         self.last[at] = np.where(reached[..., None], action, self.last[at])
         valid = np.asarray(reached.all(1))
@@ -349,7 +353,7 @@ class _Set:
         return valid
 
     def chosen(self) -> np.ndarray:
-        """(n, k, d): the last sets where all of it is accepted, else the backup, else what was accepted."""
+        """Return options (n, k, d): the last set if all of it is accepted, else the backup, else what was accepted."""
         action, _, reached = self.hard(np.arange(self.people.n))
         whole, spare = np.asarray(reached.all(1))[:, None, None], np.isfinite(self.gap)[:, None, None]
         partly = np.where(reached[..., None], action, self.last)
@@ -357,7 +361,7 @@ class _Set:
 
 
 def yloss(kind: str, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Loss of scores and its derivative, both in their shape."""
+    """Return the loss of scores and its derivative, both in their shape."""
     if kind == "hinge":
         return np.maximum(1 - score, 0.0), np.where(score < 1, -1.0, 0.0)
     e = np.exp(-np.abs(score))
@@ -368,7 +372,7 @@ def yloss(kind: str, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spread_of(z: np.ndarray, weight: np.ndarray, kind: str = "inverse") -> tuple[np.ndarray, np.ndarray]:
-    """Sets z (n, k, c), weight (c,) -> how different their members are (n,), and its slopes (n, k, c).
+    """Return how different the members of sets z (n, k, c) are (n,), and the slopes of that (n, k, c). weight (c,).
 
     kind: 'inverse' and 'exponential' are determinants of the likeness 1 / (1 + dist) and exp(-dist); 'average' is 1
     less the mean of 1 / (1 + dist) over pairs.
@@ -391,7 +395,7 @@ def spread_of(z: np.ndarray, weight: np.ndarray, kind: str = "inverse") -> tuple
 
 
 def few_enough(people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-    """Give the smallest changes back until the person may do the rest (limits on the number of changes, rules)."""
+    """Leave out the smallest changes until the person may do the rest (number of changes, rules)."""
     action = action.copy()
     live = np.flatnonzero((~np.isnan(action)).sum(1) > 1)
     for _ in range(people.d):

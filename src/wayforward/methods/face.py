@@ -267,7 +267,7 @@ class Face(Method):
         return search.action
 
     def observed(self, x: Any, k: int = 1) -> Observed:
-        """Return each person's k cheapest targets as observed, whoever they are: nothing is moved or judged.
+        """Return each person's k cheapest targets as observed, whoever they are: neither moved nor judged.
 
         x: a table of people or (n, d). What `immutables='ignore'` proposes before anybody judges it.
         """
@@ -287,7 +287,7 @@ class Face(Method):
         )
 
     def unreachable(self, x: Any) -> Mask:
-        """Return (n,) bool: no walk leads from this person's neighbours to any target; they lie in pieces without one."""
+        """Return (n,) bool: no walk leads from this person's neighbours to any target."""
         people = self.problem_.population(self.problem_.schema.encode(x))
         entries = self._enter(people, np.arange(people.n))
         far = entries.weight + self.nearest_[0].length[np.maximum(entries.node, 0), 0]

@@ -233,9 +233,10 @@ class SphereSearch:
 def shell_radius(
     share: np.ndarray, inner: np.ndarray, outer: np.ndarray, dimension: np.ndarray
 ) -> np.ndarray:
-    """Return the radius at quantile `share` of the uniform distribution on the shell from inner to outer; all broadcast.
+    """Return the radius at quantile `share` of the uniform distribution on the shell from inner to outer.
 
-    The density grows as r^(d - 1). Computed from logarithms: r^d itself is 0 in floating point for 0.2 and d = 500.
+    All broadcast. The density grows as r^(d - 1). Computed from logarithms: r^d itself is 0 in floating point for 0.2
+    and d = 500.
     """
     with np.errstate(divide="ignore"):
         lost = -np.expm1(dimension * np.log(inner / outer))  # 1 - (inner / outer)^d

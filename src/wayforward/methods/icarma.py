@@ -43,13 +43,13 @@ _AS_PUBLISHED: dict[str, Any] = {
     "cap": float("inf"), "schedule": "constant", "implausible": "hinge", "likelier": 0.0, "reach": 1.0,
     "sees_values": False, "entropy": 1.0,
 }  # fmt: skip
-_KEPT = ("batch", "margin", "tau", "cost", "feasibility")  # of the printed numbers, in our own settings
+_SHARED = ("batch", "margin", "tau", "cost", "feasibility")  # of the printed numbers, in our own settings
 
 #: "loan-ranks", "loan-scores", "gmsc": batch, margin, tau, cost and feasibility as printed (appendices C.2.4 and
 #: C.3.3), 200 epochs, the rest ours. With "-printed": every number as printed and our additions off; layers are ours
 #: throughout.
 PRESETS: dict[str, dict[str, Any]] = {
-    **{name: {"epochs": 200} | {key: printed[key] for key in _KEPT} for name, printed in _PRINTED.items()},
+    **{name: {"epochs": 200} | {key: printed[key] for key in _SHARED} for name, printed in _PRINTED.items()},
     **{f"{name}-printed": printed | _AS_PUBLISHED for name, printed in _PRINTED.items()},
 }
 
@@ -128,17 +128,17 @@ class ICarma(Carma):
 
     @classmethod
     def loan_ranks(cls, *, printed: bool = False, **changes: Any) -> Self:
-        """For Loan where people rank features; printed: every number as in the paper."""
+        """Return settings for Loan where people rank features; printed: every number as in the paper."""
         return cls(preset="loan-ranks-printed" if printed else "loan-ranks", **changes)
 
     @classmethod
     def loan_scores(cls, *, printed: bool = False, **changes: Any) -> Self:
-        """For Loan where people score features; printed: every number as in the paper."""
+        """Return settings for Loan where people score features; printed: every number as in the paper."""
         return cls(preset="loan-scores-printed" if printed else "loan-scores", **changes)
 
     @classmethod
     def gmsc(cls, *, printed: bool = False, **changes: Any) -> Self:
-        """For Give Me Some Credit; printed: every number as in the paper."""
+        """Return settings for Give Me Some Credit; printed: every number as in the paper."""
         return cls(preset="gmsc-printed" if printed else "gmsc", **changes)
 
     # -- wishes ------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class ICarma(Carma):
         return self.law.profile if isinstance(self.law, PreferenceLaw) else "linear"
 
     def _scores(self, names: list[str]) -> Draw:
-        """Scores of the features that can be acted on, as the law says; plain arrays, for speed."""
+        """Return how to draw scores of the features that can be acted on, as the law says; plain arrays, for speed."""
         law, a = self.law, len(names)
         if not isinstance(law, PreferenceLaw):
             assert law is not None

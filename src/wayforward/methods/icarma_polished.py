@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 _ROWS = 100_000  # model rows a person, where nobody says
 _COMBINATIONS = 40_000  # of one person's coarse grid
 _BINS = (49, 25, 15, 11, 7, 5)  # values of a feature in the coarse grid, by how many a person may act on
-_TANGLED = (
-    13  # the same for four features that all move one other: density tables would cost more than they save
-)
+# the same for four features that all move one other: density tables would cost more than they save
+_TANGLED = 13
 _WIDE = (49, 9)  # values over all that is legal, beside those
 _FINE = 25  # of the grid that decides for those who are left without an answer
 _DEAR = 1e6  # an infinite price, so that costs still tell options apart
@@ -82,7 +81,7 @@ class Polished(Method):
                 "of the problem and name its world here: Polished(plausibility='price', density=world)."
             )
         self.ends_ = grid_ends(problem)
-        self.middle_ = _middle(problem)
+        self.middle_ = _usual_noise(problem)
         moved = problem.descendants | np.eye(problem.schema.d, dtype=bool)
         together = moved[problem.schema.actionable].sum(0)  # (d,) how many acts can move each feature
         self.tangled_ = bool((together > 3).any())
@@ -98,14 +97,14 @@ class Polished(Method):
         if self.plausibility == "price":
             short = found.short.reshape(n, -1)
             total += np.where(short > 0, min(self.price, _DEAR) * (1 if self.per == "person" else short), 0.0)
-        return _varied(total, action, k if self.plausibility == "price" else k + 2)
+        return _different_sets(total, action, k if self.plausibility == "price" else k + 2)
 
     # -- the search ----------------------------------------------------------------------------------------
 
     def search(
         self, people: Population, slacks: np.ndarray, *, seed: int = 0, budget: Budget | None = None
     ) -> Polish:
-        """Everything that is found for each person, support and slack; see `Polish`."""
+        """Return everything that is found for each person, support and slack; see `Polish`."""
         if self.judged_ is not people.problem:
             counted, people = people, self.judged_.population(people.x, people.preferences)
         else:
@@ -133,7 +132,7 @@ class Polished(Method):
     def _coarse(
         self, work: Polish, level: int, limit: int, bins: int | None = None, some: np.ndarray | None = None
     ) -> Rows:
-        """The cheapest points of a coarse grid, each moving another set of features."""
+        """Return the cheapest points of a coarse grid, each moving another set of features."""
         people, parts = work.people, []
         everyone = np.arange(people.n) if some is None else some
         many = people.free[everyone].sum(1)
@@ -150,7 +149,7 @@ class Polished(Method):
                 value = np.concatenate([value, wide], axis=2)
             options = Options.of(part, value)
             got = cheapest(
-                part, options, 3, plausible=strict, most=_most(int(size), count), rows=max(limit // 4, 1)
+                part, options, 3, plausible=strict, most=_most_acts(int(size), count), rows=max(limit // 4, 1)
             )
             people.rows[who] += part.rows
             row, place = np.nonzero(np.isfinite(got.cost))
@@ -159,7 +158,7 @@ class Polished(Method):
         return Rows.joined(parts)
 
     def _amortised(self, work: Polish) -> list[Rows]:
-        """What the networks propose, with their own mask and with all that the person may act on."""
+        """Return what the networks propose, with their own mask and with all that the person may act on."""
         if self.icarma is None:
             return []
         people = work.people
@@ -187,7 +186,7 @@ class Polished(Method):
 
 
 def strict_of(problem: Problem, density: World | None = None) -> Problem:
-    """The same problem where options must be at least as likely as the person, in `density` or the problem's world.
+    """Return the problem with options at least as likely as the person, in `density` or the problem's own world.
 
     Raises: MethodError if that world tells no density.
     """
@@ -196,7 +195,7 @@ def strict_of(problem: Problem, density: World | None = None) -> Problem:
     world = problem.world if density is None else density
     try:
         plausibility = AtLeastAsLikely(world).fit(problem.schema, problem.reference)
-        plausibility.score(problem.schema.encode(_anybody(problem)))
+        plausibility.score(problem.schema.encode(_few_rows(problem)))
     except WorldError as error:
         raise MethodError(
             f"A price on plausibility needs a world that tells densities. {error} Or give one: "
@@ -207,8 +206,8 @@ def strict_of(problem: Problem, density: World | None = None) -> Problem:
     return twin
 
 
-def _varied(total: np.ndarray, action: np.ndarray, k: int) -> np.ndarray:
-    """(n, m) and (n, m, d) -> (n, k, d): each person's k least, on different sets of features as long as there are."""
+def _different_sets(total: np.ndarray, action: np.ndarray, k: int) -> np.ndarray:
+    """Return each person's k cheapest actions (n, k, d), on different sets of features as long as there are."""
     n, m, d = action.shape
     everyone, out = np.arange(n), np.full((n, k, d), np.nan)
     acted, rank = ~np.isnan(action), total.copy()
@@ -224,13 +223,13 @@ def _varied(total: np.ndarray, action: np.ndarray, k: int) -> np.ndarray:
     return out
 
 
-def _anybody(problem: Problem) -> np.ndarray:
-    """(m, d) a few rows to try a density on; none without a reference."""
+def _few_rows(problem: Problem) -> np.ndarray:
+    """Return a few rows (m, d) to try a density on; none without a reference."""
     return np.zeros((0, problem.schema.d)) if problem.reference is None else problem.reference[:2]
 
 
-def _middle(problem: Problem) -> np.ndarray | None:
-    """(d,) the usual noise of each feature, or None where the world tells no noise."""
+def _usual_noise(problem: Problem) -> np.ndarray | None:
+    """Return the usual noise (d,) of each feature, or None where the world tells no noise."""
     if problem.reference is None or problem.independent:
         return None
     try:
@@ -240,8 +239,8 @@ def _middle(problem: Problem) -> np.ndarray | None:
         return None
 
 
-def _most(size: int, bins: int) -> int:
-    """How many features at once a grid may act on, so that a person has no more combinations than we can try."""
+def _most_acts(size: int, bins: int) -> int:
+    """Return how many features at once a grid may act on, so that its combinations can all be tried."""
     total, ways = 0.0, 1.0
     for acts in range(1, size + 1):
         ways *= (size - acts + 1) / acts * bins

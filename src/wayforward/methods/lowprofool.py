@@ -116,7 +116,7 @@ class LowProFool(Method):
         return {**super().parameters(), **where}
 
     def importances(self, people: Population) -> np.ndarray:
-        """(n, d) importance of each feature for each person, of unit length over what they may change."""
+        """Return the importance (n, d) of each feature for each person, of unit length over what they may change."""
         v = self.importance_ * people.weight
         v = np.maximum(v, _LEAST * v.max(1, keepdims=True))
         length = np.sqrt(np.where(people.free, v**2, 0.0).sum(1, keepdims=True))
@@ -132,7 +132,7 @@ class LowProFool(Method):
         return leaving_out(people, people.free, k, find)
 
     def _option(self, people: Population, v: np.ndarray, free: np.ndarray, cap: np.ndarray) -> np.ndarray:
-        """(n, d) the accepted row with the least weighted norm on each person's path; NaN where none."""
+        """Return the accepted row (n, d) with the least weighted norm on each person's path; NaN where none."""
         n = people.n
         best, norm = np.full((n, people.d), np.nan), np.full(n, np.inf)
         lam = np.full(n, self.lam)
@@ -140,7 +140,7 @@ class LowProFool(Method):
         ends = np.full((n, people.d), np.nan)
         for _ in range(self.rounds):
             lanes = self.slopes_.start(people, left, free[left])
-            path = Path(self, people, lanes, v[left], lam[left], cap)
+            path = WeightedDescent(self, people, lanes, v[left], lam[left], cap)
             path.descend(best, norm)
             ends[left] = path.hard()
             lam[left] /= 2
@@ -157,8 +157,8 @@ class LowProFool(Method):
         return best
 
 
-class Path:
-    """One descent of some lanes: v (m, d) importances, lam (m,), cap (n,) model rows."""
+class WeightedDescent:
+    """One descent of some relaxed rows: v (m, d) importances, lam (m,), cap (n,) model rows."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Path:
         self.size = size  # a prediction has any unit: measure in what was missing at the start
 
     def hard(self) -> np.ndarray:
-        """(m, d) legal actions where the lanes are."""
+        """Return legal actions (m, d) where the descent is."""
         return np.asarray(self.slopes.harden(self.people, self.lanes))
 
     def length(self, lanes: RelaxedState, rows: np.ndarray) -> np.ndarray:
@@ -195,7 +195,7 @@ class Path:
         return np.asarray(np.sqrt(square.sum(1) + blocks.sum(1)))
 
     def descend(self, best: np.ndarray, norm: np.ndarray) -> None:
-        """Steps of falling loss; best (n, d) and norm (n,) take the shortest accepted rows, in place."""
+        """Step down the loss; best (n, d) and norm (n,) take the shortest accepted rows, in place."""
         method, people, found = self.method, self.people, self.slopes
         m = len(self.lanes.who)
         rate = np.full(m, method.rate)
@@ -233,9 +233,10 @@ class Path:
             last[good], slope[good], slope_share[good] = loss[fine], pull[0][fine], pull[1][fine]
             self._step(live, best_state, slope[live], slope_share[live], rate[live])
             if step % _EVERY == 0 or step == method.steps:
-                self._look(live, best, norm)
+                self._record_accepted(live, best, norm)
 
     def _loss(self, rows: np.ndarray, part: RelaxedState, score: np.ndarray) -> np.ndarray:
+        """Return the loss (q,) of rows (q,) of this descent."""
         s = score / self.size[rows]
         log = np.maximum(-s, 0.0) + np.log1p(np.exp(-np.abs(s)))
         return np.asarray(log + self.lam[rows] * self.length(part, rows))
@@ -243,7 +244,7 @@ class Path:
     def _slopes(
         self, rows: np.ndarray, part: RelaxedState, score: np.ndarray, move: np.ndarray, share: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Slopes of the loss by r, from those of the score."""
+        """Return the slopes of the loss by r, from those of the score."""
         s = score / self.size[rows]
         e = np.exp(-np.abs(s))
         pull = -np.where(s >= 0, e, 1.0) / (1 + e) / self.size[rows]  # of the log-loss by the score
@@ -263,7 +264,7 @@ class Path:
         share: np.ndarray,
         rate: np.ndarray,
     ) -> None:
-        """One step from what was kept, in v * r: the slope by v * r is that by r over v, the way there by r over v."""
+        """Take one step from the best state, in v * r: the slope by v * r is that by r over v, and so is the way."""
         v = self.v[rows]
         open_ = self.high[rows] > self.low[rows]
         way = np.where(open_, move / v**2, 0.0)
@@ -276,8 +277,8 @@ class Path:
             point = simplex(best_state.share[rows] - by[..., None] * blocks, self.may[rows])
             self.lanes.share[rows] = np.where(self.several[rows], point, self.own[rows])
 
-    def _look(self, rows: np.ndarray, best: np.ndarray, norm: np.ndarray) -> None:
-        """Ask about hard rows and keep the shortest accepted ones."""
+    def _record_accepted(self, rows: np.ndarray, best: np.ndarray, norm: np.ndarray) -> None:
+        """Ask about hard rows and record the shortest accepted ones."""
         people, schema = self.people, self.people.schema
         part = self.lanes.take(rows)
         for eager in (False, True):
@@ -297,7 +298,7 @@ class Path:
 
 
 def correlations(problem: Problem) -> np.ndarray:
-    """(d,) absolute correlation of each feature with the model's decision on the reference; levels: their ratio."""
+    """Return the absolute correlation (d,) of each feature with the decision on the reference; levels: their ratio."""
     reference = problem.require_reference()
     yes = problem.reference_reached.astype(np.float64)
     out = np.zeros(problem.schema.d)

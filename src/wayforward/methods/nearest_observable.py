@@ -60,7 +60,7 @@ class NearestObservable(Method):
 
 
 def thinned(rows: np.ndarray, most: int | None) -> np.ndarray:
-    """At most `most` rows, evenly taken, so that the choice depends on no seed."""
+    """Return at most `most` rows, evenly taken, so that the choice depends on no seed."""
     if most is None or len(rows) <= most:
         return np.ascontiguousarray(rows)
     return np.ascontiguousarray(rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)])

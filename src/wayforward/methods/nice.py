@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 Reward = Literal["none", "sparsity", "proximity", "plausibility"]
-_CROWD = 2000  # accepted rows that stand for the accepted in the plausibility reward
+_CROWD = 2000  # accepted rows that represent all of them in the plausibility reward
 _NEAR = 5
 
 
@@ -86,7 +86,7 @@ class Nice(Method):
         self.crowd_ = thinned(self.rows_, _CROWD)
 
     def _outcomes(self, problem: Problem) -> np.ndarray:
-        """(N,) bool: reference rows whose true label is favourable."""
+        """Return (N,) bool: reference rows whose true label is favourable."""
         given = np.asarray(self.labels)
         rows = len(problem.require_reference())
         if given.shape != (rows,):
@@ -122,7 +122,7 @@ class Nice(Method):
         return distinct_changes(people, who, action, k)
 
     def _published(self, people: Population, many: int) -> np.ndarray:
-        """Nearest rows as they are, every feature free: what the method does without knowing what people may do."""
+        """Return nearest rows as they are (n, many, d), as if every feature were free."""
         row = self._index(people.problem, self.rows_).query(people.x, many).row
         goal = self.rows_[np.maximum(row, 0)]
         return np.where((row >= 0)[..., None] & people.schema.differs(goal, people.x[:, None]), goal, np.nan)
@@ -131,7 +131,7 @@ class Nice(Method):
         return NeighbourIndex(problem.schema, rows, scale=1.0 / self.metric_.scale)
 
     def _copy(self, people: Population, who: np.ndarray, goal: np.ndarray, cap: np.ndarray) -> np.ndarray:
-        """Copy features from goal (m, d) into rows of people `who` until the decision turns."""
+        """Return actions (m, d) that copy features from goal (m, d) until the decision turns."""
         m, d = goal.shape
         action = np.full((m, d), np.nan)
         left = ~np.isnan(goal)
@@ -145,7 +145,7 @@ class Nice(Method):
             child[np.arange(len(lane)), column] = goal[lane, column]
             after = people.after(who[lane], child)
             value = self._score(people, who[lane], after)
-            turned = self._turned(people, who[lane], child, after, value)
+            turned = self._reached(people, who[lane], child, after, value)
             worth = value - score[lane]
             if self.reward == "proximity":
                 step = np.nan_to_num(
@@ -176,7 +176,7 @@ class Nice(Method):
         people.rows += np.bincount(who, minlength=people.n)
         return people.problem.bound_target.score(people.problem.model.outputs(after))
 
-    def _turned(
+    def _reached(
         self, people: Population, who: np.ndarray, action: np.ndarray, after: np.ndarray, score: np.ndarray
     ) -> np.ndarray:
         turned = score > people.problem.slack
@@ -189,7 +189,7 @@ class Nice(Method):
         return turned
 
     def _distance(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """(m,) HEOM between the person and what they would set."""
+        """Return the HEOM distance (m,) between the person and what they would set."""
         x = people.x[who]
         gap = np.abs(action - x) * self.metric_.scale
         gap = np.where(self.metric_.categorical, (action != x).astype(np.float64), gap)
@@ -197,7 +197,7 @@ class Nice(Method):
         return np.asarray(np.where(np.isnan(action), 0.0, gap * people.weight[who]).sum(1))
 
     def _crowding(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """(m,) mean distance from where an action leads to the nearest accepted people; small is plausible."""
+        """Return the mean distance (m,) from where actions lead to the nearest accepted people; small is plausible."""
         near = self._index(people.problem, self.crowd_).query(
             people.after(who, action), min(_NEAR, len(self.crowd_))
         )

@@ -30,8 +30,8 @@ _ROWS = len(_SHARES) + _HALVINGS  # model rows a ray
 
 
 @dataclass(frozen=True)
-class _Rays:
-    """r ways to go: whose (r,), which set of features (r,), steps in feature units (r, d), levels to set (r, d)."""
+class Rays:
+    """r directions: whose (r,), which set of features (r,), steps in feature units (r, d), levels to set (r, d)."""
 
     who: np.ndarray
     group: np.ndarray
@@ -39,7 +39,7 @@ class _Rays:
     level: np.ndarray  # NaN where no level is set
 
     def at(self, people: Population, share: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """(c, d) actions of some rays at a share of their way."""
+        """Return actions (c, d) of some rays at a share of their way."""
         who = self.who[rows]
         go = ~np.isnan(self.step[rows])
         value = people.snap(who, np.where(go, people.x[who] + share[:, None] * self.step[rows], np.nan))
@@ -99,21 +99,21 @@ class Probabilistic(Method):
         if not len(rays.who):
             return out
         action, cost = self._expected(people, rays)
-        best = _best(rays.who, rays.group, cost)
+        best = _cheapest_of_sets(rays.who, rays.group, cost)
         best = best[rank_in_run(rays.who[best]) < max(self.beam, 2 * k)]
         who, group, rows = rays.who[best], rays.group[best], action[best]
         if people.problem.demanding:
-            rows, cost = self._surely(people, who, rows, np.ones(len(who), dtype=bool))
+            rows, cost = self._until_sure(people, who, rows, np.ones(len(who), dtype=bool))
         else:
             cost = cost[best]
         for _ in range(self.refine):
-            lead = _best(who, group, cost)
+            lead = _cheapest_of_sets(who, group, cost)
             lead = lead[rank_in_run(who[lead]) < max(2, k)]
             lead = lead[people.rows[who[lead]] < limit]
             if not lead.size:
                 break
             self._refine(people, who, rows, cost, lead)
-        lead = _best(who, group, cost)
+        lead = _cheapest_of_sets(who, group, cost)
         lead = lead[rank_in_run(who[lead]) < 2 * k]
         if not people.problem.demanding:
             rows[lead] = shrink(people, who[lead], rows[lead], halvings=18)
@@ -137,8 +137,8 @@ class Probabilistic(Method):
 
     # -- rays ----------------------------------------------------------------------------------------------
 
-    def _rays(self, people: Population, most: int) -> _Rays:
-        """Everybody's rays, smallest sets first, at most `most` a person, shared evenly among the sets."""
+    def _rays(self, people: Population, most: int) -> Rays:
+        """Return everybody's rays, smallest sets first, at most `most` a person, shared evenly among the sets."""
         schema, x = people.schema, people.x
         own = np.isnan(x)
         room = {+1: people.high - x, -1: people.low - x}
@@ -181,13 +181,13 @@ class Probabilistic(Method):
                 here[who] += 1
         if not parts:
             none = np.empty((0, people.d))
-            return _Rays(np.empty(0, np.int64), np.empty(0, np.int64), none, none)
+            return Rays(np.empty(0, np.int64), np.empty(0, np.int64), none, none)
         who, group_of, step, level_to = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.argsort(who, kind="stable")
-        return _Rays(who[order], group_of[order], step[order], level_to[order])
+        return Rays(who[order], group_of[order], step[order], level_to[order])
 
-    def _expected(self, people: Population, rays: _Rays) -> tuple[np.ndarray, np.ndarray]:
-        """(r, d) the nearest action on each ray that is expected to work, and (r,) its cost: inf where none is."""
+    def _expected(self, people: Population, rays: Rays) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest action (r, d) on each ray that is expected to work, and its cost (r,), inf if none."""
         count = len(rays.who)
         inside, outside = np.full(count, np.nan), np.zeros(count)
         still = np.ones(count, dtype=bool)
@@ -235,10 +235,10 @@ class Probabilistic(Method):
 
     # -- sets that are worth their draws -------------------------------------------------------------------
 
-    def _surely(
+    def _until_sure(
         self, people: Population, who: np.ndarray, rows: np.ndarray, usable: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(c, d) the actions moved along their direction to where they are just sure enough, and their cost."""
+        """Return actions (c, d) moved along their direction to where they are just sure enough, and their cost (c,)."""
         good = usable.copy()
         if good.any() and people.problem.demanding:
             good[good] = people.promise(who[good], rows[good], self.samples)[0]
@@ -250,7 +250,7 @@ class Probabilistic(Method):
     def _refine(
         self, people: Population, who: np.ndarray, rows: np.ndarray, cost: np.ndarray, lead: np.ndarray
     ) -> None:
-        """Change one act by a factor, go to the edge again along the new direction, keep what is cheaper; in place."""
+        """Change one act by a factor and go to the edge again that way; what is cheaper replaces rows."""
         schema = people.schema
         several = (~np.isnan(rows[lead])).sum(1) > 1
         lead = lead[several & np.isfinite(cost[lead])]
@@ -271,13 +271,13 @@ class Probabilistic(Method):
                 if not some.size:
                     continue
                 usable = people.evaluate(who[at[some]], trial[some]).reached
-                moved, price = self._surely(people, who[at[some]], trial[some], usable)
+                moved, price = self._until_sure(people, who[at[some]], trial[some], usable)
                 better = price < cost[at[some]] - 1e-12
                 rows[at[some[better]]], cost[at[some[better]]] = moved[better], price[better]
 
 
-def _best(who: np.ndarray, group: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Positions of the cheapest of each person and set, each person's sets by cost; nothing that costs inf."""
+def _cheapest_of_sets(who: np.ndarray, group: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return positions of the cheapest of each person and set, each person's sets by cost; nothing that costs inf."""
     order = np.lexsort((np.arange(len(who)), cost, group, who))
     new = np.ones(len(order), dtype=bool)
     new[1:] = (who[order][1:] != who[order][:-1]) | (group[order][1:] != group[order][:-1])

@@ -101,7 +101,7 @@ class FirstOrder(Robust):
         return self.with_state(noise=noise, _slopes=found, _share=share)
 
     def size(self, people: Population, who: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """(m,) standard deviation of the score under the errors, to first order."""
+        """Return the standard deviation (m,) of the score under the errors, to first order."""
         x, found = people.x[who], self._slopes
         number = np.broadcast_to(~people.schema.has_levels, after.shape) & ~np.isnan(after) & ~np.isnan(x)
         move = np.where(number, (after - x) / found.span, 0.0)
@@ -137,7 +137,7 @@ class FirstOrder(Robust):
     def measure(
         self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
     ) -> np.ndarray:
-        """(m,) probability of a yes, to first order."""
+        """Return the probability (m,) of a yes, to first order."""
         from scipy.special import ndtr
 
         people = problem.population(before)
@@ -146,5 +146,5 @@ class FirstOrder(Robust):
         return np.asarray(ndtr(score / np.maximum(size, 1e-12)))
 
     def describe(self) -> str:
-        """The condition in words."""
+        """Return the condition in words."""
         return self.noise.describe() + ", to first order"

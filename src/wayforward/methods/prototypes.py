@@ -97,7 +97,7 @@ class GuidedPrototypes(Method):
         return {**super().parameters(), **slope_source(self)}
 
     def prototype(self, x: Rows) -> Rows:
-        """People (n, d) -> their prototypes (n, d), feature units."""
+        """Return the prototypes (n, d) of people (n, d), feature units."""
         if self.prototypes == "neighbour":
             row = self.near_.query(x, min(self.k_nearest, len(self.accepted_))).row[:, -1]
             return np.asarray(self.accepted_[row])
@@ -130,7 +130,7 @@ class GuidedPrototypes(Method):
         return elastic.options(self, people, k, limit, goals, may, away)
 
     def _trusted(self, people: Population) -> May:
-        """Is the row `trust` times nearer to accepted than to refused people?"""
+        """Return a test of actions: is the row `trust` times nearer to accepted than to refused people?"""
 
         def trusted(who: np.ndarray, action: Rows) -> np.ndarray:
             after = people.after(who, action)
@@ -141,7 +141,7 @@ class GuidedPrototypes(Method):
 
 
 def mvdm(problem: Problem) -> np.ndarray:
-    """(f, l, l) how far the levels of each feature lie apart: by the share of people that the model accepts.
+    """Return (f, l, l) how far the levels of each feature lie apart: by the share of people that the model accepts.
 
     Scaled so that the two most different levels of a feature are 1 apart; ordered levels keep their order's distance.
     Source: C. Stanfill, D. Waltz (1986), Toward Memory-Based Reasoning, Commun. ACM 29(12) (value difference metric).

@@ -128,7 +128,7 @@ class Shifted(Robust):
         )
 
     def size(self, after: np.ndarray) -> np.ndarray:
-        """(m, d) -> (m,) length of each row as a linear model reads it."""
+        """Return the length (m,) of each row (m, d) as a linear model reads it."""
         if self._form is not None:
             code = np.abs(self._form.encoder.encode(after))
         else:  # a level counts 1, whichever it is
@@ -162,14 +162,14 @@ class Shifted(Robust):
     def measure(
         self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
     ) -> np.ndarray:
-        """(m,) the worst score."""
+        """Return the worst score (m,)."""
         if self._exact is not None:
             return self._exact.worst(after)
         plain = problem.bound_target.score(problem.model.outputs(after))
         return np.asarray(plain - self.rho * self.size(after))
 
     def describe(self) -> str:
-        """The condition in words."""
+        """Return the condition in words."""
         return f"a yes for every linear model around the option whose weights shift by at most {self.rho:g}"
 
 

@@ -74,8 +74,8 @@ class Trex(Method):
         self.twin_ = with_robust(problem, Stable(self.tau, self.sigma, self.kind, draws=self.draws))
         self.base_ = method(self.base).fit(problem)
         rows = thinned(np.unique(problem.reference_accepted, axis=0), self.pool)
-        lasting = self.twin_.population(rows).score(np.arange(len(rows)), rows) > problem.slack
-        self.rows_ = rows[lasting] if lasting.any() else rows
+        stable = self.twin_.population(rows).score(np.arange(len(rows)), rows) > problem.slack
+        self.rows_ = rows[stable] if stable.any() else rows
         self.index_ = NeighbourIndex(problem.schema, self.rows_)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
@@ -103,7 +103,7 @@ class Trex(Method):
         return out
 
     def _walk(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """(m, d) the cheapest stable row on the lines to stable people; NaN where there is none."""
+        """Return the cheapest stable row (m, d) on the lines to stable people; NaN where there is none."""
         best = np.full(action.shape, np.nan)
         if not len(who):
             return best

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
-_EARLY = 3  # doublings before other ways are tried
+_EARLY = 3  # doublings before single changes are tried
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Wachter(Method):
 
     lam: first weight. rounds: doublings. steps: of Adam, a round. rate: step size in widths of a range. aim: score
     (log-odds beyond the boundary) aimed at. loss: 'logit' one-sided square, 'squared', 'hinge', 'probability' (as
-    published). device: 'cpu', 'cuda', None for where the model lives. block: lanes a tensor; a larger one suits a GPU.
+    published). device: 'cpu', 'cuda', None for where the model lives. block: searches a tensor; more suit a GPU.
     A step counts as one model row, or as the rows that its estimate took; default budget 20,000 a person and option.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="wachter", norm="l1")``.
@@ -118,7 +118,7 @@ class Wachter(Method):
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = budget.rows_or(20_000)
         wide = self._unbound(people) if self.immutables == "overwrite_after" else people
-        search = _Search(self, people, wide, streams)
+        search = LambdaSearch(self, people, wide, streams)
 
         def find(free: np.ndarray, option: int) -> np.ndarray:
             return search.option(free, option, people.rows + limit)
@@ -126,7 +126,7 @@ class Wachter(Method):
         return leaving_out(people, wide.free, k, find)
 
     def _unbound(self, people: Population) -> Population:
-        """The same people in a problem where everything may change, as the published method sees them."""
+        """Return the same people in a problem where everything may change, as the published method sees them."""
         from dataclasses import replace
 
         from wayforward.preferences import Preferences
@@ -140,8 +140,8 @@ class Wachter(Method):
         return wide
 
 
-class _Search:
-    """The search for some people: descents, and what became of them.
+class LambdaSearch:
+    """Descend for some people with ever larger weights of the decision, and record what turns it.
 
     wide: the same people as the descent sees them, which is more freely for immutables='overwrite_after'.
     """
@@ -149,29 +149,31 @@ class _Search:
     def __init__(self, method: Wachter, people: Population, wide: Population, streams: Streams) -> None:
         self.method, self.people, self.wide, self.streams = method, people, wide, streams
         self.slopes = method.slopes_
-        self.pile: list[tuple[np.ndarray, ...]] = []  # who, rank, action, begun of what reached
+        self.reaching: list[
+            tuple[np.ndarray, ...]
+        ] = []  # who, rank, action, begun of what turns the decision
 
     def option(self, free: np.ndarray, option: int, cap: np.ndarray) -> np.ndarray:
-        """(n, d) each person's cheapest valid action from all its starts; NaN where none. free (n, d)."""
+        """Return each person's cheapest valid action (n, d) from all its starts; NaN where none. free (n, d) bool."""
         people, method = self.people, self.method
         self.best, self.cost = np.full((people.n, people.d), np.nan), np.full(people.n, np.inf)
         starts = 1 + method.restarts
         who = np.repeat(np.arange(people.n), starts)
         rank = np.tile(np.arange(starts), len(who) // starts)
-        lanes = self.slopes.start(self.wide, who, free[who])
-        self._scatter(lanes, rank, option)
+        states = self.slopes.start(self.wide, who, free[who])
+        self._start_at_random(states, rank, option)
         lam = np.full(len(who), method.lam)
         early = _EARLY if method.complete and self.wide is people else method.rounds
-        left = self._rounds(lanes, lam, rank, cap, np.arange(len(who)), min(early, method.rounds))
+        left = self._descend_rounds(states, lam, rank, cap, np.arange(len(who)), min(early, method.rounds))
         if left.size and early < method.rounds:
-            self._complete(lanes.take(left), free, cap)
+            self._complete(states.take(left), free, cap)
             left = left[~np.isfinite(self.cost[who[left]])]
-            self._rounds(lanes, lam, rank, cap, left, method.rounds - early, completed=True)
+            self._descend_rounds(states, lam, rank, cap, left, method.rounds - early, completed=True)
         return self.best
 
-    def _rounds(
+    def _descend_rounds(
         self,
-        lanes: RelaxedState,
+        states: RelaxedState,
         lam: np.ndarray,
         rank: np.ndarray,
         cap: np.ndarray,
@@ -180,21 +182,21 @@ class _Search:
         *,
         completed: bool = False,
     ) -> np.ndarray:
-        """Descend the lanes left (q,) with ever larger lam (m,); returns those that did not get there."""
+        """Descend from the starts left (q,) with ever larger lam (m,); return those that did not get there."""
         people, wide, method = self.people, self.wide, self.method
-        row_cost = method.steps * self._rows_a_step(lanes)
-        last = np.full(lanes.move.shape, np.inf)
+        row_cost = method.steps * self._rows_a_step(states)
+        last = np.full(states.move.shape, np.inf)
         for _ in range(rounds):
-            live = left[people.rows[lanes.who[left]] + row_cost[left] <= cap[lanes.who[left]]]
+            live = left[people.rows[states.who[left]] + row_cost[left] <= cap[states.who[left]]]
             if not live.size:
                 break
-            part = lanes.take(live)
+            part = states.take(live)
             price = method.price_ * people.weight[part.who]
             loss = Loss(method.loss, method.aim, method.norm, lam[live], price)
             run(self.slopes, wide, part, loss, steps=method.steps, rate=method.rate)
             if wide is not people:
                 people.rows, wide.rows = people.rows + wide.rows, np.zeros_like(wide.rows)
-            lanes.put(live, part)
+            states.put(live, part)
             reached = np.zeros(live.size, dtype=bool)
             stuck = np.zeros(live.size, dtype=bool)
             before: np.ndarray | None = None
@@ -211,60 +213,60 @@ class _Search:
                     last[live] = action
                 before = action
                 begun = self.slopes.begun(part, action)
-                reached[new] |= self._keep(part.who[new], rank[live][new], action[new], begun[new])
+                reached[new] |= self._record(part.who[new], rank[live][new], action[new], begun[new])
             if wide is not people:
-                reached |= self._turned(part)
+                reached |= self._unrestricted_reached(part)
             lam[live] *= 2
             left = np.setdiff1d(left, live[reached | stuck])
-        self._settle()
+        self._polish_recorded()
         return left
 
-    def _rows_a_step(self, lanes: RelaxedState) -> np.ndarray:
-        """(m,) model rows that one step of each lane takes, at most."""
+    def _rows_a_step(self, states: RelaxedState) -> np.ndarray:
+        """Return the model rows (m,) that one step of each start takes, at most."""
         if self.slopes.exact:
-            return np.ones(len(lanes.who), dtype=np.int64)
-        return np.asarray(self.slopes.rows(lanes.free))
+            return np.ones(len(states.who), dtype=np.int64)
+        return np.asarray(self.slopes.rows(states.free))
 
-    def _complete(self, lanes: RelaxedState, free: np.ndarray, cap: np.ndarray) -> None:
-        """From the ends of descents without success, and from where the person stands: change by change."""
+    def _complete(self, states: RelaxedState, free: np.ndarray, cap: np.ndarray) -> None:
+        """Go on by single changes, from the ends of descents without success and from where the person stands."""
         people = self.people
-        open_ = np.unique(lanes.who[~np.isfinite(self.cost[lanes.who])])
-        first = np.unique(lanes.who, return_index=True)[1]
-        first = first[np.isin(lanes.who[first], open_)]
-        ends = self.slopes.harden(people, lanes.take(first))
+        open_ = np.unique(states.who[~np.isfinite(self.cost[states.who])])
+        first = np.unique(states.who, return_index=True)[1]
+        first = first[np.isin(states.who[first], open_)]
+        ends = self.slopes.harden(people, states.take(first))
         nowhere = np.full_like(ends, np.nan)
         for start, thrifty in ((ends, True), (nowhere, True), (nowhere, False), (ends, False)):
             if not thrifty:
-                self._settle()
+                self._polish_recorded()
             at = np.arange(open_.size) if thrifty else np.flatnonzero(~np.isfinite(self.cost[open_]))
             if not at.size:
                 continue
             done, reached = complete(people, open_[at], start[at], free, rounds=12, cap=cap, thrifty=thrifty)
             some = np.flatnonzero(reached)
             none = np.zeros(some.size, dtype=np.int64)
-            self._keep(open_[at[some]], none, done[some], None)
-        self._settle()
+            self._record(open_[at[some]], none, done[some], None)
+        self._polish_recorded()
 
-    def _keep(
+    def _record(
         self, who: np.ndarray, rank: np.ndarray, action: np.ndarray, begun: np.ndarray | None
     ) -> np.ndarray:
-        """(m,) bool reached; what reached is kept for `_settle`."""
+        """Return (m,) bool: reached; record that for `_polish_recorded`."""
         some = np.flatnonzero(~np.isnan(action).all(1))
         reached = np.zeros(len(who), dtype=bool)
         reached[some] = ask(self.people, who[some], action[some])[1]
         at = np.flatnonzero(reached)
         if at.size:
             begun = np.ones_like(action) if begun is None else begun
-            self.pile.append((who[at], rank[at], action[at], begun[at]))
+            self.reaching.append((who[at], rank[at], action[at], begun[at]))
         return reached
 
-    def _settle(self) -> None:
-        """Polish what was kept, all at once; what is cheaper than a person's best so far takes its place."""
-        if not self.pile:
+    def _polish_recorded(self) -> None:
+        """Polish what was recorded, all at once; what is cheaper than a person's best so far takes its place."""
+        if not self.reaching:
             return
         people, best, cost = self.people, self.best, self.cost
-        who, rank, action, begun = (np.concatenate(part) for part in zip(*self.pile, strict=True))
-        self.pile = []
+        who, rank, action, begun = (np.concatenate(part) for part in zip(*self.reaching, strict=True))
+        self.reaching = []
         if self.method.shrink:
             action = polish(people, who, action, begun)
         price = people.cost(who, action)
@@ -274,22 +276,22 @@ class _Search:
         better = first[price[first] < cost[who[first]] - 1e-12]
         cost[who[better]], best[who[better]] = price[better], action[better]
 
-    def _turned(self, lanes: RelaxedState) -> np.ndarray:
-        """For 'overwrite_after': the search ends where the unrestricted row turns the decision."""
+    def _unrestricted_reached(self, states: RelaxedState) -> np.ndarray:
+        """Return (m,) bool: the unrestricted row turns the decision, which ends the search of 'overwrite_after'."""
         wide = self.wide
-        action = self.slopes.harden(wide, lanes)
-        after = np.where(np.isnan(action), wide.x[lanes.who], action)
+        action = self.slopes.harden(wide, states)
+        after = np.where(np.isnan(action), wide.x[states.who], action)
         outputs = wide.problem.model.outputs(after)
         return np.asarray(wide.problem.bound_target.score(outputs) > wide.problem.slack)
 
-    def _scatter(self, lanes: RelaxedState, rank: np.ndarray, option: int) -> None:
-        """Later starts: a random point within reach, near the person for small draws."""
+    def _start_at_random(self, states: RelaxedState, rank: np.ndarray, option: int) -> None:
+        """Move later starts to a random point within reach, near the person for small draws."""
         people, streams = self.wide, self.streams
         for one in range(1, 1 + self.method.restarts):
             rows = np.flatnonzero(rank == one)
-            who = lanes.who[rows]
+            who = states.who[rows]
             low, high, _ = self.slopes.bounds(people, who)
             draw = streams.uniform(who, people.d, tag=7000 + 100 * option + one)
             far = streams.uniform(who, 1, tag=8000 + 100 * option + one)
             move = np.where(draw < 0.5, (1 - 2 * draw) * low, (2 * draw - 1) * high) * far
-            lanes.move[rows] = np.where(lanes.free[rows] & ~people.schema.has_levels, move, 0.0)
+            states.move[rows] = np.where(states.free[rows] & ~people.schema.has_levels, move, 0.0)
