@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def method(name: str, **parameters: Any) -> Method:
-    """A method by name, with its parameters. Raises: MethodError for an unknown name or parameter."""
+    """Return a method by name, with its parameters. Raises: MethodError for an unknown name or parameter."""
     found = METHODS.find(name)
     try:
         made: Method = found(**parameters)
@@ -37,7 +37,7 @@ def recommend(
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Recourse:
-    """Options for everyone in `people`: fit a method to the problem and ask it.
+    """Fit a method to the problem and return options for everyone in `people`.
 
     people: a table or an (n, d) array; those whom the model accepts already are marked ACCEPTED.
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.

@@ -286,7 +286,7 @@ class Carma(TrainedMethod):
         return {"weights": dict(self.weights) if self.weights else None, "split_seed": self.split_seed}
 
     def save(self, path: str | Path) -> Path:
-        """Write the chosen networks to one file: numbers as safetensors, the rest as JSON. Returns the path."""
+        """Write the chosen networks to one file, numbers as safetensors, the rest as JSON; return the path."""
         return files.save(
             path, self.engine_, self.report_, {**self._question(self.problem_), "settings": self._settings()}
         )

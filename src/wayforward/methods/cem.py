@@ -87,10 +87,10 @@ class Cem(Method):
         return {**super().parameters(), **slope_source(self)}
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        def goals(lanes: RelaxedState) -> tuple[Goal, ...]:
+        def goals(state: RelaxedState) -> tuple[Goal, ...]:
             if self.generator_ is None:
                 return ()
-            return (elastic.reconstruction(self, self.generator_, people, lanes, self.gamma),)
+            return (elastic.reconstruction(self, self.generator_, people, state, self.gamma),)
 
         limit = budget.rows_or(20_000)
         may = None if self.only == "any" else self._adds(people)

@@ -111,7 +111,7 @@ class Cruds(LatentSettings):
         return distinct_changes(people, np.concatenate(owners), np.concatenate(found), k)
 
     def steps_of(self, seed: int, turn: int = 0) -> np.ndarray:
-        """(samples, n_z + n_w): draws of w ~ p(w | accepted), the same for everybody, beside steps of z, at first 0."""
+        """Return draws (samples, n_z + n_w) of w ~ p(w | accepted), alike for everybody, beside steps of z."""
         generator = self.latent_.generator
         table = generator.table[1].detach().cpu().double().numpy()
         mean, spread = table[: generator.n_w], table[generator.n_w :]

@@ -178,7 +178,7 @@ class Dice(Method):
 
 
 class OptionSets:
-    """k lanes of each of n people as coordinates z (n, k, c): moves, then the shares of one block after another."""
+    """k relaxed rows of n people as coordinates z (n, k, c): moves, then the shares of one block after another."""
 
     def __init__(self, method: Dice, people: Population, k: int, streams: Streams) -> None:
         self.method, self.people, self.k = method, people, k
@@ -186,25 +186,25 @@ class OptionSets:
         n = people.n
         self.who = np.repeat(np.arange(n), k)
         free = people.free[self.who]
-        lanes = found.start(people, self.who, free)
-        self.free = lanes.free
+        state = found.start(people, self.who, free)
+        self.free = state.free
         some = people.schema.actionable  # not who happens to be asked together: sizes and draws hang on it
         self.numeric = found.numeric[some[found.numeric]]
         self.place = np.flatnonzero(some[found.level])
         self.begin = np.concatenate([[0], np.cumsum(found.size[self.place])]) + len(self.numeric)
         low, high, may = found.bounds(people, self.who)
-        self.floor = self._flat(low, np.zeros_like(lanes.share))
-        self.ceiling = self._flat(high, np.ones_like(lanes.share))
+        self.floor = self._flat(low, np.zeros_like(state.share))
+        self.ceiling = self._flat(high, np.ones_like(state.share))
         self.open = (
-            self._flat(lanes.free.astype(float), (may & lanes.free[:, found.level, None]).astype(float)) > 0
+            self._flat(state.free.astype(float), (may & state.free[:, found.level, None]).astype(float)) > 0
         )
-        self.own = self._flat(lanes.move, lanes.share)
+        self.own = self._flat(state.move, state.share)
         self.weight = np.concatenate(
             [1 / method.mad_[self.numeric], np.ones(int(self.begin[-1]) - len(self.numeric))]
         )
-        self.z = self._first(lanes, streams)
+        self.z = self._first(state, streams)
         d = people.d
-        self.last = np.full((n, k, d), np.nan)  # each lane's latest accepted row
+        self.last = np.full((n, k, d), np.nan)  # each row's latest accepted action
         self.backup = np.full((n, k, d), np.nan)
         self.gap = np.full(n, np.inf)  # how far the backup lies from the boundary
         self.size = np.ones(n)
@@ -213,17 +213,17 @@ class OptionSets:
         parts = [move[:, self.numeric]] + [share[:, f, : self.slopes.size[f]] for f in self.place]
         return np.concatenate(parts, axis=1).reshape(-1, self.k, int(self.begin[-1]))
 
-    def _lanes(self, at: np.ndarray) -> RelaxedState:
-        """Lanes of the people at (q,)."""
+    def _state(self, at: np.ndarray) -> RelaxedState:
+        """Return the relaxed rows of the people at (q,)."""
         rows = (at[:, None] * self.k + np.arange(self.k)).reshape(-1)
-        lanes: RelaxedState = self.slopes.start(self.people, self.who[rows], self.people.free[self.who[rows]])
+        state: RelaxedState = self.slopes.start(self.people, self.who[rows], self.people.free[self.who[rows]])
         z = self.z[at].reshape(len(rows), -1)
-        lanes.move[:, self.numeric] = z[:, : len(self.numeric)]
+        state.move[:, self.numeric] = z[:, : len(self.numeric)]
         for b, f in enumerate(self.place):
-            lanes.share[:, f, : self.slopes.size[f]] = z[:, self.begin[b] : self.begin[b + 1]]
-        return lanes
+            state.share[:, f, : self.slopes.size[f]] = z[:, self.begin[b] : self.begin[b + 1]]
+        return state
 
-    def _first(self, lanes: RelaxedState, streams: Streams) -> np.ndarray:
+    def _first(self, state: RelaxedState, streams: Streams) -> np.ndarray:
         """Return starts z (n, k, c).
 
         Near: a hundredth of the range further for each option, levels begun at random; else anywhere within reach.
@@ -266,12 +266,12 @@ class OptionSets:
             live = live[fits]
             if not live.size:
                 return
-            lanes = self._lanes(live)
+            state = self._state(live)
             if found.exact:
-                score, move, share = found(people, lanes, turn=step)
+                score, move, share = found(people, state, turn=step)
             else:
                 fresh = share_slope is None or step % _LEVELS == 1
-                score, move, share = found(people, lanes, turn=step, levels=fresh)
+                score, move, share = found(people, state, turn=step, levels=fresh)
                 share_slope = share if fresh else share_slope
                 share = share_slope
             slope = self._flat(move, share)
@@ -333,11 +333,11 @@ class OptionSets:
     def hard(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return legal actions (q, k, d), their scores (q, k) and reached (q, k) of the people at (q,)."""
         people = self.people
-        lanes = self._lanes(at)
-        action = few_enough(people, lanes.who, self.slopes.harden(people, lanes))
+        state = self._state(at)
+        action = few_enough(people, state.who, self.slopes.harden(people, state))
         score, reached = np.full(len(action), -np.inf), np.zeros(len(action), dtype=bool)
         some = np.flatnonzero(~np.isnan(action).all(1))
-        score[some], reached[some] = ask(people, lanes.who[some], action[some])
+        score[some], reached[some] = ask(people, state.who[some], action[some])
         shape = (len(at), self.k)
         return action.reshape(*shape, -1), score.reshape(shape), reached.reshape(shape)
 

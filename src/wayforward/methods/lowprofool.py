@@ -139,8 +139,8 @@ class LowProFool(Method):
         left = np.arange(n)
         ends = np.full((n, people.d), np.nan)
         for _ in range(self.rounds):
-            lanes = self.slopes_.start(people, left, free[left])
-            path = WeightedDescent(self, people, lanes, v[left], lam[left], cap)
+            state = self.slopes_.start(people, left, free[left])
+            path = WeightedDescent(self, people, state, v[left], lam[left], cap)
             path.descend(best, norm)
             ends[left] = path.hard()
             lam[left] /= 2
@@ -164,55 +164,55 @@ class WeightedDescent:
         self,
         method: LowProFool,
         people: Population,
-        lanes: RelaxedState,
+        state: RelaxedState,
         v: np.ndarray,
         lam: np.ndarray,
         cap: np.ndarray,
     ) -> None:
         self.method, self.people, self.slopes = method, people, method.slopes_
-        self.lanes, self.v, self.lam, self.cap = lanes, v, lam, cap
+        self.state, self.v, self.lam, self.cap = state, v, lam, cap
         self.level = self.slopes.level
-        low, high, may = self.slopes.bounds(people, lanes.who)
-        number = lanes.free & ~people.schema.has_levels
+        low, high, may = self.slopes.bounds(people, state.who)
+        number = state.free & ~people.schema.has_levels
         self.low, self.high = np.where(number, low, 0.0), np.where(number, high, 0.0)
-        self.own = lanes.share.copy()
-        self.may = may & lanes.free[:, self.level, None]
+        self.own = state.share.copy()
+        self.may = may & state.free[:, self.level, None]
         self.several = self.may.sum(2, keepdims=True) > 1
-        lanes.move[:] = np.clip(1e-4, self.low, self.high)
-        size = np.ones(len(lanes.who))
+        state.move[:] = np.clip(1e-4, self.low, self.high)
+        size = np.ones(len(state.who))
         if people.problem.target.interval is not None:
-            size = np.maximum(np.abs(people.score(lanes.who, people.x[lanes.who])), 1e-6)
+            size = np.maximum(np.abs(people.score(state.who, people.x[state.who])), 1e-6)
         self.size = size  # a prediction has any unit: measure in what was missing at the start
 
     def hard(self) -> np.ndarray:
         """Return legal actions (m, d) where the descent is."""
-        return np.asarray(self.slopes.harden(self.people, self.lanes))
+        return np.asarray(self.slopes.harden(self.people, self.state))
 
-    def length(self, lanes: RelaxedState, rows: np.ndarray) -> np.ndarray:
-        """(q,) |v * r|_2 of lanes that are the rows (q,) of this path."""
-        square = (lanes.move * self.v[rows]) ** 2
-        blocks = (((lanes.share - self.own[rows]) ** 2).sum(2)) * self.v[rows][:, self.level] ** 2
+    def length(self, state: RelaxedState, rows: np.ndarray) -> np.ndarray:
+        """Return |v * r|_2 (q,) of a state that is the rows (q,) of this descent."""
+        square = (state.move * self.v[rows]) ** 2
+        blocks = (((state.share - self.own[rows]) ** 2).sum(2)) * self.v[rows][:, self.level] ** 2
         return np.asarray(np.sqrt(square.sum(1) + blocks.sum(1)))
 
     def descend(self, best: np.ndarray, norm: np.ndarray) -> None:
         """Step down the loss; best (n, d) and norm (n,) take the shortest accepted rows, in place."""
         method, people, found = self.method, self.people, self.slopes
-        m = len(self.lanes.who)
+        m = len(self.state.who)
         rate = np.full(m, method.rate)
-        per_step = np.ones(m, dtype=np.int64) if found.exact else found.rows(self.lanes.free)
+        per_step = np.ones(m, dtype=np.int64) if found.exact else found.rows(self.state.free)
         live = np.arange(m)
         last = np.full(m, np.inf)
         best_state = RelaxedState(
-            *(np.copy(a) for a in (self.lanes.who, self.lanes.move, self.lanes.share, self.lanes.free))
+            *(np.copy(a) for a in (self.state.who, self.state.move, self.state.share, self.state.free))
         )
-        slope, slope_share = np.zeros_like(self.lanes.move), np.zeros_like(self.lanes.share)
-        level_slope = np.zeros_like(self.lanes.share)  # of the score, as estimated last
+        slope, slope_share = np.zeros_like(self.state.move), np.zeros_like(self.state.share)
+        level_slope = np.zeros_like(self.state.share)  # of the score, as estimated last
         for step in range(1, method.steps + 1):
-            who = self.lanes.who[live]
+            who = self.state.who[live]
             live = live[people.rows[who] + per_step[live] + 1 <= self.cap[who]]
             if not live.size:
                 return
-            part = self.lanes.take(live)
+            part = self.state.take(live)
             if found.exact:
                 score, move, share = found(people, part, turn=step)
             else:
@@ -272,15 +272,15 @@ class WeightedDescent:
         # No step is longer than `rate` in v * r at first; later it may grow.
         length = np.sqrt(((way * v) ** 2).sum(1) + ((blocks * v[:, self.level, None]) ** 2).sum(2).sum(1))
         by = (rate / np.maximum(length, 1.0))[:, None]
-        self.lanes.move[rows] = np.clip(best_state.move[rows] - by * way, self.low[rows], self.high[rows])
+        self.state.move[rows] = np.clip(best_state.move[rows] - by * way, self.low[rows], self.high[rows])
         if len(self.level):
             point = simplex(best_state.share[rows] - by[..., None] * blocks, self.may[rows])
-            self.lanes.share[rows] = np.where(self.several[rows], point, self.own[rows])
+            self.state.share[rows] = np.where(self.several[rows], point, self.own[rows])
 
     def _record_accepted(self, rows: np.ndarray, best: np.ndarray, norm: np.ndarray) -> None:
         """Ask about hard rows and record the shortest accepted ones."""
         people, schema = self.people, self.people.schema
-        part = self.lanes.take(rows)
+        part = self.state.take(rows)
         for eager in (False, True):
             action = self.slopes.harden(people, part, eager=eager)
             some = np.flatnonzero(~np.isnan(action).all(1))

@@ -140,25 +140,26 @@ class Nice(Method):
         live = np.flatnonzero(left.any(1))
         while live.size:
             row, column = np.nonzero(left[live])
-            lane = live[row]
-            child = action[lane].copy()
-            child[np.arange(len(lane)), column] = goal[lane, column]
-            after = people.after(who[lane], child)
-            value = self._score(people, who[lane], after)
-            turned = self._reached(people, who[lane], child, after, value)
-            worth = value - score[lane]
+            start = live[row]
+            child = action[start].copy()
+            child[np.arange(len(start)), column] = goal[start, column]
+            after = people.after(who[start], child)
+            value = self._score(people, who[start], after)
+            turned = self._reached(people, who[start], child, after, value)
+            worth = value - score[start]
             if self.reward == "proximity":
                 step = np.nan_to_num(
-                    self._distance(people, who[lane], child) - self._distance(people, who[lane], action[lane])
+                    self._distance(people, who[start], child)
+                    - self._distance(people, who[start], action[start])
                 )
                 worth = worth / np.maximum(step, 1e-12)
             elif self.reward == "plausibility":
-                near = self._crowding(people, who[lane], child)
-                ratio = crowded[lane] / np.maximum(near, 1e-12)
+                near = self._crowding(people, who[start], child)
+                ratio = crowded[start] / np.maximum(near, 1e-12)
                 worth = np.where(worth >= 0, worth * ratio, worth / np.maximum(ratio, 1e-12))
-            order = np.lexsort((column, -worth.round(12), ~turned, lane))
-            lead = order[rank_in_run(lane[order]) == 0]
-            at = lane[lead]
+            order = np.lexsort((column, -worth.round(12), ~turned, start))
+            lead = order[rank_in_run(start[order]) == 0]
+            at = start[lead]
             action[at], score[at] = child[lead], value[lead]
             if self.reward == "plausibility":
                 crowded[at] = near[lead]

@@ -116,11 +116,11 @@ class GuidedPrototypes(Method):
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         goal = self.prototype(people.x)
 
-        def goals(lanes: RelaxedState) -> tuple[Goal, ...]:
-            move, share = elastic.coordinates(self.slopes_, people, lanes, goal[lanes.who])
+        def goals(state: RelaxedState) -> tuple[Goal, ...]:
+            move, share = elastic.coordinates(self.slopes_, people, state, goal[state.who])
             found = [Goal(self.theta, move, share)]
             if self.gamma > 0:
-                found.append(elastic.reconstruction(self, self.generator_, people, lanes, self.gamma))
+                found.append(elastic.reconstruction(self, self.generator_, people, state, self.gamma))
             return tuple(found)
 
         limit = budget.rows_or(20_000)

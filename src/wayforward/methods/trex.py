@@ -115,7 +115,7 @@ class Trex(Method):
         half = np.where(share[:, None] >= 0.5, near[:, :, None], start[:, None, None])
         line = np.where(people.schema.has_levels | np.isnan(line), half, line)
         owner = np.repeat(who, b * self.steps)
-        lane = np.repeat(np.arange(m), b * self.steps)
+        origin = np.repeat(np.arange(m), b * self.steps)
         trial = tidy(people, owner, line.reshape(-1, d))
         there = np.flatnonzero(~np.isnan(trial).all(1))
         if not people.problem.independent:  # what follows is not set, unless the option held it
@@ -124,7 +124,7 @@ class Trex(Method):
         reached[there] = ask(people, owner[there], trial[there])[1]
         at = np.flatnonzero(reached)
         cost = people.cost(owner[at], trial[at]).round(12)
-        order = np.lexsort((at, cost, lane[at]))
-        first = order[rank_in_run(lane[at][order]) == 0]
-        best[lane[at[first]]] = trial[at[first]]
+        order = np.lexsort((at, cost, origin[at]))
+        first = order[rank_in_run(origin[at][order]) == 0]
+        best[origin[at[first]]] = trial[at[first]]
         return best

@@ -69,7 +69,7 @@ class ProgramSearch:
                 self._judge(some, self._sharpen(menu.take(np.flatnonzero(~gone)), pick))
 
     def _relax(self) -> None:
-        """First options without any coupling, for everyone at once; kept where they are optimal and allowed."""
+        """Find first options without any coupling, for everyone at once; record them where optimal and allowed."""
         if self.prepared.scores.rows > 1 or self.prepared.effort.kind == "mix":
             return
         who = np.flatnonzero(~self.done)

@@ -29,13 +29,13 @@ class RuleClauses:
 
     @property
     def ruled(self) -> np.ndarray:
-        """(d,) features that some rule reads, in a way that a move against the score could ever help to keep it."""
+        """Features (d,) that some rule reads, in a way that a move against the score could ever help to keep it."""
         reads = [row for row, form in zip(self.involved, self.forms, strict=True) if not _counts_only(form)]
         return np.any(reads, axis=0) if reads else np.zeros(self.people.d, dtype=bool)
 
     @property
     def tabled(self) -> np.ndarray:
-        """(d,) features that a rule without a normal form reads: tables, so that single values can be cut off."""
+        """Features (d,) that a rule without a normal form reads: tables, so that single values can be cut off."""
         return np.asarray(self.involved[self.odd].any(0))
 
     def clauses(self, i: int) -> tuple[Clause, ...]:

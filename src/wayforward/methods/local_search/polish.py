@@ -132,7 +132,7 @@ class CandidatePolish(Moves):
     def _exchange_pairs(
         self, who: np.ndarray, action: np.ndarray, cost: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Two changes at once: one that saves and one that makes up for it, wherever the whole gets cheaper.
+        """Make two changes at once, one that saves and one that makes up for it, wherever the whole gets cheaper.
 
         Every single move from the candidate is shown to the model once; pairs are chosen as if scores added up, and
         only the most promising few are asked about.

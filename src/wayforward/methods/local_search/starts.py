@@ -66,7 +66,7 @@ class Starts(Moves):
                 self._climb_score(owner[best], action[best], score[best])
 
     def _climb_score(self, who: np.ndarray, base: np.ndarray, here: np.ndarray) -> None:
-        """Coordinate ascent of the score from whole actions, until the decision turns or no move helps."""
+        """Climb the score from whole actions, feature by feature, until the decision turns or no move helps."""
         for _ in range(2 * self.d):
             go = ~np.isfinite(self.cost[who]) & np.isfinite(here)
             who, base, here = who[go], base[go], here[go]
