@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.methods.local_search.candidates import Candidates, set_values
+from wayforward.shapes import Rows
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 _GREEDY_STEPS = 6
 _SLACKS = (0.6, 0.8, 1.0, 1.25, 1.7, 2.5)  # how far beyond the boundary an additive guess aims
+
+
+@dataclass(frozen=True)
+class ScannedMoves:
+    """Single moves from base actions (c, d): feature (M,); value, score and cost of the whole (c, M)."""
+
+    base: Rows
+    feature: np.ndarray
+    value: np.ndarray
+    score: np.ndarray
+    cost: np.ndarray
 
 
 class Moves(Candidates):
@@ -123,47 +136,39 @@ class Moves(Candidates):
             bases.append(np.where(self.holdable & self.may[who], self.people.x[who], np.nan))
         for base in bases:
             score, cost = self._scan(who, base, feature, value, self.cost[who])
-            self._combine_as_if_additive(who, start, base, feature, value, score, cost)
-            self._step_greedily(who, start, base, feature, value, score, cost)
+            scanned = ScannedMoves(base, feature, value, score, cost)
+            self._combine_as_if_additive(who, start, scanned)
+            self._step_greedily(who, start, scanned)
 
-    def _combine_as_if_additive(
-        self,
-        who: np.ndarray,
-        start: np.ndarray,
-        base: np.ndarray,
-        feature: np.ndarray,
-        value: np.ndarray,
-        score: np.ndarray,
-        cost: np.ndarray,
-    ) -> None:
+    def _combine_as_if_additive(self, who: np.ndarray, start: np.ndarray, scanned: ScannedMoves) -> None:
         """Combine single moves as if scores added up: most gain per cost first, aiming at several slacks."""
+        score, cost = scanned.score, scanned.cost
         gain = np.where(np.isfinite(score), np.maximum(score - start[:, None], 0.0), 0.0)
         price = np.where(np.isfinite(cost), np.maximum(cost, 1e-9), np.inf)
         if not (gain > 0).any():
             return
         need = -start
         for aim in _SLACKS:
-            self._fill_knapsack(who, base, gain, price, feature, value, need * aim, None)
+            self._fill_knapsack(who, scanned, gain, price, need * aim)
         best = np.zeros((len(who), self.d))
-        np.maximum.at(best.T, feature, gain.T)
+        np.maximum.at(best.T, scanned.feature, gain.T)
         for j in np.flatnonzero((best > 0).any(0)):  # every feature leads once
-            self._fill_knapsack(who, base, gain, price, feature, value, need, int(j))
+            self._fill_knapsack(who, scanned, gain, price, need, int(j))
 
     def _fill_knapsack(
         self,
         who: np.ndarray,
-        base: np.ndarray,
+        scanned: ScannedMoves,
         gain: np.ndarray,
         price: np.ndarray,
-        feature: np.ndarray,
-        value: np.ndarray,
         need: np.ndarray,
-        lead: int | None,
+        lead: int | None = None,
     ) -> None:
         """Take moves by gain per price, one a feature, until they add up to need (c,); lead: the first feature."""
+        feature, value = scanned.feature, scanned.value
         left = need.copy()
         gain = gain.copy()
-        action = base.copy()
+        action = scanned.base.copy()
         each = np.arange(len(who))
         steps = int(min(_GREEDY_STEPS, self.people.max_changes.max()))
         for step in range(steps):
@@ -179,17 +184,10 @@ class Moves(Candidates):
             gain[(feature[None, :] == feature[pick][:, None]) & go[:, None]] = 0.0
         self._try_actions(who, action)
 
-    def _step_greedily(
-        self,
-        who: np.ndarray,
-        start: np.ndarray,
-        base: np.ndarray,
-        feature: np.ndarray,
-        value: np.ndarray,
-        score: np.ndarray,
-        cost: np.ndarray,
-    ) -> None:
+    def _step_greedily(self, who: np.ndarray, start: np.ndarray, scanned: ScannedMoves) -> None:
         """Take the move with the most score per cost, look again from there, until a move turns the decision."""
+        base, feature, value = scanned.base, scanned.feature, scanned.value
+        score, cost = scanned.score, scanned.cost
         here, paid = start.copy(), np.zeros(len(who))
         for step in range(_GREEDY_STEPS - 1):
             there = np.isfinite(score) & (cost < self.cost[who][:, None]) & (here <= self.slack)[:, None]
