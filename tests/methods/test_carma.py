@@ -115,7 +115,7 @@ def test_a_shift_of_the_latents_is_an_intervention(problem, trained):
     """What the networks see in training, x'(z + shift), is where do() with the proposed values leads."""
     x = refused(problem)
     engine, people = trained.engine_, problem.population(x)
-    ground = engine._answering[0]
+    ground = engine.answering[0]
     rows = torch.as_tensor(x)
     u = ground.abduct(rows)
     shift, acted = torch.full((len(x), 3), 0.7).double(), torch.as_tensor([1.0, 0.0, 1.0]).double()
@@ -128,7 +128,7 @@ def test_a_world_without_latents_is_learned_through_its_consequences(problem, tr
     """Values proposed directly: the same gradients reach masks and moves."""
     monkeypatch.setattr(type(problem.world), "abduct_torch", wf.world.World.abduct_torch)
     other = Carma(seeds=(1000, 2000), epochs=30, batch=64, rate=0.01).fit(problem)
-    assert other.engine_.ground.through
+    assert other.engine_.torch_world.sets_values
     assert problem.reached(other.propose(refused(problem)).after)[0].mean() > 0.9
 
 

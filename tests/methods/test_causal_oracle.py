@@ -13,7 +13,7 @@ from wayforward.errors import MethodError
 from wayforward.evaluate.actions import hard_action
 from wayforward.methods.causal_oracle import CausalOracle
 from wayforward.methods.engines.exact import causal_grid
-from wayforward.methods.engines.exact.causal_grid import Options, grid_candidates, grid_ends, grid_values
+from wayforward.methods.engines.exact.causal_grid import GridOptions, grid_candidates, grid_ends, grid_values
 from wayforward.preferences import Preferences, sampling
 from wayforward.problem import AtLeastAsLikely, KernelDensity, LpMix, SquaredShift
 from wayforward.testing import MethodContract
@@ -312,7 +312,7 @@ def test_a_feature_without_bounds_needs_people():
 def test_options_are_distinct_and_in_order_of_cost():
     it, x = problem(0)
     people = it.population(x)
-    options = Options.of(people, grid_values(people, grid_ends(it), 25, "range"))
+    options = GridOptions.of(people, grid_values(people, grid_ends(it), 25, "range"))
     some = np.arange(options.cost.shape[2]) < options.count[:, :, None]
     assert np.isfinite(options.cost[some]).all() and np.isinf(options.cost[~some]).all()
     for i, j in itertools.product(range(len(x)), range(4)):

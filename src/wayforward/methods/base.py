@@ -218,12 +218,12 @@ class Method(ABC):
 
     def _confident(self, people: Population, action: Actions, k: int, seed: int, budget: Budget) -> Actions:
         """Return options that are as sure as the problem asks, from options that are expected to work."""
-        from wayforward.methods.engines.confidence_search import surer
+        from wayforward.methods.engines.confidence_search import confident_options
 
         def again(some: Population, who: np.ndarray) -> np.ndarray:
             return self.unjudged_actions(some, k, Streams.of(some.x, seed), budget)
 
-        return surer(people, action, again)
+        return confident_options(people, action, again)
 
     def unjudged_actions(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         """Return actions (n, k', d) for another method to build on: neither judged nor padded, and without proofs."""

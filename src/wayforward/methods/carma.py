@@ -12,7 +12,7 @@ import numpy as np
 from wayforward.errors import FileFormatError, MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.amortised import files
-from wayforward.methods.engines.amortised.engine import Amortised, Law, Plan
+from wayforward.methods.engines.amortised.engine import Amortised, AmortisedSettings, Law
 from wayforward.methods.engines.amortised.masks import cheapest, other_masks
 from wayforward.methods.engines.amortised.report import Report
 from wayforward.methods.engines.amortised.training import train
@@ -154,7 +154,7 @@ class Carma(TrainedMethod):
             tie=self.tie,
             wishes=self._validation_wishes,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-            told=self._question(problem),
+            header=self._question(problem),
             progress=self.progress,
         )
 
@@ -171,10 +171,10 @@ class Carma(TrainedMethod):
             stored=stored,
         )
 
-    def plan(self) -> Plan:
+    def plan(self) -> AmortisedSettings:
         """Return the hyper-parameters of training by themselves."""
-        own = {f.name: getattr(self, f.name) for f in fields(Plan) if hasattr(self, f.name)}
-        return Plan(**own)
+        own = {f.name: getattr(self, f.name) for f in fields(AmortisedSettings) if hasattr(self, f.name)}
+        return AmortisedSettings(**own)
 
     def _population(self, problem: Problem) -> tuple[np.ndarray | None, np.ndarray | None]:
         if self.weights is None:

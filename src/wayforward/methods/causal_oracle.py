@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.causal_grid import (
     Grid,
-    Options,
+    GridOptions,
     cheapest,
     grid_ends,
     grid_values,
@@ -78,7 +78,7 @@ class CausalOracle(Method):
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         rows = budget.rows_or(_ROWS)
-        options = Options.of(people, grid_values(people, self.ends_, self.bins, self.grid))
+        options = GridOptions.of(people, grid_values(people, self.ends_, self.bins, self.grid))
         found = cheapest(people, options, k, most=self.most, rows=rows)
         if self.finer:
             found = refined(people, options, found, self.finer, most=self.most, rows=rows)

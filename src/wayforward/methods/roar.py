@@ -10,7 +10,7 @@ import numpy as np
 
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient.relaxed_state import range_widths
-from wayforward.methods.engines.robust_search import Otherwise, lasting
+from wayforward.methods.engines.robust_search import Otherwise, robust_options
 from wayforward.methods.settings import check_choices, require_setting
 from wayforward.methods.wachter import Wachter
 from wayforward.model import Access
@@ -49,7 +49,7 @@ class RobustDescent(Method):
         self.robust_ = search.fit(with_robust(problem, self.condition(problem)))
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        return lasting(self.robust_, self.plain_, people, k, streams, budget)
+        return robust_options(self.robust_, self.plain_, people, k, streams, budget)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.robust_search import Otherwise, beside
+from wayforward.methods.engines.robust_search import Otherwise, same_people
 from wayforward.methods.engines.tighten import polish
 from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.roar import check_otherwise
@@ -81,7 +81,7 @@ class Trex(Method):
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = budget.rows_or(20_000)
         base = self.base_.unjudged_actions(people, k, streams, budget)
-        wider = beside(people, self.twin_)
+        wider = same_people(people, self.twin_)
         who, slot = np.nonzero(~np.isnan(base).all(2))
         action = base[who, slot]
         stable = ask(wider, who, action)[1]

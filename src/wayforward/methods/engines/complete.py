@@ -26,13 +26,13 @@ def complete(
     cap: np.ndarray,
     thrifty: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows who (m,), action (m, d), free (n, d) what may change -> actions (m, d), (m,) bool reached.
+    """Complete actions (m, d) of who (m,) by single changes of what is free (n, d); return them and (m,) bool reached.
 
     In each round every feature is put to some of its values (all levels; six numbers between the ends, six steps
-    beside where it is; where the person stands) and the change that scores best is kept, until the decision turns or
+    beside where it is; the person's own value) and the change that scores best is adopted, until the decision turns or
     nothing scores better; thrifty: the one that gains most of what is missing for its cost. Rows that the person may
-    not do count as no candidates. cap (n,): model rows that may have
-    been asked about each person. A row's answer does not depend on the others.
+    not do count as no candidates. cap (n,): model rows of each person at most. A row's answer does not depend on the
+    others.
     """
     action = action.copy()
     score, reached = ask(people, who, action)
@@ -45,10 +45,10 @@ def complete(
     for _ in range(rounds):
         if not live.size:
             break
-        place, feature, value = _menu(people, who[live], action[live], free[who[live]])
+        place, feature, value = _single_changes(people, who[live], action[live], free[who[live]])
         count = np.bincount(place, minlength=live.size)
-        asked = np.bincount(who[live], weights=count, minlength=people.n)  # by everyone's rows together
-        fits = people.rows[who[live]] + asked[who[live]] <= cap[who[live]]
+        queries = np.bincount(who[live], weights=count, minlength=people.n)  # by everyone's rows together
+        fits = people.rows[who[live]] + queries[who[live]] <= cap[who[live]]
         if not fits.all():
             keep = fits[place]
             index = np.cumsum(fits) - 1
@@ -82,10 +82,10 @@ def complete(
     return action, reached
 
 
-def _menu(
+def _single_changes(
     people: Population, who: np.ndarray, action: np.ndarray, free: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(q,) row, feature and value of each single change; NaN stands for leaving the feature alone."""
+    """List single changes: row, feature and value (q,); NaN leaves the feature alone."""
     schema = people.schema
     rows: list[np.ndarray] = []
     features: list[np.ndarray] = []

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Mode = Literal["knn", "epsilon", "kernel"]
 Weighting = Literal["log", "inverse"]
 
-_ROWS = 4096  # rows whose neighbours are asked for at once
+_ROWS = 4096  # rows whose neighbours are searched at once
 _ROUNDS = 8  # of bridges between pieces
 _CENTRES = 1000  # rows that stand for all of them in the kernel density
 _DENSEST = 30.0  # log-density beyond which more of it changes nothing: f stays above 0 in floating point
@@ -45,7 +45,7 @@ class Weights:
     """Weight of a step: distance times f(density), f decreasing.
 
     density z of a step of length s among N rows in d dimensions: 'knn' r / s with r = k / (N volume of the unit
-    ball); 'epsilon' radius^d / s; 'kernel' the kernel density at the midpoint, 1 where everybody stands. weighting:
+    ball); 'epsilon' radius^d / s; 'kernel' the kernel density at the midpoint, 1 where everybody is. weighting:
     'log' f = -log(z / (1 + z)), which is -log z wherever z is small; the plain -log z turns negative where z exceeds
     1, and no shortest path exists then. 'inverse' f = 1 / z, up to a constant factor.
     """
@@ -66,7 +66,7 @@ class Weights:
         self.log_reach = d * np.log(radius) if mode == "epsilon" else np.log(k) - np.log(max(n, 1)) - ball
 
     def __call__(self, length: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """length (m,), start and end (m, d) -> (m,) weights, above zero for lengths above zero."""
+        """Weigh steps by length (m,), start and end (m, d): (m,), above zero for lengths above zero."""
         with np.errstate(divide="ignore"):
             if self.density is not None:
                 log_z = self.density.midway(start, end)
@@ -79,7 +79,7 @@ class Weights:
 
 
 class Density:
-    """Gaussian kernel density of mixed rows, 1 where everybody stands: range-scaled numbers, one-hot categories.
+    """Gaussian kernel density of mixed rows, 1 where everybody is: range-scaled numbers, one-hot categories.
 
     At most 1,000 rows, evenly taken, stand for all. The width is Scott's, of the mean spread.
     """
@@ -93,7 +93,7 @@ class Density:
         self.width = spread * len(rows) ** (-1.0 / (int(columns.sum()) + 4))
 
     def _points(self, rows: np.ndarray) -> np.ndarray:
-        """(m, e) coordinates in which distances are those of the graph and midpoints exist; gaps stand at 0."""
+        """Return coordinates (m, e) in which distances are the graph's and midpoints exist; missing values are 0."""
         parts = []
         for j in np.flatnonzero(self.columns):
             if self.schema.is_categorical[j]:
@@ -103,7 +103,7 @@ class Density:
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
     def midway(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """(m,) log-density at the middle of each step."""
+        """Return the log-density (m,) at the middle of each step."""
         out = np.empty(len(start))
         block = np.zeros((_BLOCK, self.centres.shape[1]))
         for begin in range(0, len(start), _BLOCK):
@@ -127,7 +127,7 @@ class Entries:
     weight: np.ndarray
 
     def take(self, who: np.ndarray) -> Entries:
-        """Those of some of the people."""
+        """Copy the part of some of the people."""
         return Entries(self.node[who], self.weight[who])
 
 
@@ -209,7 +209,7 @@ class NeighbourGraph:
         return self._joined(np.concatenate(starts), np.concatenate(ends), np.concatenate(lengths))
 
     def _bridges(self) -> sparse.csr_matrix | None:
-        """The steps with some more: from each piece but the greatest of a stratum to the nearest rows outside it."""
+        """Add steps from each piece but a stratum's greatest to the nearest rows outside it; None without any."""
         piece = self.component()
         starts, ends, lengths = [], [], []
         for s, members in enumerate(self.members):
@@ -257,7 +257,7 @@ class NeighbourGraph:
     def enter(
         self, x: np.ndarray, weight: np.ndarray, stratum: np.ndarray, *, k: int | None = None
     ) -> Entries:
-        """Steps of people into the graph: their own nearest rows, with their own weights (n, d) of the features."""
+        """Step people into the graph at their nearest rows, with their own weights (n, d) of the features."""
         k = self.k if k is None else k
         node, cost = np.full((len(x), k), -1, dtype=np.int64), np.full((len(x), k), np.inf)
         for s, members in enumerate(self.members):
@@ -275,16 +275,16 @@ class NeighbourGraph:
         return Entries(node, cost)
 
     def component(self) -> np.ndarray:
-        """(N,) label of the piece of the graph that each row lies in, walked in either direction."""
+        """Label the piece of the graph that each row lies in, (N,), walked in either direction."""
         return np.asarray(connected_components(self.step, directed=True, connection="weak")[1])
 
 
-# -- shortest ways ---------------------------------------------------------------------------------------------
+# -- shortest paths -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ToTargets:
-    """The shortest way from every row to its nearest target: length (N,), inf where none; next row and target (N,)."""
+    """The shortest path from every row to its nearest target: length (N,), inf where none; next row and target (N,)."""
 
     length: np.ndarray
     next: np.ndarray
@@ -292,9 +292,9 @@ class ToTargets:
 
 
 def to_targets(step: sparse.csr_matrix, targets: np.ndarray) -> ToTargets:
-    """One search backwards from all targets (row numbers) serves every row. next and target: -1 where none."""
+    """Search backwards from all targets (row numbers) once for every row. next and target: -1 where none."""
     n = step.shape[0]
-    _positive(step)
+    _require_positive(step)
     if not len(targets):
         none = np.full(n, -1, dtype=np.int64)
         return ToTargets(np.full(n, np.inf), none, none.copy())
@@ -313,7 +313,7 @@ def to_targets(step: sparse.csr_matrix, targets: np.ndarray) -> ToTargets:
 class NearestTargets:
     """The K nearest targets of every row, nearest first, ties by row number: length, target (N, K); inf, -1: none.
 
-    next, slot (N, K): the row that the way goes on to, and which of that row's own ways it then follows.
+    next, slot (N, K): the row that the path goes on to, and which of that row's own paths it then follows.
     """
 
     length: np.ndarray
@@ -325,15 +325,15 @@ class NearestTargets:
 def nearest_targets(
     step: sparse.csr_matrix, targets: np.ndarray, many: int, *, compiled: bool | None = None
 ) -> NearestTargets:
-    """As `to_targets`, with the `many` nearest targets of every row. numba makes it faster and changes no bit."""
+    """Search as `to_targets` does, for the `many` nearest targets of every row. numba changes no bit."""
     n = step.shape[0]
-    _positive(step)
+    _require_positive(step)
     length, target = np.full((n, many), np.inf), np.full((n, many), -1, dtype=np.int64)
     following, slot = np.full((n, many), -1, dtype=np.int64), np.full((n, many), -1, dtype=np.int64)
     back = step.T.tocsr()
     back.sort_indices()
-    search = _search_compiled() if compiled in (None, True) else None
-    (search or _search)(
+    search = _settle_compiled() if compiled in (None, True) else None
+    (search or _settle)(
         back.indptr.astype(np.int64),
         back.indices.astype(np.int64),
         np.asarray(back.data),
@@ -343,13 +343,13 @@ def nearest_targets(
     return NearestTargets(length, target, following, slot)
 
 
-def _search(
+def _settle(
     start: Any, node: Any, weight: Any, targets: Any, length: Any, target: Any, following: Any, slot: Any
 ) -> None:
     """Dijkstra backwards, settling each row up to K times, by different targets.
 
-    A row's K best ways so far are kept in order; the first `done` of them are final. A way that is not among the
-    K best can never come among them, so it is not followed.
+    A row's K best paths so far are in order; the first `done` of them are final. A path that is not among the K best
+    can never come among them, so it is not followed.
     """
     many = length.shape[1]
     done = np.zeros(len(start) - 1, dtype=np.int64)
@@ -362,7 +362,7 @@ def _search(
         far, end, at = heapq.heappop(heap)
         have = done[at]
         if have == many or target[at, have] != end or length[at, have] != far:
-            continue  # a shorter way, or K of them, came in between
+            continue  # a shorter path, or K of them, came in between
         done[at] = have + 1
         for e in range(start[at], start[at + 1]):
             other, total = node[e], far + weight[e]
@@ -399,7 +399,7 @@ def _search(
 
 
 @cache
-def _search_compiled() -> Callable[..., None] | None:
+def _settle_compiled() -> Callable[..., None] | None:
     from wayforward.model.kernels import jit
 
     if jit() is None:
@@ -407,23 +407,23 @@ def _search_compiled() -> Callable[..., None] | None:
     import numba
 
     try:
-        return numba.njit(cache=True, nogil=True)(_search)
+        return numba.njit(cache=True, nogil=True)(_settle)
     except RuntimeError:  # no folder can be written to: compile anew in each process
-        return numba.njit(nogil=True)(_search)
+        return numba.njit(nogil=True)(_settle)
 
 
-def follow(ways: NearestTargets, node: np.ndarray, slot: np.ndarray) -> np.ndarray:
-    """node, slot (m,) -> (m, s) rows on the way from a row to its target, both included; -1 where it has ended."""
+def follow(paths: NearestTargets, node: np.ndarray, slot: np.ndarray) -> np.ndarray:
+    """Return the rows (m, s) on the paths from node, slot (m,) to their targets, both included; -1 after the end."""
     at, its, out = node.copy(), slot.copy(), []
     while (at >= 0).any():
         out.append(at)
         live = at >= 0
-        on = np.where(live, ways.next[at, its], -1)
-        its = np.where(on >= 0, ways.slot[at, its], 0)
+        on = np.where(live, paths.next[at, its], -1)
+        its = np.where(on >= 0, paths.slot[at, its], 0)
         at = on
     return np.stack(out, axis=1) if out else np.empty((len(node), 0), dtype=np.int64)
 
 
-def _positive(step: sparse.csr_matrix) -> None:
+def _require_positive(step: sparse.csr_matrix) -> None:
     if step.nnz and not (step.data > 0).all():
         raise MethodError("A step weighs nothing or less, so no shortest path exists. Give positive weights.")

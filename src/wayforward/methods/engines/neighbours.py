@@ -33,7 +33,7 @@ class Reach:
     level_ok: dict[int, np.ndarray]
 
     def take(self, who: np.ndarray) -> Reach:
-        """The same for some of the people."""
+        """Copy the part of some of the people."""
         levels = {j: ok[who] for j, ok in self.level_ok.items()}
         return Reach(self.x[who], self.free[who], self.low[who], self.high[who], self.weight[who], levels)
 
@@ -50,7 +50,7 @@ class Metric:
 def nearest(
     reach: Reach, reference: np.ndarray, metric: Metric, k: int, *, strict: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Exact k nearest rows of `reference` (R, d) for each of n people: index and distance, each (n, k).
+    """Find the exact k nearest rows of `reference` (R, d) for each of n people: index and distance, each (n, k).
 
     Rows come nearest first, ties by index; where fewer than k rows qualify the index is -1 and the distance inf.
     A person's answer depends on nobody else's.
@@ -89,7 +89,7 @@ def nearest(
 
 
 def smallest(apart: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """(m, R) -> index and value (m, k) of the k smallest, in order, ties by index; -1 where the value is infinite."""
+    """Return index and value (m, k) of the k smallest of (m, R), in order, ties by index; -1 where it is infinite."""
     m, rows = apart.shape
     k = min(k, rows)
     chosen = np.broadcast_to(np.arange(rows), (m, rows))
@@ -106,7 +106,7 @@ def smallest(apart: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _side_by_side(reach: Reach, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Allowed levels of all level features (n, sum L), and where each feature's block starts (-1: no levels)."""
+    """Join the allowed levels of all level features (n, sum L); return where each block starts (-1: no levels)."""
     start = np.full(len(order), -1, dtype=np.int64)
     blocks, width = [], 0
     for place, j in enumerate(order):
@@ -127,7 +127,7 @@ def _distances(
     columns: np.ndarray,
     strict: bool,
 ) -> np.ndarray:
-    """(m, R) distances; inf where `strict` forbids. Sums run in the order of the compiled scan, to the last bit."""
+    """Measure distances (m, R), inf where `strict` forbids, in the order of the compiled scan, to the last bit."""
     own_all, free_all, low_all, high_all, absent_all, effort_all = parts
     total = np.zeros((len(own_all), len(columns)))
     for j in range(columns.shape[1]):

@@ -47,7 +47,7 @@ def shrink(people: Population, who: np.ndarray, action: np.ndarray, *, halvings:
     """Move every ordered value that was set back towards the person's own, as far as the decision allows.
 
     Bisection one feature after another, dearest first. Nothing is assumed monotone: only evaluated points that
-    reach the decision are kept, so the result reaches wherever the input did and is never dearer.
+    reach the decision count, so the result reaches wherever the input did and is never dearer.
     """
     action = action.copy()
     x = people.x[who]

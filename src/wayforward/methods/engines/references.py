@@ -1,4 +1,4 @@
-"""Accepted reference people as proposals: nearest first, and asked one after another until enough are usable."""
+"""Accepted reference people as proposals: evaluated nearest first until enough are usable."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.methods.engines.neighbours import Metric, Reach, nearest, smallest
-from wayforward.problem.batching import ask
+from wayforward.problem.batching import ask, tidy
 from wayforward.ranks import rank_in_run
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _PAIRS = 500_000  # person-row pairs costed at once where the cost is not a plai
 
 
 def l1_metric(cost: Cost) -> Metric | None:
-    """The cost as the neighbour kernel measures it, or None if it is no weighted L1 of scaled changes."""
+    """Return the cost as the neighbour kernel measures it, or None if it is no weighted L1 of scaled changes."""
     changed, size, squared = cost.step_sum() or (0.0, 0.0, 0.0)
     if changed or squared or not size > 0:
         return None
@@ -28,7 +28,7 @@ def l1_metric(cost: Cost) -> Metric | None:
 
 
 def heom(problem: Problem, scale: str) -> Metric:
-    """HEOM: |difference| over the reference's range ('range') or standard deviation ('std'); categories 0 or 1."""
+    """Return HEOM: |difference| over the reference's range ('range') or deviation ('std'); categories 0 or 1."""
     reference, schema = problem.require_reference(), problem.schema
     width = np.ones(schema.d)
     for j in np.flatnonzero(schema.ordered):
@@ -53,29 +53,29 @@ class References:
         )
 
     def usable(self, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest rows of each person that reach the decision: action (n, k, d) and distance (n, k).
+        """Return the k nearest rows of each person that reach the decision: action (n, k, d) and distance (n, k).
 
-        NaN and inf where there are fewer. Asked nearest first, in lists that grow until k are found, all rows were
-        asked, or `limit` model rows were spent on the person.
+        NaN and inf where there are fewer. Evaluated nearest first, in lists that grow until k are found, all rows were
+        evaluated, or `limit` model rows were spent on the person.
         """
         people = self.people
         action, distance = np.full((people.n, k, people.d), np.nan), np.full((people.n, k), np.inf)
         found = np.zeros(people.n, dtype=np.int64)
         cap = people.rows + limit
         open_ = np.arange(people.n)
-        asked, length = 0, min(max(_FIRST, 2 * k), len(self.rows))
+        evaluated, length = 0, min(max(_FIRST, 2 * k), len(self.rows))
         while open_.size:
             index, far = self._ranked(open_, length)
-            # Ask in lots: few at first, since the nearest is mostly usable.
+            # In lots: few at first, since the nearest is mostly usable.
             lot = max(k, 2)
-            while asked < length and open_.size:
-                some = slice(asked, min(asked + lot, length))
-                self._ask(open_, index[:, some], far[:, some], found, action, distance, k, cap)
-                asked, lot = some.stop, lot * 2
+            while evaluated < length and open_.size:
+                some = slice(evaluated, min(evaluated + lot, length))
+                self._evaluate(open_, index[:, some], far[:, some], found, action, distance, k, cap)
+                evaluated, lot = some.stop, lot * 2
                 left = (
                     (found[open_] < k)
                     & (people.rows[open_] < cap[open_])
-                    & (index[:, min(asked, length) - 1] >= 0)
+                    & (index[:, min(evaluated, length) - 1] >= 0)
                 )
                 open_, index, far = open_[left], index[left], far[left]
             if length >= len(self.rows) or length > limit:
@@ -84,7 +84,7 @@ class References:
         return action, distance
 
     def _ranked(self, who: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """The `length` nearest rows of some people: index (m, length), -1 where none, and distance."""
+        """Rank the `length` nearest rows of some people: index (m, length), -1 where none, and distance."""
         if self.metric is not None:
             return nearest(self.reach.take(who), self.rows, self.metric, length, strict=not self.project)
         people, many = self.people, len(self.rows)
@@ -99,18 +99,17 @@ class References:
         return index, far
 
     def action(self, who: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What each person would do to become like a row: action (m, d), and fits (m,) bool: nothing forbidden."""
+        """Return what makes people like rows: action (m, d), and fits (m,) bool: nothing forbidden."""
         people, schema = self.people, self.people.schema
         goal = self.rows[row]
-        action = people.snap(who, goal)
-        action = np.where(schema.differs(action, people.x[who]), action, np.nan)
+        action = tidy(people, who, goal)
         fits = ~np.isnan(action).all(1)
         if not self.project:
             there = np.where(np.isnan(action), people.x[who], action)
             fits &= ~schema.differs(there, goal).any(1)
         return action, fits
 
-    def _ask(
+    def _evaluate(
         self,
         who: np.ndarray,
         index: np.ndarray,

@@ -1,4 +1,4 @@
-"""Searches for options that meet one more condition than the problem asks for, with a way out where none does."""
+"""Searches for options that meet one more condition than the problem's, and for plain ones where none does."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 Otherwise = Literal["plain", "none"]
 
 
-def beside(people: Population, twin: Problem) -> Population:
-    """The same people, who face another problem; model rows are counted together."""
+def same_people(people: Population, twin: Problem) -> Population:
+    """Put the same people before another problem; model rows are counted together."""
     some = Population(twin, people.x, people.preferences)
     some.weight, some.plain_weight, some.aim = people.weight, people.plain_weight, people.aim
     some.rows = people.rows
     return some
 
 
-def lasting(
+def robust_options(
     method: Method,
     spare: Method | None,
     people: Population,
@@ -32,8 +32,8 @@ def lasting(
     streams: Streams,
     budget: Budget,
 ) -> np.ndarray:
-    """(n, k, d) options of `method`, which was fitted to a problem with a condition; of `spare` where it has none."""
-    out = method.unjudged_actions(beside(people, method.problem_), k, streams, budget)
+    """Return options (n, k, d) of `method`, fitted to a problem with a condition; of `spare` where it has none."""
+    out = method.unjudged_actions(same_people(people, method.problem_), k, streams, budget)
     lost = np.flatnonzero(np.isnan(out).all((1, 2)))
     if spare is not None and lost.size:
         some = people.take(lost)

@@ -1,4 +1,4 @@
-"""Move values that were set back towards where people stand, guided by the score: few rows where it is smooth."""
+"""Move values that were set back towards people's own, guided by the score: few rows where it is smooth."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _CLOSE = 2e-4  # an interval this narrow, in ranges, is not halved again
 def polish(
     people: Population, who: np.ndarray, action: np.ndarray, begun: np.ndarray | None = None
 ) -> np.ndarray:
-    """Fewer and smaller changes that still reach the decision: rows who (m,), action (m, d) that reach it.
+    """Make changes fewer and smaller; rows who (m,), action (m, d) reach the decision before and after.
 
     Gives changes back, dearest first, and moves values back; begun (m, d) how far a search went with each change: a
-    second try gives back first what it cared least about, and the cheaper of both is kept. Never dearer.
+    second try gives back first what it cared least about, and the cheaper of both is returned. Never dearer.
     """
     price = people.cost(who, action)
     parts = np.nan_to_num(people.parts(who, action))
@@ -39,19 +39,19 @@ def polish(
     trial = np.concatenate([trial[: len(who)], trial[len(who) :][twice]])
     trial = tighten(people, who[rows], exchange(people, who[rows], trial))
     paid = people.cost(who[rows], trial)
-    kept = action.copy()
+    best = action.copy()
     for part in (slice(0, len(who)), slice(len(who), None)):
         at = rows[part]
         better = paid[part] < price[at] - 1e-12
-        kept[at[better]], price[at[better]] = trial[part][better], paid[part][better]
-    return kept
+        best[at[better]], price[at[better]] = trial[part][better], paid[part][better]
+    return best
 
 
 def exchange(people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
     """Give changes back whose share the most effective change can take over for less; rows that reach the decision.
 
     The most effective change is that of the ordered feature which gains most score for its cost; it goes as much
-    further as the others' gains ask for. Only rows that were seen to reach and to be cheaper are kept.
+    further as the others' gains ask for. A row is changed only where it was seen to reach and to be cheaper.
     """
     many = np.flatnonzero((~np.isnan(action)).sum(1) > 1)
     if not many.size or not is_smooth(people.problem):

@@ -17,8 +17,9 @@ import numpy as np
 
 from wayforward.density.nets import Adam, Stack, bernoulli, kl_bernoulli
 from wayforward.errors import MethodError, ProblemError, require
-from wayforward.methods.engines.amortised.torch_world import Effort, Ground
+from wayforward.methods.engines.amortised.torch_world import Effort, TorchWorld
 from wayforward.methods.engines.gradient.relaxed import Relaxed
+from wayforward.methods.engines.padding import padded_blocks
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -28,7 +29,7 @@ BLOCK = 256  # people in a tensor when answering: always as many, so that nobody
 
 
 @dataclass(frozen=True)
-class Plan:
+class AmortisedSettings:
     """Hyper-parameters of a training run; `Carma` and `ICarma` document them."""
 
     mask_layers: int = 3
@@ -60,7 +61,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class People:
+class PeopleTensors:
     """Tensors of n people: x (n, d) without gaps, gone (n, d), u, z (n, d) latents, can (n, a), low, high (n, d)."""
 
     x: Any
@@ -83,7 +84,7 @@ class Amortised:
     def __init__(
         self,
         problem: Problem,
-        plan: Plan,
+        settings: AmortisedSettings,
         seeds: Sequence[int],
         *,
         law: Law | None,
@@ -93,7 +94,7 @@ class Amortised:
         stored: dict[str, Any] | None = None,
     ) -> None:
         self.torch = torch = require("torch", extra="torch")
-        self.problem, self.plan, self.seeds, self.law = problem, plan, tuple(seeds), law
+        self.problem, self.settings, self.seeds, self.law = problem, settings, tuple(seeds), law
         self.dtype = torch.float32
         reference = problem.require_reference()
         self.refused = reference[~problem.reference_reached]
@@ -102,8 +103,8 @@ class Amortised:
                 "The model accepts everybody in the problem's table, so there is nobody to learn from. Check the "
                 "target, or give a table with people whom the model refuses."
             )
-        self.ground = Ground(problem, self.refused, self.dtype, stored)
-        self.act = self.ground.act
+        self.torch_world = TorchWorld(problem, self.refused, self.dtype, stored)
+        self.act = self.torch_world.act
         self.a, self.d = len(self.act), problem.schema.d
         if not self.a:
             raise MethodError(
@@ -112,21 +113,23 @@ class Amortised:
             )
         self.least, self.most = weight_range
         self.weights = np.ones(self.a) if weights is None else np.asarray(weights, dtype=np.float64)
-        self.prior = np.full(self.a, plan.prior_max) if prior is None else np.asarray(prior, dtype=np.float64)
-        self.has_density = bool(np.any(np.asarray(plan.plausibility) > 0)) and self.ground.with_density(
-            self.refused
+        self.prior = (
+            np.full(self.a, settings.prior_max) if prior is None else np.asarray(prior, dtype=np.float64)
         )
-        extra = 2 * self.a if plan.sees_preferences else 0
-        told = self.d * (2 if plan.sees_values else 1)
-        wide = [plan.mask_width] * plan.mask_layers
-        self.mask_sizes = (told + extra, *wide, 2 * self.a)
-        wide = [plan.action_width] * plan.action_layers
-        self.action_sizes = (told + self.a + (self.a if extra else 0), *wide, self.a)
+        self.has_density = bool(
+            np.any(np.asarray(settings.plausibility) > 0)
+        ) and self.torch_world.with_density(self.refused)
+        extra = 2 * self.a if settings.sees_preferences else 0
+        inputs = self.d * (2 if settings.sees_values else 1)
+        wide = [settings.mask_width] * settings.mask_layers
+        self.mask_sizes = (inputs + extra, *wide, 2 * self.a)
+        wide = [settings.action_width] * settings.action_layers
+        self.action_sizes = (inputs + self.a + (self.a if extra else 0), *wide, self.a)
         self.mask = Stack(self.seeds, self.mask_sizes, salt=1)
         self.action = Stack(self.seeds, self.action_sizes, salt=2)
         schema = problem.schema
         free = (schema.direction != 0) | schema.has_levels
-        self.holds = bool(free[self.act].any())
+        self.has_limits = bool(free[self.act].any())
         seen = reference[:, ~schema.is_categorical]
         low, high = np.nanmin(seen, axis=0), np.nanmax(seen, axis=0)
         self._numbers = torch.as_tensor(np.flatnonzero(~schema.is_categorical))
@@ -137,56 +140,57 @@ class Amortised:
 
     # -- people as tensors -----------------------------------------------------------------------------------
 
-    def people(self, population: Population, ground: Ground, *, density: bool = False) -> People:
-        """Tensors of a population; NaN latents (people whom the world does not know) stand at the mean."""
-        torch, x = self.torch, torch_rows(self.torch, population.x, ground.dtype)
+    def people(
+        self, population: Population, torch_world: TorchWorld, *, density: bool = False
+    ) -> PeopleTensors:
+        """Make the tensors of a population; NaN latents (people whom the world does not know) become the mean."""
+        torch, x = self.torch, torch_rows(self.torch, population.x, torch_world.dtype)
         gone = torch.isnan(x)
-        full = ground.filled(x)
-        u = ground.abduct(full)
-        z = self.seen(ground, full, u)
+        full = torch_world.filled(x)
+        u = torch_world.abduct(full)
+        z = self.inputs(torch_world, full, u)
         can = population.free & ~np.isnan(population.x)
         low = np.where(population.free, population.low, -np.inf)
         high = np.where(population.free, population.high, np.inf)
-        told = None
-        if density and ground.density is not None:
-            told = ground.stands(full, u)
-        return People(
-            full, gone, u, z, torch_rows(torch, can[:, self.act], ground.dtype),
-            torch_rows(torch, np.nan_to_num(low, nan=-np.inf), ground.dtype),
-            torch_rows(torch, np.nan_to_num(high, nan=np.inf), ground.dtype), told,
+        before = None
+        if density and torch_world.density is not None:
+            before = torch_world.own_log_density(full, u)
+        return PeopleTensors(
+            full, gone, u, z, torch_rows(torch, can[:, self.act], torch_world.dtype),
+            torch_rows(torch, np.nan_to_num(low, nan=-np.inf), torch_world.dtype),
+            torch_rows(torch, np.nan_to_num(high, nan=np.inf), torch_world.dtype), before,
         )  # fmt: skip
 
-    def seen(self, ground: Ground, x: Any, u: Any) -> Any:
-        """(..., d) people and latents -> what both networks see of them."""
+    def inputs(self, torch_world: TorchWorld, x: Any, u: Any) -> Any:
+        """Turn people and latents (..., d) into what both networks see of them."""
         torch = self.torch
-        z = ground.standard(u)
-        if self.plan.sees_values:
-            z = torch.cat([z, ground.standard_values(x)], dim=-1)
+        z = torch_world.standard(u)
+        if self.settings.sees_values:
+            z = torch.cat([z, torch_world.standard_values(x)], dim=-1)
         return torch.where(torch.isfinite(z), z, torch.zeros_like(z))
 
     def decide(self, mask: Stack, z: Any, wish: Any, can: Any) -> Any:
-        """(S, B, d), (S, B, a), (S, B, a) -> log-odds (S, B, a) of acting on each feature."""
+        """Return log-odds (S, B, a) of acting on each feature; z (S, B, d), wish and can (S, B, a)."""
         torch = self.torch
-        seen = torch.cat([z, wish, can], dim=2) if self.plan.sees_preferences else z
-        out = mask(seen)
+        out = mask(torch.cat([z, wish, can], dim=2) if self.settings.sees_preferences else z)
         return out[..., self.a :] - out[..., : self.a]
 
-    def shift(self, action: Stack, ground: Ground, z: Any, wish: Any, acted: Any) -> Any:
-        """(S, B, a) how far each feature's latent moves, within the range of the training latents."""
+    def shift(self, action: Stack, torch_world: TorchWorld, z: Any, wish: Any, acted: Any) -> Any:
+        """Return how far each feature's latent moves (S, B, a), within the range of the training latents."""
         torch = self.torch
-        parts = [z, acted, wish] if self.plan.sees_preferences else [z, acted]
-        return ground.clamped(action(torch.cat(parts, dim=2)), self.plan.reach)
+        parts = [z, acted, wish] if self.settings.sees_preferences else [z, acted]
+        return torch_world.clamped(action(torch.cat(parts, dim=2)), self.settings.reach)
 
     # -- training ----------------------------------------------------------------------------------------------
 
     def start(self, rows: np.ndarray | None = None) -> None:
-        """Everything that training needs and answering does not; rows: of the refused people, to learn from."""
-        torch, plan = self.torch, self.plan
+        """Prepare what training needs and answering does not; rows: of the refused people, to learn from."""
+        torch, settings = self.torch, self.settings
         if rows is None:
             rows = np.arange(len(self.refused))
         population = self.problem.population(self.refused[rows])
         self.score = Relaxed(self.problem, self.dtype, seed=self.seeds[0])
-        everyone = self.people(population, self.ground, density=self.has_density)
+        everyone = self.people(population, self.torch_world, density=self.has_density)
         known = torch.isfinite(everyone.u).all(1) & (everyone.can.sum(1) > 0)
         if everyone.density is not None:
             known &= torch.isfinite(everyone.density)
@@ -198,15 +202,15 @@ class Amortised:
             )
         self.known = rows[some.numpy()]  # of the refused
         pick = [None if v is None else v[some] for v in vars(everyone).values()]
-        self.train = People(*pick)
+        self.train = PeopleTensors(*pick)
         self.n = len(some)
         self.multiplier = torch.zeros(len(self.seeds), dtype=self.dtype)
         parameters = [*self.mask.parameters, *self.action.parameters]
-        self.optimiser = Adam(parameters, plan.rate, plan.decay)
+        self.optimiser = Adam(parameters, settings.rate, settings.decay)
         self.epoch = 0
 
     def draws(self, epoch: int) -> tuple[Any, Any, Any, Any]:
-        """Of one epoch: order (S, n), logistic noise (S, n, a), wishes and what one can act on (S, n, a)."""
+        """Draw one epoch: order (S, n), logistic noise (S, n, a), wishes and what one can act on (S, n, a)."""
         torch, n, a = self.torch, self.n, self.a
         order, noise, wish, may = [], [], [], []
         for seed in self.seeds:
@@ -223,94 +227,95 @@ class Amortised:
         return torch.as_tensor(np.stack(order)), torch_rows(torch, np.stack(noise), self.dtype), soft, free
 
     def run_epoch(self) -> np.ndarray:
-        """One pass over the refused people in training; (S,) mean hinge of the last batch."""
-        torch, plan = self.torch, self.plan
+        """Pass once over the refused people in training; return the mean hinge (S,) of the last batch."""
+        torch, settings = self.torch, self.settings
         order, noise, wish, may = self.draws(self.epoch)
-        if plan.schedule == "cosine":
-            share = 0.02 + 0.98 * 0.5 * (1 + float(np.cos(np.pi * self.epoch / max(plan.epochs, 1))))
-            self.optimiser.rate = plan.rate * share
+        if settings.schedule == "cosine":
+            share = 0.02 + 0.98 * 0.5 * (1 + float(np.cos(np.pi * self.epoch / max(settings.epochs, 1))))
+            self.optimiser.rate = settings.rate * share
         entropy = self._entropy()
         t = self.train
         mixed = [t.x[order], t.u[order], t.z[order], t.can[order] * may]
-        limits = (t.low[order], t.high[order]) if self.holds else None
+        limits = (t.low[order], t.high[order]) if self.has_limits else None
         gone = t.gone[order] if bool(t.gone.any()) else None
         before = None if t.density is None else t.density[order]
         hinge: Any = None
-        for begin in range(0, self.n, plan.batch):
-            part = slice(begin, min(begin + plan.batch, self.n))
+        for begin in range(0, self.n, settings.batch):
+            part = slice(begin, min(begin + settings.batch, self.n))
             x, u, z, can = (v[:, part] for v in mixed)
             logit = self.decide(self.mask, z, wish[:, part], can)
-            acted = bernoulli(logit, noise[:, part], plan.tau) * can
-            move = self.shift(self.action, self.ground, z, wish[:, part], acted)
-            free, density = self.ground.lead(x, u, move, acted)
+            acted = bernoulli(logit, noise[:, part], settings.tau) * can
+            move = self.shift(self.action, self.torch_world, z, wish[:, part], acted)
+            free, density = self.torch_world.lead(x, u, move, acted)
             after = free
             if limits is not None:
-                after = self.ground.held(x, free, acted, limits[0][:, part], limits[1][:, part])
+                after = self.torch_world.limited(x, free, acted, limits[0][:, part], limits[1][:, part])
             judged = after if gone is None else torch.where(gone[:, part], torch.nan, after)
             hinge = self._hinge(self.score(judged.reshape(-1, self.d)).view(x.shape[:2]))
             weight = torch.as_tensor(self.weights, dtype=self.dtype)
             if self.law is not None:
                 weight = weight * (self.least + (self.most - self.least) * wish[:, part])
-            change = (after - x).index_select(2, self.ground._act)
-            effort = (self.effort(change, acted) * weight).sum(2).mean(1)
+            effort = self.effort(self.torch_world.of_acts(after - x), acted)
+            effort = (effort * weight).sum(2).mean(1)
             kl = (kl_bernoulli(logit, self._prior(wish[:, part]), entropy) * can).sum(2).mean(1)
             outside = self._outside(free)
             if limits is not None:
                 outside = outside + self._beyond(free, acted, limits[0][:, part], limits[1][:, part])
-            loss = plan.cost * effort + plan.kl * kl + plan.feasibility * outside
+            loss = settings.cost * effort + settings.kl * kl + settings.feasibility * outside
             if density is not None and before is not None:
-                loss = loss + plan.plausibility * self._implausible(before[:, part], density)
+                loss = loss + settings.plausibility * self._implausible(before[:, part], density)
             still = hinge.detach()
-            damped = self.multiplier + 10 * still if plan.damping == "plus" else self.multiplier - 10 * still
+            damped = (
+                self.multiplier + 10 * still if settings.damping == "plus" else self.multiplier - 10 * still
+            )
             loss = loss + damped * hinge
             self.optimiser.step(loss.sum())
-            self.multiplier = (self.multiplier + still).clamp(max=plan.cap)
+            self.multiplier = (self.multiplier + still).clamp(max=settings.cap)
         self.epoch += 1
         return np.asarray(hinge.detach().numpy())
 
     def _entropy(self) -> float:
-        """Weight of the masks' entropy: falls from 1, as published, to what the plan says in the first half."""
-        left = max(0.0, 1 - 2 * self.epoch / self.plan.epochs)
-        return self.plan.entropy + (1 - self.plan.entropy) * left
+        """Return the weight of the masks' entropy; it falls from 1, as published, to its own in the first half."""
+        left = max(0.0, 1 - 2 * self.epoch / self.settings.epochs)
+        return self.settings.entropy + (1 - self.settings.entropy) * left
 
     def _hinge(self, score: Any) -> Any:
-        torch, margin = self.torch, self.plan.margin
-        if self.plan.hinge == "logit":
+        torch, margin = self.torch, self.settings.margin
+        if self.settings.hinge == "logit":
             return torch.relu(2 * margin - score).mean(1)
         return torch.relu(margin - torch.tanh(score / 2)).mean(1)
 
     def _prior(self, wish: Any) -> Any:
         if self.law is None:
             return self.torch.as_tensor(self.prior, dtype=self.dtype)
-        return self.plan.prior_max - (self.plan.prior_max - self.plan.prior_min) * wish
+        return self.settings.prior_max - (self.settings.prior_max - self.settings.prior_min) * wish
 
     def _outside(self, after: Any) -> Any:
-        """(S,) eq. 16: how far beyond the range of the reference, in ranges, summed over features."""
+        """Return eq. 16, (S,): how far beyond the range of the reference, in ranges, summed over features."""
         torch = self.torch
         value = after.index_select(2, self._numbers)
         over = torch.relu(value - self._high) + torch.relu(self._low - value)
         return (over / self._span).sum(2).mean(1)
 
     def _beyond(self, after: Any, acted: Any, low: Any, high: Any) -> Any:
-        """(S,) the same for each person's own limits, acted features only."""
-        torch, act = self.torch, self.ground._act
-        value = after.index_select(2, act)
-        low, high = low.index_select(2, act), high.index_select(2, act)
-        over = (torch.relu(value - high) + torch.relu(low - value)) / self.ground._std[act]
+        """Return the same for each person's own limits, (S,), acted features only."""
+        torch = self.torch
+        value, low, high = (self.torch_world.of_acts(v) for v in (after, low, high))
+        over = (torch.relu(value - high) + torch.relu(low - value)) / self.torch_world.act_scale
         return (torch.nan_to_num(over, posinf=0.0) * acted.detach()).sum(2).mean(1)
 
     def _implausible(self, before: Any, after: Any) -> Any:
         torch = self.torch
         known = torch.isfinite(after)
-        if self.plan.implausible == "nll":
+        if self.settings.implausible == "nll":
             return torch.where(known, -after, 0.0).mean(1)
-        lost = torch.relu(before + self.plan.likelier - torch.where(known, after, before))
-        return (torch.log1p(lost) if self.plan.implausible == "log" else lost).mean(1)
+        lost = torch.relu(before + self.settings.likelier - torch.where(known, after, before))
+        return (torch.log1p(lost) if self.settings.implausible == "log" else lost).mean(1)
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def state(self) -> list[Any]:
-        """Copies of all weights: mask network, then action network; (S, ...) each."""
+        """Copy all weights: mask network, then action network; (S, ...) each."""
         return [*self.mask.state(), *self.action.state()]
 
     def choose(self, state: Sequence[Any], place: int) -> None:
@@ -318,8 +323,14 @@ class Amortised:
         torch, split = self.torch, 2 * (len(self.mask_sizes) - 1)
         mask = Stack.of(state[:split], self.mask_sizes, place, torch.float64)
         action = Stack.of(state[split:], self.action_sizes, place, torch.float64)
-        ground = Ground(self.problem, self.refused, torch.float64, self.ground.stored())
-        self._answering = (ground, mask, action)
+        torch_world = TorchWorld(self.problem, self.refused, torch.float64, self.torch_world.stored())
+        self._answering = (torch_world, mask, action)
+
+    @property
+    def answering(self) -> tuple[TorchWorld, Stack, Stack]:
+        """The world and the two networks that answer, after `choose`."""
+        assert self._answering is not None
+        return self._answering
 
     def answer(
         self,
@@ -329,26 +340,23 @@ class Amortised:
         masks: np.ndarray | None = None,
         block: int = BLOCK,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """n people, wishes (n, a), what each can act on (n, a) bool -> chance (n, a) to act, values (n, a).
+        """Return the chance (n, a) to act and the values (n, a) set; wish (n, a), may (n, a) bool to act at all.
 
         Values are NaN where nothing is done. masks (n, a) bool: act on these, whatever the mask network says.
         Blocks have a fixed number of people, padded.
         """
         torch = self.torch
-        assert self._answering is not None
-        ground, mask, action = self._answering
+        torch_world, mask, action = self.answering
         n, a = population.n, self.a
         chance, value = np.zeros((n, a)), np.full((n, a), np.nan)
         can = may & population.free[:, self.act] & ~np.isnan(population.x[:, self.act])
         most = population.max_changes
-        latents = ground.latents(population.x)
+        latents = torch_world.latents(population.x)
         with torch.no_grad():
-            for begin in range(0, n, block):
-                rows = np.arange(begin, min(begin + block, n))
-                pad = np.concatenate([rows, np.full(block - len(rows), rows[0])])
-                x = ground.filled(torch.as_tensor(population.x[pad], dtype=torch.float64))
+            for rows, pad in padded_blocks(n, block):
+                x = torch_world.filled(torch.as_tensor(population.x[pad], dtype=torch.float64))
                 u = torch.as_tensor(latents[pad])
-                z = self.seen(ground, x, u)[None]
+                z = self.inputs(torch_world, x, u)[None]
                 soft = torch.as_tensor(wish[pad], dtype=torch.float64)[None]
                 free = torch.as_tensor(can[pad], dtype=torch.float64)[None]
                 odds = self.decide(mask, z, soft, free)
@@ -357,16 +365,17 @@ class Amortised:
                 else:
                     acted = torch.as_tensor(masks[pad] & can[pad])[None]
                 hard = acted.to(torch.float64)
-                after, _ = ground.lead(x[None], u[None], self.shift(action, ground, z, soft, hard), hard)
+                after, _ = torch_world.lead(
+                    x[None], u[None], self.shift(action, torch_world, z, soft, hard), hard
+                )
                 m = len(rows)
                 chance[rows] = (odds.sigmoid() * free)[0, :m].numpy()
-                told = torch.where(acted, after[..., self.act], torch.nan)
-                value[rows] = told[0, :m].numpy()
+                value[rows] = torch.where(acted, after[..., self.act], torch.nan)[0, :m].numpy()
         return chance, value
 
 
 def _few(odds: Any, acted: Any, most: np.ndarray, torch: Any) -> Any:
-    """At most `most` acts a person, the likeliest."""
+    """Drop all but the `most` likeliest acts of each person."""
     limit = torch.as_tensor(most)[None, :, None]
     if bool((acted.sum(2, keepdim=True) <= limit).all()):
         return acted
@@ -377,5 +386,5 @@ def _few(odds: Any, acted: Any, most: np.ndarray, torch: Any) -> Any:
 
 
 def torch_rows(torch: Any, rows: np.ndarray, dtype: Any) -> Any:
-    """An array as a tensor of this precision."""
+    """Turn an array into a tensor of this precision."""
     return torch.as_tensor(np.ascontiguousarray(rows), dtype=dtype)

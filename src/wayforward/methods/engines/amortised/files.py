@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from wayforward.errors import FileFormatError, MethodError
+from wayforward.methods.engines.amortised.report import Report, plain_checks, read_checks
 from wayforward.tensor_files import (
     broken_networks,
     in_order,
@@ -22,33 +21,31 @@ from wayforward.tensor_files import (
 
 if TYPE_CHECKING:
     from wayforward.methods.engines.amortised.engine import Amortised
-    from wayforward.methods.engines.amortised.report import Report
 
 
-def save(path: str | Path, engine: Amortised, report: Report, told: Mapping[str, Any]) -> Path:
+def save(path: str | Path, engine: Amortised, report: Report, header: Mapping[str, Any]) -> Path:
     """Write the networks that answer."""
-    assert engine._answering is not None
-    _, mask, action = engine._answering
+    _, mask, action = engine.answering
     tensors = numbered("mask", mask.parameters) | numbered("action", action.parameters)
-    head = {**told, "ground": engine.ground.stored(), "report": report.to_dict()}
+    head = {**header, "ground": engine.torch_world.stored(), "report": report.to_dict()}
     return write_networks(path, tensors, "networks", head)
 
 
 def load(path: str | Path, method: str) -> tuple[dict[str, Any], list[Any]]:
-    """What the file tells, and the tensors of the networks. Raises: FileFormatError, MethodError."""
-    told, tensors = read_networks(path, "networks")
-    if told.get("method") != method:
+    """Read a file's header and the tensors of the networks. Raises: FileFormatError, MethodError."""
+    header, tensors = read_networks(path, "networks")
+    if header.get("method") != method:
         raise MethodError(
-            f"'{Path(path).name}' holds a '{told.get('method')}', not a '{method}'. Load it as such."
+            f"'{Path(path).name}' holds a '{header.get('method')}', not a '{method}'. Load it as such."
         )
     try:
         for name in ("features", "settings", "ground", "report"):
-            told[name]
-        told["settings"] = unplain(told["settings"])
+            header[name]
+        header["settings"] = unplain(header["settings"])
         state = [*in_order(tensors, "mask"), *in_order(tensors, "action")]
     except (KeyError, TypeError, ValueError) as error:
         raise broken_networks(path, error) from error
-    return told, state
+    return header, state
 
 
 def put(path: str | Path, engine: Amortised, state: Sequence[Any]) -> None:
@@ -67,38 +64,37 @@ def put(path: str | Path, engine: Amortised, state: Sequence[Any]) -> None:
 def pause(
     path: Path,
     engine: Amortised,
-    told: Mapping[str, Any],
+    header: Mapping[str, Any],
     checks: Sequence[Any],
-    kept: Sequence[Any],
+    states: Sequence[Any],
     spent: float,
 ) -> None:
     """Write everything that training needs to go on."""
     tensors = numbered("now", engine.state())
     tensors["first"], tensors["second"] = engine.optimiser.first, engine.optimiser.second
-    for c, state in enumerate(kept):
+    for c, state in enumerate(states):
         tensors |= numbered(f"kept{c}", state)
     tensors["multiplier"] = engine.multiplier.clone()
-    rows = [[None if v != v else v for v in row] for row in checks]
     head = {
-        "told": plain(told),
+        "told": plain(header),
         "epoch": engine.epoch,
         "steps": engine.optimiser.steps,
-        "checks": rows,
-        "kept": len(kept),
+        "checks": plain_checks(checks),
+        "kept": len(states),
         "spent": spent,
     }
     write_networks(path, tensors, "training", head)
 
 
 def resume(
-    path: Path, engine: Amortised, told: Mapping[str, Any]
+    path: Path, engine: Amortised, header: Mapping[str, Any]
 ) -> tuple[list[Any], list[list[Any]], float]:
-    """Go on from `pause`: the engine's state is put back; checks, states at checks and seconds spent are returned.
+    """Put the engine's state back; return the checks, the states at the checks, and the seconds spent.
 
     Raises: FileFormatError for a broken file, MethodError for the training of something else.
     """
     head, tensors = read_networks(path, "training")
-    then, now = head.get("told", {}), plain(told)
+    then, now = head.get("told", {}), plain(header)
     require_same(path, then, now, tuple(now))
     try:
         split = len(engine.mask.parameters)
@@ -110,8 +106,7 @@ def resume(
         engine.optimiser.steps = int(head["steps"])
         engine.multiplier = tensors["multiplier"]
         engine.epoch = int(head["epoch"])
-        kept = [in_order(tensors, f"kept{c}") for c in range(int(head["kept"]))]
-        checks = [tuple(np.nan if v is None else float(v) for v in row) for row in head["checks"]]
-        return checks, kept, float(head["spent"])
+        states = [in_order(tensors, f"kept{c}") for c in range(int(head["kept"]))]
+        return read_checks(head["checks"]), states, float(head["spent"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise broken_networks(path, error) from error

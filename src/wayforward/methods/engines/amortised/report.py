@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 class Report:
     """How a training went. checks: epoch, seed, share of checked answers, share plausible, mean cost of the checked.
 
-    The plausible share is NaN where the training did not ask for plausibility.
+    The plausible share is NaN where the training does not value plausibility.
     """
 
     seed: int
@@ -26,17 +26,25 @@ class Report:
     checks: tuple[tuple[float, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON (NaN as None)."""
-        rows = [[None if v != v else v for v in row] for row in self.checks]
-        return {**asdict(self), "checks": rows}
+        """Return plain data for JSON (NaN as None)."""
+        return {**asdict(self), "checks": plain_checks(self.checks)}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Report:
-        """The reverse of `to_dict`."""
-        rows = tuple(tuple(np.nan if v is None else float(v) for v in row) for row in told["checks"])
-        return cls(**{**told, "checks": rows})
+    def from_dict(cls, data: Mapping[str, Any]) -> Report:
+        """Read what `to_dict` returns."""
+        return cls(**{**data, "checks": tuple(read_checks(data["checks"]))})
 
     @property
     def best(self) -> tuple[float, ...]:
-        """The line of the chosen networks."""
+        """The check of the chosen networks."""
         return next(row for row in self.checks if row[0] == self.epoch and row[1] == self.seed)
+
+
+def plain_checks(checks: Iterable[Sequence[float]]) -> list[list[float | None]]:
+    """Write checks as plain data, NaN as None."""
+    return [[None if v != v else v for v in row] for row in checks]
+
+
+def read_checks(rows: Iterable[Sequence[float | None]]) -> list[tuple[float, ...]]:
+    """Read what `plain_checks` returns."""
+    return [tuple(np.nan if v is None else float(v) for v in row) for row in rows]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import WorldError, require
+from wayforward.shapes import Points, Rows
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
 
-Rows = np.ndarray
 
-
-class Ground:
+class TorchWorld:
     """Where shifts of the causal latents lead, in one precision.
 
     A shift is measured in standard deviations of the latents of the refused reference people. In a world with
@@ -24,7 +23,7 @@ class Ground:
     people themselves, values are proposed directly and sent through `consequences_torch`.
 
     act: (a,) positions of the features that may be acted on. mean, std: (d,) of the latents; low, high: (d,) of the
-    standardised latents, rounded outwards. Missing values stay missing and stand at the mean meanwhile.
+    standardised latents, rounded outwards. Missing values stay missing and count as the mean meanwhile.
     """
 
     def __init__(self, problem: Problem, x: Rows, dtype: Any, stored: dict[str, Any] | None = None) -> None:
@@ -35,11 +34,11 @@ class Ground:
         self.world: Any = problem.world
         self.links = bool(schema.rules and schema.compiled_rules.links)
         self.latent = self._offers_latents(x)
-        self.through = not self.latent and not problem.independent
-        self.quick = self.latent and self.world.leads
+        self.sets_values = not self.latent and not problem.independent
+        self.leads_quickly = self.latent and self.world.leads
         self.moving = problem.descendants[self.act].any(0) | np.isin(np.arange(self.d), self.act)
         self.density: Any = None
-        self.at_once = False
+        self.leads_with_density = False
         if stored is None:
             known = [column[~np.isnan(column)] for column in x.T]
             self.centre = np.array([column.mean() if len(column) else 0.0 for column in known])
@@ -61,10 +60,11 @@ class Ground:
                 np.asarray(stored[name], dtype=np.float64) for name in ("mean", "std", "low", "high")
             )
         self._mean, self._std = (torch.tensor(v, dtype=dtype) for v in (self.mean, self.std))
+        self.act_scale = self._std[self._act]  # (a,) standard deviations of the latents that may be acted on
         self._low, self._high = (torch.tensor(v[self.act], dtype=dtype) for v in (self.low, self.high))
 
     def stored(self) -> dict[str, Any]:
-        """What was measured on the reference, for a file."""
+        """Return what was measured on the reference, for a file."""
         return {
             name: getattr(self, name).tolist() for name in ("centre", "spread", "mean", "std", "low", "high")
         }
@@ -85,116 +85,118 @@ class Ground:
         bound = None if plausibility is None else plausibility.likelihood_bound
         world = self.world if bound is None else bound[0]
         try:
-            told = world.log_density_torch(self.torch.as_tensor(x[:8], dtype=self.dtype))
+            some = world.log_density_torch(self.torch.as_tensor(x[:8], dtype=self.dtype))
         except (WorldError, AttributeError):
             return False
-        if not bool(self.torch.isfinite(told).any()):
+        if not bool(self.torch.isfinite(some).any()):
             return False
         self.density = world
-        self.at_once = self.quick and world is self.world
+        self.leads_with_density = self.leads_quickly and world is self.world
         return True
 
-    def stands(self, x: Any, u: Any) -> Any:
-        """(...) log-density of people as they are, counted in the same way as `lead` counts it."""
-        if self.at_once:
+    def own_log_density(self, x: Any, u: Any) -> Any:
+        """Return the log-density (...) of people as they are, counted as `lead` counts it."""
+        if self.leads_with_density:
             return self.world.lead_torch(x, u, self.moving)[1].detach()
         return self.density.log_density_torch(x).to(self.dtype).detach()
 
     # -- there and back ------------------------------------------------------------------------------------
 
     def filled(self, x: Any) -> Any:
-        """(..., d) with missing values at the mean."""
+        """Fill missing values of rows (..., d) with the mean."""
         torch = self.torch
         return torch.where(torch.isnan(x), self._centre, x)
 
     def abduct(self, x: Any) -> Any:
-        """(..., d) -> (..., d) latents; the people themselves where the world has none."""
+        """Return the latents of people (..., d); the people themselves where the world has none."""
         x = self.filled(x)
         return self.world.abduct_torch(x).to(self.dtype) if self.latent else x
 
-    def latents(self, x: Rows) -> Rows:
-        """(n, d) -> (n, d): `abduct` on arrays, where a row never depends on the others."""
+    def latents(self, x: Points) -> Points:
+        """Abduct arrays (n, d), where a row never depends on the others."""
         full = np.where(np.isnan(x), self.centre, x)
         return np.asarray(self.world.abduct(full), dtype=np.float64) if self.latent else full
 
     def standard(self, u: Any) -> Any:
-        """(..., d) latents, standardised."""
+        """Standardise latents (..., d)."""
         return (u - self._mean) / self._std
 
     def standard_values(self, x: Any) -> Any:
-        """(..., d) values, standardised."""
+        """Standardise values (..., d)."""
         return (x - self._centre) / self._spread
 
     def clamped(self, shift: Any, reach: float) -> Any:
-        """(..., a) shifts within so many times the range of the training latents."""
-        return within(self.torch)(shift, reach * self._low, reach * self._high)
+        """Clamp shifts (..., a) to so many times the range of the training latents."""
+        return one_sided_clamp(self.torch)(shift, reach * self._low, reach * self._high)
 
     def moved(self, u: Any, shift: Any, acted: Any) -> Any:
-        """(..., d) latents after shifts (..., a) where `acted` (..., a), 0 or 1."""
-        step = shift * acted * self._std[self._act]
-        return u.index_add(-1, self._act, step)
+        """Shift latents (..., d) by (..., a) where `acted` (..., a), 0 or 1."""
+        return u.index_add(-1, self._act, shift * acted * self.act_scale)
+
+    def of_acts(self, values: Any) -> Any:
+        """Select what may be acted on: (..., d) -> (..., a)."""
+        return values.index_select(-1, self._act)
+
+    def _acted(self, x: Any, acted: Any) -> Any:
+        """Mark acted features: (..., a) of 0 and 1 -> (..., d) bool."""
+        hard = self.torch.zeros(x.shape, dtype=self.torch.bool)
+        hard[..., self._act] = acted.detach() > 0.5
+        return hard
 
     def lead(self, x: Any, u: Any, shift: Any, acted: Any) -> tuple[Any, Any]:
-        """Where shifts lead: after (..., d), and its log-density (...) or None. Differentiable in shift and acted.
+        """Lead shifts through the world: after (..., d), and its log-density (...) or None. Differentiable.
 
         x, u: (..., d) people (no missing value) and their latents; shift, acted: (..., a).
         """
-        torch = self.torch
         there = self.moved(u, shift, acted)
-        if self.at_once:
-            told: tuple[Any, Any] = self.world.lead_torch(x, there, self.moving)
-            return told
-        if self.quick:
+        if self.leads_with_density:
+            both: tuple[Any, Any] = self.world.lead_torch(x, there, self.moving)
+            return both
+        if self.leads_quickly:
             after = self.world.lead_torch(x, there, self.moving, density=False)[0]
         elif self.latent:
             after = self.world.predict_torch(there).to(self.dtype)
-        elif self.through:
-            after = self._through(x, there, acted)
+        elif self.sets_values:
+            after = self._set_values(x, there, acted)
         else:
             after = there
         if self.links:
-            hard = torch.zeros(x.shape, dtype=torch.bool)
-            hard[..., self._act] = acted.detach() > 0.5
-            after = self.schema.compiled_rules.drag(x, after, hard)
+            after = self.schema.compiled_rules.drag(x, after, self._acted(x, acted))
         density = None if self.density is None else self.density.log_density_torch(after).to(self.dtype)
         return after, density
 
-    def _through(self, x: Any, there: Any, acted: Any) -> Any:
-        """Values set directly; what is not acted on also learns what acting on it a little would do."""
-        torch = self.torch
-        hard = torch.zeros(x.shape, dtype=torch.bool)
-        hard[..., self._act] = acted.detach() > 0.5
+    def _set_values(self, x: Any, there: Any, acted: Any) -> Any:
+        """Set values directly; what is not acted on also learns what acting on it a little would do."""
+        torch, hard = self.torch, self._acted(x, acted)
         after = self.world.consequences_torch(x, there, hard)
         every = torch.zeros(x.shape, dtype=torch.bool)
         every[..., self._act] = True
         free = every & ~hard
         value = torch.where(free, after.detach() + there - there.detach(), after.detach())
-        told = self.world.consequences_torch(x, value, every)
-        return (after + told - told.detach()).to(self.dtype)
+        beside = self.world.consequences_torch(x, value, every)
+        return (after + beside - beside.detach()).to(self.dtype)
 
-    def held(self, x: Any, after: Any, acted: Any, low: Any, high: Any) -> Any:
-        """After (..., d) with acted values kept within low and high (..., d); gradients pass straight through."""
+    def limited(self, x: Any, after: Any, acted: Any, low: Any, high: Any) -> Any:
+        """Clip acted values of after (..., d) to low and high (..., d); gradients pass straight through."""
         torch = self.torch
-        value = torch.minimum(torch.maximum(after.detach(), low), high)
-        hard = torch.zeros(x.shape, dtype=torch.bool)
-        hard[..., self._act] = acted.detach() > 0.5
+        value, hard = torch.minimum(torch.maximum(after.detach(), low), high), self._acted(x, acted)
         if not bool(((value != after.detach()) & hard).any()):
             return after
         if self.problem.independent:
-            told = torch.where(hard, value, after.detach())
+            clipped = torch.where(hard, value, after.detach())
         else:
-            told = self.world.consequences_torch(x, value, hard).to(self.dtype).detach()
-        return told + after - after.detach()
+            clipped = self.world.consequences_torch(x, value, hard).to(self.dtype).detach()
+        return clipped + after - after.detach()
 
 
 @lru_cache(maxsize=1)
-def within(torch: Any) -> Any:
-    """value, low, high -> the value kept between; only gradients that push further outside are stopped.
+def one_sided_clamp(torch: Any) -> Any:
+    """Return a clamp (value, low, high) that stops only the gradients which push further outside.
 
     A plain clamp stops all of them, so that a network whose output once left the range never comes back.
     """
 
-    class Within(torch.autograd.Function):  # type: ignore[misc]
+    class OneSidedClamp(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, value: Any, low: Any, high: Any) -> Any:
             ctx.save_for_backward(value < low, value > high)
@@ -207,14 +209,14 @@ def within(torch: Any) -> Any:
             stop = (under & (slope > 0)) | (over & (slope < 0))
             return torch.where(stop, torch.zeros_like(slope), slope), None, None
 
-    return Within.apply
+    return OneSidedClamp.apply
 
 
 class Effort:
     """The problem's cost of acted features on tensors: (..., a) parts, before personal weights.
 
-    Squared shifts and mixes of L0, L1 and squared L2 are what the problem says; another cost is stood in for by the
-    mean squared standardised change, in training only.
+    Squared shifts and mixes of L0, L1 and squared L2 are the problem's own; in place of another cost, in training only,
+    comes the mean squared standardised change.
     """
 
     def __init__(self, problem: Problem, act: np.ndarray, x: Rows, dtype: Any) -> None:
@@ -230,7 +232,7 @@ class Effort:
         self._divisor = torch.tensor(np.asarray(divisor, dtype=np.float64)[act], dtype=dtype)
 
     def __call__(self, change: Any, acted: Any) -> Any:
-        """change (..., a) in feature units, acted (..., a) 0 or 1, differentiable -> (..., a)."""
+        """Return efforts (..., a), differentiable; change (..., a) in feature units, acted (..., a) 0 or 1."""
         step = change / self._divisor
         part: Any = self.l0
         if self.l1:

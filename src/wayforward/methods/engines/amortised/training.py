@@ -29,51 +29,53 @@ def train(
     tie: float,
     wishes: Callable[[int], tuple[np.ndarray, np.ndarray]],
     checkpoint: Path | None,
-    told: Mapping[str, Any],
+    header: Mapping[str, Any],
     progress: Callable[[int, int], None] | None,
 ) -> Report:
     """Train all seeds and let the best of them answer.
 
     Of all seeds at all checks, those within `tie` of the best share of checked answers; of these the best by
-    plausible share (to a hundredth, where plausibility is asked for), then by mean cost.
+    plausible share (to a hundredth, where the training values plausibility), then by mean cost.
     """
     started = time.perf_counter()
     rows, judge = _split(engine, validation, split_seed, wishes)
     engine.start(rows)
-    plan = engine.plan
+    settings = engine.settings
     checks: list[tuple[float, ...]] = []
-    kept: list[list[Any]] = []  # one state a check
+    states: list[list[Any]] = []  # one state a check
     spent = 0.0
     if checkpoint is not None and checkpoint.exists():
-        checks, kept, spent = files.resume(checkpoint, engine, told)
-    first, step = plan.epochs // 2, max(1, plan.epochs // (2 * _CHECKS))
-    refresh = {max(1, plan.epochs * part // 4) for part in (1, 2, 3)}
+        checks, states, spent = files.resume(checkpoint, engine, header)
+    first, step = settings.epochs // 2, max(1, settings.epochs // (2 * _CHECKS))
+    refresh = {max(1, settings.epochs * part // 4) for part in (1, 2, 3)}
     try:
-        while engine.epoch < plan.epochs:
+        while engine.epoch < settings.epochs:
             engine.run_epoch()
             done = engine.epoch
             if engine.score.learns and done in refresh:
-                engine.score.refresh(_sent(engine))
-            if done == plan.epochs or (done > first and (plan.epochs - done) % step == 0):
-                kept.append(engine.state())
+                engine.score.refresh(_proposed_rows(engine))
+            if done == settings.epochs or (done > first and (settings.epochs - done) % step == 0):
+                states.append(engine.state())
                 checks += [
-                    (float(done), float(seed), *judge(kept[-1], s)) for s, seed in enumerate(engine.seeds)
+                    (float(done), float(seed), *judge(states[-1], s)) for s, seed in enumerate(engine.seeds)
                 ]
                 if checkpoint is not None:
-                    files.pause(checkpoint, engine, told, checks, kept, spent + time.perf_counter() - started)
+                    files.pause(
+                        checkpoint, engine, header, checks, states, spent + time.perf_counter() - started
+                    )
             if progress is not None:
-                progress(done, plan.epochs)
+                progress(done, settings.epochs)
     except KeyboardInterrupt:
         if checkpoint is not None:
-            files.pause(checkpoint, engine, told, checks, kept, spent + time.perf_counter() - started)
+            files.pause(checkpoint, engine, header, checks, states, spent + time.perf_counter() - started)
         raise
     at = _best(np.array(checks), tie)
     place = at % len(engine.seeds)
-    engine.choose(kept[at // len(engine.seeds)], place)
+    engine.choose(states[at // len(engine.seeds)], place)
     return Report(
         seed=engine.seeds[place],
         epoch=int(checks[at][0]),
-        epochs=plan.epochs,
+        epochs=settings.epochs,
         seconds=spent + time.perf_counter() - started,
         trained_on=engine.n,
         chosen_on=judge.n,
@@ -89,8 +91,8 @@ def _best(checks: np.ndarray, tie: float) -> int:
     return int(order[0])
 
 
-class _Judge:
-    """Shares and costs of one network's own answers to the validation people, by the real model and world."""
+class _Validation:
+    """Judges one network's own answers to the validation people by the real model and world."""
 
     def __init__(self, engine: Amortised, x: np.ndarray, wish: np.ndarray, may: np.ndarray) -> None:
         self.engine, self.wish, self.may, self.n = engine, wish, may, len(x)
@@ -104,7 +106,7 @@ class _Judge:
     def _density(self, x: np.ndarray) -> np.ndarray | None:
         if not self.engine.has_density:
             return None
-        return np.asarray(self.engine.ground.density.log_density(x))
+        return np.asarray(self.engine.torch_world.density.log_density(x))
 
     def __call__(self, state: list[Any], place: int) -> tuple[float, float, float]:
         engine, people, everybody = self.engine, self.people, np.arange(self.n)
@@ -116,10 +118,10 @@ class _Judge:
         seen = people.evaluate(everybody, action)
         plausible = np.nan
         if self.before is not None:
-            told = self._density(seen.after)
+            density = self._density(seen.after)
             acts = ~np.isnan(action).all(1)
-            assert told is not None
-            plausible = float((told >= self.before - 1e-9)[acts].mean()) if acts.any() else 0.0
+            assert density is not None
+            plausible = float((density >= self.before - 1e-9)[acts].mean()) if acts.any() else 0.0
         cost = np.nan
         if seen.reached.any():
             parts = people.problem.cost.parts(people.x, action) * self.weight
@@ -129,8 +131,8 @@ class _Judge:
 
 def _split(
     engine: Amortised, validation: Any, seed: int, wishes: Callable[[int], tuple[np.ndarray, np.ndarray]]
-) -> tuple[np.ndarray, _Judge]:
-    """Rows of the refused to train on, and the judge of the rest."""
+) -> tuple[np.ndarray, _Validation]:
+    """Return the rows of the refused to train on, and the judge of the rest."""
     problem, n = engine.problem, len(engine.refused)
     if validation is None:
         order = np.random.default_rng([seed, 23]).permutation(n)
@@ -145,11 +147,11 @@ def _split(
                 "The model accepts everybody in the table for validation. Give people whom it refuses, or None."
             )
         x, rows = x[:_MOST_VALIDATION], np.arange(n)
-    return rows, _Judge(engine, x, *wishes(len(x)))
+    return rows, _Validation(engine, x, *wishes(len(x)))
 
 
-def _sent(engine: Amortised) -> np.ndarray:
-    """Where up to three of the networks send the training people now."""
+def _proposed_rows(engine: Amortised) -> np.ndarray:
+    """Return the rows (m, d) where up to three of the networks send the training people now."""
     people = engine.problem.population(engine.refused[engine.known])
     n, out = people.n, []
     state = engine.state()

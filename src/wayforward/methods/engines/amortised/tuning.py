@@ -63,10 +63,10 @@ def tune(
         return {name: draw() for name, draw in drawn.items() if name not in fixed} | fixed
 
     def goal(trial: Any) -> tuple[float, float]:
-        made = kind(**settings(trial)).fit(problem)
-        line = made.report_.best
-        valid, cost = line[2], line[4] if line[4] == line[4] else float("inf")
-        best.append((cost + (1 - valid), made))
+        method = kind(**settings(trial)).fit(problem)
+        chosen = method.report_.best
+        valid, cost = chosen[2], chosen[4] if chosen[4] == chosen[4] else float("inf")
+        best.append((cost + (1 - valid), method))
         best.sort(key=lambda one: one[0])
         del best[1:]
         if progress is not None:

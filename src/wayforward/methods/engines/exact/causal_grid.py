@@ -2,16 +2,16 @@
 
 A person with r features to act on and a grid of b values for each has (b + 1)^r combinations. They are never all
 written down. A compiled search lists the next cheapest ones of each person (depth first, options of a feature in order
-of cost, cut off by the dearest one that is still wanted); their consequences, the rules, the plausibility and at last
-the model are asked about these few; whoever has an answer leaves, and for the others a longer list is made.
+of cost, cut off by the dearest one that is still wanted); these few are checked by their consequences, the rules, the
+plausibility and at last the model; whoever has an answer leaves, and for the others a longer list is made.
 
 Where the problem asks for profiles at least as likely as before and the world tells densities feature by feature, the
 density of all combinations is known from small tables before any of them is listed: what a feature adds to the
 log-density depends on itself and its causes, so one table for each such group of features holds it, and a combination
-whose tables cannot add up is cut off early. The density itself is still asked of whatever is listed.
+whose tables cannot add up is cut off early. Whatever is listed is still checked by the density itself.
 
 The cost of a combination is the sum of the costs of its features. For other costs every combination is priced, in
-blocks. People never meet: an answer does not depend on who else is asked about.
+blocks. An answer does not depend on who else is in the batch.
 
 Source: Majumdar & Valera (2024), CARMA, FAccT, and Budde et al. (2026), iCARMA, section 5, for the grid and its use.
 """
@@ -42,7 +42,7 @@ _FIRST, _GROWTH = 64, 8  # candidates listed for one person at first, and from t
 _LONGEST = 1 << 18  # and at most
 _STRIDE = 64.0  # greatest step of the cost from list to list
 _CELLS = 1 << 22  # array cells held at once
-_BLOCK = 1 << 16  # candidate rows asked about at once
+_BLOCK = 1 << 16  # candidate rows evaluated at once
 _TABLE = 1 << 15  # cells of one person's density tables; a larger one would cost more than it saves
 _COMBINATIONS = 400_000_000  # combinations of one person that are searched; beyond, fewer acts at once
 _LOOSE = 1e-9  # how much a table may fall short: the density itself decides
@@ -55,7 +55,7 @@ _ENOUGH = 1e-3  # relative gain below which a refinement ends
 
 
 @dataclass(frozen=True)
-class Options:
+class GridOptions:
     """What each person may set each feature to: value, cost (n, d, O), count (n, d).
 
     Option 0 leaves the feature alone (NaN, cost 0); the others follow in order of cost and are distinct. Beyond
@@ -68,8 +68,8 @@ class Options:
     moves: np.ndarray
 
     @classmethod
-    def of(cls, people: Population, value: np.ndarray) -> Options:
-        """From values (n, d, b), NaN for none: moved to what each person may do, sorted by cost, each one once."""
+    def of(cls, people: Population, value: np.ndarray) -> GridOptions:
+        """Snap values (n, d, b), NaN for none, to what each person may do; sort them by cost, each one once."""
         n, d, b = value.shape
         who = np.repeat(np.arange(n), b)
         rows = people.snap(who, np.ascontiguousarray(value.transpose(0, 2, 1)).reshape(-1, d))
@@ -100,7 +100,7 @@ class Options:
 
 
 def grid_ends(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """(d,) and (d,): least and greatest value of the people in the reference whom the model refuses.
+    """Return the least and the greatest value (d,) of the people in the reference whom the model refuses.
 
     Everybody's, where nobody is refused; the bounds of the schema, where nobody has a value.
     Raises: MethodError for a feature that people act on and that has neither.
@@ -122,12 +122,12 @@ def grid_ends(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grid_values(people: Population, ends: tuple[np.ndarray, np.ndarray], bins: int, grid: Grid) -> np.ndarray:
-    """(n, d, b) values before they are moved to what each person may do; features with levels: all of them."""
+    """Lay a grid of values (n, d, b), before they are moved to what each person may do; levels: all of them."""
     schema, x = people.schema, people.x
     low, high = (np.broadcast_to(end, x.shape) for end in ends)
     if grid == "around":
-        stand = np.where(np.isnan(x), (low + high) / 2, x)
-        low, high = stand - 2 * (stand - low), stand + 2 * (high - stand)
+        centre = np.where(np.isnan(x), (low + high) / 2, x)
+        low, high = centre - 2 * (centre - low), centre + 2 * (high - centre)
     share = np.linspace(0.0, 1.0, bins)
     levels = int(schema.n_levels[schema.has_levels].max(initial=0))
     value = np.full((*x.shape, max(bins, levels)), np.nan)
@@ -141,7 +141,7 @@ def grid_values(people: Population, ends: tuple[np.ndarray, np.ndarray], bins: i
 
 
 def zoomed(people: Population, action: np.ndarray, width: np.ndarray, bins: int) -> np.ndarray:
-    """(n, d, b) values within `width` (n, d) of what `action` (n, d) sets, or of where the person stands.
+    """Lay a grid (n, d, b) within `width` (n, d) of what `action` (n, d) sets, or of the person's own values.
 
     The value in the middle is the one that it is now, so a search in this grid never loses what it started from.
     """
@@ -171,7 +171,7 @@ class Cheapest:
 
 def cheapest(
     people: Population,
-    options: Options,
+    options: GridOptions,
     k: int = 1,
     *,
     plausible: bool = True,
@@ -180,7 +180,7 @@ def cheapest(
     rows: int | None = None,
     other_than: np.ndarray | None = None,
 ) -> Cheapest:
-    """Each person's k cheapest feasible combinations, every one moving another set of features.
+    """Find each person's k cheapest feasible combinations, every one moving another set of features.
 
     plausible: the problem's plausibility must hold, where it has one. free (n, d) bool: act on these features only,
     out of those that the person may act on. most: features acted on at once. rows: model rows for each person.
@@ -208,12 +208,12 @@ def cheapest(
 
 
 class _Search:
-    """People who may act on the same features, in the order in which the search sets them."""
+    """The search for people who may act on the same features, in the order in which it sets them."""
 
     def __init__(
         self,
         people: Population,
-        options: Options,
+        options: GridOptions,
         features: np.ndarray,
         k: int,
         plausible: bool,
@@ -253,21 +253,21 @@ class _Search:
     # -- tables -------------------------------------------------------------------------------------------
 
     def _factors(self) -> list[_Factor]:
-        """What one person's tables hold: values and densities, else densities alone, else nothing."""
+        """Choose what one person's tables hold: values and densities, else densities alone, else nothing."""
         people = self.people
         values = {
             j: tuple(p for p, f in enumerate(self.features) if self.moved[f, j]) for j in range(people.d)
         }
         values = {j: scope for j, scope in values.items() if scope}
         parts = self._parts() if self.strict and self.bound is not None else {}
-        for told in (values, {}):
-            self.values_tabled = bool(told)
-            widest = _widest([*told.values(), *parts.values()])
+        for tabled in (values, {}):
+            self.values_tabled = bool(tabled)
+            widest = _widest([*tabled.values(), *parts.values()])
             if sum(self._cells(scope) for scope in widest) <= _TABLE:
                 return [
                     _Factor(
                         scope,
-                        [j for j, own in told.items() if _home(own, widest) == scope],
+                        [j for j, own in tabled.items() if _home(own, widest) == scope],
                         [j for j, own in parts.items() if _home(own, widest) == scope],
                     )
                     for scope in widest
@@ -275,12 +275,12 @@ class _Search:
         return []
 
     def _parts(self) -> dict[int, tuple[int, ...]]:
-        """Features whose part of the log-density acts can change -> positions of the acts that can."""
+        """Map features whose part of the log-density acts can change to the positions of the acts that can."""
         assert self.bound is not None
         people, density = self.people, self.bound[0]
         try:
             density.log_density_parts(people.x[:1])
-            told = np.asarray(density.descendants) | np.eye(people.d, dtype=bool)
+            tabled = np.asarray(density.descendants) | np.eye(people.d, dtype=bool)
         except (AttributeError, WorldError):
             return {}
         keeps = people.problem.world.keeps_density(density).copy()
@@ -288,7 +288,7 @@ class _Search:
             keeps[[link.target_index for link in people.schema.compiled_rules.links]] = False
         keeps[self.features] = False
         reach = (
-            self.moved.astype(int) @ told.astype(int)
+            self.moved.astype(int) @ tabled.astype(int)
         ) > 0  # acting on the row can change the column's part
         scopes = {
             j: tuple(p for p, f in enumerate(self.features) if reach[f, j]) for j in np.flatnonzero(~keeps)
@@ -300,7 +300,7 @@ class _Search:
     def run(self, who: np.ndarray, got: Cheapest, other_than: np.ndarray | None = None) -> None:
         """Search for these people (m,) and write down what is found."""
         people, n = self.people, len(who)
-        space = _Space.of(self, who)
+        space = _Combinations.of(self, who)
         taken = np.zeros((n, self.k), dtype=np.int64)  # sets of features that have an option already
         if other_than is not None:  # a set that needs other features cannot come up
             bits = (other_than[:, :, self.features].astype(np.int64) << np.arange(self.r)).sum(2)
@@ -329,7 +329,7 @@ class _Search:
 
     def _turn(
         self,
-        space: _Space,
+        space: _Combinations,
         at: np.ndarray,
         length: int,
         seen: int,
@@ -338,7 +338,7 @@ class _Search:
         many: np.ndarray,
         got: Cheapest,
     ) -> np.ndarray:
-        """List and ask for the people at `at` (m,); (m,) bool: still to be searched."""
+        """List and check for the people at `at` (m,); return (m,) bool: still to be searched."""
         cost, index, found = space.next(at, length, taken)
         wanted = np.minimum(found, room)
         start, live = 0, np.arange(len(at))
@@ -347,16 +347,16 @@ class _Search:
             ranks = np.arange(start, min(stop, length))
             row, column = np.nonzero(ranks < wanted[live][:, None])
             local, rank = live[row], ranks[column]
-            self._look(space, at[local], index[local, rank], cost[local, rank], taken, many, got)
+            self._evaluate(space, at[local], index[local, rank], cost[local, rank], taken, many, got)
             start = stop
             live = live[(many[at[live]] < self.k) & (wanted[live] > start)]
         full = many[at] >= self.k
         got.complete[space.who[at[~full & (wanted < found)]]] = False
         return np.asarray(~full & (wanted == found) & space.move(at, cost, found, index))
 
-    def _look(
+    def _evaluate(
         self,
-        space: _Space,
+        space: _Combinations,
         at: np.ndarray,
         index: np.ndarray,
         cost: np.ndarray,
@@ -364,13 +364,13 @@ class _Search:
         many: np.ndarray,
         got: Cheapest,
     ) -> None:
-        """Ask about combinations (m,), in order of (person, cost), and keep what is wanted."""
+        """Check combinations (m,), in order of (person, cost), and write down what is wanted."""
         option = space.options_of(index)
         bits = space.bits_of(at, option)
         if taken.shape[1] > 1:
             new = ~(taken[at] == bits[:, None]).any(1)
             at, cost, option, bits = at[new], cost[new], option[new], bits[new]
-        hit = np.flatnonzero(self._ask(space, at, option))
+        hit = np.flatnonzero(self._feasible(space, at, option))
         if not hit.size:
             return
         _, first = np.unique(np.stack([at[hit], bits[hit]], axis=1), axis=0, return_index=True)
@@ -384,14 +384,14 @@ class _Search:
         many += np.bincount(owner, minlength=len(many))
 
     def action(self, who: np.ndarray, option: np.ndarray) -> np.ndarray:
-        """(m,) people, (m, r) options -> (m, d)."""
+        """Turn options (m, r) of people (m,) into actions (m, d)."""
         action = np.full((len(who), self.people.d), np.nan)
         for p, j in enumerate(self.features):
             action[:, j] = self.options.value[who, j, option[:, p]]
         return action
 
-    def _ask(self, space: _Space, at: np.ndarray, option: np.ndarray) -> np.ndarray:
-        """(m,) bool: allowed, a yes of the model and, where it is asked for, plausible."""
+    def _feasible(self, space: _Combinations, at: np.ndarray, option: np.ndarray) -> np.ndarray:
+        """Test combinations, (m,) bool: allowed, accepted by the model and, where the search is strict, plausible."""
         people = self.people
         good = np.zeros(len(at), dtype=bool)
         for begin in range(0, len(at), _BLOCK):
@@ -404,14 +404,14 @@ class _Search:
                     ok &= np.asarray(people.schema.compiled_rules.satisfied(people.x[who], after))
                 ok[ok] = people.reached(who[ok], after[ok])
                 who, at_good = who[ok], begin + np.flatnonzero(ok)
-                if who.size:  # few are left: ask the problem itself
-                    good[at_good] = self._plain(who, self.action(who, option[at_good]), None)
+                if who.size:  # few are left: the problem itself decides
+                    good[at_good] = self._feasible_by_problem(who, self.action(who, option[at_good]), None)
             else:
-                good[part] = self._plain(who, self.action(who, option[part]), self.density)
+                good[part] = self._feasible_by_problem(who, self.action(who, option[part]), self.density)
         return good
 
-    def _plain(self, who: np.ndarray, action: np.ndarray, tabled: bool | None) -> np.ndarray:
-        """`_ask` of the problem itself. tabled: the density is all but known to do; None: the model said yes too."""
+    def _feasible_by_problem(self, who: np.ndarray, action: np.ndarray, tabled: bool | None) -> np.ndarray:
+        """Test actions by the problem. tabled: the density is all but known to do; None: the model accepts, too."""
         people = self.people
         after = people.after(who, action)
         ok = people.allowed(who, action, after)
@@ -437,7 +437,7 @@ class _Factor:
 
 
 def _widest(scopes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The scopes that lie in no other one."""
+    """Return the scopes that lie in no other one."""
     return sorted({s for s in scopes if not any(set(s) < set(other) for other in scopes)})
 
 
@@ -446,7 +446,7 @@ def _home(scope: tuple[int, ...], widest: list[tuple[int, ...]]) -> tuple[int, .
 
 
 @dataclass
-class _Space:
+class _Combinations:
     """All combinations of some people, listed piece by piece. n people, r features, O options.
 
     A combination is one number: its options are the digits, the first feature leading.
@@ -472,16 +472,16 @@ class _Space:
     values: list[np.ndarray]  # for each factor (t, cells, effects): where the acts lead
 
     @classmethod
-    def of(cls, search: _Search, who: np.ndarray) -> _Space:
-        """The space of these people."""
+    def of(cls, search: _Search, who: np.ndarray) -> _Combinations:
+        """Set up the combinations of these people."""
         n, r, width, options = len(who), search.r, int(search.radix.max()), search.options
         pick = np.ix_(who, search.features)
         count = options.count[pick]
-        ways = np.zeros((n, r + 1))  # combinations with that many acts
-        ways[:, 0] = 1.0
+        many = np.zeros((n, r + 1))  # combinations with that many acts
+        many[:, 0] = 1.0
         for p in range(r):
-            ways[:, 1:] += ways[:, :-1] * (count[:, p, None] - 1.0)
-        most = np.minimum(search.most, np.maximum((ways.cumsum(1) <= _COMBINATIONS).sum(1) - 1, 1))
+            many[:, 1:] += many[:, :-1] * (count[:, p, None] - 1.0)
+        most = np.minimum(search.most, np.maximum((many.cumsum(1) <= _COMBINATIONS).sum(1) - 1, 1))
         none = np.zeros(0, dtype=np.int64)
         return cls(
             search, who, np.ascontiguousarray(options.cost[pick][:, :, :width]), count,
@@ -508,10 +508,10 @@ class _Space:
         if search.density:
             assert search.bound is not None
             before = search.bound[0].log_density_parts(people.x[who])
-            stood = before.sum(1)
-            room = search.bound[1] + _LOOSE * (1 + 2 * np.abs(stood))
-            need = np.where(np.isfinite(stood), -room, -np.inf)
-            before[~np.isfinite(stood)] = np.nan
+            total = before.sum(1)
+            room = search.bound[1] + _LOOSE * (1 + 2 * np.abs(total))
+            need = np.where(np.isfinite(total), -room, -np.inf)
+            before[~np.isfinite(total)] = np.nan
         parts: list[tuple[int, np.ndarray, np.ndarray]] = []  # depth, stride, table
         self.values = []
         for factor in search.factors:
@@ -528,7 +528,7 @@ class _Space:
                     lead = gain.max(axis=tuple(range(upto, len(shape))))[..., None]
                     top = np.where(np.isfinite(lead), top - np.where(np.isfinite(lead), lead, 0.0), 0.0)
                 stride = np.zeros(search.r, dtype=np.int64)
-                stride[list(factor.scope[:upto])] = _places(search.radix[list(factor.scope[:upto])])
+                stride[list(factor.scope[:upto])] = _place_values(search.radix[list(factor.scope[:upto])])
                 parts.append((factor.scope[upto - 1], stride, top.reshape(len(who), -1)))
         parts.sort(key=lambda part: part[0])
         sizes = [table.shape[1] for _, _, table in parts]
@@ -546,7 +546,7 @@ class _Space:
     def _worked_out(
         self, factor: _Factor, who: np.ndarray, before: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """values (n, cells, effects) and gain (n, cells) of one factor."""
+        """Compute values (n, cells, effects) and gain (n, cells) of one factor."""
         search, people = self.search, self.search.people
         shape = tuple(search.radix[list(factor.scope)].tolist())
         option = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)  # (t, s)
@@ -567,8 +567,8 @@ class _Space:
             after = people.after(owner, acts)
             if factor.parts:
                 assert before is not None and search.bound is not None
-                told = search.bound[0].log_density_parts(after).reshape(len(some), cells, d)
-                change = (told - before[part, None])[:, :, factor.parts].sum(2)
+                parts_after = search.bound[0].log_density_parts(after).reshape(len(some), cells, d)
+                change = (parts_after - before[part, None])[:, :, factor.parts].sum(2)
                 gain[part] = np.where(
                     np.isnan(change), np.where(np.isnan(before[part, :1]), 0.0, -np.inf), change
                 )
@@ -582,7 +582,7 @@ class _Space:
         return value, gain
 
     def after(self, at: np.ndarray, option: np.ndarray) -> np.ndarray:
-        """(m,) people, (m, r) options -> (m, d) where they lead, from the tables."""
+        """Look up in the tables where options (m, r) of people (m,) lead, (m, d)."""
         search = self.search
         after = search.people.x[self.who[at]]
         row = self.row[at]
@@ -597,7 +597,7 @@ class _Space:
     # -- combinations -------------------------------------------------------------------------------------
 
     def options_of(self, index: np.ndarray) -> np.ndarray:
-        """(m,) -> (m, r): the options of each combination."""
+        """Return the options (m, r) of each combination (m,)."""
         radix = self.search.radix
         out = np.empty((len(index), len(radix)), dtype=np.int64)
         for p in range(len(radix) - 1, -1, -1):
@@ -605,7 +605,7 @@ class _Space:
         return out
 
     def bits_of(self, at: np.ndarray, option: np.ndarray) -> np.ndarray:
-        """(m,) the set of features that each combination (m, r) moves, as bits."""
+        """Return the set of features that each combination (m, r) moves, as bits (m,)."""
         bits = np.zeros(len(at), dtype=np.int64)
         for p in range(self.search.r):
             bits |= self.moves[at, p, option[:, p]].astype(np.int64) << p
@@ -614,7 +614,7 @@ class _Space:
     def next(
         self, at: np.ndarray, length: int, skip: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """cost, index (m, length) of the next combinations in order of (cost, index); found (m,) how many."""
+        """Return cost, index (m, length) of the next combinations in order of (cost, index); found (m,) how many."""
         m = len(at)
         cost, index = np.full((m, length), np.inf), np.zeros((m, length), dtype=np.int64)
         found = np.zeros(m, dtype=np.int64)
@@ -634,7 +634,7 @@ class _Space:
         return cost, index, found
 
     def move(self, at: np.ndarray, cost: np.ndarray, found: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """What was listed will not be listed again; (m,) bool: there may be more.
+        """Move the cursor behind what was listed; return (m,) bool: there may be more.
 
         The next list ends at a cost at which it should be `_GROWTH` times as long, judged by how the costs of this one
         grow: a search that knows its end need not sort what it will not use.
@@ -657,13 +657,13 @@ class _Space:
     # -- without numba, and for costs that are no sums ------------------------------------------------------
 
     def _priced(self, person: np.ndarray, digits: np.ndarray) -> np.ndarray:
-        """(m,) people, (m, r) options -> the cost of each combination by itself."""
+        """Return the cost (m,) of each combination (m, r) by itself."""
         who = self.who[person]
         return self.search.people.cost(who, self.search.action(who, digits))
 
     def _listed(self, at: Any, skip: Any, cost: Any, index: Any, found: Any, price: Price | None) -> None:
-        """The NumPy twin of the compiled search: all combinations of a few people at once, set after set."""
-        length, places = cost.shape[1], _places(self.search.radix)
+        """List as the compiled search does: all combinations of a few people at once, set after set."""
+        length, places = cost.shape[1], _place_values(self.search.radix)
         pool: list[list[np.ndarray]] = [[np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)]]
         for acted, block, digits in self._blocks(at):
             local = np.arange(block.start, block.stop)
@@ -685,16 +685,21 @@ class _Space:
                 moved, bits = moved + act, bits | (act.astype(np.int64) << p)
                 where[p] = column.reshape([1] * (axis + 1) + [-1] + [1] * (len(acted) - axis - 1))
                 place = place + where[p] * places[p]
-            legal = legal & np.isfinite(total) & (bits > 0) & (moved <= _side(self.most_moves[person], total))
+            legal = (
+                legal
+                & np.isfinite(total)
+                & (bits > 0)
+                & (moved <= _along_people(self.most_moves[person], total))
+            )
             if len(self.offset) and (self.row[person] >= 0).all():
                 shift = np.zeros((len(local), *[1] * len(acted)))
                 rows = self.row[person].reshape(-1, *[1] * len(acted))
                 for f in range(len(self.offset)):
                     cell = self.offset[f] + sum(self.stride[f, p] * where[p] for p in acted)
                     shift = shift + self.table[rows, cell]
-                legal = legal & (shift >= _side(self.need[self.row[person]], total))
+                legal = legal & (shift >= _along_people(self.need[self.row[person]], total))
             for q in range(skip.shape[1]):
-                legal = legal & (bits != _side(skip[local, q], total))
+                legal = legal & (bits != _along_people(skip[local, q], total))
             legal, place = np.broadcast_to(legal, shape), np.broadcast_to(place, shape)
             picked = np.nonzero(legal)
             if not len(picked[0]):
@@ -715,7 +720,7 @@ class _Space:
         found += np.bincount(owner, minlength=len(found))
 
     def _blocks(self, at: Any) -> Iterator[tuple[tuple[int, ...], slice, list[np.ndarray]]]:
-        """Every set of features with every option, cut into pieces: positions, people, options of each position."""
+        """Yield every set of features with every option, in pieces: positions, people, options of each position."""
         top = int(self.most_acts[at].max(initial=1))
         for size in range(1, top + 1):
             for acted in itertools.combinations(range(self.search.r), size):
@@ -729,18 +734,18 @@ class _Space:
                         yield acted, slice(begin, min(begin + step, len(at))), [first, *digits[1:]]
 
 
-def _places(radix: np.ndarray) -> np.ndarray:
-    """(r,) what one more of each digit adds to the number."""
+def _place_values(radix: np.ndarray) -> np.ndarray:
+    """Return what one more of each digit adds to the number, (r,)."""
     return np.asarray(np.append(np.cumprod(radix[:0:-1])[::-1], 1), dtype=np.int64)
 
 
-def _side(values: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """(n,) along the first axis of `like`."""
+def _along_people(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Lay values (n,) along the first axis of `like`."""
     return values.reshape(-1, *[1] * (like.ndim - 1))
 
 
 def _shortest(pool: list[list[np.ndarray]], length: int) -> list[np.ndarray]:
-    """owner, cost, index of each owner's `length` cheapest, in order of (owner, cost, index)."""
+    """Return owner, cost and index of each owner's `length` cheapest, in order of (owner, cost, index)."""
     owner, dear, number = (np.concatenate([part[c] for part in pool]) for c in range(3))
     order = np.lexsort((number, dear, owner))
     order = order[rank_in_run(owner[order]) < length]
@@ -752,7 +757,7 @@ def _shortest(pool: list[list[np.ndarray]], length: int) -> list[np.ndarray]:
 
 def refined(
     people: Population,
-    options: Options,
+    options: GridOptions,
     start: Cheapest,
     rounds: int,
     *,
@@ -761,7 +766,7 @@ def refined(
     most: int | None = None,
     rows: int | None = None,
 ) -> Cheapest:
-    """The same answers, moved on ever finer grids around them; never dearer, and never less than checked.
+    """Move answers on ever finer grids around them; never dearer, and never less than checked.
 
     A round searches all sets of features again, with a few values on both sides of where each feature is; its grid is
     about a third as wide as the one before. It ends for a person who gains next to nothing. Options go on moving
@@ -781,7 +786,7 @@ def refined(
             if not open_.size:
                 break
             some = people.take(open_)
-            near = Options.of(some, zoomed(some, best.action[open_, slot], width[open_], _ZOOM))
+            near = GridOptions.of(some, zoomed(some, best.action[open_, slot], width[open_], _ZOOM))
             others = np.delete(best.action[open_], slot, axis=1)
             moved = ~np.isnan(others) & people.schema.differs(others, some.x[:, None])
             found = cheapest(
@@ -830,7 +835,7 @@ def grid_candidates(
     Example: ``pair = grid_candidates(setting.strict(), refused); pair.plausible_cost``.
     """
     people = problem.population(np.asarray(x, dtype=np.float64), preferences)
-    options = Options.of(people, grid_values(people, grid_ends(problem), bins, grid))
+    options = GridOptions.of(people, grid_values(people, grid_ends(problem), bins, grid))
     loose = cheapest(people, options, plausible=False, free=masks, most=most, rows=rows)
     if problem.plausibility is None:
         return Pair(loose.action[:, 0], loose.cost[:, 0], loose.action[:, 0], loose.cost[:, 0])

@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 16  # candidate rows evaluated at once
 _SUBSETS = 4  # up to so many features, every subset of them is a support
-_SLOTS = 1 << _SUBSETS  # supports kept for each person
+_SLOTS = 1 << _SUBSETS  # supports of each person
 _SPARE = 4  # places for actions on other sets of features
 _SLOPE = 1e-4  # finite differences: share of the feature's width
-_CLEAR = 5e-5  # log-odds kept beyond the decision: models in single precision err by less
-_SURE = 1e-11  # a chance below this is told by its logarithm
+_CLEAR = 5e-5  # log-odds that stay beyond the decision: models in single precision err by less
+_SURE = 1e-11  # a chance below this is measured by its logarithm
 _NEVER = -1e12  # how plausible the impossible is; finite, so that differences exist
 _NATS = 1e-6  # safety on plausibility, in its own unit
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What became of rows: margin (m,) above the decision, likely (m,) above the person's own level, cost (m,)."""
+class Evaluations:
+    """What rows come to: margin (m,) above the decision, likely (m,) above the person's own level, cost (m,)."""
 
     margin: np.ndarray  # -inf where the person may not do it; above 0 the decision is turned
-    likely: np.ndarray  # at least 0: plausible; inf where nobody asks
+    likely: np.ndarray  # at least 0: plausible; inf where the problem has no plausibility
     cost: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Seen:
-        """Some of the rows."""
-        return Seen(self.margin[rows], self.likely[rows], self.cost[rows])
+    def take(self, rows: np.ndarray) -> Evaluations:
+        """Copy some of the rows."""
+        return Evaluations(self.margin[rows], self.likely[rows], self.cost[rows])
 
 
 class Polish:
@@ -91,22 +91,22 @@ class Polish:
         )  # the model answered this person's small steps with small changes
         self.scale = np.maximum(np.abs(start), 1e-12)  # (n,) how far the decision is
 
-    # -- asking --------------------------------------------------------------------------------------------
+    # -- evaluation ----------------------------------------------------------------------------------------
 
-    def ask(self, who: np.ndarray, action: np.ndarray, slot: np.ndarray | None = None) -> Seen:
-        """who (m,), action (m, d): ask the world, the model and the plausibility.
+    def ask(self, who: np.ndarray, action: np.ndarray, slot: np.ndarray | None = None) -> Evaluations:
+        """Evaluate actions (m, d) of who (m,) by the world, the model and the plausibility.
 
-        With `slot` (m,) the judge's conditions are asked, too, and what is good is noted.
+        With `slot` (m,) the judge's conditions count, too, and what is good is noted.
         """
         m = len(who)
         margin, likely = np.full(m, -np.inf), np.full(m, -np.inf)
         for begin in range(0, m, _BLOCK):
             part = slice(begin, begin + _BLOCK)
             margin[part], likely[part] = self._ask(who[part], action[part], slot is not None)
-        seen = Seen(margin, likely, self.people.cost(who, action))
+        evaluations = Evaluations(margin, likely, self.people.cost(who, action))
         if slot is not None:
-            self._note(who, slot, action, seen)
-        return seen
+            self._note(who, slot, action, evaluations)
+        return evaluations
 
     def _ask(self, who: np.ndarray, action: np.ndarray, judge: bool) -> tuple[np.ndarray, np.ndarray]:
         people = self.people
@@ -125,7 +125,7 @@ class Polish:
         return margin, likely
 
     def score(self, who: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """(m,) the problem's score; log-odds keep a slope where the model is all but sure of its no."""
+        """Return the problem's score (m,); log-odds have a slope even where the model is all but sure of its no."""
         people, target = self.people, self.people.problem.bound_target
         if people.problem.robust is not None:
             return people.score(who, after)
@@ -142,26 +142,26 @@ class Polish:
             sure[low] = np.log(np.maximum(chance[low], 1e-300)) - np.log(level / (1 - level))
         return np.asarray(sure)
 
-    def _note(self, who: np.ndarray, slot: np.ndarray, action: np.ndarray, seen: Seen) -> None:
+    def _note(self, who: np.ndarray, slot: np.ndarray, action: np.ndarray, evaluations: Evaluations) -> None:
         for level in range(self.slacks.shape[1]):
             good = (
-                (seen.margin > 0)
-                & (seen.likely >= -self.slacks[who, level])
-                & (seen.cost < self.cost[who, level, slot])
+                (evaluations.margin > 0)
+                & (evaluations.likely >= -self.slacks[who, level])
+                & (evaluations.cost < self.cost[who, level, slot])
             )
             good &= ~np.isnan(action).all(1)
             rows = np.flatnonzero(good)
             if not rows.size:
                 continue
-            rows = rows[np.lexsort((seen.cost[rows], slot[rows], who[rows]))]
+            rows = rows[np.lexsort((evaluations.cost[rows], slot[rows], who[rows]))]
             first = np.r_[True, (np.diff(who[rows]) != 0) | (np.diff(slot[rows]) != 0)]
             rows = rows[first]
-            self.cost[who[rows], level, slot[rows]] = seen.cost[rows]
-            self.short[who[rows], level, slot[rows]] = np.maximum(-seen.likely[rows], 0.0)
+            self.cost[who[rows], level, slot[rows]] = evaluations.cost[rows]
+            self.short[who[rows], level, slot[rows]] = np.maximum(-evaluations.likely[rows], 0.0)
             self.action[who[rows], level, slot[rows]] = action[rows]
 
     def slots(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """(m,) where actions are noted: at their own set of features, or in turn at one of the spare places."""
+        """Return the places (m,) of actions: at their own set of features, or in turn at one of the spare ones."""
         match = (self.support[who] == ~np.isnan(action)[:, None, :]).all(2)
         turn = np.zeros(len(who), dtype=np.int64)
         order = np.argsort(who, kind="stable")
@@ -169,20 +169,20 @@ class Polish:
         return np.asarray(np.where(match.any(1), match.argmax(1), self.support.shape[1] + turn % _SPARE))
 
     def best(self, level: int, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """who (m,), slot (m,): each person's cheapest known places at a level, cheapest first."""
+        """Return who (m,) and slot (m,) of each person's cheapest known places at a level, cheapest first."""
         order = np.argsort(self.cost[:, level], axis=1, kind="stable")[:, :most]
         who, place = np.nonzero(np.isfinite(np.take_along_axis(self.cost[:, level], order, axis=1)))
         return who, order[who, place]
 
     def room(self, who: np.ndarray, rows: int) -> np.ndarray:
-        """(m,) bool: the budget of each row's person has room for so many model rows for each of their rows here."""
+        """Test whether each person's budget has room for so many model rows for each of their rows here, (m,) bool."""
         need = np.bincount(who, minlength=self.people.n) * rows
         return np.asarray((self.people.rows + need <= self.cap)[who])
 
     # -- scaled coordinates --------------------------------------------------------------------------------
 
     def values(self, who: np.ndarray, action: np.ndarray, z: np.ndarray, moves: np.ndarray) -> np.ndarray:
-        """Actions (m, d) with the moving coordinates (m, d) replaced by the snapped values of z (m, d)."""
+        """Replace the moving coordinates (m, d) of actions (m, d) by the snapped values of z (m, d)."""
         value = self.people.x[who] + z / self.unit[who]
         return np.where(moves, self._snapped(who, value), action)
 
@@ -193,8 +193,8 @@ class Polish:
 
     # -- looking around ------------------------------------------------------------------------------------
 
-    def scatter(self, some: np.ndarray, samples: int, *, tag: int = 0) -> Rows:
-        """Ask about `samples` points a feature of each support of some people.
+    def scatter(self, some: np.ndarray, samples: int, *, tag: int = 0) -> Candidates:
+        """Evaluate `samples` points a feature of each support of some people.
 
         Directions and lengths come from one bank that depends on the seed; lengths are spread evenly in the logarithm
         up to the width of the person's box.
@@ -225,30 +225,30 @@ class Polish:
                 action[rows, j] = _drawn(ok[who[rows]], level[slot[rows], number[rows], j])
         return self.rows(who, slot, action)
 
-    def rows(self, who: np.ndarray, slot: np.ndarray, action: np.ndarray) -> Rows:
-        """Ask about rows, as far as the budget goes, and keep what was seen."""
+    def rows(self, who: np.ndarray, slot: np.ndarray, action: np.ndarray) -> Candidates:
+        """Evaluate rows, as far as the budget goes."""
         room = self.room(who, 1)
         who, slot, action = who[room], slot[room], action[room]
-        return Rows(who, slot, action, self.ask(who, action, slot))
+        return Candidates(who, slot, action, self.ask(who, action, slot))
 
-    def chosen(self, rows: Rows, level: int, most: int) -> Rows:
-        """For each person and place the `most` best rows to start from: cheap and good before nearly good."""
-        who, slot, seen = rows.who, rows.slot, rows.seen
+    def chosen(self, rows: Candidates, level: int, most: int) -> Candidates:
+        """Choose for each person and place the `most` best rows to start from: cheap and good before nearly good."""
+        who, slot, evaluations = rows.who, rows.slot, rows.evaluations
         slack = self.slacks[who, level]
-        short = np.maximum(-seen.margin, 0.0) / self.scale[who]
+        short = np.maximum(-evaluations.margin, 0.0) / self.scale[who]
         with np.errstate(invalid="ignore"):
-            short = short + np.where(np.isinf(slack), 0.0, np.maximum(-slack - seen.likely, 0.0))
-        kept = np.flatnonzero(np.isfinite(short))
-        value = np.where(short > 0, 1e6 * (1 + short), seen.cost)[kept]
-        order = kept[np.lexsort((kept, value, slot[kept], who[kept]))]
+            short = short + np.where(np.isinf(slack), 0.0, np.maximum(-slack - evaluations.likely, 0.0))
+        some_rows = np.flatnonzero(np.isfinite(short))
+        value = np.where(short > 0, 1e6 * (1 + short), evaluations.cost)[some_rows]
+        order = some_rows[np.lexsort((some_rows, value, slot[some_rows], who[some_rows]))]
         return rows.take(order[rank_in_run(who[order] * self.cost.shape[2] + slot[order]) < most])
 
-    def elsewhere(self, level: int, most: int = 1, some: np.ndarray | None = None) -> Rows:
-        """Each person's best answers, told as acts on every support: what the others are then left to."""
+    def elsewhere(self, level: int, most: int = 1, some: np.ndarray | None = None) -> Candidates:
+        """Rewrite each person's best answers as acts on every support, and leave the other features to follow."""
         i, place = self.best(level, most)
         if some is not None:
-            kept = np.isin(i, some)
-            i, place = i[kept], place[kept]
+            some_rows = np.isin(i, some)
+            i, place = i[some_rows], place[some_rows]
         after = self.people.after(i, self.action[i, level, place])
         row, slot = np.nonzero(self.support[i].any(2))
         acts = self.support[i[row], slot] & ~np.isnan(after[row])
@@ -258,8 +258,8 @@ class Polish:
 
     def towards(
         self, some: np.ndarray, middle: np.ndarray, own: np.ndarray, shares: tuple[float, ...]
-    ) -> Rows:
-        """Ask about people whose noise, on each support, is moved towards its middle and beyond: plausible places.
+    ) -> Candidates:
+        """Evaluate people whose noise, on each support, is moved towards its middle and beyond: plausible places.
 
         middle (d,) and own (n, d): the usual noise and each person's. A share of 0 is the person, 1 the middle.
         """
@@ -277,14 +277,16 @@ class Polish:
 
     # -- chain of quadratic programs -----------------------------------------------------------------------
 
-    def descend(self, rows: Rows, level: int, *, rounds: int = 14, cut: tuple[int, int] = (4, 6)) -> None:
+    def descend(
+        self, rows: Candidates, level: int, *, rounds: int = 14, cut: tuple[int, int] = (4, 6)
+    ) -> None:
         """Improve rows by steps that are optimal for the linearised score and plausibility.
 
         level: whose slack bounds the shortfall of plausibility. Smooth coordinates move; the others stay as they are
         in the action. cut: after so many rounds each person goes on with so many rows.
         """
         people = self.people
-        who, slot, action, first = rows.who, rows.slot, rows.action, rows.seen
+        who, slot, action, first = rows.who, rows.slot, rows.action, rows.evaluations
         slack = self.slacks[who, level]
         moves = ~np.isnan(action) & self.smooth[who]
         cols = np.flatnonzero(people.schema.actionable & ~people.schema.has_levels)
@@ -331,8 +333,10 @@ class Polish:
             live, trial = live[~done], trial[~done]
             if not live.size:
                 return
-            seen = self.ask(who[live], self.values(who[live], action[live], trial, moves[live]), slot[live])
-            new = np.stack([seen.margin, seen.likely], axis=1)
+            evaluations = self.ask(
+                who[live], self.values(who[live], action[live], trial, moves[live]), slot[live]
+            )
+            new = np.stack([evaluations.margin, evaluations.likely], axis=1)
             was = _merit(z[live], state.value[live], aim[live], penalty[live])
             now = _merit(trial, new, aim[live], penalty[live])
             better = now < was - 1e-12 * np.abs(was)
@@ -364,8 +368,8 @@ class Polish:
         """
         people = self.people
         who, slot = self.best(level, most)
-        kept = some[who]
-        who, slot = who[kept], slot[kept]
+        some_rows = some[who]
+        who, slot = who[some_rows], slot[some_rows]
         share = np.full(len(who), width)
         rng = np.random.default_rng([self.seed % 2**63, 0x71647])
         live = np.arange(len(who))
@@ -389,7 +393,7 @@ class Polish:
     def _nearby(
         self, who: np.ndarray, action: np.ndarray, share: np.ndarray, bank: np.ndarray, drop: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """row (t,) and trial (t, d): actions a little cheaper than those of who (m,), a `share` (m,) apart."""
+        """Return row (t,) and trial (t, d): actions a little cheaper than those of who (m,), a `share` (m,) apart."""
         people, m = self.people, len(who)
         acted = ~np.isnan(action)
         moves = acted & self.smooth[who]
@@ -446,7 +450,7 @@ class Polish:
         aim: np.ndarray,
         most: int,
     ) -> np.ndarray:
-        """Of the live rows those that still promise something: each person's `most` best."""
+        """Return each person's `most` best of the live rows."""
         short = np.maximum(-value[live, 0], 0) / self.scale[who[live]]
         with np.errstate(invalid="ignore"):
             dense = np.where(np.isinf(slack[live]), 0.0, np.maximum(-slack[live] - value[live, 1], 0.0))
@@ -465,7 +469,7 @@ class Polish:
         low: np.ndarray,
         high: np.ndarray,
     ) -> None:
-        """Finite differences of score and plausibility at z for the rows."""
+        """Estimate slopes of score and plausibility at z for the rows by finite differences."""
         for place, j in enumerate(cols):
             some = rows[moves[rows, j]]
             if not some.size:
@@ -475,38 +479,40 @@ class Polish:
             h = np.maximum(h, np.nan_to_num(self.people.schema.step[j]) * self.unit[who[some], j])
             h = np.where(z[:, j] + h > high[some, j], -h, h)
             z[:, j] += h
-            seen = self.ask(who[some], self.values(who[some], action[some], z, moves[some]))
+            evaluations = self.ask(who[some], self.values(who[some], action[some], z, moves[some]))
             with np.errstate(invalid="ignore"):
-                slope = (np.stack([seen.margin, seen.likely], axis=1) - state.value[some]) / h[:, None]
+                slope = (np.stack([evaluations.margin, evaluations.likely], axis=1) - state.value[some]) / h[
+                    :, None
+                ]
             state.slope[some, :, place] = np.where(np.isfinite(slope), slope, 0.0)
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Candidate rows: who (m,), slot (m,), action (m, d) and what was seen of them."""
+class Candidates:
+    """Candidate rows: who (m,), slot (m,), action (m, d) and what they come to."""
 
     who: np.ndarray
     slot: np.ndarray
     action: np.ndarray
-    seen: Seen
+    evaluations: Evaluations
 
-    def take(self, rows: np.ndarray) -> Rows:
-        """Some of the rows."""
-        return Rows(self.who[rows], self.slot[rows], self.action[rows], self.seen.take(rows))
+    def take(self, rows: np.ndarray) -> Candidates:
+        """Copy some of the rows."""
+        return Candidates(self.who[rows], self.slot[rows], self.action[rows], self.evaluations.take(rows))
 
     @staticmethod
-    def joined(parts: list[Rows]) -> Rows:
-        """Several lists as one."""
-        seen = Seen(
-            np.concatenate([part.seen.margin for part in parts]),
-            np.concatenate([part.seen.likely for part in parts]),
-            np.concatenate([part.seen.cost for part in parts]),
+    def joined(parts: list[Candidates]) -> Candidates:
+        """Join several lists."""
+        evaluations = Evaluations(
+            np.concatenate([part.evaluations.margin for part in parts]),
+            np.concatenate([part.evaluations.likely for part in parts]),
+            np.concatenate([part.evaluations.cost for part in parts]),
         )
-        return Rows(
+        return Candidates(
             np.concatenate([part.who for part in parts]),
             np.concatenate([part.slot for part in parts]),
             np.concatenate([part.action for part in parts]),
-            seen,
+            evaluations,
         )
 
 
@@ -527,7 +533,7 @@ def _merit(z: np.ndarray, value: np.ndarray, aim: np.ndarray, penalty: np.ndarra
 def least_point(
     slope: np.ndarray, goal: np.ndarray, low: np.ndarray, high: np.ndarray, moves: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Shortest y (m, c) with slope (m, 2, c) @ y >= goal (m, 2) in the box; and the two pulls (m, 2) on it.
+    """Return the shortest y (m, c) in the box with slope (m, 2, c) @ y >= goal (m, 2), and the two pulls (m, 2) on it.
 
     A bound that the shortest point breaks is met first, and the rest solved again; two passes suffice in practice.
     Where both cannot be met the pulls grow without bound, and the caller's step limit decides.
@@ -548,7 +554,7 @@ def least_point(
 
 
 def _pulls(a: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """(m, 2) multipliers of the shortest y = pull @ a (m, 2, c) with a @ y >= goal (m, 2)."""
+    """Return the multipliers (m, 2) of the shortest y = pull @ a (m, 2, c) with a @ y >= goal (m, 2)."""
     one, two = np.square(a[:, 0]).sum(1), np.square(a[:, 1]).sum(1)
     cross = (a[:, 0] * a[:, 1]).sum(1)
     b1, b2 = goal[:, 0], goal[:, 1]
@@ -568,7 +574,7 @@ def _pulls(a: np.ndarray, goal: np.ndarray) -> np.ndarray:
 
 
 def _drawn(ok: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """(m, L) allowed levels and (m,) numbers in (0, 1) -> (m,) a level each, NaN where there is none."""
+    """Draw a level each, (m,), of those allowed (m, L) by numbers (m,) in (0, 1); NaN where there is none."""
     many = ok.sum(1)
     place = np.minimum((share * many).astype(np.int64), np.maximum(many - 1, 0))
     index = (np.cumsum(ok, axis=1) <= place[:, None]).sum(1)
@@ -576,7 +582,7 @@ def _drawn(ok: np.ndarray, share: np.ndarray) -> np.ndarray:
 
 
 def _units(people: Population) -> tuple[np.ndarray, np.ndarray]:
-    """(n, d) root of the cost of a unit change, and (n, d) bool: the coordinate can be moved a little."""
+    """Return the root of the cost of a unit change (n, d), and (n, d) bool: the coordinate can move a little."""
     schema = people.schema
     width = people.high - people.low
     everyone = np.arange(people.n)
@@ -589,7 +595,7 @@ def _units(people: Population) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _supports(people: Population) -> np.ndarray:
-    """(n, S, d) bool: sets of features that each person may act on, smallest first; always as many places.
+    """List sets of features that each person may act on, (n, S, d) bool, smallest first; always as many places.
 
     Every set for people with few features; for the others each feature by itself, and all of them.
     """

@@ -58,7 +58,7 @@ class Menu:
         return int(self.value.shape[2])
 
     def take(self, who: np.ndarray) -> Menu:
-        """The menu of some of the people."""
+        """Copy the menu of some of the people."""
         people_axis = {"gain": 1, "run_gain": 1, "need": 1, "whole": None}
         part = {}
         for f in fields(self):
@@ -68,7 +68,7 @@ class Menu:
         return Menu(**part)
 
     def values(self, pick: Pick) -> np.ndarray:
-        """(n, d) the values that a pick sets; NaN where a feature is left alone."""
+        """Return the values (n, d) that a pick sets; NaN where a feature is left alone."""
         v = self.width
         out = _at(self.value, np.clip(pick.column, 0, v - 1)) if v else np.full(pick.column.shape, np.nan)
         run = np.clip(pick.column - v, 0, 1)
@@ -77,18 +77,18 @@ class Menu:
         return np.where(pick.column < 0, np.nan, out)
 
     def totals(self, pick: Pick) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """gains (r, n), summed cost (n,) and greatest peak (n,) of a pick."""
+        """Return the gains (r, n), the summed cost (n,) and the greatest peak (n,) of a pick."""
         gain = np.stack(
-            [self._along(pick, g, rg).sum(1) for g, rg in zip(self.gain, self.run_gain, strict=True)]
+            [self.quantity(pick, g, rg).sum(1) for g, rg in zip(self.gain, self.run_gain, strict=True)]
         )
         return (
             gain,
-            self._along(pick, self.cost, self.run_cost).sum(1),
-            self._along(pick, self.peak, self.run_peak).max(1),
+            self.quantity(pick, self.cost, self.run_cost).sum(1),
+            self.quantity(pick, self.peak, self.run_peak).max(1),
         )
 
-    def _along(self, pick: Pick, table: np.ndarray, run: np.ndarray) -> np.ndarray:
-        """(n, d) one quantity of the picked entries; 0 where a feature is left alone."""
+    def quantity(self, pick: Pick, table: np.ndarray, run: np.ndarray) -> np.ndarray:
+        """Return one quantity (n, d) of the picked entries; 0 where a feature is left alone."""
         v = self.width
         out = _at(table, np.clip(pick.column, 0, v - 1)) if v else np.zeros(pick.column.shape)
         side = np.clip(pick.column - v, 0, 1)
@@ -97,7 +97,7 @@ class Menu:
         return np.where(pick.column < 0, 0.0, out)
 
     def best_gain(self) -> np.ndarray:
-        """(r, n, d) the most that each feature can gain by itself; 0 by staying."""
+        """Return the most that each feature can gain by itself, (r, n, d); 0 by staying."""
         ends = self.run_gain[..., 0] + self.run_gain[..., 1] * np.maximum(self.count, 0)
         ends = np.where(self.count >= 0, np.maximum(ends, self.run_gain[..., 0]), 0.0).max(-1)
         if not self.width:
@@ -114,8 +114,13 @@ class Pick:
     amount: np.ndarray
 
     def take(self, who: np.ndarray) -> Pick:
-        """The picks of some of the people."""
+        """Copy the picks of some of the people."""
         return Pick(self.column[who], self.amount[who])
+
+    def where(self, use: np.ndarray, other: Pick) -> Pick:
+        """Return these picks for the people whom `use` (n,) bool marks, the other ones for the rest."""
+        use = use[:, None]
+        return Pick(np.where(use, self.column, other.column), np.where(use, self.amount, other.amount))
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,7 @@ def _at(table: np.ndarray, column: np.ndarray) -> np.ndarray:
 
 
 def reachable(menu: Menu) -> np.ndarray:
-    """(n,) bool: the most favourable choices reach every need; False proves that nothing on the menu does."""
+    """Test whether the best choices reach every need, (n,) bool; False proves that nothing on the menu does."""
     best = -np.sort(-menu.best_gain(), axis=-1)  # (r, n, d) greatest first
     inside = np.arange(best.shape[-1]) < menu.most[:, None]
     total = np.where(inside, best, 0.0).sum(-1)
@@ -158,7 +163,7 @@ def in_chunks(menu: Menu, solver: Any) -> Chosen:
 
 
 def cheapest_sum(menu: Menu) -> Chosen:
-    """Least total cost, one need. Bisection on the price of gain; then the best single repair of either side.
+    """Minimise the total cost, one need: bisect the price of gain, then repair either side by its best single change.
 
     Optimal where the repaired choice meets the Lagrangian bound; always so where all runs are continuous and
     there is no table (a fractional knapsack).
@@ -193,10 +198,7 @@ def cheapest_sum(menu: Menu) -> Chosen:
             if best is None:
                 best, best_cost = pick, total
             else:
-                best = Pick(
-                    np.where(better[:, None], pick.column, best.column),
-                    np.where(better[:, None], pick.amount, best.amount),
-                )
+                best = pick.where(better, best)
                 best_cost = np.where(better, total, best_cost)
             if not better.any():
                 break
@@ -208,7 +210,7 @@ def cheapest_sum(menu: Menu) -> Chosen:
 
 
 def _corners(menu: Menu) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Gain, cost, column and amount (n, d, v + 4) of the table and of both ends of the runs."""
+    """Return gain, cost, column and amount (n, d, v + 4) of the table and of both ends of the runs."""
     n, d, v = menu.value.shape
     none = menu.count < 0
     first = none | ~menu.whole[:, None]  # a continuous run starts by staying
@@ -231,7 +233,7 @@ def _corners(menu: Menu) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
 
 
 def _greedy(gain: np.ndarray, cost: np.ndarray, price: np.ndarray) -> np.ndarray:
-    """(n, d) corner with the most profit at this price of gain; -1 to stay."""
+    """Return the corner (n, d) with the most profit at this price of gain; -1 to stay."""
     profit = price[:, None, None] * gain - cost
     best = profit.argmax(2)
     return np.asarray(np.where(_at(profit, best) > 0, best, -1))
@@ -247,7 +249,7 @@ def _sum_at(gain: np.ndarray, corner: np.ndarray) -> np.ndarray:
 
 
 def _first_price(gain: np.ndarray, cost: np.ndarray, need: np.ndarray) -> np.ndarray:
-    """(n,) a price at which every feature takes its greatest gain, or nearly."""
+    """Return a price (n,) at which every feature takes its greatest gain, or nearly."""
     some = np.where(np.isfinite(cost), cost, 0.0).max((1, 2))
     price = np.maximum(some, 1e-12) / np.maximum(need, 1e-300)
     for _ in range(200):
@@ -261,10 +263,10 @@ def _first_price(gain: np.ndarray, cost: np.ndarray, need: np.ndarray) -> np.nda
 
 
 def _repair(menu: Menu, pick: Pick) -> tuple[Pick, np.ndarray]:
-    """Change the choice of the one feature that makes the whole suffice most cheaply; (n,) its total or inf."""
+    """Change the one feature that makes the whole suffice most cheaply; return the pick and its total (n,) or inf."""
     n, d, v = menu.value.shape
-    gain = menu._along(pick, menu.gain[0], menu.run_gain[0])
-    cost = menu._along(pick, menu.cost, menu.run_cost)
+    gain = menu.quantity(pick, menu.gain[0], menu.run_gain[0])
+    cost = menu.quantity(pick, menu.cost, menu.run_cost)
     missing = (menu.need[0] - gain.sum(1))[:, None] + gain  # (n, d) what feature j must gain alone
     slack = _slack(menu)[0][:, None]
     column, amount = np.full((n, d), -1), np.zeros((n, d))
@@ -301,7 +303,7 @@ def _repair(menu: Menu, pick: Pick) -> tuple[Pick, np.ndarray]:
 
 
 def cheapest_peak(menu: Menu) -> Chosen:
-    """Least greatest peak, one need, then few and cheap changes below it.
+    """Minimise the greatest peak, one need, then take few and cheap changes below it.
 
     At a level the best choice is each feature's greatest gain below it, and the `most` greatest of those; the
     least level that suffices is found by bisection, so the peak is optimal for everybody. Below that level the
@@ -329,19 +331,12 @@ def cheapest_peak(menu: Menu) -> Chosen:
     many = found & ~chosen.found
     if many.any():
         greatest = _greatest(capped)
-        chosen = Chosen(
-            Pick(
-                np.where(many[:, None], greatest.column, chosen.pick.column),
-                np.where(many[:, None], greatest.amount, chosen.pick.amount),
-            ),
-            chosen.found | many,
-            chosen.optimal,
-        )
+        chosen = Chosen(greatest.where(many, chosen.pick), chosen.found | many, chosen.optimal)
     return Chosen(chosen.pick, found & chosen.found, found & chosen.found)
 
 
 def _below(menu: Menu, level: np.ndarray) -> Menu:
-    """The menu without what costs more than `level` (n,)."""
+    """Drop from the menu what costs more than `level` (n,)."""
     cap = (level * (1 + 1e-14))[:, None, None]
     cost = np.where(menu.peak <= cap, menu.cost, np.inf)
     base, slope = menu.run_peak[..., 0], menu.run_peak[..., 1]
@@ -445,7 +440,7 @@ Clause = tuple[Atom, ...]  # one of these must hold
 
 @dataclass(frozen=True)
 class Program:
-    """One person's menu (n = 1), where the person stands, and everything that couples features."""
+    """One person's menu (n = 1), the person as they are, and everything that couples features."""
 
     menu: Menu
     x: np.ndarray  # (d,)
@@ -453,7 +448,7 @@ class Program:
     peak_weight: float = 1.0
     cuts: tuple[Cut, ...] = ()
     clauses: tuple[Clause, ...] = ()
-    tight: float = 0.0  # share of its size by which a linear rule is kept more than just
+    tight: float = 0.0  # share of its size by which a linear rule must hold with room to spare
     nodes: int = 100_000
 
 
@@ -467,166 +462,234 @@ class Solved:
 
 
 def solve(program: Program) -> Solved:
-    """The cheapest choice of one person under all cuts and rules. Deterministic: work is limited in nodes, not time."""
-    entries = _entries(program.menu)
+    """Choose for one person at least cost under all cuts and rules. Deterministic: nodes are limited, not time."""
     if program.objective == "peak":
-        first = _milp(program, entries, "peak")
+        first = _milp(program, "peak")
         if first.column is None or first.amount is None:
             return first
         pick = Pick(first.column[None], first.amount[None])
         level = program.menu.totals(pick)[2]
         capped = replace(program, menu=_below(program.menu, level * (1 + 1e-9)))
-        second = _milp(capped, _entries(capped.menu), "sum")
+        second = _milp(capped, "sum")
         if second.column is None:
             return first
         both = first.status == second.status == "optimal"
         return Solved("optimal" if both else "feasible", second.column, second.amount)
-    return _milp(program, entries, program.objective)
+    return _milp(program, program.objective)
 
 
-def _entries(menu: Menu) -> tuple[np.ndarray, np.ndarray]:
-    """Feature and column of every entry that exists."""
-    v = menu.width
-    table_j, table_c = np.nonzero(np.isfinite(menu.cost[0]))
-    run_j, run_c = np.nonzero(menu.count[0] >= 0)
-    return np.concatenate([table_j, run_j]), np.concatenate([table_c, v + run_c])
+@dataclass(frozen=True)
+class _Variables:
+    """The variables of a program: a binary for each of b entries, then an amount for each run, then the peak.
+
+    feature, column (b,): of each entry; side (b,): 0 or 1, which run. runs: the entries that are runs. amount (b,): the
+    variable of a run's amount, -1 for the table. of_feature: the entries of each feature.
+    """
+
+    feature: np.ndarray
+    column: np.ndarray
+    side: np.ndarray
+    is_run: np.ndarray
+    runs: np.ndarray
+    amount: np.ndarray
+    of_feature: list[np.ndarray]
+
+    @classmethod
+    def of(cls, menu: Menu) -> _Variables:
+        """Number every entry that exists on the menu of one person."""
+        v, d = menu.width, menu.value.shape[1]
+        table_j, table_c = np.nonzero(np.isfinite(menu.cost[0]))
+        run_j, run_c = np.nonzero(menu.count[0] >= 0)
+        feature, column = np.concatenate([table_j, run_j]), np.concatenate([table_c, v + run_c])
+        is_run = column >= v
+        runs = np.flatnonzero(is_run)
+        amount = np.full(len(feature), -1)
+        amount[runs] = len(feature) + np.arange(len(runs))
+        of_feature = [np.flatnonzero(feature == j) for j in range(d)]
+        return cls(feature, column, np.maximum(column - v, 0), is_run, runs, amount, of_feature)
+
+    @property
+    def b(self) -> int:
+        """Number of binaries."""
+        return len(self.feature)
+
+    @property
+    def peak(self) -> int:
+        """The variable of the peak."""
+        return self.b + len(self.runs)
+
+    def of_runs(self, array: np.ndarray) -> np.ndarray:
+        """Select what belongs to the runs: (d, 2, ...) -> (len(runs), ...)."""
+        return np.asarray(array[self.feature[self.runs], self.side[self.runs]])
+
+    def quantity(self, table: np.ndarray, run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficient of every binary (b,) and of every run's amount (len(runs),)."""
+        v = table.shape[1]
+        flat = table[self.feature, np.minimum(self.column, max(v - 1, 0))] if v else np.zeros(self.b)
+        return np.where(self.is_run, run[self.feature, self.side, 0], flat), self.of_runs(run)[:, 1]
 
 
-def _milp(program: Program, entries: tuple[np.ndarray, np.ndarray], objective: Objective) -> Solved:
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
+class _Rows:
+    """The linear constraints of a program, row by row."""
 
-    menu, (feature, column) = program.menu, entries
-    d, v = menu.value.shape[1:]
-    b = len(feature)
-    if b == 0:
+    def __init__(self) -> None:
+        self.columns: list[np.ndarray] = []
+        self.coefficients: list[np.ndarray] = []
+        self.low: list[float] = []
+        self.high: list[float] = []
+
+    def add(self, columns: Any, coefficients: Any, low: float, high: float) -> None:
+        """Demand low <= sum of coefficients x columns <= high."""
+        self.columns.append(np.asarray(columns, dtype=np.int64))
+        self.coefficients.append(np.asarray(coefficients, dtype=np.float64))
+        self.low.append(low)
+        self.high.append(high)
+
+    def constraint(self, size: int) -> Any:
+        """Return all rows as SciPy's `LinearConstraint` over `size` variables."""
+        from scipy.optimize import LinearConstraint
+        from scipy.sparse import csr_array
+
+        indptr = np.cumsum([0] + [len(columns) for columns in self.columns])
+        entries = np.concatenate(self.coefficients), np.concatenate(self.columns), indptr
+        matrix = csr_array(entries, shape=(len(self.columns), size))
+        matrix.sum_duplicates()
+        return LinearConstraint(matrix, np.asarray(self.low), np.asarray(self.high))
+
+
+def _milp(program: Program, objective: Objective) -> Solved:
+    """Solve a program for one objective by SciPy's HiGHS."""
+    from scipy.optimize import Bounds, milp
+
+    menu = program.menu
+    variables, rows = _Variables.of(menu), _Rows()
+    if not variables.b:
         return Solved("infeasible")
-    is_run = column >= v
-    runs = np.flatnonzero(is_run)
-    side = np.maximum(column - v, 0)
-    q_of = np.full(b, -1)
-    q_of[runs] = b + np.arange(len(runs))
-    peak_var = b + len(runs)
-    size = peak_var + 1
-
-    def quantity(table: np.ndarray, run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficient of every binary (b,) and of every run's amount (len(runs),)."""
-        flat = table[feature, np.minimum(column, max(v - 1, 0))] if v else np.zeros(b)
-        base = np.where(is_run, run[feature, side, 0], flat)
-        return base, run[feature[runs], side[runs], 1]
-
-    count = menu.count[0][feature[runs], side[runs]]
-    cost_b, cost_q = quantity(menu.cost[0], menu.run_cost[0])
-    peak_b, peak_q = quantity(menu.peak[0], menu.run_peak[0])
-    rows: list[tuple[np.ndarray, np.ndarray]] = []  # columns, coefficients
-    least: list[float] = []
-    greatest: list[float] = []
-
-    def add(columns: Any, coefficients: Any, low: float, high: float) -> None:
-        rows.append((np.asarray(columns, dtype=np.int64), np.asarray(coefficients, dtype=np.float64)))
-        least.append(low)
-        greatest.append(high)
-
-    of_feature = [np.flatnonzero(feature == j) for j in range(d)]
-    for at in of_feature:
-        if len(at) > 1:
-            add(at, np.ones(len(at)), -np.inf, 1.0)
-    gains = [quantity(g[0], rg[0]) for g, rg in zip(menu.gain, menu.run_gain, strict=True)]
-    helpful = len(gains) == 1 and all((part >= 0).all() for part in gains[0])
-    if helpful:
-        # With gains above zero, no single one above the need counts for more than the need, and unless a rule wants
-        # it no run goes on beyond it: small coefficients, which a solver's tolerances suit.
-        need = float(menu.need[0, 0])
-        gain_b, gain_q = gains[0]
-        gains[0] = np.where(is_run, gain_b, np.minimum(gain_b, need)), gain_q
-        if not program.clauses:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                enough = np.where(gain_q > 0, (need - gain_b[runs]) / gain_q, 0.0)
-            enough = np.where(menu.whole[feature[runs]], np.ceil(enough - 1e-9), enough)
-            count = np.clip(enough, 0.0, count)
-    for run, entry in enumerate(runs):
-        if count[run] > 0:
-            add([b + run, entry], [1.0 / count[run], -1.0], -np.inf, 0.0)
-    for r, (gain_b, gain_q) in enumerate(gains):
-        scale = max(abs(float(menu.need[r, 0])), float(np.abs(gain_b).max(initial=0.0)) * 1e-3, 1e-300)
-        add(
-            np.r_[np.arange(b), q_of[runs]],
-            np.r_[gain_b, gain_q] / scale,
-            float(menu.need[r, 0]) / scale,
-            np.inf,
-        )
-    changeable = sum(len(at) > 0 for at in of_feature)
-    if menu.most[0] < changeable:
-        add(np.arange(b), np.ones(b), -np.inf, float(menu.most[0]))
-    if objective in ("peak", "mix"):
-        for at in of_feature:
-            if len(at):
-                some = at[is_run[at]]
-                local = np.searchsorted(runs, some)
-                add(np.r_[at, q_of[some], peak_var], np.r_[peak_b[at], peak_q[local], -1.0], -np.inf, 0.0)
-    for cut in program.cuts:
-        columns: list[int] = []
-        coefficients: list[float] = []
-        for j, c, coefficient in cut.terms:
-            at = of_feature[j] if c is None else of_feature[j][column[of_feature[j]] == c]
-            columns.extend(at.tolist())
-            coefficients.extend([coefficient] * len(at))
-        if columns:
-            add(columns, coefficients, cut.least, np.inf)
-        elif cut.least > 0:
-            return Solved("infeasible")
-    extra = 0  # one more binary for each linear part of a disjunction
-    for clause in program.clauses:
-        lowered = _lower(program, clause, of_feature, column, is_run, side, q_of, size + extra)
-        if lowered is None:
-            return Solved("infeasible")
-        extra += lowered.binaries
-        for part in lowered.rows:
-            add(*part)
-    size += extra
-
-    weights = np.zeros(size)
-    if objective in ("sum", "mix"):
-        weights[:b], weights[q_of[runs]] = cost_b, cost_q
-    if objective in ("peak", "mix"):
-        weights[peak_var] = program.peak_weight if objective == "mix" else 1.0
-    # The solver stops at an absolute gap of 1e-6: make a typical cost a large number.
-    typical = np.median(np.r_[cost_b[cost_b > 0], (cost_b[runs] + cost_q * count)[cost_q > 0], 1e-300])
-    if objective != "sum":
-        typical = max(
-            float(np.median(np.r_[peak_b[peak_b > 0], (peak_q * count)[peak_q > 0], 1e-300])), 1e-300
-        )
-    weights *= 1e4 / max(float(typical), 1e-300)
+    count = _add_choices_and_needs(program, variables, rows)
+    peak = variables.quantity(menu.peak[0], menu.run_peak[0]) if objective in ("peak", "mix") else None
+    _add_limits(menu, variables, rows, peak)
+    extra = _add_cuts_and_clauses(program, variables, rows)
+    if extra is None:
+        return Solved("infeasible")
+    b, runs = variables.b, variables.runs
+    amounts = variables.amount[runs]
+    size = variables.peak + 1 + extra
     whole = np.ones(size)  # binaries, those of the clauses included
-    whole[q_of[runs]] = menu.whole[feature[runs]]
-    whole[peak_var] = 0
+    whole[amounts] = menu.whole[variables.feature[runs]]
+    whole[variables.peak] = 0
     upper = np.ones(size)
-    upper[q_of[runs]] = count
-    upper[peak_var] = np.inf
-    indptr = np.cumsum([0] + [len(c) for c, _ in rows])
-    matrix = csr_array(
-        (np.concatenate([w for _, w in rows]), np.concatenate([c for c, _ in rows]), indptr),
-        shape=(len(rows), size),
-    )
-    matrix.sum_duplicates()
+    upper[amounts] = count
+    upper[variables.peak] = np.inf
     got = milp(
-        weights,
+        _weights(program, variables, objective, count, size),
         integrality=whole,
         bounds=Bounds(np.zeros(size), upper),
-        constraints=LinearConstraint(matrix, np.asarray(least), np.asarray(greatest)),
+        constraints=rows.constraint(size),
         # These programs are small: presolve saves no time, loses solutions to tolerances now and then, and then prints.
         options={"mip_rel_gap": 0.0, "node_limit": program.nodes, "presolve": False},
     )
     if got.x is None:
         return Solved("infeasible" if got.status == 2 else "stopped")
-    out_column, out_amount = np.full(d, -1), np.zeros(d)
+    column, amount = np.full(len(menu.whole), -1), np.zeros(len(menu.whole))
     for entry in np.flatnonzero(got.x[:b] > 0.5):
-        j = int(feature[entry])
-        out_column[j] = column[entry]
-        if is_run[entry]:
-            q = float(np.clip(got.x[q_of[entry]], 0.0, menu.count[0, j, side[entry]]))
-            out_amount[j] = round(q) if menu.whole[j] else q
-    return Solved("optimal" if got.status == 0 else "feasible", out_column, out_amount)
+        j = int(variables.feature[entry])
+        column[j] = variables.column[entry]
+        if variables.is_run[entry]:
+            q = float(np.clip(got.x[variables.amount[entry]], 0.0, menu.count[0, j, variables.side[entry]]))
+            amount[j] = round(q) if menu.whole[j] else q
+    return Solved("optimal" if got.status == 0 else "feasible", column, amount)
+
+
+def _add_choices_and_needs(program: Program, variables: _Variables, rows: _Rows) -> np.ndarray:
+    """Allow one entry a feature, amounts of chosen runs only, and demand every need; return the runs' most amounts."""
+    menu, b, runs = program.menu, variables.b, variables.runs
+    for at in variables.of_feature:
+        if len(at) > 1:
+            rows.add(at, np.ones(len(at)), -np.inf, 1.0)
+    count = variables.of_runs(menu.count[0])
+    gains = [variables.quantity(g[0], rg[0]) for g, rg in zip(menu.gain, menu.run_gain, strict=True)]
+    if len(gains) == 1 and all((part >= 0).all() for part in gains[0]):
+        # With gains above zero, no single one above the need counts for more than the need, and unless a rule wants
+        # it no run goes on beyond it: small coefficients, which a solver's tolerances suit.
+        need = float(menu.need[0, 0])
+        gain_b, gain_q = gains[0]
+        gains[0] = np.where(variables.is_run, gain_b, np.minimum(gain_b, need)), gain_q
+        if not program.clauses:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                enough = np.where(gain_q > 0, (need - gain_b[runs]) / gain_q, 0.0)
+            enough = np.where(menu.whole[variables.feature[runs]], np.ceil(enough - 1e-9), enough)
+            count = np.clip(enough, 0.0, count)
+    for run, entry in enumerate(runs):
+        if count[run] > 0:
+            rows.add([b + run, entry], [1.0 / count[run], -1.0], -np.inf, 0.0)
+    for r, (gain_b, gain_q) in enumerate(gains):
+        need = float(menu.need[r, 0])
+        scale = max(abs(need), float(np.abs(gain_b).max(initial=0.0)) * 1e-3, 1e-300)
+        rows.add(
+            np.r_[np.arange(b), variables.amount[runs]], np.r_[gain_b, gain_q] / scale, need / scale, np.inf
+        )
+    return count
+
+
+def _add_limits(
+    menu: Menu, variables: _Variables, rows: _Rows, peak: tuple[np.ndarray, np.ndarray] | None
+) -> None:
+    """Limit the number of changes, and, with the coefficients of `peak`, bound the peak from below."""
+    if menu.most[0] < sum(len(at) > 0 for at in variables.of_feature):
+        rows.add(np.arange(variables.b), np.ones(variables.b), -np.inf, float(menu.most[0]))
+    if peak is None:
+        return
+    for at in variables.of_feature:
+        if len(at):
+            some = at[variables.is_run[at]]
+            local = np.searchsorted(variables.runs, some)
+            columns = np.r_[at, variables.amount[some], variables.peak]
+            rows.add(columns, np.r_[peak[0][at], peak[1][local], -1.0], -np.inf, 0.0)
+
+
+def _add_cuts_and_clauses(program: Program, variables: _Variables, rows: _Rows) -> int | None:
+    """Add cuts and rules; return the number of further binaries, None where one of them can never hold."""
+    for cut in program.cuts:
+        columns: list[int] = []
+        coefficients: list[float] = []
+        for j, c, coefficient in cut.terms:
+            at = variables.of_feature[j]
+            at = at if c is None else at[variables.column[at] == c]
+            columns.extend(at.tolist())
+            coefficients.extend([coefficient] * len(at))
+        if columns:
+            rows.add(columns, coefficients, cut.least, np.inf)
+        elif cut.least > 0:
+            return None
+    extra = 0  # one more binary for each linear part of a disjunction
+    for clause in program.clauses:
+        lowered = _lower(program, clause, variables, variables.peak + 1 + extra)
+        if lowered is None:
+            return None
+        extra += lowered.binaries
+        for part in lowered.rows:
+            rows.add(*part)
+    return extra
+
+
+def _weights(
+    program: Program, variables: _Variables, objective: Objective, count: np.ndarray, size: int
+) -> np.ndarray:
+    """Return the objective (size,), scaled: the solver stops at an absolute gap of 1e-6, so make costs large."""
+    menu, b, runs = program.menu, variables.b, variables.runs
+    cost_b, cost_q = variables.quantity(menu.cost[0], menu.run_cost[0])
+    peak_b, peak_q = variables.quantity(menu.peak[0], menu.run_peak[0])
+    weights = np.zeros(size)
+    if objective in ("sum", "mix"):
+        weights[:b], weights[variables.amount[runs]] = cost_b, cost_q
+    if objective in ("peak", "mix"):
+        weights[variables.peak] = program.peak_weight if objective == "mix" else 1.0
+    typical = np.median(np.r_[cost_b[cost_b > 0], (cost_b[runs] + cost_q * count)[cost_q > 0], 1e-300])
+    if objective != "sum":
+        typical = max(
+            float(np.median(np.r_[peak_b[peak_b > 0], (peak_q * count)[peak_q > 0], 1e-300])), 1e-300
+        )
+    return weights * (1e4 / max(float(typical), 1e-300))
 
 
 @dataclass(frozen=True)
@@ -638,20 +701,16 @@ class _Lowered:
 def _lower(
     program: Program,
     clause: Clause,
-    of_feature: list[np.ndarray],
-    column: np.ndarray,
-    is_run: np.ndarray,
-    side: np.ndarray,
-    q_of: np.ndarray,
+    variables: _Variables,
     next_binary: int,
 ) -> _Lowered | None:
-    """A clause as rows of the program; None if it can never hold."""
-    menu, x = program.menu, program.x
+    """Lower a clause to rows of the program; None if it can never hold."""
+    menu, x, of_feature, column = program.menu, program.x, variables.of_feature, variables.column
     rows: list[tuple[list[int], list[float], float, float]] = []
     one_of: tuple[list[int], list[float]] = (
         [],
         [],
-    )  # columns and coefficients whose sum must be at least `rest`
+    )  # columns and coefficients, whose sum must be at least `rest`
     rest, binaries = 1.0, 0
     for atom in clause:
         if isinstance(atom, Changes):
@@ -675,10 +734,10 @@ def _lower(
             most -= weight * x[j]
             reach = 0.0
             for entry in of_feature[j].tolist():
-                if is_run[entry]:
-                    s = side[entry]
+                if variables.is_run[entry]:
+                    s = variables.side[entry]
                     base, slope = weight * (menu.start[0, j, s] - x[j]), weight * menu.step[0, j, s]
-                    columns += [entry, int(q_of[entry])]
+                    columns += [entry, int(variables.amount[entry])]
                     coefficients += [base, slope]
                     reach = max(reach, base, base + slope * menu.count[0, j, s])
                 else:
@@ -718,7 +777,7 @@ def _lower(
 
 
 def solve_all(programs: list[Program], workers: int) -> list[Solved]:
-    """Solve many, in this process or in a pool; the order and the answers are the same."""
+    """Solve many programs, in this process or in a pool; the order and the answers are the same."""
     if workers <= 1 or len(programs) < 4 * workers:
         return [solve(program) for program in programs]
     from concurrent.futures import ProcessPoolExecutor

@@ -75,7 +75,7 @@ class Gradients(Descent):
 class Lowered:
     """Slopes of the plain score, whose value is lowered by what the problem's robust condition takes off.
 
-    What it takes off is asked at the hard row where the search is, and counts as constant in the slopes; hard rows
+    What it takes off is computed at the hard row where the search is, and counts as constant in the slopes; hard rows
     are judged by the condition itself. See `Slopes`.
     """
 
