@@ -355,7 +355,7 @@ def loan():
     model = setting.train_classifier(decided.x[fit], decided.y[fit], epochs=4)
     people = load("loan", variant="recourse+icarma")
     train, validation, test = (people.x[people.fold == part] for part in range(3))
-    made = setting.Setting("loan", people.schema, model, train, validation, test, people.world)
+    made = setting.IcarmaSetting("loan", people.schema, model, train, validation, test, people.world)
     refused = test[~made.problem().reached(test)[0]]
     return dataclasses.replace(made, test=refused)
 

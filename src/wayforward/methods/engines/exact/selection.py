@@ -70,9 +70,13 @@ class Menu:
     def values(self, pick: Pick) -> np.ndarray:
         """Return the values (n, d) that a pick sets; NaN where a feature is left alone."""
         v = self.width
-        out = _at(self.value, np.clip(pick.column, 0, v - 1)) if v else np.full(pick.column.shape, np.nan)
+        out = (
+            entries_at(self.value, np.clip(pick.column, 0, v - 1))
+            if v
+            else np.full(pick.column.shape, np.nan)
+        )
         run = np.clip(pick.column - v, 0, 1)
-        along = _at(self.start, run) + _at(self.step, run) * pick.amount
+        along = entries_at(self.start, run) + entries_at(self.step, run) * pick.amount
         out = np.where(pick.column >= v, along, out)
         return np.where(pick.column < 0, np.nan, out)
 
@@ -90,9 +94,9 @@ class Menu:
     def quantity(self, pick: Pick, table: np.ndarray, run: np.ndarray) -> np.ndarray:
         """Return one quantity (n, d) of the picked entries; 0 where a feature is left alone."""
         v = self.width
-        out = _at(table, np.clip(pick.column, 0, v - 1)) if v else np.zeros(pick.column.shape)
+        out = entries_at(table, np.clip(pick.column, 0, v - 1)) if v else np.zeros(pick.column.shape)
         side = np.clip(pick.column - v, 0, 1)
-        along = _at(run[..., 0], side) + _at(run[..., 1], side) * pick.amount
+        along = entries_at(run[..., 0], side) + entries_at(run[..., 1], side) * pick.amount
         out = np.where(pick.column >= v, along, out)
         return np.where(pick.column < 0, 0.0, out)
 
@@ -132,7 +136,8 @@ class Chosen:
     optimal: np.ndarray
 
 
-def _at(table: np.ndarray, column: np.ndarray) -> np.ndarray:
+def entries_at(table: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Pick one entry of the last axis: table (..., v), column (...)."""
     return np.take_along_axis(table, column[..., None], axis=-1)[..., 0]
 
 
@@ -189,8 +194,8 @@ def cheapest_sum(menu: Menu) -> Chosen:
     best_cost = np.full(n, np.inf)
     for corner in (high, low):
         pick = Pick(
-            np.where(corner < 0, -1, _at(np.broadcast_to(column, gain.shape), np.maximum(corner, 0))),
-            np.where(corner < 0, 0.0, _at(amount, np.maximum(corner, 0))),
+            np.where(corner < 0, -1, entries_at(np.broadcast_to(column, gain.shape), np.maximum(corner, 0))),
+            np.where(corner < 0, 0.0, entries_at(amount, np.maximum(corner, 0))),
         )
         for _ in range(4):
             pick, total = _repair(menu, pick)
@@ -236,7 +241,7 @@ def _greedy(gain: np.ndarray, cost: np.ndarray, price: np.ndarray) -> np.ndarray
     """Return the corner (n, d) with the most profit at this price of gain; -1 to stay."""
     profit = price[:, None, None] * gain - cost
     best = profit.argmax(2)
-    return np.asarray(np.where(_at(profit, best) > 0, best, -1))
+    return np.asarray(np.where(entries_at(profit, best) > 0, best, -1))
 
 
 def _dual(gain: np.ndarray, cost: np.ndarray, price: np.ndarray, need: np.ndarray) -> np.ndarray:
@@ -245,7 +250,7 @@ def _dual(gain: np.ndarray, cost: np.ndarray, price: np.ndarray, need: np.ndarra
 
 
 def _sum_at(gain: np.ndarray, corner: np.ndarray) -> np.ndarray:
-    return np.asarray(np.where(corner < 0, 0.0, _at(gain, np.maximum(corner, 0))).sum(1))
+    return np.asarray(np.where(corner < 0, 0.0, entries_at(gain, np.maximum(corner, 0))).sum(1))
 
 
 def _first_price(gain: np.ndarray, cost: np.ndarray, need: np.ndarray) -> np.ndarray:
@@ -274,8 +279,8 @@ def _repair(menu: Menu, pick: Pick) -> tuple[Pick, np.ndarray]:
     if v:
         table = np.where(menu.gain[0] >= (missing - slack)[..., None], menu.cost, np.inf)
         at = table.argmin(2)
-        cheaper = _at(table, at) < new
-        new, column = np.where(cheaper, _at(table, at), new), np.where(cheaper, at, column)
+        cheaper = entries_at(table, at) < new
+        new, column = np.where(cheaper, entries_at(table, at), new), np.where(cheaper, at, column)
     for side in (0, 1):
         base, slope = menu.run_gain[0, :, :, side, 0], menu.run_gain[0, :, :, side, 1]
         count = menu.count[:, :, side]
@@ -356,12 +361,12 @@ def _greatest(menu: Menu) -> Pick:
     """Each feature's greatest gain, on the `most` best features."""
     gain, cost, column, amount = _corners(menu)
     best = np.where(np.isfinite(cost), gain, -np.inf).argmax(2)
-    value = _at(np.where(np.isfinite(cost), gain, 0.0), best)
+    value = entries_at(np.where(np.isfinite(cost), gain, 0.0), best)
     rank = np.argsort(np.argsort(-value, axis=1, kind="stable"), axis=1, kind="stable")
     use = (value > 0) & (rank < menu.most[:, None])
     return Pick(
-        np.where(use, _at(np.broadcast_to(column, gain.shape), best), -1),
-        np.where(use, _at(amount, best), 0.0),
+        np.where(use, entries_at(np.broadcast_to(column, gain.shape), best), -1),
+        np.where(use, entries_at(amount, best), 0.0),
     )
 
 
