@@ -155,14 +155,8 @@ class NeighbourGraph:
         stratum: np.ndarray | None = None,
         bridges: bool = False,
     ) -> None:
-        self.schema, self.rows, self.columns, self.mode, self.k, self.radius = (
-            schema,
-            rows,
-            columns,
-            mode,
-            k,
-            radius,
-        )
+        self.schema, self.rows, self.columns = schema, rows, columns
+        self.mode, self.k, self.radius = mode, k, radius
         self.direction = np.zeros(schema.d) if direction is None else np.where(columns, direction, 0)
         self.stratum = np.zeros(len(rows), dtype=np.int64) if stratum is None else stratum
         self.members = [
@@ -384,15 +378,10 @@ def _settle(
                 length[other, place - 1] > total
                 or (length[other, place - 1] == total and target[other, place - 1] > end)
             ):
-                length[other, place], target[other, place] = (
-                    length[other, place - 1],
-                    target[other, place - 1],
-                )
-                following[other, place], slot[other, place] = (
-                    following[other, place - 1],
-                    slot[other, place - 1],
-                )
-                place -= 1
+                prior = place - 1
+                length[other, place], target[other, place] = length[other, prior], target[other, prior]
+                following[other, place], slot[other, place] = following[other, prior], slot[other, prior]
+                place = prior
             length[other, place], target[other, place] = total, end
             following[other, place], slot[other, place] = at, have
             heapq.heappush(heap, (total, end, other))

@@ -123,21 +123,15 @@ def grid_ends(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 def grid_values(people: Population, ends: tuple[np.ndarray, np.ndarray], bins: int, grid: Grid) -> np.ndarray:
     """Lay a grid of values (n, d, b), before they are moved to what each person may do; levels: all of them."""
-    schema, x = people.schema, people.x
+    x = people.x
     low, high = (np.broadcast_to(end, x.shape) for end in ends)
     if grid == "around":
         centre = np.where(np.isnan(x), (low + high) / 2, x)
         low, high = centre - 2 * (centre - low), centre + 2 * (high - centre)
-    share = np.linspace(0.0, 1.0, bins)
-    levels = int(schema.n_levels[schema.has_levels].max(initial=0))
-    value = np.full((*x.shape, max(bins, levels)), np.nan)
     with np.errstate(invalid="ignore"):
-        value[:, :, :bins] = low[:, :, None] + share * (high - low)[:, :, None]
+        value = low[:, :, None] + np.linspace(0.0, 1.0, bins) * (high - low)[:, :, None]
     value[:, :, bins - 1] = high
-    for j in np.flatnonzero(schema.has_levels):
-        value[:, j] = np.nan
-        value[:, j, : schema.n_levels[j]] = np.arange(schema.n_levels[j])
-    return value
+    return _with_levels(people, value)
 
 
 def zoomed(people: Population, action: np.ndarray, width: np.ndarray, bins: int) -> np.ndarray:
@@ -147,13 +141,18 @@ def zoomed(people: Population, action: np.ndarray, width: np.ndarray, bins: int)
     """
     centre = np.where(np.isnan(action), people.x, action)
     share = np.linspace(-1.0, 1.0, bins + 1 - bins % 2)
-    value = centre[:, :, None] + share * width[:, :, None]
-    levels = int(people.schema.n_levels[people.schema.has_levels].max(initial=0))
+    return _with_levels(people, centre[:, :, None] + share * width[:, :, None])
+
+
+def _with_levels(people: Population, value: np.ndarray) -> np.ndarray:
+    """Replace the values (n, d, b) of features with levels by all of their levels; NaN beyond."""
+    schema = people.schema
+    levels = int(schema.n_levels[schema.has_levels].max(initial=0))
     out = np.full((*people.x.shape, max(value.shape[2], levels)), np.nan)
     out[:, :, : value.shape[2]] = value
-    for j in np.flatnonzero(people.schema.has_levels):
+    for j in np.flatnonzero(schema.has_levels):
         out[:, j] = np.nan
-        out[:, j, : people.schema.n_levels[j]] = np.arange(people.schema.n_levels[j])
+        out[:, j, : schema.n_levels[j]] = np.arange(schema.n_levels[j])
     return out
 
 
@@ -301,13 +300,12 @@ class _Search:
         """Search for these people (m,) and write down what is found."""
         people, n = self.people, len(who)
         space = _Combinations.of(self, who)
-        taken = np.zeros((n, self.k), dtype=np.int64)  # sets of features that have an option already
+        taken = np.zeros((n, self.k), dtype=np.int64)
         if other_than is not None:  # a set that needs other features cannot come up
             bits = (other_than[:, :, self.features].astype(np.int64) << np.arange(self.r)).sum(2)
             bits[other_than.sum(2) > other_than[:, :, self.features].sum(2)] = 0
             taken = np.concatenate([taken, bits], axis=1)
-        many = np.zeros(n, dtype=np.int64)
-        open_ = np.arange(n)
+        space.taken, open_ = taken, np.arange(n)
         length, seen = _FIRST, 0
         if self.density:
             space.tabulate(open_)
@@ -322,24 +320,16 @@ class _Search:
             step = max(1, _CELLS // length)
             for begin in range(0, len(open_), step):
                 part = slice(begin, begin + step)
-                go[part] = self._turn(space, open_[part], length, seen, room[part], taken, many, got)
+                go[part] = self._turn(space, open_[part], length, seen, room[part], got)
             open_ = open_[go]
             seen += length
             length = min(length * _GROWTH, _LONGEST)
 
     def _turn(
-        self,
-        space: _Combinations,
-        at: np.ndarray,
-        length: int,
-        seen: int,
-        room: np.ndarray,
-        taken: np.ndarray,
-        many: np.ndarray,
-        got: Cheapest,
+        self, space: _Combinations, at: np.ndarray, length: int, seen: int, room: np.ndarray, got: Cheapest
     ) -> np.ndarray:
         """List and check for the people at `at` (m,); return (m,) bool: still to be searched."""
-        cost, index, found = space.next(at, length, taken)
+        cost, index, found = space.next(at, length)
         wanted = np.minimum(found, room)
         start, live = 0, np.arange(len(at))
         while live.size:
@@ -347,41 +337,34 @@ class _Search:
             ranks = np.arange(start, min(stop, length))
             row, column = np.nonzero(ranks < wanted[live][:, None])
             local, rank = live[row], ranks[column]
-            self._evaluate(space, at[local], index[local, rank], cost[local, rank], taken, many, got)
+            self._evaluate(space, at[local], index[local, rank], cost[local, rank], got)
             start = stop
-            live = live[(many[at[live]] < self.k) & (wanted[live] > start)]
-        full = many[at] >= self.k
+            live = live[(space.many[at[live]] < self.k) & (wanted[live] > start)]
+        full = space.many[at] >= self.k
         got.complete[space.who[at[~full & (wanted < found)]]] = False
         return np.asarray(~full & (wanted == found) & space.move(at, cost, found, index))
 
     def _evaluate(
-        self,
-        space: _Combinations,
-        at: np.ndarray,
-        index: np.ndarray,
-        cost: np.ndarray,
-        taken: np.ndarray,
-        many: np.ndarray,
-        got: Cheapest,
+        self, space: _Combinations, at: np.ndarray, index: np.ndarray, cost: np.ndarray, got: Cheapest
     ) -> None:
         """Check combinations (m,), in order of (person, cost), and write down what is wanted."""
         option = space.options_of(index)
         bits = space.bits_of(at, option)
-        if taken.shape[1] > 1:
-            new = ~(taken[at] == bits[:, None]).any(1)
+        if space.taken.shape[1] > 1:
+            new = ~(space.taken[at] == bits[:, None]).any(1)
             at, cost, option, bits = at[new], cost[new], option[new], bits[new]
         hit = np.flatnonzero(self._feasible(space, at, option))
         if not hit.size:
             return
         _, first = np.unique(np.stack([at[hit], bits[hit]], axis=1), axis=0, return_index=True)
         hit = hit[np.sort(first)]  # each person's cheapest of each set, cheapest first
-        slot = many[at[hit]] + rank_in_run(at[hit])
+        slot = space.many[at[hit]] + rank_in_run(at[hit])
         hit, slot = hit[slot < self.k], slot[slot < self.k]
         owner = at[hit]
         got.action[space.who[owner], slot] = self.action(space.who[owner], option[hit])
         got.cost[space.who[owner], slot] = cost[hit]
-        taken[owner, slot] = bits[hit]
-        many += np.bincount(owner, minlength=len(many))
+        space.taken[owner, slot] = bits[hit]
+        space.many += np.bincount(owner, minlength=len(space.many))
 
     def action(self, who: np.ndarray, option: np.ndarray) -> np.ndarray:
         """Turn options (m, r) of people (m,) into actions (m, d)."""
@@ -470,6 +453,8 @@ class _Combinations:
     stride: np.ndarray  # (F, r)
     depth_of: np.ndarray  # (F,) the feature at which a table is complete
     values: list[np.ndarray]  # for each factor (t, cells, effects): where the acts lead
+    many: np.ndarray  # (n,) options found
+    taken: np.ndarray  # (n, k) sets of features that have an option already, as bits
 
     @classmethod
     def of(cls, search: _Search, who: np.ndarray) -> _Combinations:
@@ -489,6 +474,7 @@ class _Combinations:
             search.people.max_changes[who].astype(np.int64), np.full(n, -1.0), np.full(n, -1, dtype=np.int64),
             np.full(n, np.inf), np.full(n, -1, dtype=np.int64), np.zeros((1, 0)), np.full(1, -np.inf),
             np.zeros((1, r + 1)), none, np.zeros((0, r), dtype=np.int64), none, [],
+            np.zeros(n, dtype=np.int64), np.zeros((n, 0), dtype=np.int64),
         )  # fmt: skip
 
     @property
@@ -611,23 +597,21 @@ class _Combinations:
             bits |= self.moves[at, p, option[:, p]].astype(np.int64) << p
         return bits
 
-    def next(
-        self, at: np.ndarray, length: int, skip: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def next(self, at: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return cost, index (m, length) of the next combinations in order of (cost, index); found (m,) how many."""
-        m = len(at)
+        m, skip = len(at), self.taken[at]
         cost, index = np.full((m, length), np.inf), np.zeros((m, length), dtype=np.int64)
         found = np.zeros(m, dtype=np.int64)
         if not self.search.people.problem.cost.separable:
-            self._listed(at, skip[at], cost, index, found, self._priced)
+            self._listed(at, skip, cost, index, found, self._priced)
         elif kernels.jit() is None:
-            self._listed(at, skip[at], cost, index, found, None)
+            self._listed(at, skip, cost, index, found, None)
         else:
             from wayforward.methods.engines.exact._grid_jit import cheapest as compiled
 
             compiled(
                 self.cost[at], self.count[at], self.moves[at], self.most_acts[at], self.most_moves[at],
-                self.search.radix, self.cursor_cost[at], self.cursor_index[at], self.ceiling[at], skip[at],
+                self.search.radix, self.cursor_cost[at], self.cursor_index[at], self.ceiling[at], skip,
                 self.row[at], self.table, self.offset, self.stride, self.depth_of, self.best, self.need,
                 cost, index, found,
             )  # fmt: skip

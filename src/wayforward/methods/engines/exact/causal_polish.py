@@ -503,17 +503,10 @@ class Candidates:
     @staticmethod
     def joined(parts: list[Candidates]) -> Candidates:
         """Join several lists."""
-        evaluations = Evaluations(
-            np.concatenate([part.evaluations.margin for part in parts]),
-            np.concatenate([part.evaluations.likely for part in parts]),
-            np.concatenate([part.evaluations.cost for part in parts]),
-        )
-        return Candidates(
-            np.concatenate([part.who for part in parts]),
-            np.concatenate([part.slot for part in parts]),
-            np.concatenate([part.action for part in parts]),
-            evaluations,
-        )
+        results = (vars(part.evaluations).values() for part in parts)
+        columns = ((part.who, part.slot, part.action) for part in parts)
+        who, slot, action = (np.concatenate(column) for column in zip(*columns, strict=True))
+        return Candidates(who, slot, action, Evaluations(*map(np.concatenate, zip(*results, strict=True))))
 
 
 @dataclass

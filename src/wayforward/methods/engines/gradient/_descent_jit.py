@@ -2,19 +2,38 @@
 
 Every search is worked out alone and in a fixed order, without fast-math: the batch changes no bit. Coordinates of a
 search, c of them: p moves (in ranges), then the shares of one block of levels after another (`begin` (b + 1,): where
-each starts). first (c, h): weights of the coordinates into the first layer; first_t its transpose; flat, flat_t: the
-further layers and their transposes; shift: their biases; shapes (layers + 1,): units of each layer, the last one 1.
+each starts).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wayforward.model._jit import kernel
 
 LOGIT, SQUARED, HINGE, PROBABILITY = 0, 1, 2, 3
+
+
+class Layers(NamedTuple):
+    """A network as the kernels read it, and what its margin is measured against.
+
+    first (c, h): weights of the coordinates into the first layer; first_t its transpose; flat, flat_t: the further
+    layers and their transposes; shift: their biases; shapes (layers + 1,): units of each layer, the last one 1; kinds:
+    activations. The score is min(side * margin - low, high - side * margin).
+    """
+
+    first: Any
+    first_t: Any
+    flat: Any
+    flat_t: Any
+    shift: Any
+    shapes: Any
+    kinds: Any
+    side: float
+    low: float
+    high: float
 
 
 @kernel
@@ -62,10 +81,9 @@ def _steepen(h: Any, delta: Any, n: int, kind: int) -> None:
 
 
 @kernel
-def _forward(
-    start: Any, z: Any, own: Any, first: Any, flat: Any, shift: Any, shapes: Any, kinds: Any, act: Any
-) -> Any:
+def _forward(start: Any, z: Any, own: Any, net: Any, act: Any) -> Any:
     """Return the margin at coordinates z (c,); the layers are left in act (layers + 1, widest)."""
+    first, flat, shift, shapes, kinds = net.first, net.flat, net.shift, net.shapes, net.kinds
     n = shapes[0]
     h = act[0]
     for t in range(n):
@@ -99,10 +117,9 @@ def _forward(
 
 
 @kernel
-def _backward(
-    act: Any, first_t: Any, flat_t: Any, shapes: Any, kinds: Any, delta: Any, other: Any, slope: Any
-) -> None:
+def _backward(act: Any, net: Any, delta: Any, other: Any, slope: Any) -> None:
     """Write the slopes (c,) of the margin, after `_forward`."""
+    first_t, flat_t, shapes, kinds = net.first_t, net.flat_t, net.shapes, net.kinds
     delta[0] = 1.0
     layers = shapes.shape[0] - 1
     _steepen(act[layers], delta, 1, kinds[layers])
@@ -133,30 +150,15 @@ def _backward(
 
 
 @kernel
-def gradients(
-    start: Any,
-    z: Any,
-    own: Any,
-    first: Any,
-    first_t: Any,
-    flat: Any,
-    flat_t: Any,
-    shift: Any,
-    shapes: Any,
-    kinds: Any,
-    side: float,
-    low: float,
-    high: float,
-    score: Any,
-    slope: Any,
-) -> None:
-    """Write score (m,) and slope (m, c) of min(side * margin - low, high - side * margin) at coordinates z (m, c)."""
-    widest = shapes.max()
-    act = np.empty((shapes.shape[0], widest))
+def gradients(start: Any, z: Any, own: Any, net: Any, score: Any, slope: Any) -> None:
+    """Write score (m,) and slope (m, c) at coordinates z (m, c)."""
+    side, low, high = net.side, net.low, net.high
+    widest = net.shapes.max()
+    act = np.empty((net.shapes.shape[0], widest))
     delta, other = np.empty(widest), np.empty(widest)
     for i in range(z.shape[0]):
-        value = side * _forward(start[i], z[i], own[i], first, flat, shift, shapes, kinds, act)
-        _backward(act, first_t, flat_t, shapes, kinds, delta, other, slope[i])
+        value = side * _forward(start[i], z[i], own[i], net, act)
+        _backward(act, net, delta, other, slope[i])
         sign = side if value - low <= high - value else -side
         score[i] = min(value - low, high - value)
         for c in range(z.shape[1]):
@@ -215,16 +217,7 @@ def descend(
     away: Any,
     weight: Any,
     more: Any,
-    first: Any,
-    first_t: Any,
-    flat: Any,
-    flat_t: Any,
-    shift: Any,
-    shapes: Any,
-    kinds: Any,
-    side: float,
-    low: float,
-    high: float,
+    net: Any,
     scaled: bool,
     loss: int,
     squared: bool,
@@ -233,8 +226,9 @@ def descend(
     rate: float,
 ) -> None:
     """Take the steps of `steps.run` at z (m, c), in place. more (m,): what scores must be beyond the boundary."""
-    widest = shapes.max()
-    act = np.empty((shapes.shape[0], widest))
+    side, low, high = net.side, net.low, net.high
+    widest = net.shapes.max()
+    act = np.empty((net.shapes.shape[0], widest))
     delta, other = np.empty(widest), np.empty(widest)
     m, c_all = z.shape
     p = begin[0]
@@ -249,8 +243,8 @@ def descend(
         pace = rate
         decay, decay2 = 1.0, 1.0
         for step in range(1, steps + 1):
-            value = side * _forward(start[i], at, own[i], first, flat, shift, shapes, kinds, act)
-            _backward(act, first_t, flat_t, shapes, kinds, delta, other, slope)
+            value = side * _forward(start[i], at, own[i], net, act)
+            _backward(act, net, delta, other, slope)
             sign = side if value - low <= high - value else -side
             score = min(value - low, high - value) - more[i]
             if step == 1:

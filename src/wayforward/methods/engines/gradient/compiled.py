@@ -11,6 +11,7 @@ from wayforward.methods.engines.gradient.steps import ELLS, Loss
 from wayforward.model import kernels
 
 if TYPE_CHECKING:
+    from wayforward.methods.engines.gradient import _descent_jit
     from wayforward.model import DenseForm
     from wayforward.problem import Population, Problem
 
@@ -110,6 +111,14 @@ class Compiled(Layout):
         parts += [share[:, f, : self.size[f]] for f in place]
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
+    def _layers(self, first: np.ndarray) -> _descent_jit.Layers:
+        from wayforward.methods.engines.gradient import _descent_jit as jit
+
+        return jit.Layers(
+            first, np.ascontiguousarray(first.T), self.flat, self.flat_t, self.shift, self.shapes, self.kinds,
+            self.side, self.low, self.high,
+        )  # fmt: skip
+
     def _start(self, x: np.ndarray) -> np.ndarray:
         from wayforward.methods.engines.gradient import _descent_jit as jit
 
@@ -131,8 +140,7 @@ class Compiled(Layout):
         own = self._flat(np.zeros_like(state.move), self.own(x), numeric, place)
         score, flat = np.empty(len(x)), np.empty(z.shape)
         jit.gradients(
-            self._start(x), z, own, first, np.ascontiguousarray(first.T), self.flat, self.flat_t, self.shift,
-            self.shapes, self.kinds, self.side, self.low, self.high, score, flat,
+            self._start(x), z, own, self._layers(first), score, flat,
         )  # fmt: skip
         slope, slope_share = np.zeros_like(state.move), np.zeros_like(state.share)
         slope[:, numeric] = flat[:, : len(numeric)]
@@ -163,8 +171,7 @@ class Compiled(Layout):
             np.where(open_, floor, 0.0)[:, numeric], np.where(open_, ceiling, 0.0)[:, numeric],
             np.maximum(loss.price, 1e-12)[:, numeric], self._flat(nothing, away, numeric, place),
             np.asarray(loss.weight, dtype=np.float64), more,
-            first, np.ascontiguousarray(first.T), self.flat, self.flat_t, self.shift, self.shapes, self.kinds,
-            self.side, self.low, self.high, self.problem.target.interval is not None, ELLS.index(loss.ell),
+            self._layers(first), self.problem.target.interval is not None, ELLS.index(loss.ell),
             loss.norm == "l2", loss.aim, steps, rate,
         )  # fmt: skip
         state.move[:, numeric] = np.where(

@@ -35,7 +35,8 @@ _NARROW, _WIDEST = 0.25, 3.0  # of difference quotients, in standard deviations 
 class LatentState:
     """m searches. who (m,); z, home (m, q): where they are and began; free (m, d) bool; weight (m,) of the score.
 
-    size (m,): what a score is measured in: 1, or, for a regression, what was missing at the start.
+    size (m,): what a score is measured in: 1, or, for a regression, what was missing at the start. The rest belongs to
+    one `Latent.search`: moments (m, q) of Adam, width (m,) of differences, last (m,) objective, here (m, c) outputs.
     """
 
     who: np.ndarray
@@ -44,10 +45,20 @@ class LatentState:
     free: np.ndarray
     weight: np.ndarray
     size: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    width: np.ndarray
+    last: np.ndarray
+    here: np.ndarray
 
     def take(self, rows: np.ndarray) -> LatentState:
         """Copy some of the rows."""
         return LatentState(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+    def put(self, rows: np.ndarray, other: LatentState) -> None:
+        """Write back what a search moves of some of the rows."""
+        for name in ("z", "first", "second", "width", "last"):
+            getattr(self, name)[rows] = getattr(other, name)
 
 
 @dataclass(frozen=True)
@@ -98,6 +109,10 @@ class AdamSteps:
     moves: np.ndarray | None = None
     radius: float | None = None
     flat: bool = False
+
+    def moving(self, q: int) -> np.ndarray:
+        """Return 1 for each of q dimensions that moves, 0 for the others."""
+        return np.ones(q) if self.moves is None else self.moves.astype(np.float64)
 
 
 class Latent:
@@ -183,7 +198,11 @@ class Latent:
         if self.problem.target.interval is not None:
             size = np.maximum(np.abs(people.score(who, people.x[who])), 1e-6)
         z = home.copy() if z is None else z
-        return LatentState(who, z, home, free, np.full(len(who), weight), size)
+        m, none = len(who), np.zeros(len(who))
+        return LatentState(
+            who, z, home, free, np.full(m, weight), size,
+            np.zeros_like(z), np.zeros_like(z), none, none.copy(), np.zeros((m, 0)),
+        )  # fmt: skip
 
     def encode(self, x: np.ndarray) -> np.ndarray:
         """Encode rows (m, d) as the means (m, q) of the encoder."""
@@ -264,9 +283,7 @@ class Latent:
 
     # -- the relaxed row -----------------------------------------------------------------------------------
 
-    def _still(
-        self, people: Population, state: LatentState, pad: np.ndarray, here: np.ndarray
-    ) -> _BlockTensors:
+    def _still(self, people: Population, state: LatentState, pad: np.ndarray) -> _BlockTensors:
         """Make the tensors of one block that stay as they are while its searches descend."""
         descent, torch = self.descent, self.torch
         assert descent is not None
@@ -294,7 +311,7 @@ class Latent:
             weight=self._tensor(state.weight[pad]),
             size=self._tensor(state.size[pad]),
             aim=self._tensor(aim),
-            here=self._tensor(here[pad]),
+            here=self._tensor(state.here[pad]),
         )
 
     def _relaxed_terms(self, block: _BlockTensors, z: Any) -> Terms:
@@ -366,13 +383,10 @@ class Latent:
         """
         rows = np.arange(len(state.who)) if rows is None else rows
         m, q = state.z.shape
-        first, second = np.zeros((m, q)), np.zeros((m, q))
-        wait = np.zeros(m, dtype=np.int64)
-        width, last = np.full(m, _NARROW), np.full(m, np.inf)
-        here = np.asarray(self.problem.model.outputs(people.x[state.who]))
-        live = np.arange(m)
-        moving = np.ones(q) if how.moves is None else how.moves.astype(np.float64)
-        spend = 1 if self.exact else 2 * int(moving.sum())
+        state.first[:], state.second[:], state.width[:], state.last[:] = 0.0, 0.0, _NARROW, np.inf
+        state.here = np.asarray(self.problem.model.outputs(people.x[state.who]))
+        live, wait = np.arange(m), np.zeros(m, dtype=np.int64)
+        spend = 1 if self.exact else 2 * int(how.moving(q).sum())
         move = self._descend if self.exact else self._differ
         step = 0
         while live.size:
@@ -381,46 +395,40 @@ class Latent:
             if lot <= 0 or not live.size:
                 break
             part = state.take(live)
-            moments = _Moments(part.z, first[live], second[live], width[live], last[live])
-            move(people, part, moments, objective, how, here[live], step, lot, moving)
-            state.z[live], first[live], second[live] = moments.z, moments.first, moments.second
-            width[live] = moments.width
+            move(people, part, objective, how, step, lot)
             step += lot
-            gained = best(rows[live], part.who, self.decoded(people, part.who, part.free, moments.z))
+            gained = best(rows[live], part.who, self.decoded(people, part.who, part.free, part.z))
             wait[live] = np.where(gained | ~best.found[rows[live]], 0, wait[live] + 1)
             still = wait[live] < how.patience
             if how.flat:
-                still &= np.abs(moments.last - last[live]) > _FLAT
-            last[live] = moments.last
+                still &= np.abs(part.last - state.last[live]) > _FLAT
+            state.put(live, part)
             live = live[still]
 
     def _descend(
         self,
         people: Population,
         state: LatentState,
-        moments: _Moments,
         objective: Objective,
         how: AdamSteps,
-        here: np.ndarray,
         done: int,
         lot: int,
-        moving: np.ndarray,
     ) -> None:
         torch = self.torch
-        mask = self._tensor(moving)
+        mask = self._tensor(how.moving(state.z.shape[1]))
         for rows, pad in padded_blocks(len(state.who), self.block):
-            block = self._still(people, state, pad, here)
+            block = self._still(people, state, pad)
             home = self._tensor(state.home[pad])
-            z, first, second = (self._tensor(a[pad]) for a in (moments.z, moments.first, moments.second))
+            z, first, second = (self._tensor(a[pad]) for a in (state.z, state.first, state.second))
             for step in range(done + 1, done + lot + 1):
                 z = z.requires_grad_(True)
                 value = objective(self._relaxed_terms(block, z))
                 (slope,) = torch.autograd.grad(value.sum(), [z])
                 slope = torch.nan_to_num(slope) * mask
                 z, first, second = self._step(z.detach(), first, second, slope, how, step, home)
-            for into, tensor in ((moments.z, z), (moments.first, first), (moments.second, second)):
+            for into, tensor in ((state.z, z), (state.first, first), (state.second, second)):
                 into[rows] = self._numpy(tensor)[: len(rows)]
-            moments.last[rows] = self._numpy(value)[: len(rows)]
+            state.last[rows] = self._numpy(value)[: len(rows)]
         people.rows += np.bincount(state.who, minlength=people.n) * lot
 
     def _step(
@@ -444,43 +452,40 @@ class Latent:
         self,
         people: Population,
         state: LatentState,
-        moments: _Moments,
         objective: Objective,
         how: AdamSteps,
-        here: np.ndarray,
         done: int,
         lot: int,
-        moving: np.ndarray,
     ) -> None:
         """Step along central differences of the objective over hard rows; where all of them score the same, wider.
 
         Source: the central-difference form of Y. Nesterov & V. Spokoiny (2017), Random Gradient-Free Minimization of
         Convex Functions, Found. Comput. Math. 17.
         """
-        m, q = moments.z.shape
-        axes = np.flatnonzero(moving)
+        m, q = state.z.shape
+        axes = np.flatnonzero(how.moving(q))
         probe = np.zeros((2 * len(axes), q))
         probe[np.arange(len(axes)), axes] = 1.0
         probe[np.arange(len(axes)) + len(axes), axes] = -1.0
         many = len(probe)
         owner = np.repeat(np.arange(m), many)
-        z = moments.z
+        z = state.z
         for step in range(done + 1, done + lot + 1):
-            point = (z[:, None] + moments.width[:, None, None] * probe).reshape(-1, q)
-            value, score = self._hard_objective(people, state, owner, point, objective, here)
+            point = (z[:, None] + state.width[:, None, None] * probe).reshape(-1, q)
+            value, score = self._hard_objective(people, state, owner, point, objective)
             value, score = value.reshape(m, many), score.reshape(m, many)
             slope = np.zeros((m, q))
             up, down = value[:, : len(axes)], value[:, len(axes) :]
-            slope[:, axes] = (up - down) / (2 * moments.width[:, None])
-            z, moments.first, moments.second = self._step(
-                z, moments.first, moments.second, slope, how, step, state.home
+            slope[:, axes] = (up - down) / (2 * state.width[:, None])
+            z, state.first, state.second = self._step(
+                z, state.first, state.second, slope, how, step, state.home
             )
             same = np.ptp(score, axis=1) < 1e-9
-            moments.width = np.where(
-                same, np.minimum(moments.width * 1.5, _WIDEST), np.maximum(moments.width * 0.9, _NARROW)
+            state.width = np.where(
+                same, np.minimum(state.width * 1.5, _WIDEST), np.maximum(state.width * 0.9, _NARROW)
             )
-            moments.last[:] = value.mean(1)
-        moments.z = z
+            state.last[:] = value.mean(1)
+        state.z = z
 
     def _hard_objective(
         self,
@@ -489,7 +494,6 @@ class Latent:
         owner: np.ndarray,
         z: np.ndarray,
         objective: Objective,
-        here: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return objective (m,) and score (m,) of the hard rows of z (m, q) of the searches owner (m,)."""
         who = state.who[owner]
@@ -507,19 +511,10 @@ class Latent:
         terms = Terms(
             *(
                 self._tensor(a, self.torch.float64)
-                for a in (score, outputs, here[owner], away, state.weight[owner])
+                for a in (score, outputs, state.here[owner], away, state.weight[owner])
             )
         )
         return self._numpy(objective(terms)), score
-
-
-@dataclass
-class _Moments:
-    z: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    width: np.ndarray
-    last: np.ndarray
 
 
 @dataclass(frozen=True)
