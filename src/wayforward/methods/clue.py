@@ -37,9 +37,10 @@ class Clue(LatentSettings):
     Adam, a round; in mode 'clue' a search ends where its objective stays, as published. adopt, shrink, complete,
     starts, scatter, latent, epochs, generator: as for `revise`; with adopt='part' only the changes that help are taken
     over. Mode 'clue' is never completed. A step counts as one model row; default budget 20,000 a person and option.
-    Shapes: people (n, d) -> actions (n, k, d), feature units. Example: ``wf.recommend(problem, refused, method="clue",
-    k=3, delta=2.0)``. Raises: UnsupportedModel from `fit` for mode 'clue' without probabilities; ProblemError without
-    observed people. Source: J. Antoran, U. Bhatt, T. Adel, A. Weller, J. M. Hernandez-Lobato (2021), Getting a CLUE,
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``wf.recommend(problem, refused, method="clue", k=3, delta=2.0)``.
+    Raises: UnsupportedModel from `fit` for mode 'clue' without probabilities; ProblemError without observed people.
+    Source: J. Antoran, U. Bhatt, T. Adel, A. Weller, J. M. Hernandez-Lobato (2021), Getting a CLUE,
     ICLR, arXiv:2006.06848; D. Ley, U. Bhatt, A. Weller (2022), Diverse, Global and Amortised Counterfactual
     Explanations for Uncertainty Estimates, AAAI, arXiv:2112.02646.
     """
