@@ -66,7 +66,7 @@ def test_mistakes_end_in_one_line(tmp_path: Path, text: str, word: str):
 def test_a_killed_run_goes_on_as_if_nothing_had_been(tmp_path: Path):
     """The process is killed (no chance to tidy up) each time a round is saved; the end is that of a whole run."""
     (tmp_path / "my.yaml").write_text(
-        "rounds: 4\npeople: 300\narrivals: 30\nworld: known\nlender: {capacity: 0.5, retrain: 2}\n"
+        "rounds: 3\npeople: 300\narrivals: 30\nworld: known\nlender: {capacity: 0.5, retrain: 2}\n"
         "compliance: {kind: willing, error: 0.01, delay: [1, 2], leave: 0.05}\nsample: 100\n"
     )
     state = tmp_path / "my.npz"

@@ -19,7 +19,7 @@ from wayforward.methods import method as make_method
 from wayforward.methods import names
 from wayforward.model import train
 from wayforward.preferences import Preferences
-from wayforward.problem import Problem, Target
+from wayforward.problem import Confidence, Problem, Target
 from wayforward.schema import Feature, Schema
 from wayforward.world import SCM, CausalGraph, LinearWorld, SubPopulation
 
@@ -129,7 +129,7 @@ def model():
 
 @lru_cache
 def problem(kind):
-    confidence = {"confidence": 0.6} if world(kind).uncertain else {}
+    confidence = {"confidence": Confidence(share=0.6, draws=50)} if world(kind).uncertain else {}
     return Problem(
         SCHEMA, model(), Target(favourable=1), data=people(300, 1), world=world(kind), **confidence
     )

@@ -447,7 +447,7 @@ def test_in_an_uncertain_world_every_plan_keeps_the_promise(way):
         it.problem.target,
         data=it.problem.reference,
         world=world,
-        confidence=0.9,
+        confidence=wf.Confidence(share=0.9, draws=60),
     )
     x = it.x[it.refused][:5]
     base = wf.recommend(problem, x)
