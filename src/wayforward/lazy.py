@@ -124,17 +124,33 @@ def _warn(old: str, new: str, level: int) -> None:
 class _Moved(MetaPathFinder, Loader):
     """Import a module from where it is now under its old name."""
 
+    def __init__(self) -> None:
+        self._specs: dict[str, ModuleSpec | None] = {}
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         return ModuleSpec(fullname, self) if fullname in MOVED else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        _warn(spec.name, MOVED[spec.name], 6)
-        return import_module(MOVED[spec.name])
+        new = MOVED[spec.name]
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith("<frozen"):
+            frame = frame.f_back  # out of the machinery of imports, to who imports
+        warnings.warn_explicit(
+            f"{spec.name} has moved to {new}. The old name goes with the next release.",
+            DeprecationWarning,
+            frame.f_code.co_filename,
+            frame.f_lineno,
+            module=frame.f_globals.get("__name__", "__main__"),
+        )
+        module = import_module(new)
+        self._specs[spec.name] = module.__spec__
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        pass
+        old = module.__spec__.name if module.__spec__ is not None else ""
+        module.__spec__ = self._specs.pop(old, module.__spec__)  # the module is the new one, under both names
 
 
 if not any(isinstance(finder, _Moved) for finder in sys.meta_path):

@@ -13,14 +13,15 @@ class Registry:
     """Parts of one kind by name; their files are imported on first use, because some need an extra.
 
     what: the kind in words, for errors ("method"). package: where the places of our own parts are. places: name ->
-    "file:Class", or "their_package.file:Class" for a part of another package. error: raised for unknown names.
+    "file:Class" below it; a part of another package is registered with its whole place,
+    "their_package.file:Class". error: raised for unknown names.
     """
 
     def __init__(
         self, what: str, package: str, error: type[WayforwardError], places: Mapping[str, str]
     ) -> None:
-        self.what, self.package, self.error = what, package, error
-        self._places = dict(places)
+        self.what, self.error = what, error
+        self._places = {name: f"{package}.{place}" for name, place in places.items()}
 
     def register(self, name: str, place: str) -> None:
         """Add a part of another package, such as ``register("mine", "my_package.mine:Mine")``.
@@ -43,7 +44,14 @@ class Registry:
             hint = did_you_mean(str(name), self._places)
             raise self.error(f"There is no {self.what} '{name}'.{hint} Known: {', '.join(self)}.")
         module, part = self._places[name].split(":")
-        return getattr(import_module(module if "." in module else f"{self.package}.{module}"), part)
+        try:
+            return getattr(import_module(module), part)
+        except (ModuleNotFoundError, AttributeError) as error:
+            if isinstance(error, ModuleNotFoundError) and not module.startswith(str(error.name)):
+                raise  # something that the part itself needs
+            raise self.error(
+                f"The {self.what} '{name}' is not at '{self._places[name]}' ({error})."
+            ) from error
 
     def __contains__(self, name: object) -> bool:
         return name in self._places

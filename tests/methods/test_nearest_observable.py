@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wayforward import Feature, Outcome, Schema
 from wayforward.errors import MethodError, ProblemError
 from wayforward.methods.engines import neighbours
-from wayforward.methods.engines.neighbours import Metric, Reach, nearest
+from wayforward.methods.engines.neighbours import NeighbourMetric, Reach, nearest
 from wayforward.methods.nearest_observable import NearestObservable
 from wayforward.preferences import Preferences
 from wayforward.problem import LpMix, MadL1, Mahalanobis, PercentileShift
@@ -134,7 +134,7 @@ def random_reach(rng, n, rows):
     return Reach(x, rng.random(x.shape) < 0.8, low, high, weight, level_ok), reference
 
 
-METRIC = Metric(
+METRIC = NeighbourMetric(
     np.array([1.0, 0.5, 0.5, 1.0, 2.0]), np.array([3.0, 2.0, 1.0, 1.0, 2.0]), np.array([0, 0, 0, 1, 1], bool)
 )
 

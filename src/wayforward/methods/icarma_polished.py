@@ -11,7 +11,7 @@ import numpy as np
 from wayforward.errors import MethodError, WorldError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.causal_grid import GridOptions, cheapest, grid_ends, grid_values
-from wayforward.methods.engines.exact.causal_polish import Candidates, Polish
+from wayforward.methods.engines.exact.causal_polish import Polish, PolishCandidates
 from wayforward.methods.settings import check_choices, require_setting
 from wayforward.shapes import Actions
 
@@ -115,7 +115,7 @@ class Polished(Method):
             self._coarse(work, level, limit) for level in range(len(slacks)) if slacks[level] in (0.0, np.inf)
         ]
         parts += self._amortised(work)
-        starts = Candidates.joined(parts)
+        starts = PolishCandidates.joined(parts)
         for level in reversed(range(len(slacks))):
             work.descend(work.chosen(starts, level, 1), level, rounds=4, cut=(99, 1))
             work.descend(work.elsewhere(level), level, cut=(3, 4))
@@ -131,7 +131,7 @@ class Polished(Method):
 
     def _coarse(
         self, work: Polish, level: int, limit: int, bins: int | None = None, some: np.ndarray | None = None
-    ) -> Candidates:
+    ) -> PolishCandidates:
         """Return the cheapest points of a coarse grid, each moving another set of features."""
         people, parts = work.people, []
         everyone = np.arange(people.n) if some is None else some
@@ -155,9 +155,9 @@ class Polished(Method):
             row, place = np.nonzero(np.isfinite(got.cost))
             action = got.action[row, place]
             parts.append(work.rows(who[row], work.slots(who[row], action), action))
-        return Candidates.joined(parts)
+        return PolishCandidates.joined(parts)
 
-    def _amortised(self, work: Polish) -> list[Candidates]:
+    def _amortised(self, work: Polish) -> list[PolishCandidates]:
         """Return what the networks propose, with their own mask and with all that the person may act on."""
         if self.icarma is None:
             return []
@@ -176,7 +176,7 @@ class Polished(Method):
         if self.middle_ is not None:
             own = work.people.problem.world.abduct(work.people.x)
             parts.append(work.towards(open_, self.middle_, own, (0.0, 0.5, 1.0, 1.5)))
-        work.descend(work.chosen(Candidates.joined(parts), 0, 3), 0, rounds=16, cut=(5, 8))
+        work.descend(work.chosen(PolishCandidates.joined(parts), 0, 3), 0, rounds=16, cut=(5, 8))
         work.descend(work.elsewhere(0, some=open_), 0, cut=(3, 4))
         open_ = open_[~np.isfinite(work.cost[open_, 0].min(1))]
         if open_.size:

@@ -226,6 +226,12 @@ class MethodContract:
         assert not got.found.any()
         assert (got.outcome[it.refused] == Outcome.NONE_EXISTS).all()
 
+    def test_nobody_with_a_way_forward_is_told_that_none_exists(self) -> None:
+        """A proof is about everybody's options: for nobody who has one does local search find another."""
+        it, got = self.ask(self.kinds[0], self.worlds[0])
+        other = make_method("local-search").fit(it.problem).recommend(it.x, 1, seed=3)
+        assert not (other.found[:, 0] & (got.outcome[:, 0] == Outcome.NONE_EXISTS)).any()
+
     def test_wishes_are_kept(self) -> None:
         """Frozen features are not acted on, limits hold, and at most the wished number of features change."""
         it = case(self.kinds[0], self.worlds[0], 0, self.people)

@@ -12,7 +12,7 @@ from wayforward.methods.actionable_recourse.euclidean import EuclideanSearch
 from wayforward.methods.actionable_recourse.linear_target import LinearTarget
 from wayforward.methods.actionable_recourse.prepared import (
     Options,
-    Prepared,
+    PreparedPrograms,
     Preset,
     SearchCost,
     reference_values,
@@ -76,7 +76,7 @@ class ActionableRecourse(Method):
         check_least(self, grid=1, workers=1, solves=1, nodes=1)
 
     def _fit(self, problem: Problem) -> None:
-        self.prepared_ = Prepared(
+        self.prepared_ = PreparedPrograms(
             LinearTarget.of(problem, self.name),
             SearchCost.of(problem, self.cost),
             reference_values(problem, self.grid),

@@ -15,14 +15,14 @@ from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
-    from wayforward.methods.actionable_recourse.prepared import Prepared
+    from wayforward.methods.actionable_recourse.prepared import PreparedPrograms
     from wayforward.problem import Population
 
 _GUESSED = 256  # people whose single acts go through the world at once
 _AIMS = (1.0, 1.05, 1.15, 1.35, 1.7, 2.5, 4.0)  # how far beyond the boundary an additive guess aims
 
 
-def additive_guesses(prepared: Prepared, people: Population, k: int) -> Actions:
+def additive_guesses(prepared: PreparedPrograms, people: Population, k: int) -> Actions:
     """Guess as if the effects of single acts added up, judge every guess in the world, and polish what holds."""
     n, d = people.n, people.d
     if n > _GUESSED:  # every single act of everybody goes through the world at once
@@ -65,7 +65,7 @@ def additive_guesses(prepared: Prepared, people: Population, k: int) -> Actions:
     return distinct_changes(people, np.concatenate(owner), np.concatenate(found), k)
 
 
-def _first_that_holds(people: Population, menu: Menu, prepared: Prepared) -> np.ndarray:
+def _first_that_holds(people: Population, menu: Menu, prepared: PreparedPrograms) -> np.ndarray:
     """Return each person's first guess (n, d) that reaches the decision in the world, aiming ever further."""
     best = np.full((people.n, people.d), np.nan)
     solver = selection.cheapest_peak if prepared.effort.kind == "peak" else selection.cheapest_sum

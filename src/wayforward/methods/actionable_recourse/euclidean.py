@@ -10,14 +10,14 @@ from wayforward.methods.engines.exact import selection
 from wayforward.problem.batching import tidy
 
 if TYPE_CHECKING:
-    from wayforward.methods.actionable_recourse.prepared import Prepared
+    from wayforward.methods.actionable_recourse.prepared import PreparedPrograms
     from wayforward.problem import Population
 
 
 class EuclideanSearch:
     """Find options by cost in closed form; each leaves out a feature of every cheaper one (Lawler's split)."""
 
-    def __init__(self, prepared: Prepared, people: Population, k: int) -> None:
+    def __init__(self, prepared: PreparedPrograms, people: Population, k: int) -> None:
         from wayforward.problem import LpMix
 
         self.people, self.k = people, k

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.actionable_recourse.prepared import Prepared
+from wayforward.methods.actionable_recourse.prepared import PreparedPrograms
 from wayforward.methods.engines.exact.selection import Menu
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class PersonalMenus:
         return replace(menu, cost=np.where(keep, menu.cost, np.inf), count=np.where(run, menu.count, -1.0))
 
 
-def personal_menus(prepared: Prepared, people: Population, tabled: np.ndarray) -> PersonalMenus:
+def personal_menus(prepared: PreparedPrograms, people: Population, tabled: np.ndarray) -> PersonalMenus:
     """Build everybody's menu, one feature after another. tabled (d,): features that must be tables (odd rules)."""
     schema, scores, effort = people.schema, prepared.scores, prepared.effort
     n, d, r = people.n, people.d, scores.rows
@@ -126,7 +126,7 @@ def _edges(people: Population, j: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_runs(
-    prepared: Prepared, people: Population, j: int, tabled: bool
+    prepared: PreparedPrograms, people: Population, j: int, tabled: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return start, step and count (n, 2) upwards and downwards if feature j is worth a run, by the feature alone.
 
@@ -163,7 +163,7 @@ def _as_runs(
     )
 
 
-def _values(prepared: Prepared, people: Population, j: int) -> tuple[np.ndarray, np.ndarray]:
+def _values(prepared: PreparedPrograms, people: Population, j: int) -> tuple[np.ndarray, np.ndarray]:
     """Return values (n, v) of feature j for a table, NaN where not allowed, and (n,) bool: all of them are there."""
     schema, n = people.schema, people.n
     if schema.has_levels[j]:

@@ -17,7 +17,7 @@ Options = Literal["distinct", "different", "exclusive", "exact"]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedPrograms:
     """The model, the cost and the settings of a fitted `ActionableRecourse`, as its searches need them."""
 
     scores: LinearTarget

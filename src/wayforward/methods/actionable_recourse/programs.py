@@ -15,14 +15,14 @@ from wayforward.methods.engines.exact.selection import Clause, Cut, Menu, Pick, 
 from wayforward.problem.batching import tidy
 
 if TYPE_CHECKING:
-    from wayforward.methods.actionable_recourse.prepared import Prepared
+    from wayforward.methods.actionable_recourse.prepared import PreparedPrograms
     from wayforward.problem import Population
 
 
 class ProgramSearch:
     """Options of everyone in order of cost: a relaxation for all at once, then programs with cuts, judged in rounds."""
 
-    def __init__(self, prepared: Prepared, people: Population, k: int) -> None:
+    def __init__(self, prepared: PreparedPrograms, people: Population, k: int) -> None:
         self.prepared, self.people, self.k = prepared, people, k
         self.problem = people.problem
         self.rules = RuleClauses(people)

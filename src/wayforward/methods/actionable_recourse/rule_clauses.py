@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.exact.selection import Among, Changes, Clause, Most
+from wayforward.methods.engines.exact.selection import Among, ChangedTo, Clause, Most
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -48,10 +48,10 @@ class RuleClauses:
             if form is None:
                 continue
             for clause in form.clauses:
-                atoms: list[Most | Among | Changes] = []
+                atoms: list[Most | Among | ChangedTo] = []
                 for atom in clause:
                     if isinstance(atom, normal_form.Moved):
-                        atoms.append(Changes(atom.index, atom.changed))
+                        atoms.append(ChangedTo(atom.index, atom.changed))
                     elif isinstance(atom, normal_form.Levels):
                         if atom.side == "after":
                             atoms.append(Among(atom.index, atom.allowed))

@@ -39,7 +39,7 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Metric:
+class NeighbourMetric:
     """scale (d,): effort of one unit; full (d,): effort from a missing value; categorical (d,) bool."""
 
     scale: np.ndarray
@@ -48,7 +48,7 @@ class Metric:
 
 
 def nearest(
-    reach: Reach, reference: np.ndarray, metric: Metric, k: int, *, strict: bool = False
+    reach: Reach, reference: np.ndarray, metric: NeighbourMetric, k: int, *, strict: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the exact k nearest rows of `reference` (R, d) for each of n people: index and distance, each (n, k).
 

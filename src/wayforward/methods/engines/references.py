@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.neighbours import Metric, Reach, nearest, smallest
+from wayforward.methods.engines.neighbours import NeighbourMetric, Reach, nearest, smallest
 from wayforward.problem.batching import ask, tidy
 from wayforward.ranks import rank_in_run
 
@@ -18,16 +18,16 @@ _FIRST = 16  # neighbours measured before the list is widened
 _PAIRS = 500_000  # person-row pairs costed at once where the cost is not a plain weighted L1
 
 
-def l1_metric(cost: Cost) -> Metric | None:
+def l1_metric(cost: Cost) -> NeighbourMetric | None:
     """Return the cost as the neighbour kernel measures it, or None if it is no weighted L1 of scaled changes."""
     changed, size, squared = cost.step_sum() or (0.0, 0.0, 0.0)
     if changed or squared or not size > 0:
         return None
     scales = cost.fitted_scales
-    return Metric(size / scales.divisor, size * scales.span / scales.divisor, scales.categorical)
+    return NeighbourMetric(size / scales.divisor, size * scales.span / scales.divisor, scales.categorical)
 
 
-def heom(problem: Problem, scale: str) -> Metric:
+def heom(problem: Problem, scale: str) -> NeighbourMetric:
     """Return HEOM: |difference| over the reference's range ('range') or deviation ('std'); categories 0 or 1."""
     reference, schema = problem.require_reference(), problem.schema
     width = np.ones(schema.d)
@@ -36,7 +36,7 @@ def heom(problem: Problem, scale: str) -> Metric:
         if known.size:
             width[j] = np.ptp(known) if scale == "range" else known.std()
     width = np.where(width > 0, width, schema.span)
-    return Metric(1.0 / width, np.ones(schema.d), schema.is_categorical)
+    return NeighbourMetric(1.0 / width, np.ones(schema.d), schema.is_categorical)
 
 
 class References:
@@ -45,7 +45,9 @@ class References:
     metric: how far a row is; None measures by the problem's own cost, whatever it is.
     """
 
-    def __init__(self, people: Population, rows: np.ndarray, metric: Metric | None, *, project: bool) -> None:
+    def __init__(
+        self, people: Population, rows: np.ndarray, metric: NeighbourMetric | None, *, project: bool
+    ) -> None:
         self.people, self.rows, self.metric, self.project = people, rows, metric, project
         slack = 1e-9 * people.schema.span
         self.reach = Reach(

@@ -193,7 +193,7 @@ class Polish:
 
     # -- looking around ------------------------------------------------------------------------------------
 
-    def scatter(self, some: np.ndarray, samples: int, *, tag: int = 0) -> Candidates:
+    def scatter(self, some: np.ndarray, samples: int, *, tag: int = 0) -> PolishCandidates:
         """Evaluate `samples` points a feature of each support of some people.
 
         Directions and lengths come from one bank that depends on the seed; lengths are spread evenly in the logarithm
@@ -225,13 +225,13 @@ class Polish:
                 action[rows, j] = _drawn(ok[who[rows]], level[slot[rows], number[rows], j])
         return self.rows(who, slot, action)
 
-    def rows(self, who: np.ndarray, slot: np.ndarray, action: np.ndarray) -> Candidates:
+    def rows(self, who: np.ndarray, slot: np.ndarray, action: np.ndarray) -> PolishCandidates:
         """Evaluate rows, as far as the budget goes."""
         room = self.room(who, 1)
         who, slot, action = who[room], slot[room], action[room]
-        return Candidates(who, slot, action, self.ask(who, action, slot))
+        return PolishCandidates(who, slot, action, self.ask(who, action, slot))
 
-    def chosen(self, rows: Candidates, level: int, most: int) -> Candidates:
+    def chosen(self, rows: PolishCandidates, level: int, most: int) -> PolishCandidates:
         """Choose for each person and place the `most` best rows to start from: cheap and good before nearly good."""
         who, slot, evaluations = rows.who, rows.slot, rows.evaluations
         slack = self.slacks[who, level]
@@ -243,7 +243,7 @@ class Polish:
         order = some_rows[np.lexsort((some_rows, value, slot[some_rows], who[some_rows]))]
         return rows.take(order[rank_in_run(who[order] * self.cost.shape[2] + slot[order]) < most])
 
-    def elsewhere(self, level: int, most: int = 1, some: np.ndarray | None = None) -> Candidates:
+    def elsewhere(self, level: int, most: int = 1, some: np.ndarray | None = None) -> PolishCandidates:
         """Rewrite each person's best answers as acts on every support, and leave the other features to follow."""
         i, place = self.best(level, most)
         if some is not None:
@@ -258,7 +258,7 @@ class Polish:
 
     def towards(
         self, some: np.ndarray, middle: np.ndarray, own: np.ndarray, shares: tuple[float, ...]
-    ) -> Candidates:
+    ) -> PolishCandidates:
         """Evaluate people whose noise, on each support, is moved towards its middle and beyond: plausible places.
 
         middle (d,) and own (n, d): the usual noise and each person's. A share of 0 is the person, 1 the middle.
@@ -278,7 +278,7 @@ class Polish:
     # -- chain of quadratic programs -----------------------------------------------------------------------
 
     def descend(
-        self, rows: Candidates, level: int, *, rounds: int = 14, cut: tuple[int, int] = (4, 6)
+        self, rows: PolishCandidates, level: int, *, rounds: int = 14, cut: tuple[int, int] = (4, 6)
     ) -> None:
         """Improve rows by steps that are optimal for the linearised score and plausibility.
 
@@ -488,7 +488,7 @@ class Polish:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class PolishCandidates:
     """Candidate rows: who (m,), slot (m,), action (m, d) and what they come to."""
 
     who: np.ndarray
@@ -496,17 +496,21 @@ class Candidates:
     action: np.ndarray
     evaluations: Evaluations
 
-    def take(self, rows: np.ndarray) -> Candidates:
+    def take(self, rows: np.ndarray) -> PolishCandidates:
         """Copy some of the rows."""
-        return Candidates(self.who[rows], self.slot[rows], self.action[rows], self.evaluations.take(rows))
+        return PolishCandidates(
+            self.who[rows], self.slot[rows], self.action[rows], self.evaluations.take(rows)
+        )
 
     @staticmethod
-    def joined(parts: list[Candidates]) -> Candidates:
+    def joined(parts: list[PolishCandidates]) -> PolishCandidates:
         """Join several lists."""
         results = (vars(part.evaluations).values() for part in parts)
         columns = ((part.who, part.slot, part.action) for part in parts)
         who, slot, action = (np.concatenate(column) for column in zip(*columns, strict=True))
-        return Candidates(who, slot, action, Evaluations(*map(np.concatenate, zip(*results, strict=True))))
+        return PolishCandidates(
+            who, slot, action, Evaluations(*map(np.concatenate, zip(*results, strict=True)))
+        )
 
 
 @dataclass

@@ -432,14 +432,14 @@ class Among:
 
 
 @dataclass(frozen=True)
-class Changes:
+class ChangedTo:
     """The feature changes, or, if `wanted` is False, does not."""
 
     feature: int
     wanted: bool
 
 
-Atom = Most | Among | Changes
+Atom = Most | Among | ChangedTo
 Clause = tuple[Atom, ...]  # one of these must hold
 
 
@@ -718,7 +718,7 @@ def _lower(
     )  # columns and coefficients, whose sum must be at least `rest`
     rest, binaries = 1.0, 0
     for atom in clause:
-        if isinstance(atom, Changes):
+        if isinstance(atom, ChangedTo):
             at = of_feature[atom.feature].tolist()
             one_of[0].extend(at)
             one_of[1].extend([1.0 if atom.wanted else -1.0] * len(at))
