@@ -19,7 +19,7 @@ pytest.importorskip("torch")
 
 class TestContract(MethodContract):
     method = "ebr"
-    parameters = {"groups": "region", "proposals": 128, "rounds": 10}
+    parameters = {"groups": "region", "proposals": 96, "rounds": 6}
     finds = 0.35
 
 
