@@ -16,7 +16,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.lazy import Renamed, renamed_names
-from wayforward.shapes import Actions, People, Rows
+from wayforward.shapes import Actions, Floats, People, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,7 +141,7 @@ def fitted_base(base: str | Method, parameters: Mapping[str, Any] | None, proble
 def first_plans(
     base: Method,
     x: People,
-    start: Rows | None,
+    start: Floats | None,
     preferences: Preferences | None,
     seed: int,
     k: int = 1,

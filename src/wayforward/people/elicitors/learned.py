@@ -30,7 +30,7 @@ from wayforward.people.elicitors.taste_particles import (
     refresh,
 )
 from wayforward.problem.batching import tidy
-from wayforward.shapes import Actions, Mask, People, Rows, Who
+from wayforward.shapes import Actions, Floats, Mask, People, Rows, Who
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Learned(Elicitor):
     def begin(
         self,
         x: People,
-        start: Rows | None = None,
+        start: Floats | None = None,
         *,
         preferences: Preferences | None = None,
         seed: int = 0,
