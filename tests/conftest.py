@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 
 # One thread a worker, decided before numpy, torch or numba are imported anywhere.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -36,6 +37,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "wayforward"))
 def pytest_runtest_setup() -> None:
     """Each test checks the shapes of its own first calls."""
     shape_checks.start_test()
+
+
+@pytest.fixture
+def unchecked_shapes() -> Iterator[None]:
+    """No shapes are checked in this test, which asks what the package itself says of wrong ones."""
+    with shape_checks.unchecked():
+        yield
 
 
 _CITES = re.compile(r"arXiv:|doi:|\bet al\.|\bF-[A-Z]{2,}|\bE\d+\.\d+|\(\d{4}\)|released tensors|published")

@@ -18,7 +18,8 @@ import inspect
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -31,6 +32,18 @@ _CHECK = beartype(conf=BeartypeConf(is_pep484_tower=True))
 CHECKED: set[str] = set()  # qualified names of what is wrapped, for the test that asks
 CALLS = 16  # of a function within a test that are checked
 calls: Counter[str] = Counter()  # checked so far in this test, by qualified name
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Check no shapes meanwhile, for a test of what the package itself says of wrong ones."""
+    before, calls_left = Counter(calls), dict.fromkeys(CHECKED, CALLS)
+    calls.update(calls_left)
+    try:
+        yield
+    finally:
+        calls.clear()
+        calls.update(before)
 
 
 def start_test() -> None:

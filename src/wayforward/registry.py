@@ -21,7 +21,10 @@ class Registry:
         self, what: str, package: str, error: type[WayforwardError], places: Mapping[str, str]
     ) -> None:
         self.what, self.error = what, error
-        self._places = {name: f"{package}.{place}" for name, place in places.items()}
+        self._places = {
+            name: place if "." in place.split(":")[0] else f"{package}.{place}"
+            for name, place in places.items()
+        }
 
     def register(self, name: str, place: str) -> None:
         """Add a part of another package, such as ``register("mine", "my_package.mine:Mine")``.

@@ -10,7 +10,7 @@ import pytest
 import wayforward as wf
 from wayforward import Feature, Outcome, Problem, Schema, Target, wrap
 from wayforward.errors import MethodError
-from wayforward.methods.face import Face
+from wayforward.methods.face import Face, _stratum_of
 from wayforward.preferences import Preferences
 from wayforward.recourse import Recourse
 from wayforward.testing import MethodContract, case
@@ -52,7 +52,8 @@ def shortest_to(method, x, weight):
     from scipy.sparse.csgraph import shortest_path
 
     graph = method.graph_
-    entries = method._enter(x[None], np.ones((1, x.size)) * weight)
+    stratum = _stratum_of(x[None], method.strata_, method.code_)
+    entries = graph.enter(x[None], np.ones((1, x.size)) * weight, stratum)
     n = graph.n
     dense = np.full((n + 1, n + 1), np.inf)
     dense[:n, :n] = np.where(graph.step.toarray() > 0, graph.step.toarray(), np.inf)

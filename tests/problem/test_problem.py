@@ -143,7 +143,7 @@ def test_a_proof_does_not_hide_an_option_and_weights_count():
     np.testing.assert_allclose(got.cost[0, 0], 3 * 5_000 / 200_000)
 
 
-def test_problems_check_their_parts():
+def test_problems_check_their_parts(unchecked_shapes):
     model = wrap(lender, SCHEMA, output="label", classes=(0, 1))
     with pytest.raises(ProblemError, match="Schema.infer"):
         Problem("schema", model, Target(1))
