@@ -19,7 +19,7 @@ pytest.importorskip("torch")
 
 class TestContract(MethodContract):
     method = "ebr"
-    parameters = {"groups": "region", "proposals": 96, "rounds": 6}
+    parameters = {"groups": "region", "proposals": 48, "rounds": 5}
     finds = 0.35
 
 

@@ -58,21 +58,21 @@ PEOPLE = 5
 QUICK = {  # parameters that make the tests quick
     "wachter": {"rounds": 3, "steps": 10, "rate": 0.2},
     "dice": {"steps": 20, "rate": 0.1},
-    "lowprofool": {"rounds": 3, "steps": 12, "rate": 0.1},
+    "lowprofool": {"rounds": 2, "steps": 8, "rate": 0.2},
     "carma": {"seeds": (1,), "epochs": 15, "mask_width": 8, "action_width": 16, "margin": 0.3},
     "icarma": {"seeds": (1,), "epochs": 15, "mask_width": 8, "action_width": 16, "margin": 0.3},
     "causal-oracle": {"bins": 6},
     "probabilistic": {"samples": 16, "beam": 2, "refine": 1},
-    "cem": {"constants": 3, "steps": 12},
-    "guided-prototypes": {"constants": 3, "steps": 12},
-    "revise": {"epochs": 10, "steps": 15, "rounds": 2},
-    "clue": {"epochs": 10, "steps": 15, "rounds": 2},
+    "cem": {"constants": 2, "steps": 6},
+    "guided-prototypes": {"constants": 2, "steps": 6},
+    "revise": {"epochs": 10, "steps": 8, "rounds": 2},
+    "clue": {"epochs": 10, "steps": 8, "rounds": 2},
     "cruds": {"epochs": 10},
     "c-chvae": {"epochs": 10},
-    "ebr": {"proposals": 128, "rounds": 10},
+    "ebr": {"proposals": 96, "rounds": 6},
     "ibr": {"epochs": 10},
-    "roar": {"rounds": 4, "steps": 12},
-    "probe": {"rounds": 4, "steps": 12, "draws": 10},
+    "roar": {"rounds": 3, "steps": 8},
+    "probe": {"rounds": 3, "steps": 8, "draws": 10},
     "rbr": {"samples": 60, "steps": 8},
     "trex": {"draws": 20, "neighbours": 3, "steps": 5, "pool": 300},
 }
@@ -129,7 +129,7 @@ def model():
 
 @lru_cache
 def problem(kind):
-    confidence = {"confidence": Confidence(share=0.6, draws=50)} if world(kind).uncertain else {}
+    confidence = {"confidence": Confidence(share=0.6, draws=20)} if world(kind).uncertain else {}
     return Problem(
         SCHEMA, model(), Target(favourable=1), data=people(300, 1), world=world(kind), **confidence
     )

@@ -192,7 +192,7 @@ def test_regret_falls_with_questions() -> None:
     """On average over people; and sets of greatest utility teach more than sets at random."""
     after = {}
     for pick in ("utility", "random"):
-        it, pear, x = _pear(n=96, budget=10, sweeps=20, pick=pick, response="exact")
+        it, pear, x = _pear(n=64, budget=10, sweeps=20, pick=pick, response="exact")
         users, weight = _users(it, pear, x)
         people = it.problem.population(x)
         menu = menu_of(people, pear.points)
