@@ -108,6 +108,13 @@ def bumps_of(reference: np.ndarray, h: float) -> np.ndarray:
     return np.exp(-0.5 * ((reference - reference.T) / 20 / h) ** 2) / (h * math.sqrt(2 * math.pi))
 
 
+def test_a_level_that_nobody_has_is_never_as_likely_as_one_that_all_have() -> None:
+    """Few people smooth much, but at most to half of what would make all L levels alike: 1 / 2 - 1 / (2 L)."""
+    two = Schema((Feature(name="home", kind="categorical", levels=("rent", "own")),))
+    fitted = KernelDensity().fit(two, np.zeros((2, 1)))
+    np.testing.assert_allclose(np.exp(fitted.score(np.array([[0.0], [1.0]]))), [0.75, 0.25])
+
+
 def test_a_category_that_nobody_has_is_less_likely() -> None:
     reference = REFERENCE[REFERENCE[:, 3] != 2]
     fitted = KernelDensity().fit(MIXED, reference)

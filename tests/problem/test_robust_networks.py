@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wayforward.problem.robust.networks import ACTIVATED, _below_tanh, boxes, least
+from wayforward.problem.robust.networks import ACTIVATED, _below_tanh, _without_sizes, boxes, least
 
 SLOPES = {
     "relu": lambda z: (z > 0).astype(float),
@@ -138,3 +138,20 @@ def test_lines_below_tanh_are_below(low, width):
     rise, offset = _below_tanh(np.array([low]), np.array([low + width]))
     z = np.linspace(low, low + width, 400)
     assert (rise * z + offset <= np.tanh(z) + 1e-12).all()
+
+
+@given(
+    low=st.floats(-4, 4),
+    width=st.floats(0, 5),
+    slope=st.floats(-3, 3),
+    share=st.floats(0, 2),
+    rest=st.floats(-1, 1),
+)
+def test_lines_instead_of_sizes_are_below_and_meet_them_at_the_ends(low, width, slope, share, rest):
+    """slope h - share |h| + rest is concave on the interval, so that the chord between its ends is below it."""
+    ends = np.array([[low]]), np.array([[low + width]])
+    line, offset = _without_sizes(np.array([[slope]]), np.array([[share]]), np.array([rest]), *ends)
+    h = np.linspace(low, low + width, 50)
+    truth = slope * h - share * np.abs(h) + rest
+    assert (line[0, 0] * h + offset[0] <= truth + 1e-9).all()
+    assert line[0, 0] * h[[0, -1]] + offset[0] == pytest.approx(truth[[0, -1]], abs=1e-9)

@@ -141,3 +141,15 @@ def test_the_search_for_contradictions_has_a_budget(features):
     many = tuple(replace(features[2], name=f"f{i}", levels=tuple("abcdefgh")) for i in range(9))
     texts = [f"after.f{i} != after.f{j}" for i in range(9) for j in range(i)]
     assert RuleSet.parse(texts, many).contradiction() is None
+
+
+def test_what_cancels_out_contradicts_nothing(features):
+    """0 <= 0 holds and 0 < 0 does not, also beside a rule that no sample of people meets."""
+    rare = "after.income == 7213"
+    for text, holds in {
+        "after.age - after.age <= 0": True,
+        "after.age - after.age < 0": False,
+        "after.age - after.age <= -1": False,
+    }.items():
+        verdict_in_words = RuleSet.parse([rare, text], features).contradiction()
+        assert (verdict_in_words is None) == holds, verdict_in_words
