@@ -71,6 +71,10 @@ class FileFormatError(WayforwardError):
     """A file is broken, hostile, or of a format that is not read."""
 
 
+class WorkerError(WayforwardError):
+    """Several workers cannot share the work: it cannot be sent to them, or one of them died."""
+
+
 class MissingExtra(WayforwardError, ImportError):
     """An optional dependency is needed and is not installed."""
 

@@ -101,6 +101,15 @@ class Recourse:
                 raise DataError(f"Recourse.path has shape {self.path.shape}; it must be {(n, k, 's', d)}.")
             object.__setattr__(self, "path", np.empty((n, k, 0, d)))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what files keep: everything but the problem; outcomes as one byte each."""
+        order = {outcome: i for i, outcome in enumerate(Outcome)}
+        code = np.array([order[o] for o in self.outcome.ravel()], dtype=np.uint8)
+        return vars(self) | {"outcome": code.reshape(self.outcome.shape), "problem": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state | {"outcome": np.array(list(Outcome), dtype=object)[state["outcome"]]})
+
     def _plain_where_known(self) -> np.ndarray:
         """(n, k) `cost` where no acted feature has a weight of its own, NaN elsewhere."""
         if self.preferences is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -136,21 +137,23 @@ class TestTorchLayers(ModelContract):
         return _layers(schema, x)
 
 
+if find_spec("torch"):
+    from torch.nn import Module
+
+    class Squeezed(Module):
+        def __init__(self, inner: Any) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, z: Any) -> Any:
+            return 0.9 * self.inner(z)
+
+
 class TestTorchModuleWithCodeOfItsOwn(ModelContract):
     access = Access.GRADIENT
 
     def train(self, schema: Schema, x: np.ndarray, y: np.ndarray) -> Any:
-        torch = pytest.importorskip("torch")
-
-        class Squeezed(torch.nn.Module):
-            def __init__(self) -> None:
-                super().__init__()
-                self.inner = _layers(schema, x)
-
-            def forward(self, z: Any) -> Any:
-                return 0.9 * self.inner(z)
-
-        return Squeezed()
+        return Squeezed(_layers(schema, x))
 
 
 class TestTorchModuleWithoutAFastPath(ModelContract):
@@ -179,12 +182,20 @@ class TestOnnxFile(ModelContract):
         return self.folder / "forest.onnx"
 
 
+def _by_income(rows: np.ndarray) -> np.ndarray:
+    return rows[:, 1] / 9000
+
+
+def _decided(table: Any) -> np.ndarray:
+    return np.where(table["income"] > 4000, "yes", "no")
+
+
 class TestFunctionWithProbabilities(ModelContract):
     access = Access.PROBABILITY
 
     def train(self, schema: Schema, x: np.ndarray, y: np.ndarray) -> Any:
-        at = schema.index("income")
-        return lambda rows: rows[:, at] / 9000
+        assert schema.names[1] == "income"
+        return _by_income
 
 
 class TestFunctionWithLabels(ModelContract):
@@ -192,7 +203,7 @@ class TestFunctionWithLabels(ModelContract):
     options = {"takes": "frame", "classes": ("no", "yes")}
 
     def train(self, schema: Schema, x: np.ndarray, y: np.ndarray) -> Any:
-        return lambda table: np.where(table["income"] > 4000, "yes", "no")
+        return _decided
 
 
 # -- an adapter of somebody else's --------------------------------------------------------------------------

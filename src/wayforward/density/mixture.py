@@ -25,6 +25,7 @@ from wayforward.density.generative.coding import Coding
 from wayforward.density.generative.generator import whole
 from wayforward.density.nets import Adam
 from wayforward.errors import require
+from wayforward.portable import Portable
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _MOST, _HELD = 6000, 1000  # people of a group learnt from, and held out
 _COPIES, _PLENTY = 4, 1500  # networks of a group with fewer people than that
 
 
-class MixtureNetwork(Densities):
+class MixtureNetwork(Portable, Densities):
     """A mixture density network for each group; see the module."""
 
     kind = "mixture"

@@ -8,11 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 from wayforward.errors import require
+from wayforward.portable import Portable
 
 BIAS = 0.01  # of every layer at the start, as published
 
 
-class Stack:
+class Stack(Portable):
     """S multilayer perceptrons of the same shape: (S, B, first) -> (S, B, last), ReLU between the layers.
 
     seeds (S,) draw the weights, each network its own, so that it is what it would be alone. sizes: widths from the
@@ -66,7 +67,7 @@ class Stack:
         return alone
 
 
-class Adam:
+class Adam(Portable):
     """Adam with L2 decay on one flat tensor that all parameters are views of; torch.optim takes seconds to import.
 
     Source: D. P. Kingma, J. Ba (2015), Adam: A method for stochastic optimization, ICLR.

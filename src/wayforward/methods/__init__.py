@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
+    from wayforward.workers import Kind
 
 
 def method(name: str, **parameters: Any) -> Method:
@@ -35,11 +36,14 @@ def recommend(
     seed: int = 0,
     budget: Budget | int | None = None,
     progress: Progress | None = None,
+    workers: int = 1,
+    on: Kind | None = None,
     **parameters: Any,
 ) -> Recourse:
     """Fit a method to the problem and return options for everyone in `people`.
 
-    people: a table or an (n, d) array; those whom the model accepts already are marked ACCEPTED.
+    people: a table or an (n, d) array; those whom the model accepts already are marked ACCEPTED. workers, on: as of
+    `Method.recommend`; the answers do not depend on them.
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
     Raises: MethodError, UnsupportedModel, DataError, PreferencesError, each with the next step.
     """
@@ -49,7 +53,14 @@ def recommend(
             f"method={method!r} is neither a name nor a Method. Known names: {', '.join(names())}."
         )
     return chosen.fit(problem).recommend(
-        people, k, preferences=preferences, seed=seed, budget=budget, progress=progress
+        people,
+        k,
+        preferences=preferences,
+        seed=seed,
+        budget=budget,
+        progress=progress,
+        workers=workers,
+        on=on,
     )
 
 

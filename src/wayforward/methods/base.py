@@ -9,18 +9,23 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel
+from wayforward.methods.alike import Alike
+from wayforward.portable import Portable
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema, SchemaWarning
 from wayforward.shapes import Actions, Mask, People, PersonMask
 from wayforward.streams import Streams
+from wayforward.workers import Kind, as_done, check_workers
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
@@ -48,7 +53,7 @@ class Budget:
         return default if self.rows is None else self.rows
 
 
-class Method(ABC):
+class Method(Portable, ABC):
     """One published method. Subclasses are dataclasses whose fields are the method's parameters.
 
     name, summary, citation: words for tables. needs: the least access to the model. needs_data: the problem must
@@ -108,12 +113,16 @@ class Method(ABC):
         seed: int = 0,
         budget: Budget | int | None = None,
         progress: Progress | None = None,
+        workers: int = 1,
+        on: Kind | None = None,
     ) -> Recourse:
         """Return up to k checked options for every person, cheapest first; n people in, n rows out.
 
-        x: a table of people or an (n, d) array. seed: one integer; a person's answer depends on it and on their own
-        row only. budget: model rows a person. progress: called with (people done, people in all).
-        Raises: MethodError for k < 1; DataError for people who do not fit the schema.
+        x: a table of people or an (n, d) array; equal rows with equal wishes are searched once. seed: one integer; a
+        person's answer depends on it and on their own row only. budget: model rows a person. progress: called with
+        (people done, people in all). workers: how many search at once; the answers are the same bits. on: 'threads'
+        or 'processes'; left out, threads where the search runs outside the interpreter, else processes.
+        Raises: MethodError for k < 1; DataError for people who do not fit the schema; WorkerError.
         """
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise MethodError(f"k={k!r} options were asked for. Ask for k=1 or more.")
@@ -133,17 +142,24 @@ class Method(ABC):
                 raise PreferencesError(
                     f"The preferences are for {wishes.frozen.shape[0]} people; there are {n}. Give one row a person."
                 )
-        parts = []
-        for start in range(0, n, self.chunk):
-            rows = np.arange(start, min(start + self.chunk, n))
-            parts.append(
-                self._chunk(
-                    people[rows], None if wishes is None else wishes.take(rows), int(k), int(seed), limit
-                )
+        check_workers(workers, on)
+        alike = Alike.of(people, wishes)
+        parts: list[Recourse | None] = []
+        pieces = []
+        size = self.chunk if workers == 1 else min(self.chunk, max(16, -(-alike.n // (4 * workers))))
+        for start in range(0, alike.n, size):
+            who = alike.first[start : start + size]
+            pieces.append(
+                (people[who], None if wishes is None else wishes.take(who), int(k), int(seed), limit)
             )
+            parts.append(None)
+        done = 0
+        for i, part in self._answered(pieces, workers, on):
+            parts[i] = part
+            done += int(alike.count[i * size : (i + 1) * size].sum())
             if progress is not None:
-                progress(int(rows[-1]) + 1, n)
-        got = Recourse.concat(parts)
+                progress(done, n)
+        got = alike.everybody(Recourse.concat([part for part in parts if part is not None]), people, wishes)
         if got.accepted.all():
             warnings.warn(
                 "The model accepts every one of these people already, so there is nothing to recommend. "
@@ -152,6 +168,44 @@ class Method(ABC):
                 stacklevel=2,
             )
         return got
+
+    @property
+    def frees_interpreter(self) -> bool:
+        """True if most of the search runs outside the interpreter, so that threads work at the same time."""
+        return False
+
+    def _answered(
+        self, pieces: list[tuple[Any, ...]], workers: int, on: Kind | None
+    ) -> Iterator[tuple[int, Recourse]]:
+        """Answer each piece (people, wishes, k, seed, budget); yield (its number, the answers) as they get ready."""
+        workers = min(workers, len(pieces))
+        kind: Kind = on or ("threads" if self.frees_interpreter else "processes")
+        answer = partial(self.answer_piece, apart=workers > 1 and kind == "threads")
+        counter = self.problem_.model.counter
+        with (
+            warnings.catch_warnings() if workers > 1 else nullcontext()
+        ):  # threads would mix up each other's filters
+            for i, part in as_done(answer, pieces, workers=workers, on=kind):
+                if workers > 1:
+                    part = replace(part, problem=self.problem_)
+                    counter.rows += part.meta["model_rows"]
+                    counter.calls += part.meta["model_calls"]
+                    counter.native_rows += part.meta["native_rows"]
+                yield i, part
+
+    def answer_piece(
+        self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget, *, apart: bool = False
+    ) -> Recourse:
+        """Answer a piece of `recommend`: encoded people, all at once. apart: by a model that counts for itself."""
+        if not apart:
+            return self._chunk(x, wishes, k, seed, budget)
+        from wayforward.model.base import Counter
+
+        twin = copy(self)
+        twin.problem_ = copy(self.problem_)
+        twin.problem_.model = copy(self.problem_.model)
+        twin.problem_.model.counter = Counter()
+        return twin.answer_piece(x, wishes, k, seed, budget)
 
     def _chunk(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
         started = time.perf_counter()

@@ -150,19 +150,7 @@ class ICarma(Carma):
         profiles = (
             ("constant", "linear", "convex", "concave") if self.profile == "mixed" else (self._profile(),)
         )
-
-        def law(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-            score, levels = draw(n, rng)
-            if np.shape(score) != (n, len(act)):
-                raise PreferencesError(
-                    f"The law drew scores of shape {np.shape(score)}; give ({n}, {len(act)})."
-                )
-            may = (score >= 1) & (score <= levels)
-            hard = np.where(may, score - 1, 0) / max(levels - 1, 1)
-            power = np.array([GAMMAS[name] for name in profiles])[rng.integers(0, len(profiles), n)][:, None]
-            return np.where(power == 0, 0.0, hard ** np.maximum(power, 1e-9)), may
-
-        return law
+        return DrawnWishes(draw, len(act), profiles)
 
     def _profile(self) -> str:
         if self.profile is not None:
@@ -178,15 +166,7 @@ class ICarma(Carma):
         orders = None
         if law.favoured:
             orders = ranking_law(names, law.favoured, both=law.both, first=law.first)
-        own, cut = law, law.threshold
-
-        def draw(n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-            if own.answers == "scores":
-                return draw_scores(n, a, own.levels, rng, cannot=own.cannot), own.levels
-            threshold: Any = draw_thresholds(n, a, rng) if cut == "random" else cut
-            return draw_rankings(n, a, rng, law=orders, threshold=threshold), a
-
-        return draw
+        return DrawnScores(law, a, orders)
 
     def _weight_range(self) -> tuple[float, float]:
         return (self.w_min, self.w_max)
@@ -217,3 +197,40 @@ class ICarma(Carma):
     def _from_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         law = settings.get("law")
         return {**settings, "law": None if law is None else PreferenceLaw.from_dict(law)}
+
+
+@dataclass(frozen=True)
+class DrawnScores:
+    """Scores of the a features that can be acted on, as a law draws them. orders: the law of rankings, if any."""
+
+    law: PreferenceLaw
+    a: int
+    orders: Any
+
+    def __call__(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+        """Return scores (n, a) and how many levels they have."""
+        law, a = self.law, self.a
+        if law.answers == "scores":
+            return draw_scores(n, a, law.levels, rng, cannot=law.cannot), law.levels
+        threshold: Any = draw_thresholds(n, a, rng) if law.threshold == "random" else law.threshold
+        return draw_rankings(n, a, rng, law=self.orders, threshold=threshold), a
+
+
+@dataclass(frozen=True)
+class DrawnWishes:
+    """Personal weights from 0 (easiest) to 1 (hardest) from drawn scores of a features, by a profile drawn for each."""
+
+    draw: Draw
+    a: int
+    profiles: tuple[str, ...]
+
+    def __call__(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights (n, a) and which features each person can act on, (n, a). Raises: PreferencesError."""
+        score, levels = self.draw(n, rng)
+        if np.shape(score) != (n, self.a):
+            raise PreferencesError(f"The law drew scores of shape {np.shape(score)}; give ({n}, {self.a}).")
+        may = (score >= 1) & (score <= levels)
+        hard = np.where(may, score - 1, 0) / max(levels - 1, 1)
+        power = np.array([GAMMAS[name] for name in self.profiles])
+        power = power[rng.integers(0, len(self.profiles), n)][:, None]
+        return np.where(power == 0, 0.0, hard ** np.maximum(power, 1e-9)), may

@@ -9,6 +9,7 @@ into the network.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -203,16 +204,21 @@ def dense_network(form: DenseForm, device: Any = "cpu", dtype: Any = None) -> To
         )
         for w, b, name in zip(form.weights, form.biases, form.activations, strict=True)
     ]
+    return TorchNetwork(form.encoder, TorchLayers(layers), form.link, device=device, dtype=dtype)
 
-    def head(encoded: Any) -> Any:
-        for weight, bias, name in layers:
+
+@dataclass(frozen=True)
+class TorchLayers:
+    """Dense layers: weight, bias and the name of the activation of each."""
+
+    layers: list[tuple[Any, Any, str]]
+
+    def __call__(self, encoded: Any) -> Any:
+        """(m, e) encoded -> (m, q)."""
+        for weight, bias, name in self.layers:
             encoded = encoded @ weight + bias
-            if name == "relu":
-                encoded = torch.relu(encoded)
-            elif name == "tanh":
-                encoded = torch.tanh(encoded)
+            if name in ("relu", "tanh"):
+                encoded = getattr(encoded, name)()
             elif name == "logistic":
-                encoded = torch.sigmoid(encoded)
+                encoded = encoded.sigmoid()
         return encoded
-
-    return TorchNetwork(form.encoder, head, form.link, device=device, dtype=dtype)

@@ -10,27 +10,50 @@ import numpy as np
 
 from wayforward.errors import ModelError
 from wayforward.model.adapted import Adapted, OutputKind, WrapOptions
-from wayforward.model.adapters import adapter_of
-from wayforward.model.base import Model, Scorer, Task
+from wayforward.model.adapters import adapter_of, library_of
+from wayforward.model.adapters.onnx_file import onnx_content, onnx_session
+from wayforward.model.base import Counter, Model, Scorer, Task
 from wayforward.model.encoder import NotRead
 from wayforward.model.fast import Fast
 from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Network
 from wayforward.model.verify import check_missing, disagreement
+from wayforward.portable import Portable
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
 
 
-class Wrapped(Model):
+class Wrapped(Portable, Model):
     """A model made of the object itself (native) and, where it could be read and verified, a fast path."""
 
-    def __init__(self, wrapped: Any, schema: Schema, native: Adapted, fast: Fast | None) -> None:
+    def __init__(
+        self, wrapped: Any, schema: Schema, options: WrapOptions, native: Adapted, fast: Fast | None
+    ) -> None:
         super().__init__()
-        self.wrapped, self.schema = wrapped, schema
+        self.wrapped, self.schema, self.options = wrapped, schema, options
         self.native_path, self.fast = native, fast
         self.task, self.classes, self.name = native.task, native.classes, native.name
         self.access = native.access if fast is None else max(native.access, fast.access)
         self.notes += native.notes
         self._network: Network | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the object itself and how it was wrapped. Raises: ModelError for an ONNX session without its bytes."""
+        state = vars(self) | {"fast": self.fast is not None, "counter": Counter(), "_network": None}
+        del state["native_path"]
+        if library_of(self.wrapped) in ("path", "onnxruntime"):
+            state["onnx"] = onnx_content(self.wrapped, self.name)
+            state["wrapped"] = self.wrapped if isinstance(self.wrapped, (str, os.PathLike)) else None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Adapt and read the object again, as `wrap` did; what was verified then is not verified again."""
+        fast, content = state.pop("fast"), state.pop("onnx", None)
+        vars(self).update(state)
+        model = self.wrapped if content is None else onnx_session(content)
+        if self.wrapped is None:
+            self.wrapped = model
+        self.native_path = adapter_of(model, self.name)(model, self.schema, self.options)
+        self.fast = self.native_path.read() if fast and self.native_path.read is not None else None
 
     def _outputs(self, x: Floats) -> Floats:
         return self.native_path.predict(x)[0] if self.fast is None else self.fast.outputs(x)
@@ -115,8 +138,9 @@ def wrap(
     if not isinstance(schema, Schema):
         raise ModelError(f"wrap needs a Schema; got {type(schema).__name__}. Make one: Schema.infer(table).")
     options = WrapOptions(
-        _name(model), task, None if classes is None else tuple(classes), output, takes, frame, encoder, prepare,
-        batch_rows,
+        _name(model), task, None if classes is None else tuple(classes), output, takes,
+        frame.head(0) if hasattr(frame, "head") else frame,  # its types, nobody's row
+        encoder, prepare, batch_rows,
     )  # fmt: skip
     extra = None if verify_on is None else np.asarray(schema.encode(verify_on, "verification"))
     native = adapter_of(model, options.name)(model, schema, options)
@@ -125,7 +149,7 @@ def wrap(
         path, notes = _fast_path(native, schema, extra)
     else:
         path, notes = None, ["fast=False: the wrapped object answers every question"] if native.read else []
-    made = Wrapped(model, schema, native, path)
+    made = Wrapped(model, schema, options, native, path)
     made.notes += notes
     if extra is not None:
         native.predict(extra[:8])

@@ -408,6 +408,13 @@ class Preferences:
 
     # -- people --------------------------------------------------------------------------------------------
 
+    def as_rows(self) -> Floats:
+        """(n, w) everything that anybody wishes, a row a person: people with equal rows wish the same."""
+        parts = [self.frozen, self.low, self.high, self.weight, np.asarray(self.max_changes)[:, None]]
+        parts += [ok for _, ok in sorted(self.levels.items())]
+        parts += [] if self.score is None else [self.score]
+        return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts], axis=1)
+
     def take(self, rows: npt.ArrayLike) -> Preferences:
         """The preferences of some people: row numbers (repeats allowed) or a mask."""
         index = self._rows(np.asarray(rows))

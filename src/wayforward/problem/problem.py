@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from wayforward.errors import DataError, ProblemError
+from wayforward.portable import Portable
 from wayforward.problem.confidence import Confidence
 from wayforward.problem.population import Population
 from wayforward.problem.proofs import out_of_reach
@@ -50,7 +51,7 @@ _BY_CONDITION, _BY_SCHEMA = (
 T = TypeVar("T")
 
 
-class Problem:
+class Problem(Portable):
     """Schema, model, target, world, cost and plausibility: what a person wants and what the world allows.
 
     schema: the features, who may change what, the rules. model: anything that `wf.wrap` takes. target: what a yes is.
@@ -99,7 +100,8 @@ class Problem:
         self.bound_target: BoundTarget = target.bind(self.model)
         self.world: World = (Independent() if world is None else world).bind(schema)
         self.independent = self.world.nothing_follows and not (schema.rules and schema.compiled_rules.links)
-        self.reference: People | None = None if data is None else schema.encode(data, "reference")
+        self._table_left = False
+        self._reference: People | None = None if data is None else schema.encode(data, "reference")
         self.cost: Cost = (LpMix(l1=1.0) if cost is None else cost).fit(schema, self.reference)
         self._shared: dict[Hashable, Any] = {}
         self.confidence = Confidence.of(confidence)
@@ -138,7 +140,36 @@ class Problem:
         got: T = self._shared[key]
         return got
 
+    # -- other processes -----------------------------------------------------------------------------------
+
+    def without_table(self) -> Problem:
+        """Return a copy that judges and searches as this one, without the observed people, for another process.
+
+        It knows the range of each feature; whoever asks it for the people themselves gets a ProblemError.
+        """
+        other = copy(self)
+        if self._reference is not None:
+            vars(other)["observed_range"] = self.observed_range
+            for name in ("reference_reached", "reference_accepted"):
+                vars(other).pop(name, None)
+            other._reference, other._table_left = None, True
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the question without what can be worked out anew: caches, and models that methods share."""
+        return {k: v for k, v in vars(self).items() if k != "reference_accepted"} | {"_shared": {}}
+
     # -- reference people ----------------------------------------------------------------------------------
+
+    @property
+    def reference(self) -> People | None:
+        """(N, d) observed people, or None. Raises: ProblemError where the table was left behind."""
+        if self._table_left:
+            raise ProblemError(
+                "This problem came from another process without its table of observed people. Fit the method where "
+                "the table is, or send the problem itself."
+            )
+        return self._reference
 
     def require_reference(self) -> People:
         """Return the (N, d) observed people. Raises: ProblemError where the problem was given no table."""

@@ -60,6 +60,12 @@ class Schema:
             if clash:
                 raise RuleError(f"The rules contradict each other: {clash} Remove or loosen one of them.")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"features": self.features, "rules": self.rules}  # the rest is worked out anew
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
     # -- nouns ---------------------------------------------------------------------------------------------
 
     @property

@@ -5,6 +5,7 @@ Example: ``class TestMine(RobustContract): condition = Mine(0.02)``.
 
 from __future__ import annotations
 
+import pickle
 from functools import lru_cache
 from typing import ClassVar
 
@@ -45,6 +46,16 @@ class RobustContract:
         problem = self.problem(self.kinds[0])
         assert problem.robust is not None and problem.robust.name and problem.robust.describe()
         assert problem.robust.fingerprint(_case(self.kinds[0]).x[:2])[0] == problem.robust.name
+
+    def test_it_says_the_same_in_another_process(self) -> None:
+        """Pickled and read again with its problem, whose table stays behind: the same word on every row."""
+        problem, x = self.problem(self.kinds[0]), _case(self.kinds[0]).x
+        there = pickle.loads(pickle.dumps(problem.without_table()))
+        nothing = np.full_like(x, np.nan)
+        assert problem.robust is not None
+        np.testing.assert_array_equal(
+            there.robust.holds(there, x, nothing, x), problem.robust.holds(problem, x, nothing, x)
+        )
 
     def test_fitting_leaves_the_condition_as_it_is(self) -> None:
         """`fit` returns a copy: two problems may share a condition."""

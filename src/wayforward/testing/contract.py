@@ -5,13 +5,14 @@ Example: ``class TestMine(MethodContract): method = "mine"``.
 
 from __future__ import annotations
 
+import pickle
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from jaxtyping import Bool, Float, jaxtyped
 
-from wayforward.errors import MissingExtra, UnsupportedModel
+from wayforward.errors import MissingExtra, ProblemError, UnsupportedModel
 from wayforward.evaluate import second_opinion
 from wayforward.methods import Method
 from wayforward.methods import method as make_method
@@ -195,6 +196,24 @@ class MethodContract:
         method = self.fitted(it.problem)
         method.recommend(it.x[:5], 1, seed=9)
         self._same(method.recommend(it.x, 2, seed=3), got)
+
+    @pytest.mark.parametrize("world", WORLDS)
+    def test_it_answers_the_same_in_another_process(self, world: str) -> None:
+        """Fitted, pickled and read again: the same bits, and no table of people with it unless it needs one."""
+        it, got = self.ask(self.kinds[0], world)
+        there = pickle.loads(pickle.dumps(self.fitted(it.problem)))
+        self._same(there.recommend(it.x[:7], 2, seed=3), got[:7])
+        if not there.table_needed:
+            with pytest.raises(ProblemError, match="without its table"):
+                there.problem_.require_reference()
+
+    def test_people_who_are_alike_are_searched_once(self) -> None:
+        """Equal rows with equal wishes: everybody's own answer, for the work of one."""
+        it, got = self.ask(self.kinds[0], self.worlds[0])
+        again = np.concatenate([np.arange(got.n), np.arange(got.n)[::-1], np.arange(3)])
+        several = self.fitted(it.problem).recommend(it.x[again], 2, seed=3)
+        self._same(several, got[again])
+        assert several.meta["native_rows"] <= got.meta["native_rows"]
 
     @staticmethod
     def _same(one: Recourse, other: Recourse) -> None:

@@ -6,6 +6,7 @@ Example: ``class TestMine(CostContract): cost = Mine()``.
 from __future__ import annotations
 
 import json
+import pickle
 from functools import lru_cache
 from typing import ClassVar
 
@@ -53,6 +54,13 @@ class CostContract:
         _, x, action = _people()
         with pytest.raises(ProblemError):
             self.cost.total(x, action)
+
+    def test_it_says_the_same_in_another_process(self) -> None:
+        """Pickled and read again, fitted: the same totals and parts."""
+        cost, _, x, action = self.fitted()
+        there = pickle.loads(pickle.dumps(cost))
+        np.testing.assert_array_equal(there.total(x, action[:, 0]), cost.total(x, action[:, 0]))
+        np.testing.assert_array_equal(there.parts(x, action[:, 0]), cost.parts(x, action[:, 0]))
 
     def test_doing_nothing_is_free_and_acting_is_not(self) -> None:
         """0 where every feature is left alone or set to the value it has; above 0 elsewhere; never NaN."""

@@ -5,6 +5,7 @@ Example: ``class TestMine(ModelContract): access = Access.PROBABILITY``, and a m
 
 from __future__ import annotations
 
+import pickle
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -233,6 +234,19 @@ class ModelContract:
         scorer = model.specialise(x[:50], free)
         for some in (slice(0, 1), slice(None), rng.permutation(len(who))):
             np.testing.assert_array_equal(scorer.outputs(who[some], rows[some]), model.outputs(rows[some]))
+
+    def test_it_answers_the_same_in_another_process(self) -> None:
+        """Pickled and read again: the same bits by the fast path and by the model itself, the same views."""
+        model, _ = self.wrapped()
+        there, x = pickle.loads(pickle.dumps(model)), self.rows()
+        np.testing.assert_array_equal(there.outputs(x), model.outputs(x))
+        for mine, other in zip(model.native(x), there.native(x), strict=True):
+            np.testing.assert_array_equal(mine, other)
+        assert (there.access, there.classes, there.name, there.notes) == (
+            model.access, model.classes, model.name, model.notes,
+        )  # fmt: skip
+        for view in ("linear", "dense", "forest"):
+            assert (getattr(there, view) is None) == (getattr(model, view) is None)
 
     def test_a_method_finds_plans_that_the_model_itself_accepts(self) -> None:
         """Local search on its labels or values, judged by the model itself."""

@@ -6,6 +6,7 @@ Example: ``class TestMine(PlausibilityContract): plausibility = Mine()``.
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar
@@ -56,6 +57,11 @@ class PlausibilityContract:
         np.testing.assert_allclose(rule.score(rows[3, 1]), score[3, 1], rtol=1e-12)
         empty = np.full_like(rows[:, :1], np.nan)
         assert np.isnan(rule.score(empty)).all() and not rule.holds(x, empty).any()
+
+    def test_it_says_the_same_in_another_process(self) -> None:
+        """Pickled and read again, fitted: the same scores."""
+        rule, (_, _, rows) = self.fitted(), _case()
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(rule)).score(rows), rule.score(rows))
 
     def test_it_holds_where_the_score_reaches_the_floor(self) -> None:
         """`holds` is the score against `floor`, which is at most the threshold; staying put is always plausible."""

@@ -105,6 +105,20 @@ def _score(schema: Schema, x: np.ndarray, rng: np.random.Generator) -> np.ndarra
     )
 
 
+@dataclass(frozen=True)
+class LabelModel:
+    """The made-up lender of `random_labels` as a model that shows labels only: 1 above the bar."""
+
+    schema: Schema
+    seed: int
+    bar: float
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m,) labels."""
+        score = _score(self.schema, rows, np.random.default_rng([self.seed, 7]))
+        return np.asarray(score > self.bar).astype(np.int64)
+
+
 def random_labels(schema: Schema, x: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return labels (n,), 1 for two of five people of `random_schema`, and the scores (n,) behind them."""
     score = _score(schema, x, np.random.default_rng([seed, 7]))
@@ -125,11 +139,7 @@ def random_model(schema: Schema, x: np.ndarray, kind: str, seed: int = 0) -> Any
         forest = RandomForestClassifier(12, max_depth=6, min_samples_leaf=3, random_state=seed)
         return make_pipeline(encoder, forest).fit(schema.decode(x), y)
     if kind == "label":
-        bar = np.quantile(score, 0.6)
-
-        def decide(rows: np.ndarray) -> np.ndarray:
-            return np.asarray(_score(schema, rows, np.random.default_rng([seed, 7])) > bar).astype(np.int64)
-
+        decide = LabelModel(schema, seed, float(np.quantile(score, 0.6)))
         return wrap(decide, schema, output="label", classes=(0, 1))
     return train({"linear": "lr", "network": "mlp"}[kind], schema, x, y, seed=seed)
 

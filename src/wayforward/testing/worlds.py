@@ -5,6 +5,7 @@ Example: ``class TestMine(WorldContract)`` with a method ``make`` that returns t
 
 from __future__ import annotations
 
+import pickle
 from functools import lru_cache
 from itertools import permutations
 from typing import Any, ClassVar
@@ -170,6 +171,13 @@ class WorldContract:
         action = np.where(self.shifts, np.nan, self.people(self.n, 4))
         after = self.world.consequences(x, action)
         np.testing.assert_array_equal(after[:, ~self.shifts], action[:, ~self.shifts])
+
+    def test_it_says_the_same_in_another_process(self) -> None:
+        """Pickled and read again: the same consequences and descendants, to the last bit."""
+        x, action = self.case()
+        there = pickle.loads(pickle.dumps(self.world))
+        np.testing.assert_array_equal(there.consequences(x, action), self.world.consequences(x, action))
+        np.testing.assert_array_equal(there.descendants, self.world.descendants)
 
     def test_descendants_are_sound(self) -> None:
         """Acting on one feature moves nothing that the world says it cannot move; the relation is transitive."""

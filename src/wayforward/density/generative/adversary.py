@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 from wayforward.density.nets import Adam, Stack
 from wayforward.errors import require
+from wayforward.portable import Portable
 
 Form = Literal["entropy", "loglik"]
 
 
-class Adversary:
+class Adversary(Portable):
     """A classifier p(label | z) that learns beside the encoder, on `steps` of its own for each of the encoder's.
 
     classes: how many labels or groups there are. weight: of the encoder's penalty. form: 'entropy' punishes sure

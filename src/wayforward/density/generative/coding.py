@@ -165,9 +165,7 @@ class Coding:
         """Put the constants that the heads need on a device."""
         torch = require("torch", extra="torch")
 
-        def put(array: np.ndarray, dtype: Any = None) -> Any:
-            return torch.as_tensor(np.ascontiguousarray(array), dtype=dtype or torch.float32, device=device)
-
+        self._device, put = device, self._put
         total = int(self.size[self.soft_of].sum())
         pick = np.full(
             (len(self.soft_of), self.soft_wide), total, dtype=np.int64
@@ -184,7 +182,10 @@ class Coding:
         self._missing_at = put(known, torch.int64)
         rank = {int(f): i for i, f in enumerate(self.place_of)}
         self._lost_rank = np.array([rank[int(f)] for f in self.lost_of], dtype=np.int64)
-        self._put = put
+
+    def _put(self, array: np.ndarray, dtype: Any = None) -> Any:
+        torch = require("torch", extra="torch")
+        return torch.as_tensor(np.ascontiguousarray(array), dtype=dtype or torch.float32, device=self._device)
 
     def parts(self, out: Any) -> tuple[Any, Any, Any, Any, Any]:
         """(m, n_out) -> means, logits of missing numbers, locations, their missing logits, softmax logits."""

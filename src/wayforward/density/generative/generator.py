@@ -10,6 +10,7 @@ import numpy as np
 
 from wayforward.density.generative.coding import Coding, Decoded
 from wayforward.errors import require
+from wayforward.portable import Portable
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class TrainingReport:
         return asdict(self) | {"bounds": list(self.bounds)}
 
 
-class Generator:
+class Generator(Portable):
     """Encoder and decoder of one schema, frozen.
 
     latent: dimensions of z. given (d,) bool: features that condition encoder and decoder and are never generated.

@@ -74,9 +74,35 @@ def _as_columns(got: Any) -> Floats:
     return np.asarray(got, np.float64).reshape(len(got), -1)
 
 
-def onnx_session(path: Any) -> Any:
-    """Open an ONNX file with one thread. Raises: FileFormatError, MissingExtra."""
+def onnx_content(model: Any, name: str) -> bytes:
+    """The bytes of an ONNX file or of a session's model. Raises: ModelError, FileFormatError."""
+    if isinstance(model, (str, os.PathLike)):
+        return _content(model)
+    content, path = getattr(model, "_model_bytes", None), getattr(model, "_model_path", None)
+    if content:
+        return bytes(content)
+    if path is None:
+        raise ModelError(f"{name} does not show what it was made of. Wrap the path of the ONNX file instead.")
+    return _content(path)
+
+
+def onnx_session(source: Any) -> Any:
+    """Open an ONNX file, or its bytes, with one thread. Raises: FileFormatError, MissingExtra."""
     runtime = require("onnxruntime", extra="onnx")
+    content = source if isinstance(source, bytes) else _content(source)
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        what = "The content" if isinstance(source, bytes) else f"'{Path(os.fspath(source)).name}'"
+        raise FileFormatError(
+            f"{what} cannot be read as ONNX: {first_line(error)} Export the model again."
+        ) from None
+
+
+def _content(path: Any) -> bytes:
     file = Path(os.fspath(path))
     if file.suffix.lower() in (".pkl", ".pickle", ".joblib"):
         raise FileFormatError(
@@ -91,15 +117,7 @@ def onnx_session(path: Any) -> Any:
         raise FileFormatError(f"The model file '{file.name}' does not exist. Check the path.")
     if file.stat().st_size > _MAX_BYTES:
         raise FileFormatError(f"'{file.name}' is larger than {_MAX_BYTES:,} bytes. Is it an ONNX model?")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        return runtime.InferenceSession(file.read_bytes(), options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise FileFormatError(
-            f"'{file.name}' cannot be read as ONNX: {first_line(error)} Export the model again."
-        ) from None
+    return file.read_bytes()
 
 
 _NUMBERS = {

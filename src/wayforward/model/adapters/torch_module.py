@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,12 +115,21 @@ class TorchHead(Fast):
 
     def network(self) -> TorchNetwork:
         """The module as a TorchNetwork."""
-
-        def head(encoded: Any) -> Any:
-            got = self.module(encoded.to(self.dtype))
-            return got[:, None] if got.ndim == 1 else got
-
+        head = ModuleHead(self.module, self.dtype)
         return TorchNetwork(self.encoder, head, self.link, device=self.device, dtype=self.dtype)
+
+
+@dataclass(frozen=True)
+class ModuleHead:
+    """A module as the head of a network: its outputs have two axes."""
+
+    module: Any
+    dtype: Any
+
+    def __call__(self, encoded: Any) -> Any:
+        """(m, e) encoded -> (m, q)."""
+        got = self.module(encoded.to(self.dtype))
+        return got[:, None] if got.ndim == 1 else got
 
 
 def _read_sequential(module: Any, encoder: Encoder, link: Link, torch: Any) -> Any:

@@ -20,6 +20,7 @@ from wayforward.errors import MethodError, ProblemError, require
 from wayforward.methods.engines.amortised.torch_world import Effort, TorchWorld
 from wayforward.methods.engines.gradient.relaxed import Relaxed
 from wayforward.methods.engines.padding import padded_blocks
+from wayforward.portable import Portable
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -74,7 +75,7 @@ class PeopleTensors:
     density: Any  # (n,) log-density as they are, or None
 
 
-class Amortised:
+class Amortised(Portable):
     """The two networks of S seeds, their training and their answers.
 
     law: n and a generator -> personal weights from 0 (easiest) to 1 (hardest), and which features a person can act

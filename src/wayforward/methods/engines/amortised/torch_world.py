@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import WorldError, require
+from wayforward.portable import Portable
 from wayforward.shapes import Points, Rows
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 
-class TorchWorld:
+class TorchWorld(Portable):
     """Where shifts of the causal latents lead, in one precision.
 
     A shift is measured in standard deviations of the latents of the refused reference people. In a world with

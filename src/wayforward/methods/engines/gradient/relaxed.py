@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.density.nets import Adam
 from wayforward.errors import require
 from wayforward.methods.engines.gradient.descent import code_parts, score_of
+from wayforward.portable import Portable
 from wayforward.scaling import thinned
 from wayforward.streams import Streams
 
@@ -22,7 +23,7 @@ _MOST_BALANCED = 1000  # refused people around whom balance is learnt
 _DRAWN = 4  # draws of each group's density for each of them
 
 
-class Coder:
+class Coder(Portable):
     """Encode rows (m, d) as a network reads them, differentiable in every value, ordered levels included.
 
     A value between two levels is a mix of the two; at a level itself the slope is that of a soft nearest level, so
@@ -63,7 +64,7 @@ class Coder:
         return torch.relu(1 - gap.abs()).detach() + soft - soft.detach()
 
 
-class Relaxed:
+class Relaxed(Portable):
     """Score rows (m, d) by how far the decision is turned, (m,), differentiable; above zero it is.
 
     Log-odds beyond the target's threshold; for a regression, the distance into the interval in units of the spread
@@ -125,7 +126,7 @@ def _network(problem: Problem, dtype: Any) -> Any:
     return problem.model.network
 
 
-class StandIn:
+class StandIn(Portable):
     """A small network taught to answer as the model does, where people are and where they are sent.
 
     It guides training only; the judge asks the model itself. Rows to learn from: the reference, the reference with

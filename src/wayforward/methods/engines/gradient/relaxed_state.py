@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.portable import Portable
 from wayforward.problem.batching import tidy
 from wayforward.shapes import Ints, Mask, PerFeature, Rows, Who
 
@@ -54,7 +55,7 @@ def range_costs(problem: Problem, span: PerFeature) -> PerFeature:
     return np.asarray(np.where(problem.schema.is_categorical, 1.0, span) / problem.cost.fitted_scales.divisor)
 
 
-class Layout:
+class Layout(Portable):
     """Which coordinates of a `RelaxedState` belong to which feature. span (d,): width of each feature's range.
 
     numeric (p,), level (f,): feature numbers; size (f,): coordinates of each block, the last of which is a missing

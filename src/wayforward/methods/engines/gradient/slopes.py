@@ -11,6 +11,7 @@ from wayforward.methods.engines.gradient.descent import Descent
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_widths
 from wayforward.methods.engines.gradient.zeroth import Zeroth
 from wayforward.methods.engines.padding import padded_blocks
+from wayforward.portable import Portable
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -72,7 +73,7 @@ class Gradients(Descent):
         return score, np.where(ordered, slope, 0.0), slope_share * state.free[:, self.level, None]
 
 
-class Lowered:
+class Lowered(Portable):
     """Slopes of the plain score, whose value is lowered by what the problem's robust condition takes off.
 
     What it takes off is computed at the hard row where the search is, and counts as constant in the slopes; hard rows

@@ -21,6 +21,7 @@ from wayforward.methods.engines.gradient.descent import Descent
 from wayforward.methods.engines.gradient.relaxed_state import Layout
 from wayforward.methods.engines.gradient.slopes import has_gradients
 from wayforward.methods.engines.padding import padded_blocks
+from wayforward.portable import Portable
 from wayforward.problem.batching import tidy
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class AdamSteps:
         return np.ones(q) if self.moves is None else self.moves.astype(np.float64)
 
 
-class Latent:
+class Latent(Portable):
     """Decode, project, evaluate, and descend in z.
 
     generator: trained and frozen. price (d,): distance of moving by one span, or of changing a
