@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.problem.proofs import out_of_reach
 from wayforward.schema import Feature, Schema
+from wayforward.world import SCM
 
 sklearn = pytest.importorskip("sklearn")
 
@@ -22,6 +24,18 @@ def lattice(schema, free):
         for j in range(schema.d)
     ]
     return np.array(list(itertools.product(*axes)))
+
+
+def trained(kind, schema, x, y, seed):
+    from wayforward.model import train
+
+    if kind == "xgb":
+        xgboost = pytest.importorskip("xgboost")
+        return xgboost.XGBClassifier(n_estimators=40, max_depth=3, random_state=seed, n_jobs=1).fit(x, y)
+    if kind == "lgbm":
+        lightgbm = pytest.importorskip("lightgbm")
+        return lightgbm.LGBMClassifier(n_estimators=40, max_depth=3, n_jobs=1, verbose=-1).fit(x, y)
+    return train(kind, schema, x, y, seed=seed)
 
 
 def make(seed, kind):
@@ -47,9 +61,25 @@ def make(seed, kind):
     ).astype(float)
     score = x @ np.array([0.4, 0.5, 0.3, -0.4, 0.6]) + rng.normal(0, 0.5, 300)
     y = (score > np.quantile(score, 0.75)).astype(int)
-    from wayforward.model import train
+    return schema, x, trained(kind, schema, x, y, seed)
 
-    return schema, x, train(kind, schema, x, y, seed=seed)
+
+def exists_by_force(problem, people):
+    """(n,) bool: every action on the lattice, holding a value where it is included, judged by the model itself."""
+    schema, out = problem.schema, np.zeros(people.n, dtype=bool)
+    for i in range(people.n):
+        axes = [
+            [np.nan, *np.arange(schema.low[j], schema.high[j] + 1)] if people.may[i, j] else [np.nan]
+            for j in range(schema.d)
+        ]
+        action = np.array(list(itertools.product(*axes)))[1:]
+        who = np.full(len(action), i)
+        if problem.independent:
+            action = np.where(schema.differs(action, people.x[who]), action, np.nan)
+        after = people.after(who, action)
+        ok = people.allowed(who, action, after) & ~np.isnan(action).all(1)
+        out[i] = bool(ok.any() and problem.reached(np.unique(after[ok], axis=0))[0].any())
+    return out
 
 
 @pytest.mark.parametrize("kind", ["lr", "rf", "mlp", "gb"])
@@ -73,6 +103,89 @@ def test_proofs_agree_with_brute_force(kind, seed):
     assert (proved | exists).mean() > 0.9  # and it settles nearly all of these small cases
     if kind != "mlp":
         assert proved.any()
+
+
+@pytest.mark.parametrize("kind", ["lr", "rf", "mlp", "gb", "xgb", "lgbm"])
+def test_a_threshold_that_a_row_attains_is_never_disproved(kind):
+    """The best score that somebody can reach is the threshold, to the last bit of the model's own precision."""
+    schema, x, model = make(1, kind)
+    base = Problem(schema, model, Target(1), data=x)
+    some = base.population(x[:25])
+    highest = np.zeros(some.n)
+    for i in range(some.n):
+        action = lattice(schema, some.free[i])
+        who = np.full(len(action), i)
+        after = some.after(who, action)
+        highest[i] = base.model.native(after[some.allowed(who, action, after)])[0][:, 1].max()
+    for level in np.unique(highest)[::4]:
+        problem = Problem(schema, base.model, Target(1, threshold=float(level)))
+        refused = np.flatnonzero(~problem.reached(x[:25])[0])
+        proved = out_of_reach(problem.population(x[refused]))
+        np.testing.assert_array_equal(proved, highest[refused] < level)
+
+
+@pytest.mark.parametrize("kind", ["rf", "xgb", "mlp"])
+def test_every_impossible_case_of_a_small_lattice_is_proved(kind):
+    """With rules and every kind of wish, the number of changes among them; and alone as in any batch."""
+    schema, x, model = make(3, kind)
+    problem = Problem(schema, model, Target(1, margin=0.2), data=x)
+    refused = x[~problem.reached(x)[0]][:60]
+    wish = Preferences.none(schema, len(refused)).freeze("a", who=list(range(0, 60, 3))).limit("b", high=5)
+    wish = wish.at_most(1, who=list(range(0, 60, 2))).at_most(2, who=[1, 5, 9])
+    people = problem.population(refused, wish)
+    before = problem.model.counter.native_rows
+    proved = out_of_reach(people)
+    assert problem.model.counter.native_rows - before < 20 * people.n
+    np.testing.assert_array_equal(proved, ~exists_by_force(problem, people))
+    assert proved.any() and not proved.all()
+    turned = np.random.default_rng(0).permutation(people.n)
+    np.testing.assert_array_equal(out_of_reach(people.take(turned)), proved[turned])
+    alone = [out_of_reach(people.take(np.array([i])))[0] for i in range(12)]
+    np.testing.assert_array_equal(alone, proved[:12])
+
+
+def test_a_proof_stays_however_long_the_others_take(monkeypatch):
+    """Somebody proved with many boxes is not taken back while others are still searched."""
+    from wayforward.problem import proofs
+
+    monkeypatch.setattr(proofs, "_BOXES", 24)
+    monkeypatch.setattr(proofs, "none_among_all", lambda people, most: np.zeros(people.n, dtype=bool))
+    schema, x, model = make(1, "mlp")
+    problem = Problem(schema, model, Target(1), data=x)
+    people = problem.population(x[~problem.reached(x)[0]][:64])
+    alone = [out_of_reach(people.take(np.array([i])))[0] for i in range(people.n)]
+    np.testing.assert_array_equal(out_of_reach(people), alone)
+    assert any(alone) and not all(alone)
+
+
+def test_a_model_without_bounds_is_asked_about_every_action():
+    """A function that nobody can look into: all of few actions are tried, of many none."""
+    schema, x, _ = make(1, "lr")
+    decide = wrap(lambda r: (r.sum(1) > 15).astype(int), schema, output="label", classes=(0, 1))
+    problem = Problem(schema, decide, Target(1), data=x)
+    people = problem.population(x[~problem.reached(x)[0]][:20])
+    np.testing.assert_array_equal(out_of_reach(people), ~exists_by_force(problem, people))
+    assert out_of_reach(people).any()
+    wide = Schema(
+        (Feature(name="a", kind="real", low=0, high=1), Feature(name="b", kind="integer", low=0, high=9))
+    )
+    never = wrap(lambda r: np.zeros(len(r), dtype=int), wide, output="label", classes=(0, 1))
+    assert not out_of_reach(Problem(wide, never, Target(1)).population(np.array([[0.5, 3.0]]))).any()
+
+
+@pytest.mark.parametrize("links", [("a drags e by 0.5", "b drags a by -0.7"), ()])
+@pytest.mark.parametrize("kind", ["lr", "rf"])
+def test_what_follows_is_part_of_a_proof(kind, links):
+    """Linked rules, and a causal world: every impossible case of a small lattice, and no other."""
+    schema, x, model = make(1, kind)
+    movable = tuple(replace(f, actionability="mutable") if f.name == "e" else f for f in schema.features)
+    schema = Schema(movable, ("after.a + after.b <= 9", *links))
+    world = None if links else SCM({"a": "u", "b": "0.4 * a + u", "d": "u", "e": "0.5 * b - (d == 'h') + u"})
+    problem = Problem(schema, wrap(model, schema), Target(1, threshold=0.7), data=x, world=world)
+    people = problem.population(x[~problem.reached(x)[0]][:24])
+    proved = out_of_reach(people)
+    np.testing.assert_array_equal(proved, ~exists_by_force(problem, people))
+    assert proved.any() and not proved.all()
 
 
 def test_rules_alone_can_prove_it():

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wayforward.errors import ProblemError
 from wayforward.problem import Target
@@ -44,6 +46,48 @@ def test_several_favourable_classes():
     assert bound.reached(outputs).tolist() == [False, True, True]
     assert (bound.score(outputs) > 0).tolist() == [False, True, True]
     assert Target((1, 2), threshold=0.6).bind(THREE).reached(outputs).tolist() == [True, True, True]
+
+
+@pytest.mark.parametrize("margin", [0.05, 0.07, 0.1, 0.15, 0.2, 0.3])
+def test_what_is_exactly_at_a_margin_is_a_yes(margin):
+    """Two classes, three classes, a threshold and both edges of an interval; just below each is a no."""
+    p = round(0.5 + margin, 12)
+    two, three = Target("good", margin=margin).bind(TWO), Target((1, 2), margin=margin).bind(THREE)
+    level = Target("good", threshold=0.3, margin=margin).bind(TWO)
+    edges = Target(interval=(0.1, 3), margin=margin).bind(NUMBER)
+    tie, less = np.array([[1 - p, p]]), np.array([[1 - p + 1e-9, p - 1e-9]])
+    q = round(0.3 + margin, 12)
+    lead = np.array([[0.3, 0.1, round(0.3 + 2 * margin, 12)]])
+    for bound, at, below in (
+        (two, tie, less),
+        (three, lead, lead - [[0, 0, 1e-9]]),
+        (level, np.array([[1 - q, q]]), np.array([[1 - q, q - 1e-9]])),
+        (edges, np.array([[round(0.1 + margin, 12)]]), np.array([[0.1 + margin - 1e-9]])),
+        (edges, np.array([[round(3 - margin, 12)]]), np.array([[3 - margin + 1e-9]])),
+    ):
+        assert bound.reached(at)[0] and bound.score(at)[0] >= 0 and not bound.surely_missed(at, at)[0]
+        assert (
+            not bound.reached(below)[0] and bound.score(below)[0] < 0 and bound.surely_missed(below, below)[0]
+        )
+    assert two.score(tie)[0] == 0
+
+
+@given(
+    p=st.lists(st.floats(0, 1), min_size=2, max_size=2),
+    threshold=st.floats(0.01, 0.99) | st.none(),
+    margin=st.sampled_from([0.0, 0.01, 0.1]),
+)
+def test_score_and_reached_agree_in_sign(p, threshold, margin):
+    """Above zero is a yes, below it a no; at zero a threshold and a margin are reached."""
+    if threshold is not None and threshold + margin >= 1:
+        return
+    outputs = np.array([[1 - v, v] for v in (*p, *([] if threshold is None else [threshold]))])
+    bound = Target("good", threshold=threshold, margin=margin).bind(TWO)
+    score, yes = bound.score(outputs), bound.reached(outputs)
+    assert yes[score > 0].all() and not yes[score < 0].any()
+    if threshold is not None or margin:
+        assert yes[score == 0].all()
+    assert not (bound.surely_missed(outputs, outputs) & yes).any()
 
 
 def test_intervals():

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from wayforward.schema import Feature
 
 _CHUNK = 65_536  # rows shown to the model at once
-_ROUNDING = 1e-12  # by which a probability may miss a margin that two formulas put in two places
 
 
 @dataclass(frozen=True)
@@ -183,12 +182,13 @@ def _decided(problem: Problem, rows: Rows) -> tuple[RowMask, PerRow]:
             for edge, given in zip((-math.inf, math.inf), target.interval, strict=True)
         )
         predicted = outputs[:, 0]
-        yes = [p - low >= target.margin and p <= high - target.margin for p in predicted.tolist()]
+        low, high = _plus(low, target.margin), _plus(high, -target.margin)
+        yes = [low <= p <= high for p in predicted.tolist()]
         return np.array(yes, dtype=bool), predicted
     wanted = sorted({_class_of(model.classes, label) for label in target.labels})
     value = outputs[:, wanted[0]] if len(wanted) == 1 else outputs[:, wanted].sum(1)
     if target.threshold is not None:
-        yes = [p >= target.threshold + target.margin for p in value.tolist()]
+        yes = [p >= _plus(target.threshold, target.margin) for p in value.tolist()]
     else:
         chosen = outputs.argmax(1) if labels is None else labels
         clear = _by_margin(outputs.tolist(), value.tolist(), wanted, target.margin)
@@ -204,10 +204,15 @@ def _by_margin(
         if not margin:
             yield True
         elif len(row) == 2:
-            yield p >= 0.5 + margin - _ROUNDING
+            yield p >= _plus(0.5, margin)
         else:
             other = max(share for j, share in enumerate(row) if j not in wanted)
-            yield max(row[j] for j in wanted) - margin >= other + margin - _ROUNDING
+            yield _plus(max(row[j] for j in wanted) - other, -2 * margin) >= 0
+
+
+def _plus(edge: float, margin: float) -> float:
+    """Return a sum as people write it: 0.1 + 0.2 is 0.3; without a margin the edge itself, to the last bit."""
+    return round(edge + margin, 12) if margin else edge
 
 
 def _class_of(classes: Sequence[object], label: object) -> int:

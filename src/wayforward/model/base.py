@@ -15,7 +15,7 @@ import numpy as np
 
 from wayforward.errors import ModelError, UnsupportedModel
 from wayforward.model import kernels
-from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Network
+from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask, Who
 
@@ -29,6 +29,14 @@ class Access(IntEnum):
     PROBABILITY = 2
     GRADIENT = 3
     WHITE_BOX = 4
+
+
+def single_valued(low: Floats, high: Floats, levels: Mapping[int, Mask]) -> Mask:
+    """(n, d) bool: the box leaves the feature one value, or it is missing."""
+    single: Mask = (low == high) | np.isnan(low)
+    for j, allowed in levels.items():
+        single[:, j] = (allowed.sum(axis=1) <= 1) | np.isnan(low[:, j])
+    return single
 
 
 @dataclass
@@ -187,6 +195,26 @@ class Model(ABC):
         allowed. NaN in low stands for a value that is missing and stays so. None where no bound is known.
         """
         return None
+
+    @property
+    def bounded(self) -> bool:
+        """True where `margin_bounds` and `box_bounds` know something."""
+        return type(self).margin_bounds is not Model.margin_bounds
+
+    def box_bounds(
+        self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None = None
+    ) -> BoxBounds | None:
+        """As `margin_bounds`, for proofs: bounds on what `native` gives, in whatever order and precision it computes.
+
+        At least `tolerance` wider than those of the fast path. constant: `native` answers all rows of the box alike,
+        so that one speaks for all. Bounds of a box never depend on the other boxes.
+        """
+        bounds = self.margin_bounds(low, high, levels)
+        if bounds is None:
+            return None
+        least, most = bounds
+        single = single_valued(low, high, {} if levels is None else levels)
+        return BoxBounds(least - self.tolerance, most + self.tolerance, np.asarray(single.all(axis=1)))
 
     # -- shared ------------------------------------------------------------------------------------------
 

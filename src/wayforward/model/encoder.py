@@ -87,6 +87,19 @@ class Column:
         """1 where the value is missing, in place of the value."""
         return replace(self, centre=0.0, divisor=1.0, factor=0.0, shift=0.0, missing=gone, ufunc="", steps=())
 
+    @property
+    def magnitude(self) -> tuple[float, float]:
+        """(a, b): no number on the way to the encoded value is larger than a |f(x)| + b, which roundoff scales with."""
+        if self.factor == 0.0:
+            return 0.0, abs(self.shift)
+        a, b = 1.0, 0.0
+        for kind, one, other in self.steps:
+            if kind == "divide":
+                a, b = a / abs(other), (b + abs(one)) / abs(other)
+            else:
+                a, b = a * abs(one), b * abs(one) + abs(other)
+        return a, b
+
     def value(self, x: Floats) -> Floats:
         """Raw finite values -> encoded values, with the transformers' own rounding."""
         with np.errstate(all="ignore"):

@@ -14,14 +14,27 @@ from typing import Any
 import numpy as np
 
 from wayforward.model import kernels
-from wayforward.model.base import Access, Scorer
-from wayforward.model.encoder import MONOTONE, Encoder
-from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Link, Network
+from wayforward.model.base import Access, Scorer, single_valued
+from wayforward.model.encoder import MONOTONE, Column, Encoder
+from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Link, Network
 from wayforward.model.network import dense_network
 from wayforward.model.records import DenseArrays
 from wayforward.shapes import Floats, Mask
 
-SLACK = 1e-9  # outward rounding of interval bounds, relative to the magnitudes summed
+DOUBLE_UNIT, SINGLE_UNIT = 2.0**-53, 2.0**-24  # roundoff of one operation
+_OPERATIONS = 16  # roundings on a term's way into a sum beside the sum's own: encoding, folding, products
+_ROWS = 64  # boxes of one matrix product: constant, so that a box always meets the same code path
+_HUGE = 1e300  # an endless margin in numbers that can be subtracted
+
+
+def roundoff(terms: int, unit: float) -> float:
+    """How far a sum of so many terms, computed in any order, can be from ours, relative to the sum of their sizes.
+
+    Theirs has the given unit, ours is in double precision. Source: N. J. Higham (2002), Accuracy and Stability of
+    Numerical Algorithms, section 4.2: gamma_n = n u / (1 - n u).
+    """
+    lost = (terms + _OPERATIONS) * (unit + DOUBLE_UNIT)
+    return lost / (1.0 - lost) if lost < 0.5 else np.inf
 
 
 def apply_link(margin: Floats, link: Link) -> Floats:
@@ -47,22 +60,29 @@ def apply_link(margin: Floats, link: Link) -> Floats:
     return margin
 
 
-def link_bounds(low: Floats, high: Floats, link: Link) -> tuple[Floats, Floats]:
-    """Bounds on margins (n, q) -> bounds on outputs (n, c); sound because every link is monotone in each
-    margin.
+def link_bounds(low: Floats, high: Floats, link: Link, unit: float = DOUBLE_UNIT) -> tuple[Floats, Floats]:
+    """Bounds on margins (n, q) -> bounds on outputs (n, c).
+
+    Sound because every link is monotone in each margin; wider by the roundoff of a link computed with this unit.
     """
+    low, high = np.clip(low, -_HUGE, _HUGE), np.clip(high, -_HUGE, _HUGE)
     if link == "logistic" or (link == "probability" and low.shape[1] == 1):
         below, above = apply_link(low, link), apply_link(high, link)
-        return np.stack([above[:, 0], below[:, 1]], axis=1), np.stack([below[:, 0], above[:, 1]], axis=1)
-    if link in ("softmax", "ovr"):
+        least = np.stack([above[:, 0], below[:, 1]], axis=1)
+        most = np.stack([below[:, 0], above[:, 1]], axis=1)
+    elif link in ("softmax", "ovr"):
         least, most = np.empty_like(low), np.empty_like(high)
         for k in range(low.shape[1]):
             worst, best = high.copy(), low.copy()
             worst[:, k], best[:, k] = low[:, k], high[:, k]
             least[:, k] = apply_link(worst, link)[:, k]
             most[:, k] = apply_link(best, link)[:, k]
-        return least - 1e-15, most + 1e-15
-    return low, high
+    else:
+        least, most = low, high
+    slack = (least.shape[1] + _OPERATIONS) * unit
+    if link == "identity":
+        return least - slack * np.abs(least), most + slack * np.abs(most)
+    return least - slack, most + slack
 
 
 class Fast:
@@ -83,8 +103,13 @@ class Fast:
         """See Model.thresholds."""
         return None
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats] | None:
-        """See Model.margin_bounds."""
+    @property
+    def bounded(self) -> bool:
+        """True where there are bounds."""
+        return type(self).bounds is not Fast.bounds
+
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask], unit: float) -> BoxBounds | None:
+        """Bounds on what an object gives that computes the same with this roundoff; see Model.box_bounds."""
         return None
 
     def linear(self) -> LinearForm | None:
@@ -149,9 +174,16 @@ class LinearFast(Fast):
         self.coef, self.intercept = coef, intercept
         bias = np.array(intercept, dtype=np.float64)
         weight, gone = np.zeros((d, q)), np.zeros((d, q))
+        self._size, self._reach = (
+            np.abs(bias),
+            np.zeros((d, q)),
+        )  # sizes of what is summed: fixed, and a unit of x
         tables: dict[int, Floats] = {}
         for e, column in enumerate(encoder.columns):
             w, j = coef[:, e], column.feature
+            per_unit, fixed = _sizes(column)
+            self._size = self._size + np.abs(w) * fixed
+            self._reach[max(j, 0)] += np.abs(w) * per_unit
             if column.table is not None:
                 if j < 0:
                     bias += w * column.table[0]
@@ -198,12 +230,12 @@ class LinearFast(Fast):
         """See Model.dense."""
         return DenseForm(self.encoder, [self.coef.T], [self.intercept], ["identity"], self.link, self.margin)
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats]:
-        """Exact up to rounding; see Model.margin_bounds."""
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask], unit: float) -> BoxBounds:
+        """Exact up to rounding; see Fast.bounds."""
         form = self.form
-        n, q = len(low), len(form.bias)
+        n = len(low)
         least, most = np.tile(form.bias, (n, 1)), np.tile(form.bias, (n, 1))
-        size = np.tile(np.abs(form.bias), (n, 1))
+        size, reach = np.tile(self._size, (n, 1)), _farthest(low, high)
         for j in range(form.schema.d):
             gone = np.isnan(low[:, j])
             if j in form.tables:
@@ -217,9 +249,37 @@ class LinearFast(Fast):
                 a = np.where(gone[:, None], form.missing[j], ends.min(axis=0))
                 b = np.where(gone[:, None], form.missing[j], ends.max(axis=0))
             least, most = least + a, most + b
-            size = size + np.maximum(np.abs(a), np.abs(b))
-        slack = np.where(np.isfinite(size), size, 0.0).reshape(n, q) * 1e-13 + 1e-300
-        return link_bounds(least - slack, most + slack, self.link)
+            size = size + reach[:, j, None] * self._reach[j]
+        slack = roundoff(self.coef.shape[1] + form.schema.d, unit) * size + 1e-300
+        bounds = link_bounds(least - slack, most + slack, self.link, unit)
+        return BoxBounds(*bounds, _constant(self.encoder, self.coef.T, low, high, levels))
+
+
+def _sizes(column: Column) -> tuple[float, float]:
+    """What an encoded column adds to the size of a sum: for each unit of |f(x)|, and fixed."""
+    if column.table is not None:
+        return 0.0, float(np.abs(np.nan_to_num(column.table)).max(initial=0.0))
+    per_unit, fixed = column.magnitude
+    return per_unit, fixed + abs(float(np.nan_to_num(column.missing)))
+
+
+def _farthest(low: Floats, high: Floats) -> Floats:
+    """(n, d) the largest |x| of each box among its finite ends.
+
+    Towards an endless side the sum itself moves away faster than its roundoff grows.
+    """
+    ends = np.stack([low, high])
+    farthest: Floats = np.where(np.isfinite(ends), np.abs(ends), 0.0).max(axis=0)
+    return farthest
+
+
+def _constant(encoder: Encoder, first: Floats, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> Mask:
+    """(n,) bool: only features without any weight in `first` (columns, h) have more than one value."""
+    used = np.zeros(encoder.schema.d, dtype=bool)
+    for e, column in enumerate(encoder.columns):
+        if column.feature >= 0 and first[e].any():
+            used[column.feature] = True
+    return np.asarray((single_valued(low, high, levels) | ~used).all(axis=1))
 
 
 def level_range(
@@ -315,47 +375,59 @@ class DenseFast(Fast):
         """See Model.dense."""
         return DenseForm(self.encoder, self.weights, self.biases, self.activations, self.link, self.margin)
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats]:
-        """Interval arithmetic through the layers; sound, not tight. See Model.margin_bounds."""
-        enc = self.encoder
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask], unit: float) -> BoxBounds:
+        """Interval arithmetic through the layers; sound, not tight. See Fast.bounds."""
+        enc, first = self.encoder, self.weights[0]
         a, b = np.tile(self._arrays.bias, (len(low), 1)), np.tile(self._arrays.bias, (len(low), 1))
-        for i, e in enumerate(enc.numeric):
-            column = enc.columns[e]
+        size = np.tile(np.abs(self.biases[0]), (len(low), 1))
+        for e, column in enumerate(enc.columns):
+            per_unit, fixed = _sizes(column)
+            size = size + fixed * np.abs(first[e])
+            if column.table is not None:
+                continue
             with np.errstate(invalid="ignore", divide="ignore"):
                 ends = np.stack([low[:, column.feature], high[:, column.feature]])
                 if column.ufunc:
                     ends = MONOTONE[column.ufunc](ends)
+                size = size + per_unit * _farthest(*ends[:, :, None]) * np.abs(first[e])
                 ends = ((ends - column.centre) / column.divisor) * column.factor + column.shift
             gone = np.isnan(low[:, column.feature])
-            ends = np.where(gone, column.missing, np.nan_to_num(ends, nan=0.0, posinf=1e300, neginf=-1e300))
+            ends = np.where(gone, column.missing, np.nan_to_num(ends, nan=0.0, posinf=_HUGE, neginf=-_HUGE))
             if column.factor == 0.0:
                 ends = np.where(gone, column.missing, column.shift) * np.ones_like(ends)
-            parts = ends[:, :, None] * self._arrays.first[i]
+            parts = ends[:, :, None] * first[e]
             a, b = a + parts.min(axis=0), b + parts.max(axis=0)
         for j, table in self.tables.items():
             c, d = level_range(table[:-1], table[-1], low[:, j], high[:, j], levels.get(j))
             a, b = a + c, b + d
-        a, b = _widen(a, b)
-        a, b = _activated(a, b, self.activations[0])
+        slack = roundoff(len(first) + enc.schema.d, unit) * size
+        a, b = _activated(a - slack, b + slack, self.activations[0], unit)
         for w, bias, name in zip(self.weights[1:], self.biases[1:], self.activations[1:], strict=True):
             up, down = np.maximum(w, 0.0), np.minimum(w, 0.0)
             with np.errstate(over="ignore", invalid="ignore"):
-                a, b = a @ up + b @ down + bias, b @ up + a @ down + bias
+                size = _product(np.maximum(np.abs(a), np.abs(b)), np.abs(w)) + np.abs(bias)
+                slack = roundoff(2 * len(w), unit) * size
+                a, b = (
+                    _product(a, up) + _product(b, down) + bias - slack,
+                    _product(b, up) + _product(a, down) + bias + slack,
+                )
             a, b = np.nan_to_num(a, nan=-np.inf), np.nan_to_num(b, nan=np.inf)
-            a, b = _activated(*_widen(a, b), name)
-        return link_bounds(a, b, self.link)
+            a, b = _activated(a, b, name, unit)
+        bounds = link_bounds(a, b, self.link, unit)
+        return BoxBounds(*bounds, _constant(enc, first, low, high, levels))
 
 
-def _widen(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    slack = SLACK * (1.0 + np.maximum(np.abs(a), np.abs(b)))
-    return a - slack, b + slack
+def _product(h: Floats, w: Floats) -> Floats:
+    """(n, k) @ (k, h), each row the same bits in any batch."""
+    if w.shape[1] == 1:
+        return np.asarray((h * w[:, 0]).sum(axis=1, keepdims=True))
+    return padded(lambda rows: rows @ w, h, _ROWS) if len(h) else h @ w
 
 
-def _activated(a: Floats, b: Floats, name: str) -> tuple[Floats, Floats]:
+def _activated(a: Floats, b: Floats, name: str, unit: float) -> tuple[Floats, Floats]:
     if name == "relu":
         return np.maximum(a, 0.0), np.maximum(b, 0.0)
-    if name == "tanh":
-        return np.tanh(a), np.tanh(b)
-    if name == "logistic":
-        return kernels.sigmoid(a), kernels.sigmoid(b)
+    if name in ("tanh", "logistic"):
+        curve = np.tanh if name == "tanh" else kernels.sigmoid
+        return curve(a) - _OPERATIONS * unit, curve(b) + _OPERATIONS * unit
     return a, b

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
 
 Link = Literal["identity", "logistic", "softmax", "ovr", "probability"]
+
+
+class BoxBounds(NamedTuple):
+    """What a model can say over boxes: least, most (n, c) outputs; constant (n,): the same bits all over the box."""
+
+    least: Floats
+    most: Floats
+    constant: Mask
 
 
 @dataclass(frozen=True)

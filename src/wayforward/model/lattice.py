@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from wayforward.model.base import Scorer
+from wayforward.model.base import Scorer, single_valued
 from wayforward.model.fast import Fast
+from wayforward.model.forms import BoxBounds
 from wayforward.schema import Feature, Schema
 from wayforward.shapes import Floats, Ints, Mask, Outputs, Who
 
@@ -82,15 +83,28 @@ class LatticeFast(Fast):
                 found[j] = low + step * np.arange(count - 1)
         return found
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats] | None:
-        """See Model.margin_bounds; None if a box reaches beyond the list."""
+    @property
+    def bounded(self) -> bool:
+        """See Fast.bounded."""
+        return self.inner.bounded
+
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask], unit: float) -> BoxBounds | None:
+        """See Fast.bounds; endless where a box reaches beyond the list."""
         least, most = low.copy(), high.copy()
         a = np.ceil((low[:, self.features] - self.low) / self.step - 1e-9)
         b = np.floor((high[:, self.features] - self.low) / self.step + 1e-9)
-        if ((a < 0) | (b >= self.count) | (a > b)).any():
+        listed = ((a >= 0) & (b < self.count) & (a <= b)).all(axis=1)
+        least[:, self.features] = np.clip(np.minimum(a, b), 0, self.count - 1)
+        most[:, self.features] = np.clip(b, 0, self.count - 1)
+        found = self.inner.bounds(least, most, levels, unit)
+        if found is None:
             return None
-        least[:, self.features], most[:, self.features] = a, b
-        return self.inner.bounds(least, most, levels)
+        within = listed[:, None]
+        return BoxBounds(
+            np.where(within, found.least, -np.inf),
+            np.where(within, found.most, np.inf),
+            np.where(listed, found.constant, single_valued(low, high, levels).all(axis=1)),
+        )
 
 
 class _LatticeScorer(Scorer):

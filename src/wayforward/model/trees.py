@@ -11,8 +11,8 @@ import numpy as np
 from wayforward.model import kernels
 from wayforward.model.base import Access, Scorer
 from wayforward.model.encoder import Encoder
-from wayforward.model.fast import Fast, apply_link, link_bounds
-from wayforward.model.forms import FlatForest
+from wayforward.model.fast import Fast, apply_link, link_bounds, roundoff
+from wayforward.model.forms import BoxBounds, FlatForest
 from wayforward.model.raw_splits import flatten
 from wayforward.model.records import LeafMasks, PrunedTrees, SplitSpace, Trees
 from wayforward.model.tree_readers import EncodedTrees
@@ -58,9 +58,12 @@ class ForestFast(Fast):
         tree_of = np.cumsum(np.isin(np.arange(len(leaf)), self.flat.roots)) - 1
         largest = np.zeros(len(self.flat.roots))
         np.maximum.at(largest, tree_of[leaf], np.abs(self.flat.value[self.flat.leaf[leaf]]).max(axis=1))
-        total = float(largest.sum())
+        self._total = total = float(largest.sum())
         self.bits = int(np.floor(60 - np.log2(total))) if total > 0 else 0
         self.compiled = _compile(self.flat, self.schema, self.bits)
+        whole = self.compiled.trees.leaf
+        # leaves that fixed point tells apart as the object itself does: equal sums then mean equal bits
+        self._exact = bool((np.ldexp(whole.astype(np.float64), -self.bits) == self.flat.value).all())
 
     def finish(self, sums: Ints) -> Floats:
         """Fixed-point leaf sums (m, q) -> outputs (m, c)."""
@@ -87,8 +90,11 @@ class ForestFast(Fast):
         numeric = (flat.feature >= 0) & (flat.level_set < 0) & np.isfinite(flat.threshold)
         return [np.unique(flat.threshold[numeric & (flat.feature == j)]) for j in range(self.schema.d)]
 
-    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> tuple[Floats, Floats]:
-        """Per tree the least and the greatest reachable leaf; exact for one tree. See Model.margin_bounds."""
+    def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask], unit: float) -> BoxBounds:
+        """Per tree the least and the greatest reachable leaf; exact for one tree. See Fast.bounds.
+
+        A box in which each tree can reach leaves of one value alone is constant.
+        """
         trees = self.compiled.trees
         smallest = np.zeros((len(low), trees.leaf.shape[1]), np.int64)
         largest = np.zeros_like(smallest)
@@ -97,8 +103,12 @@ class ForestFast(Fast):
         reach(*_split_boxes(low, high, levels, self.compiled.space), trees, smallest, largest)
         scale = np.ldexp(1.0, -self.bits) / self.divisor
         low_margin, high_margin = self.base + smallest * scale, self.base + largest * scale
-        slack = 1e-12 * (1.0 + np.maximum(np.abs(low_margin), np.abs(high_margin)))
-        return link_bounds(low_margin - slack, high_margin + slack, self.link)
+        size = np.abs(self.base) + self._total / self.divisor
+        slack = roundoff(len(trees.roots), unit) * size
+        if self.link == "logistic":  # a starting probability near 1 loses digits when it becomes log-odds
+            slack = slack + roundoff(0, unit) * np.exp(np.minimum(np.abs(self.base), 700.0))
+        same = (smallest == largest).all(axis=1) & self._exact
+        return BoxBounds(*link_bounds(low_margin - slack, high_margin + slack, self.link, unit), same)
 
 
 def _compile(flat: FlatForest, schema: Schema, bits: int) -> CompiledForest:

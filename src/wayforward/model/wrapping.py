@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import ModelError
-from wayforward.model.adapted import Adapted, OutputKind, WrapOptions
+from wayforward.model.adapted import SINGLE, Adapted, OutputKind, WrapOptions
 from wayforward.model.adapters import adapter_of, library_of
 from wayforward.model.adapters.onnx_file import onnx_content, onnx_session
 from wayforward.model.base import Counter, Model, Scorer, Task
 from wayforward.model.encoder import NotRead
-from wayforward.model.fast import Fast
-from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Network
+from wayforward.model.fast import DOUBLE_UNIT, SINGLE_UNIT, Fast
+from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
 from wayforward.model.verify import check_missing, disagreement
 from wayforward.portable import Portable
 from wayforward.schema import Schema
@@ -92,14 +92,43 @@ class Wrapped(Portable, Model):
         """See Model.thresholds."""
         return None if self.fast is None else self.fast.thresholds()
 
+    @property
+    def bounded(self) -> bool:
+        """See Model.bounded."""
+        return self.fast is not None and self.fast.bounded
+
     def margin_bounds(
         self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None = None
     ) -> tuple[Floats, Floats] | None:
         """See Model.margin_bounds."""
+        found = self._bounds(low, high, levels, DOUBLE_UNIT)
+        if found is None or (np.isinf(found.least) & np.isinf(found.most)).all():
+            return None
+        return found.least, found.most
+
+    def box_bounds(
+        self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None = None
+    ) -> BoxBounds | None:
+        """See Model.box_bounds."""
+        promised = self.native_path.tolerance
+        found = self._bounds(low, high, levels, SINGLE_UNIT if promised >= SINGLE else DOUBLE_UNIT)
+        if found is None:
+            return None
+        least, most = found.least, found.most
+        if self.task == "regression":
+            return found._replace(
+                least=least - promised * np.maximum(np.abs(least), 1.0),
+                most=most + promised * np.maximum(np.abs(most), 1.0),
+            )
+        return found._replace(least=least - promised, most=most + promised)
+
+    def _bounds(
+        self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None, unit: float
+    ) -> BoxBounds | None:
         if self.fast is None:
             return None
         low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
-        return self.fast.bounds(low, high, {} if levels is None else levels)
+        return self.fast.bounds(low, high, {} if levels is None else levels, unit)
 
 
 def wrap(

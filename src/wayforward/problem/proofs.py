@@ -2,169 +2,171 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from wayforward.problem import branching
+from wayforward.problem.branching import ActionBoxes
+from wayforward.problem.enumeration import none_among_all
 from wayforward.problem.population import Population
 from wayforward.shapes import Mask
 
 _BOXES = 512  # boxes a person's reach may be split into before the proof is given up
 _ROUNDS = 40
-_PEOPLE = 64  # at once
-
-
-@dataclass
-class _Boxes:
-    """b boxes of values: owner (b,), low, high (b, d), and for level features the levels inside, j -> (b, L)."""
-
-    owner: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    levels: dict[int, np.ndarray]
-
-    def take(self, rows: np.ndarray) -> _Boxes:
-        return _Boxes(
-            self.owner[rows], self.low[rows], self.high[rows], {j: ok[rows] for j, ok in self.levels.items()}
-        )
-
-    @staticmethod
-    def join(a: _Boxes, b: _Boxes) -> _Boxes:
-        return _Boxes(
-            np.concatenate([a.owner, b.owner]),
-            np.concatenate([a.low, b.low]),
-            np.concatenate([a.high, b.high]),
-            {j: np.concatenate([a.levels[j], b.levels[j]]) for j in a.levels},
-        )
+_PEOPLE = 64  # at once: bounds the memory that boxes take
+_ACTIONS = 32_768  # of a person that are all tried where boxes settle nothing
+_DEAR_ACTIONS = 4_096  # the same, where the model itself has to answer all of them, or a learned world
 
 
 def out_of_reach(people: Population) -> Mask:
     """(n,) bool: proved that no allowed action turns the decision, whatever method searches.
 
-    The box of everything that a person may reach holds every allowed action (costs and plausibility only shrink it).
-    Branch and bound: a box is discarded where a rule is surely broken all over it, or where even the most favourable
-    output that the model can give inside is a no; what is left is halved. If nothing is left, nothing exists. Needs a
-    world in which nothing else moves and, unless rules alone decide, a model that bounds its outputs over boxes.
-    Elsewhere, and where a few hundred boxes do not settle it, the answer is False: not proved.
+    First by branch and bound. The box of everything that a person may reach holds every allowed action (costs and
+    plausibility only shrink it). A box is discarded where a rule is surely broken all over it, where more features
+    would change than the person wants, or where even the most favourable output that the model itself can give
+    inside, in its own precision, is a no. Where bounds leave it open and the model answers all of the box alike, it is
+    asked. What is left is split; if nothing is left, nothing exists. Where something follows from an action, every
+    legal value of what may move counts.
+
+    Then, where that settles nothing and a person's actions can be listed, by trying all of them. Elsewhere the answer
+    is False: not proved. It depends on the person alone, never on who else is asked about.
     """
-    if not people.problem.independent or people.n == 0:
-        return np.zeros(people.n, dtype=bool)
-    if people.n <= _PEOPLE:
-        return _out_of_reach(people)
-    parts = np.array_split(np.arange(people.n), -(-people.n // _PEOPLE))  # bounds the memory that boxes take
-    return np.concatenate([_out_of_reach(people.take(part)) for part in parts])
-
-
-def _out_of_reach(people: Population) -> Mask:
-    schema, n = people.schema, people.n
-    proved = np.zeros(n, dtype=bool)
-    boxes = _reach(people)
-    conditions = bool(schema.rules) and len(schema.compiled_rules.conditions) > 0
-    tried = np.ones(n, dtype=np.int64)
-    given_up = np.zeros(n, dtype=bool)
-    for _ in range(_ROUNDS):
-        gone = _rules_broken(people, boxes) if conditions else np.zeros(len(boxes.owner), dtype=bool)
-        missed = _surely_missed(people, boxes)
-        if missed is not None:
-            gone |= missed
-        boxes = boxes.take(np.flatnonzero(~gone))
-        left = np.bincount(boxes.owner, minlength=n) > 0
-        proved = ~left & ~given_up
-        if missed is None:  # no bounds from this model: splitting would only repeat the rules
-            return proved
-        width = _widths(people, boxes)
-        given_up[boxes.owner[(width <= 0).all(1)]] = (
-            True  # a single point that is not ruled out: it may be a yes
-        )
-        given_up |= tried > _BOXES
-        boxes = boxes.take(np.flatnonzero(~given_up[boxes.owner]))
-        if not len(boxes.owner):
-            return proved
-        boxes = _halved(people, boxes)
-        tried += np.bincount(boxes.owner, minlength=n)
+    proved, exists = np.zeros(people.n, dtype=bool), np.zeros(people.n, dtype=bool)
+    if people.n == 0:
+        return proved
+    for part in np.array_split(np.arange(people.n), -(-people.n // _PEOPLE)):
+        some = people if len(part) == people.n else people.take(part)
+        proved[part], exists[part] = _Search(some).run()
+    rest = np.flatnonzero(~proved & ~exists)
+    if rest.size:
+        problem = people.problem
+        cheap = problem.model.bounded and problem.independent
+        proved[rest] = none_among_all(people.take(rest), _ACTIONS if cheap else _DEAR_ACTIONS)
     return proved
 
 
-def _reach(people: Population) -> _Boxes:
-    """Everything that the judge would let a person reach; a search may stop at what was observed."""
-    may, x = people.may, people.x
-    low = np.where(may, np.fmin(people.least, x), x)
-    high = np.where(may, np.fmax(people.greatest, x), x)
-    levels = {}
-    for j, ok in people.level_ok.items():
-        stay = np.arange(ok.shape[1]) == x[:, j, None]
-        levels[j] = np.where(may[:, j, None], ok | stay, stay)
-    return _Boxes(np.arange(people.n), low, high, levels)
+@dataclass
+class _Search:
+    """Branch and bound for some people at once; nobody's boxes are seen by anybody else's.
 
-
-def _rules_broken(people: Population, boxes: _Boxes) -> Mask:
-    before = people.x[boxes.owner]
-    fixed = {j: np.arange(ok.shape[1]) == before[:, j, None] for j, ok in boxes.levels.items()}
-    gone = np.isnan(before)  # it may also stay missing, and then breaks no rule: nothing is known of it
-    low, high = np.where(gone, np.nan, boxes.low), np.where(gone, np.nan, boxes.high)
-    truth = people.schema.compiled_rules.interval(
-        before, before, low, high, before_levels=fixed, after_levels=boxes.levels
-    )
-    return np.asarray((truth == -1).any(1))
-
-
-def _surely_missed(people: Population, boxes: _Boxes) -> Mask | None:
-    """(b,) bool, or None where the model gives no bounds. A feature that is missing and may be set has no box."""
-    problem = people.problem
-    before = people.x[boxes.owner]
-    sound = ~(np.isnan(before) & people.may[boxes.owner]).any(1)
-    missed = np.zeros(len(boxes.owner), dtype=bool)
-    if sound.any():
-        levels = {j: ok[sound] for j, ok in boxes.levels.items()}
-        bounds = problem.model.margin_bounds(boxes.low[sound], boxes.high[sound], levels)
-        if bounds is None:
-            return None
-        missed[sound] = problem.bound_target.surely_missed(*bounds)
-    return missed
-
-
-def _widths(people: Population, boxes: _Boxes) -> np.ndarray:
-    """(b, d) share of its span that a feature still covers; 0 where one value (or next to nothing) is left."""
-    schema = people.schema
-    with np.errstate(invalid="ignore"):
-        width = (boxes.high - boxes.low) / schema.span
-        tiny = np.where(np.isnan(schema.step), 1e-6, 0.5 * np.nan_to_num(schema.step) / schema.span)
-        endless = ~np.isfinite(width)  # no middle to split at
-        width = np.where(endless | (width <= tiny), 0.0, width)
-    for j, ok in boxes.levels.items():
-        count = ok.sum(1)
-        width[:, j] = np.where(count > 1, count / ok.shape[1], 0.0)
-    return np.where(people.may[boxes.owner], width, 0.0)
-
-
-def _halved(people: Population, boxes: _Boxes) -> _Boxes:
-    """Split every box in two along its widest feature; on a lattice, between two of its points.
-
-    Somebody who stands between these two points may stay there, so that the upper half begins where they stand.
+    led (n, d) bool: features that a consequence may move. loose: nothing is known of how.
     """
-    schema = people.schema
-    each = np.arange(len(boxes.owner))
-    col = _widths(people, boxes).argmax(1)
-    one, two = boxes.take(each), boxes.take(each)
-    middle = (boxes.low[each, col] + boxes.high[each, col]) / 2
-    step = schema.step[col]
-    point = schema.round(middle[:, None].T, columns=col).ravel()
-    point = np.where(point > middle, point - step, point)  # the last lattice point of the lower half
-    upper = np.where(np.isnan(step), middle, point + step)
-    here = people.x[boxes.owner, col]
-    upper = np.where((here > point) & (here > boxes.low[each, col]) & (here < upper), here, upper)
-    one.high[each, col] = np.where(np.isnan(step), middle, np.maximum(point, boxes.low[each, col]))
-    two.low[each, col] = np.minimum(upper, boxes.high[each, col])
-    for j, ok in boxes.levels.items():
-        mine = np.flatnonzero(col == j)
-        if mine.size:
-            rank = ok[mine].cumsum(1)
-            first = ok[mine] & (rank <= ok[mine].sum(1)[:, None] // 2)
-            one.levels[j][mine], two.levels[j][mine] = first, ok[mine] & ~first
-            one.low[mine, j], one.high[mine, j] = _edges(one.levels[j][mine])
-            two.low[mine, j], two.high[mine, j] = _edges(two.levels[j][mine])
-    return _Boxes.join(one, two)
 
+    people: Population
+    led: Mask = field(init=False)
+    loose: bool = field(init=False)
 
-def _edges(ok: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return ok.argmax(1).astype(float), (ok.shape[1] - 1 - ok[:, ::-1].argmax(1)).astype(float)
+    def __post_init__(self) -> None:
+        people, problem = self.people, self.people.problem
+        self.led = people.may.astype(np.int64) @ problem.descendants.astype(np.int64) > 0
+        self.loose = not problem.independent
+        self.conditions = bool(people.schema.rules) and len(people.schema.compiled_rules.conditions) > 0
+
+    def run(self) -> tuple[Mask, Mask]:
+        """(n,), (n,) bool: proved that nothing exists, and seen that something does."""
+        people, n = self.people, self.people.n
+        self.exists = np.zeros(n, dtype=bool)
+        given_up, tried = np.zeros(n, dtype=bool), np.ones(n, dtype=np.int64)
+        boxes = branching.everything(people, self.led, loose=self.loose)
+        for _ in range(_ROUNDS):
+            counted = ~self.led[boxes.owner] if self.loose else np.ones(boxes.low.shape, dtype=bool)
+            boxes = boxes.take(np.flatnonzero(~branching.few_changes(people, boxes, counted)))
+            boxes = self._possible(boxes)
+            width = branching.widths(people, boxes)
+            undecided = ~boxes.acts & ~boxes.rests
+            width = np.maximum(width, 0.75 * undecided)
+            # one point that is not ruled out may be a yes; and without bounds splitting would only repeat the rules
+            given_up[boxes.owner[(width <= 0).all(1)]] = True
+            given_up[boxes.owner[tried[boxes.owner] > _BOXES]] = True
+            given_up |= self.exists
+            if not people.problem.model.bounded:
+                given_up[boxes.owner] = True
+            open_ = np.flatnonzero(~given_up[boxes.owner])
+            if not open_.size:
+                break
+            boxes, width = boxes.take(open_), width[open_]
+            counted = ~self.led[boxes.owner] if self.loose else np.ones(boxes.low.shape, dtype=bool)
+            boxes = branching.halved(people, boxes, width, counted)
+            tried += np.bincount(boxes.owner, minlength=n)
+        else:
+            given_up[boxes.owner] = True
+        return ~given_up, self.exists
+
+    def _possible(self, boxes: ActionBoxes) -> ActionBoxes:
+        """Leave out the boxes that surely hold no option."""
+        people, problem = self.people, self.people.problem
+        after = boxes
+        gone = branching.empty(people, after)
+        if self.conditions:
+            gone |= self._rules_broken(after)
+        left = np.flatnonzero(~gone)
+        boxes, after = boxes.take(left), after.take(left)
+        # a missing value that may be set, or may follow, has no box
+        unclear = np.isnan(after.low) & (people.may | self.led)[after.owner]
+        unclear |= np.isnan(after.low) != np.isnan(people.x[after.owner])
+        rows = np.flatnonzero(~boxes.answered & ~unclear.any(1))
+        bounds = None
+        if rows.size:
+            levels = {j: ok[rows] for j, ok in after.levels.items()}
+            bounds = problem.model.box_bounds(after.low[rows], after.high[rows], levels)
+        gone = np.zeros(len(boxes), dtype=bool)
+        if bounds is not None:
+            missed = problem.bound_target.surely_missed(bounds.least, bounds.most)
+            gone[rows[missed]] = True
+            ask = rows[~missed & bounds.constant]
+            gone[ask] = self._ask_model(boxes, after, ask)
+        gone |= self._points(boxes, np.flatnonzero(~gone))
+        return boxes.take(np.flatnonzero(~gone))
+
+    def _ask_model(self, boxes: ActionBoxes, after: ActionBoxes, rows: np.ndarray) -> Mask:
+        """Ask the model itself about constant boxes: it says no. Of a yes that is an option, make a note."""
+        people, problem = self.people, self.people.problem
+        if not rows.size:
+            return np.zeros(0, dtype=bool)
+        some = after.take(rows)
+        row = branching.corner(people, some)
+        yes = problem.reached(row)[0]
+        boxes.answered[rows] = yes
+        if problem.independent and yes.any():
+            who, row = some.owner[yes], row[yes]
+            action = np.where(people.schema.differs(row, people.x[who]), row, np.nan)
+            good = people.allowed(who, action, row) & ~np.isnan(action).all(1)
+            self.exists[who[good]] = True
+        return ~yes
+
+    def _points(self, boxes: ActionBoxes, rows: np.ndarray) -> Mask:
+        """(b,) bool: boxes of one action, among these rows, that the judge refuses; make a note of the others."""
+        people, gone = self.people, np.zeros(len(boxes), dtype=bool)
+        some = boxes.take(rows)
+        point = (some.single() & (some.acts | some.rests)).all(1)
+        if self.loose:
+            point[:] = False  # what follows is no choice
+        rows, some = rows[point], some.take(np.flatnonzero(point))
+        if not rows.size:
+            return gone
+        who = some.owner
+        action = np.where(some.rests, np.nan, branching.corner(people, some))
+        if people.problem.independent:
+            action = np.where(people.schema.differs(action, people.x[who]), action, np.nan)
+        after = people.after(who, action)
+        good = people.allowed(who, action, after) & ~np.isnan(action).all(1)
+        ask = np.flatnonzero(
+            good & ~(some.answered if people.problem.independent else np.zeros(len(who), dtype=bool))
+        )
+        if ask.size:
+            good[ask] = people.problem.reached(after[ask])[0]
+        self.exists[who[good]] = True
+        gone[rows[~good]] = True
+        return gone
+
+    def _rules_broken(self, after: ActionBoxes) -> Mask:
+        people = self.people
+        before = people.x[after.owner]
+        fixed = {j: np.arange(ok.shape[1]) == before[:, j, None] for j, ok in after.levels.items()}
+        gone = np.isnan(before)  # it may also stay missing, and then breaks no rule: nothing is known of it
+        low, high = np.where(gone, np.nan, after.low), np.where(gone, np.nan, after.high)
+        truth = people.schema.compiled_rules.interval(
+            before, before, low, high, before_levels=fixed, after_levels=after.levels
+        )
+        return np.asarray((truth == -1).any(1))

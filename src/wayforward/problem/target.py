@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from wayforward.model import Model
 
 _TINY = 1e-12
+_LEAST = 1e-15  # of a score that is not zero
+_DIGITS = 12  # to which sums of decimals are right: 0.5 + 0.07 is 0.57
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,10 @@ class Target:
             )
         elif self.threshold is not None and self.threshold + self.margin >= 1.0:
             raise ProblemError(f"threshold {self.threshold} and margin {self.margin} add up to 1 or more.")
+
+    def beyond(self, edge: float, side: int = 1) -> float:
+        """Return where `margin` beyond an edge is (side -1: before it), as decimals add up."""
+        return edge if self.margin == 0 else round(edge + side * self.margin, _DIGITS)
 
     def edges(self) -> tuple[float, float]:
         """Return the ends of the interval that is wanted, infinite where it is open."""
@@ -133,43 +139,86 @@ class BoundTarget:
             return outputs[:, 0]
         return outputs[:, self.columns[0]] if len(self.columns) == 1 else outputs[:, self.columns].sum(1)
 
+    @property
+    def _level(self) -> float | None:
+        """The probability of a favourable decision that is needed; None where a label, or a lead, is needed."""
+        target = self.target
+        if target.threshold is not None:
+            return target.beyond(target.threshold)
+        return target.beyond(0.5) if target.margin > 0 and self.n_classes == 2 else None
+
+    @property
+    def _inside(self) -> tuple[float, float]:
+        """The least and the greatest prediction that will do."""
+        low, high = self.target.edges()
+        return self.target.beyond(low), self.target.beyond(high, -1)
+
+    def _lead(self, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
+        """(m, c), (m, c) -> (m,): by how much the best favourable output in `yes` is above the best other in `no`."""
+        return np.asarray(yes[:, self.columns].max(1) - np.delete(no, self.columns, axis=1).max(1))
+
     def score(self, outputs: np.ndarray) -> np.ndarray:
-        """(m, c) -> (m,) how far the decision is turned: above zero it is. Log-odds, or units of the prediction."""
+        """(m, c) -> (m,) how far the decision is turned. Log-odds, or units of the prediction.
+
+        Above zero the decision is turned, below it is not. At zero a threshold, a margin and the edges of an
+        interval are reached; without any of these the model's own label decides. The sign is exact.
+        """
         target = self.target
         if target.interval is not None:
-            low, high = target.edges()
-            return np.minimum(outputs[:, 0] - low - target.margin, high - target.margin - outputs[:, 0])
+            low, high = self._inside
+            return np.minimum(outputs[:, 0] - low, high - outputs[:, 0])
         if target.threshold is not None or self.n_classes == 2:
-            level = (0.5 if target.threshold is None else target.threshold) + target.margin
-            p = np.clip(self.value(outputs), _TINY, 1 - _TINY)
-            return np.asarray(np.log(p) - np.log1p(-p) - np.log(level / (1 - level)))
-        yes, no = outputs[:, self.columns].max(1), np.delete(outputs, self.columns, axis=1).max(1)
+            level = 0.5 if self._level is None else self._level
+            value = self.value(outputs)
+            p = np.clip(value, _TINY, 1 - _TINY)
+            score, lead = np.log(p) - np.log1p(-p) - np.log(level / (1 - level)), value - level
+        else:
+            yes, no = outputs[:, self.columns].max(1), np.delete(outputs, self.columns, axis=1).max(1)
+            score = np.log(np.maximum(yes - target.margin, _TINY)) - np.log(
+                np.maximum(no + target.margin, _TINY)
+            )
+            lead = self._lead(outputs, outputs)
+            if target.margin:
+                lead = np.round(lead - 2 * target.margin, _DIGITS)
+        # logarithms round: at equality, and a hair from it, the outputs themselves have the last word
         return np.asarray(
-            np.log(np.maximum(yes - target.margin, _TINY)) - np.log(np.maximum(no + target.margin, _TINY))
+            np.where(lead > 0, np.maximum(score, _LEAST), np.where(lead < 0, np.minimum(score, -_LEAST), 0.0))
         )
 
     def reached(self, outputs: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
         """(m, c) outputs, (m,) label indices -> (m,) bool: is this a yes?
 
-        Without a threshold the model's own label decides (ties included); `labels` default to the first maximum.
+        A value exactly at what is asked for is a yes. Without a threshold the model's own label decides (ties
+        included), and a margin asks for more besides: of two classes a probability of 0.5 + margin, of more a lead of
+        twice the margin over every other class. `labels` default to the first maximum.
         """
         target = self.target
         if target.interval is not None:
-            return self.score(outputs) >= 0
+            low, high = self._inside
+            return np.asarray((outputs[:, 0] >= low) & (outputs[:, 0] <= high))
         if target.threshold is not None:
-            return self.value(outputs) >= target.threshold + target.margin
+            return np.asarray(self.value(outputs) >= self._level)
         chosen = outputs.argmax(1) if labels is None else labels
         yes = self._favourable()[chosen]
-        return np.asarray(yes & (self.score(outputs) >= 0)) if target.margin > 0 else yes
+        if target.margin == 0:
+            return np.asarray(yes)
+        if self._level is not None:
+            return np.asarray(yes & (self.value(outputs) >= self._level))
+        return np.asarray(yes & (self.score(outputs) >= 0))
 
     def surely_missed(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """(n, c) bounds on the outputs over a set of rows -> (n,) bool: no row of the set can be a yes."""
+        """(n, c) bounds on the outputs over a set of rows -> (n,) bool: no row of the set can be a yes.
+
+        The bounds are those of the model itself, its own arithmetic included (`Model.box_bounds`). Without a threshold
+        its label must be that of its largest output wherever that is clear, as for every model that gives bounds.
+        """
         target = self.target
         if target.interval is not None:
-            first, last = target.edges()
-            return np.asarray((high[:, 0] < first + target.margin) | (low[:, 0] > last - target.margin))
-        best = high[:, self.columns].max(1) if target.threshold is None else high[:, self.columns].sum(1)
+            first, last = self._inside
+            return np.asarray((high[:, 0] < first) | (low[:, 0] > last))
         if target.threshold is not None:
-            return np.asarray(best < target.threshold + target.margin)
-        least = np.delete(low, self.columns, axis=1).max(1)
-        return np.asarray(best < least)
+            return np.asarray(high[:, self.columns].sum(1) < self._level)
+        missed = self._lead(high, low) < 0
+        if self._level is not None:
+            return np.asarray(missed | (high[:, self.columns[0]] < self._level))
+        return np.asarray(missed | (self._lead(high, low) < 2 * target.margin - 10.0**-_DIGITS))

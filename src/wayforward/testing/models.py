@@ -222,6 +222,30 @@ class ModelContract:
             out = model.outputs(row[inside])
             assert (out >= bounds[0][inside]).all() and (out <= bounds[1][inside]).all()
 
+    def test_proofs_hold_for_the_model_itself(self) -> None:
+        """What it gives lies within `box_bounds` in its own precision; in a constant box the same bits."""
+        model, x = self.wrapped()
+        schema, rng = model.schema, np.random.default_rng(5)
+        x = schema.snap(x[:40])
+        free = rng.random(x.shape) < 0.3
+        top = np.where(schema.has_levels, schema.n_levels - 1.0, schema.high)
+        low = np.where(free & np.isfinite(schema.low), np.fmin(schema.low, x), x)
+        high = np.where(free & np.isfinite(top), np.fmax(top, x), x)
+        bounds = model.box_bounds(low, high)
+        assert (bounds is not None) == model.bounded
+        if bounds is None:
+            return
+        first = model.native(x)[0]
+        for _ in range(10):
+            row = schema.snap(low + rng.random(low.shape) * (high - low))
+            out = model.native(row)[0]
+            assert (out >= bounds.least).all() and (out <= bounds.most).all()
+            np.testing.assert_array_equal(out[bounds.constant], first[bounds.constant])
+        for i in (0, 7):  # the same for a box alone
+            alone = model.box_bounds(low[[i]], high[[i]])
+            assert alone is not None
+            np.testing.assert_array_equal(alone.most[0], bounds.most[i])
+
     # -- in use --------------------------------------------------------------------------------------------
 
     def test_a_model_narrowed_to_people_gives_the_same_bits(self) -> None:
