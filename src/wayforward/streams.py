@@ -8,7 +8,7 @@ Generators, OOPSLA (SplitMix64).
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -39,13 +39,21 @@ class Streams:
     Example: ``Streams.of(x, seed=0).uniform(np.arange(len(x)), 3, tag=1)`` -> (n, 3) numbers in (0, 1).
     """
 
-    def __init__(self, keys: np.ndarray, seed: int) -> None:
-        self.keys, self.seed = keys, seed
+    def __init__(self, keys: np.ndarray | None, seed: int, x: np.ndarray | None = None) -> None:
+        self.seed, self._x = seed, x
+        if keys is not None:
+            self.keys = keys
 
     @classmethod
     def of(cls, x: np.ndarray, seed: int) -> Streams:
-        """Streams for the people in x (n, d)."""
-        return cls(keys_of(x, seed), seed)
+        """Streams for the people in x (n, d), whose keys are made when somebody draws."""
+        return cls(None, seed, x)
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """(n,) uint64 keys."""
+        assert self._x is not None
+        return keys_of(self._x, self.seed)
 
     def take(self, who: np.ndarray) -> Streams:
         """The streams of some of the people."""

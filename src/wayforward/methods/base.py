@@ -11,7 +11,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -180,61 +179,85 @@ class Method(Portable, ABC):
         """Answer each piece (people, wishes, k, seed, budget); yield (its number, the answers) as they get ready."""
         workers = min(workers, len(pieces))
         kind: Kind = on or ("threads" if self.frees_interpreter else "processes")
-        answer = partial(self.answer_piece, apart=workers > 1 and kind == "threads")
         counter = self.problem_.model.counter
         with (
             warnings.catch_warnings() if workers > 1 else nullcontext()
         ):  # threads would mix up each other's filters
-            for i, part in as_done(answer, pieces, workers=workers, on=kind):
+            for i, part in as_done(self.answer_piece, pieces, workers=workers, on=kind):
                 if workers > 1:
                     part = replace(part, problem=self.problem_)
-                    counter.rows += part.meta["model_rows"]
-                    counter.calls += part.meta["model_calls"]
-                    counter.native_rows += part.meta["native_rows"]
+                    if kind == "processes":  # threads have counted here
+                        counter.add(part.meta["model_rows"], part.meta["model_calls"])
+                        counter.add_native(part.meta["native_rows"], 0)
                 yield i, part
 
-    def answer_piece(
-        self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget, *, apart: bool = False
-    ) -> Recourse:
-        """Answer a piece of `recommend`: encoded people, all at once. apart: by a model that counts for itself."""
-        if not apart:
-            return self._chunk(x, wishes, k, seed, budget)
-        from wayforward.model.base import Counter
-
-        twin = copy(self)
-        twin.problem_ = copy(self.problem_)
-        twin.problem_.model = copy(self.problem_.model)
-        twin.problem_.model.counter = Counter()
-        return twin.answer_piece(x, wishes, k, seed, budget)
+    def answer_piece(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
+        """Answer a piece of `recommend`: encoded people, all at once."""
+        return self._chunk(x, wishes, k, seed, budget)
 
     def _chunk(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
         started = time.perf_counter()
         problem = self.problem_
-        before = replace(problem.model.counter)
-        decision = problem.reached(x)
-        everyone = problem.population(x, wishes)
-        action, proved = self._search_refused(everyone, ~decision[0], k, seed, budget)
-        got = problem.check(
-            x, action, k, preferences=wishes, proved=proved, decision=decision, people=everyone, prove=self._prove,
-            method=self.name, seconds=time.perf_counter() - started,
-        )  # fmt: skip
-        after = problem.model.counter
-        meta = {
-            "method": self.name,
-            "parameters": self.parameters(),
-            "seed": seed,
-            "target": problem.target.describe(),
-            "cost_unit": problem.cost.unit,
-            **({} if problem.confidence is None else {"confidence": problem.confidence.describe()}),
-            **({} if problem.robust is None else {"robust": problem.robust.describe()}),
-            "seconds_fit": self.seconds_fit_,
-            "seconds_recommend": time.perf_counter() - started,
-            "model_rows": int(after.rows - before.rows),
-            "model_calls": int(after.calls - before.calls),
-            "native_rows": int(after.native_rows - before.native_rows),
-            "versions": versions(),
-        }
-        return replace(got, meta=meta)
+        with problem.model.counter.of_this_thread() as spent:
+            got = self._answer(problem.population(x, wishes), wishes, k, seed, budget, started)
+        got.meta.update(
+            {
+                "method": self.name,
+                "parameters": self.parameters(),
+                "seed": seed,
+                "target": problem.target.describe(),
+                "cost_unit": problem.cost.unit,
+                **({} if problem.confidence is None else {"confidence": problem.confidence.describe()}),
+                **({} if problem.robust is None else {"robust": problem.robust.describe()}),
+                "seconds_fit": self.seconds_fit_,
+                "seconds_recommend": time.perf_counter() - started,
+                "model_rows": spent.rows,
+                "model_calls": spent.calls,
+                "native_rows": spent.native_rows,
+                "versions": versions(),
+            }
+        )
+        return got
+
+    def _answer(
+        self,
+        everyone: Population,
+        wishes: Preferences | None,
+        k: int,
+        seed: int,
+        budget: Budget,
+        started: float,
+    ) -> Recourse:
+        """Search for those who are refused, and have everybody judged; started: a time of `time.perf_counter`.
+
+        The fast path says who is refused, where there is one, so that the model itself is asked once, about people and
+        options together. Whom only the fast path accepts is searched for afterwards.
+        """
+        problem = self.problem_
+        presumed, decision = problem.presumed(everyone.x), None
+        if presumed is None:
+            decision = problem.reached(everyone.x)
+            presumed = decision[0]
+        refused = ~presumed
+        action, proved = self._search_refused(everyone, refused, k, seed, budget)
+        check = partial(
+            problem.check,
+            everyone.x,
+            k=k,
+            preferences=wishes,
+            people=everyone,
+            prove=self._prove,
+            method=self.name,
+        )
+        got = check(action=action, proved=proved, decision=decision, seconds=time.perf_counter() - started)
+        overlooked = ~refused & ~got.accepted
+        if overlooked.any():
+            more, none = self._search_refused(everyone, overlooked, k, seed, budget)
+            got = check(
+                action=np.concatenate([action, more], axis=1), proved=proved | none,
+                decision=(got.accepted, got.score_before), seconds=time.perf_counter() - started,
+            )  # fmt: skip
+        return got
 
     def _search_refused(
         self, everyone: Population, refused: PersonMask, k: int, seed: int, budget: Budget
@@ -246,9 +269,9 @@ class Method(Portable, ABC):
         if not search.size:
             return action, proved
         people = everyone if search.size == n else everyone.take(search)
-        # nothing that this person may act on, and the model says no as they are
-        proved[search] = ~people.may.any(1)
         go = np.flatnonzero(people.free.any(1))
+        if go.size < people.n:  # nothing that this person may act on, and the model says no as they are
+            proved[search] = ~people.may.any(1)
         if not go.size:
             return action, proved
         people = people if go.size == people.n else people.take(go)
@@ -267,7 +290,7 @@ class Method(Portable, ABC):
         action = np.full((n, found.shape[1], d), np.nan)
         action[search[go]] = found
         # a proof about less than what may be done is none
-        proved[search[go]] = none & ~people.endless.any(1)
+        proved[search[go]] = none & ~people.endless.any(1) if none.any() else False
         return action, proved
 
     def _confident(self, people: Population, action: Actions, k: int, seed: int, budget: Budget) -> Actions:

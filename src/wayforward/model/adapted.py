@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -152,3 +155,34 @@ def first_line(error: Exception, most: int = 200) -> str:
     """The start of what another library says about an error, or its type."""
     text = str(error).strip()
     return text.splitlines()[0][:most] if text else type(error).__name__
+
+
+class _Filters:
+    """The filters of warnings as they were before the first of several threads set them aside."""
+
+    lock = threading.Lock()
+    threads = 0
+    before: warnings.catch_warnings[None] | None = None
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Ignore warnings meanwhile, in any number of threads at once.
+
+    `warnings.catch_warnings` alone keeps the filters of the process: of two threads that overlap, the second to end
+    would leave behind what the first had set.
+    """
+    with _Filters.lock:
+        _Filters.threads += 1
+        if _Filters.before is None:
+            _Filters.before = warnings.catch_warnings()
+            _Filters.before.__enter__()
+            warnings.simplefilter("ignore")
+    try:
+        yield
+    finally:
+        with _Filters.lock:
+            _Filters.threads -= 1
+            if not _Filters.threads and _Filters.before is not None:
+                _Filters.before.__exit__(None, None, None)
+                _Filters.before = None

@@ -5,8 +5,10 @@ Arrays hold float64 values in feature units; level features hold level indices; 
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal
@@ -39,9 +41,16 @@ def single_valued(low: Floats, high: Floats, levels: Mapping[int, Mask]) -> Mask
     return single
 
 
+_LOCK = threading.Lock()  # of all counters: held for four additions
+_THREAD = threading.local()
+
+
 @dataclass
 class Counter:
-    """How many queries a model had: rows and calls of the fast path, rows of the wrapped object itself."""
+    """How many queries a model had: rows and calls of the fast path, rows of the wrapped object itself.
+
+    Several threads may count at once; nothing is lost.
+    """
 
     rows: int = 0
     calls: int = 0
@@ -51,6 +60,36 @@ class Counter:
     def reset(self) -> None:
         """Back to zero."""
         self.rows = self.calls = self.native_rows = self.native_calls = 0
+
+    def add(self, rows: int, calls: int = 1) -> None:
+        """Count rows of the fast path."""
+        with _LOCK:
+            for counter in (self, *self._open()):
+                counter.rows += rows
+                counter.calls += calls
+
+    def add_native(self, rows: int, calls: int = 1) -> None:
+        """Count rows of the wrapped object itself."""
+        with _LOCK:
+            for counter in (self, *self._open()):
+                counter.native_rows += rows
+                counter.native_calls += calls
+
+    @contextmanager
+    def of_this_thread(self) -> Iterator[Counter]:
+        """Count what this thread asks meanwhile, whatever other threads ask of the same model.
+
+        Example: ``with model.counter.of_this_thread() as spent: ...``, then ``spent.rows``.
+        """
+        spent, tallies = Counter(), _THREAD.__dict__.setdefault("tallies", [])
+        tallies.append((self, spent))
+        try:
+            yield spent
+        finally:
+            tallies.remove((self, spent))
+
+    def _open(self) -> list[Counter]:
+        return [spent for counter, spent in getattr(_THREAD, "tallies", ()) if counter is self]
 
 
 class Scorer:
@@ -134,8 +173,7 @@ class Model(ABC):
         x = self.as_rows(x)
         if len(x) == 0:
             return np.empty((0, self.width))
-        self.counter.rows += len(x)
-        self.counter.calls += 1
+        self.counter.add(len(x))
         return self._checked.outputs(self._outputs(x), len(x))
 
     def native(self, x: Floats) -> tuple[Floats, Ints]:
@@ -147,14 +185,18 @@ class Model(ABC):
         x = self.as_rows(x)
         if len(x) == 0:
             return np.empty((0, self.width)), np.empty(0, np.int64)
-        self.counter.native_rows += len(x)
-        self.counter.native_calls += 1
+        self.counter.add_native(len(x))
         out, label = self._native(x)
         return self._checked.outputs(out, len(x)), label
 
     def specialise(self, x: Floats, free: Mask) -> Scorer:
         """x (n, d) people, free (n, d) features that may move -> a Scorer for rows of these people."""
         return Scorer(self)
+
+    @property
+    def has_fast_path(self) -> bool:
+        """True where `outputs` is not the wrapped object itself, but what was read of it."""
+        return False
 
     # -- views, None where the model does not have them --------------------------------------------------
 

@@ -257,8 +257,7 @@ class PrunedScorer(Scorer):
     def outputs(self, who: Who, rows: Floats) -> Floats:
         """who (m,), rows (m, d) -> (m, c): the same numbers as the model's outputs."""
         rows = self.model.as_rows(rows)
-        self.model.counter.rows += len(rows)
-        self.model.counter.calls += 1
+        self.model.counter.add(len(rows))
         people: Ints = np.asarray(who, np.int64)
         if kernels.jit() is None:  # switched off since
             return self.fast.outputs(rows)

@@ -67,6 +67,11 @@ class Wrapped(Portable, Model):
         return default if self.fast is None else self.fast.specialise(x, free, default)
 
     @property
+    def has_fast_path(self) -> bool:
+        """See Model.has_fast_path."""
+        return self.fast is not None
+
+    @property
     def linear(self) -> LinearForm | None:
         """See Model.linear."""
         return None if self.fast is None else self.fast.linear()

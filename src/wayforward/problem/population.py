@@ -46,12 +46,10 @@ class Population:
 
     def __init__(self, problem: Problem, x: People, preferences: Preferences | None = None) -> None:
         self.problem, self.x = problem, x
-        schema = self.schema = problem.schema
+        self.schema = problem.schema
         self.n, self.d = x.shape
         if preferences is None:
-            from wayforward.preferences import Preferences
-
-            preferences = Preferences.none(schema, self.n)
+            preferences = problem.no_preferences(self.n)
         if preferences.frozen.shape != (self.n, self.d):
             raise PreferencesError(
                 f"The preferences are for {preferences.frozen.shape[0]} people and {preferences.frozen.shape[1]} "
@@ -77,39 +75,43 @@ class Population:
         low = np.where((schema.direction > 0) & ~np.isnan(self.x), np.fmax(low, self.x), low)
         high = np.where((schema.direction < 0) & ~np.isnan(self.x), np.fmin(high, self.x), high)
         low, high = np.fmax(low, wish.low), np.fmin(high, wish.high)
-        level_ok: dict[int, np.ndarray] = {}
-        for j in np.flatnonzero(schema.has_levels):
-            index = np.arange(schema.n_levels[j])
-            ok = (index >= low[:, j, None] - 1e-9) & (index <= high[:, j, None] + 1e-9)
-            if int(j) in wish.levels:
-                ok &= wish.levels[int(j)]
-            level_ok[int(j)] = ok
-        return low, high, level_ok
+        if not schema.level_columns:
+            return low, high, {}
+        index, owner = schema.level_index, schema.level_owner
+        ok = (index >= low[:, owner] - 1e-9) & (index <= high[:, owner] + 1e-9)  # (n, levels of all features)
+        for j, allowed in wish.levels.items():
+            ok[:, schema.level_columns[j]] &= allowed
+        return low, high, {j: ok[:, at] for j, at in schema.level_columns.items()}
 
     def _free(self) -> np.ndarray:
         schema = self.schema
         free = np.asarray(schema.actionable & ~self.preferences.frozen & (self.low <= self.high))
         stuck = (self.low == self.high) & (self.low == self.x)
         free &= ~stuck
-        for j, ok in self.level_ok.items():
-            other = ok & (np.arange(ok.shape[1]) != self.x[:, j, None])
-            free[:, j] &= other.any(1)
-        for j in np.flatnonzero(~schema.has_levels & ~np.isnan(schema.step)).tolist():
+        if self.level_ok:
+            columns, at = list(self.level_ok), schema.level_columns
+            ok = np.concatenate(list(self.level_ok.values()), axis=1)
+            ok &= schema.level_index != self.x[:, schema.level_owner]  # another one than theirs
+            free[:, columns] &= np.logical_or.reduceat(ok, [at[j].start for j in columns], axis=1)
+        j = schema.on_lattice
+        if j.size:
             # a lattice point other than where the person stands must lie within reach
             first, last = self._inside(self.low[:, j], j, +1), self._inside(self.high[:, j], j, -1)
-            free[:, j] &= (first <= last + 1e-9 * schema.span[j]) & ~(
-                (first == last) & (first == self.x[:, j])
-            )
+            free[:, j] &= (first <= last + schema.slack[j]) & ~((first == last) & (first == self.x[:, j]))
         free[self.max_changes < 1] = False
         return free
 
-    def _inside(self, edge: np.ndarray, j: int, side: int) -> np.ndarray:
-        """The lattice point of feature j at or inside an edge: above it (side +1) or below it (side -1)."""
+    def _inside(self, edge: np.ndarray, j: np.ndarray, side: int) -> np.ndarray:
+        """(n, l) the lattice points of features j (l,) at or inside edges: above them (side +1) or below (side -1)."""
         point = self.schema.snap(edge, columns=j)
-        step, slack = self.schema.step[j], 1e-9 * self.schema.span[j]
+        step, slack = self.schema.step[j], self.schema.slack[j]
         with np.errstate(invalid="ignore"):  # a lattice without any bound, for somebody without a value
-            point = np.where(side * (edge - point) > slack, point + side * step, point)
-        return np.asarray(self.schema.snap(point, columns=j))
+            outside = side * (edge - point) > slack
+        return np.asarray(
+            self.schema.snap(np.where(outside, point + side * step, point), columns=j)
+            if outside.any()
+            else point
+        )
 
     @cached_property
     def least(self) -> np.ndarray:
@@ -153,7 +155,7 @@ class Population:
         low, high = self.low[who], self.high[who]
         out = schema.snap(np.clip(action, low, high))
         with np.errstate(invalid="ignore"):
-            slack = 1e-9 * schema.span
+            slack = schema.slack
             over, under = out > high + slack, out < low - slack
         if over.any() or under.any():  # rounding to the lattice crossed a personal limit: step back inside
             step = np.where(np.isnan(schema.step), 0.0, schema.step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -257,6 +257,15 @@ class Problem(Portable):
             value[part] = self.bound_target.value(outputs)
         return yes, value
 
+    def presumed(self, x: Rows) -> Mask | None:
+        """(m, d) -> (m,) bool: `reached` as the fast path sees it, which is nearly always right.
+
+        None where there is no fast path. For who would begin before the model itself has spoken, and looks later.
+        """
+        if not self.model.has_fast_path:
+            return None
+        return np.asarray(self.bound_target.score(self.model.outputs(x)) >= 0)
+
     @property
     def demanding(self) -> bool:
         """True if options must keep a promise that the world makes uncertain."""
@@ -297,6 +306,16 @@ class Problem(Portable):
                 holds[part] = self.confidence.holds(yes, value, self.bound_target)
         return share, holds
 
+    def no_preferences(self, n: int) -> Preferences:
+        """Return the wishes of n people who have none; those of one person are kept, for whoever asks alone."""
+        from wayforward.preferences import Preferences
+
+        return (
+            self.shared("no preferences", lambda: Preferences.none(self.schema, 1))
+            if n == 1
+            else Preferences.none(self.schema, n)
+        )
+
     def population(self, x: People, preferences: Preferences | None = None) -> Population:
         """The problem for some people, as a search sees it."""
         return Population(self, x, preferences)
@@ -315,20 +334,18 @@ class Problem(Portable):
         before = people.x[who]
         acted = ~np.isnan(action)
         with np.errstate(invalid="ignore"):
-            slack = 1e-9 * schema.span
-            legal = schema.legal(after, before, acted).all(1)
+            slack = schema.slack
             differs = schema.differs(after, before)
-            legal &= ~(differs & schema.immutable).any(1)
-            legal &= ~(acted & ~schema.actionable).any(1)
+            good = schema.legal(after, acted=acted) | ~differs
             backward = (action - before) * schema.direction < -slack
-            legal &= ~(acted & backward).any(1)
+            good &= ~((differs & schema.immutable) | (acted & (backward | ~schema.actionable)))
             if self.independent:
-                legal &= ~(differs & ~acted).any(1)
+                good &= ~differs | acted
+            legal = good.all(1)
             moved = acted & schema.differs(action, before)
-            wishes = moved.sum(1) <= people.max_changes[who]
-            wishes &= ~(acted & wish.frozen[who]).any(1)
             beyond = (after < wish.low[who] - slack) | (after > wish.high[who] + slack)
-            wishes &= ~(beyond & differs).any(1)
+            wishes = ~((acted & wish.frozen[who]) | (beyond & differs)).any(1)
+            wishes &= moved.sum(1) <= people.max_changes[who]
         for j, ok in wish.levels.items():
             value = after[:, j]
             index = np.where(np.isnan(value), 0, value).astype(np.int64).clip(0, ok.shape[1] - 1)
@@ -358,7 +375,8 @@ class Problem(Portable):
         The only place that says FOUND: the native model decides the returned row to be a yes, the row is legal, no
         rule and no wish is broken, it is plausible where the problem asks for it, and as sure and as robust as it
         asks. proved (n,): nothing exists for this person (an exact method's claim). decision: what `reached(x)`
-        returned, where it is known. prove: look for proofs that nothing exists where nothing was found.
+        returned; left out, the model is asked about people and options in one call. prove: look for proofs that
+        nothing exists where nothing was found.
         """
         started = time.perf_counter()
         n, _, d = action.shape
@@ -367,8 +385,8 @@ class Problem(Portable):
                 f"check needs people (n, d) and actions (n, k, d); got {x.shape} and {action.shape}."
             )
         people = self.population(x, preferences) if people is None else people
-        accepted, value_before = self.reached(x) if decision is None else decision
-        best = self._best(self._judged(people, action, accepted), people, k)
+        options, (accepted, value_before) = self._judged(people, action, decision)
+        best = self._best(options, people, k)
         at = best.who, rank_in_run(best.who)
         outcome = np.full((n, k), Outcome.NOT_FOUND, dtype=object)
         outcome[at] = Outcome.FOUND
@@ -408,9 +426,14 @@ class Problem(Portable):
             problem=self,
         )
 
-    def _judged(self, people: Population, action: Actions, accepted: PersonMask) -> _Options:
-        """Judge the proposals (n, k', d) of those who are refused; return the good ones."""
-        who, slot = np.nonzero(~np.isnan(action).all(2) & ~accepted[:, None])
+    def _judged(
+        self, people: Population, action: Actions, decision: tuple[PersonMask, PerPerson] | None
+    ) -> tuple[_Options, tuple[PersonMask, PerPerson]]:
+        """Judge the proposals (n, k', d) of those who are refused; return the good ones, and everybody's decision."""
+        proposed = ~np.isnan(action).all(2)
+        if decision is not None:
+            proposed &= ~decision[0][:, None]
+        who, slot = np.nonzero(proposed)
         x, rows = people.x[who], action[who, slot]
         if self.independent:  # setting a value that is there already is not an act in this world
             rows = np.where(self.schema.differs(rows, x), rows, np.nan)
@@ -419,7 +442,11 @@ class Problem(Portable):
         good = judged["legal"] & judged["rules"] & judged["wishes"] & ~np.isnan(rows).all(1)
         value, chance = np.full(len(who), np.nan), np.full(len(who), np.nan)
         ask = np.flatnonzero(good)
-        if ask.size:
+        if decision is None:
+            yes, seen = self.reached(np.concatenate([people.x, after[ask]]))
+            decision, yes, seen = (yes[: people.n], seen[: people.n]), yes[people.n :], seen[people.n :]
+            good[ask], value[ask] = yes & ~decision[0][who[ask]], seen
+        elif ask.size:
             good[ask], value[ask] = self.reached(after[ask])
         if self.plausibility is not None and good.any():
             good[good] = people.plausible(who[good], after[good])
@@ -430,11 +457,15 @@ class Problem(Portable):
             ask = np.flatnonzero(good)
             chance[ask], good[ask] = self.chance(x[ask], rows[ask])
         every = _Options(who, rows, after, value, chance, people.cost(who, rows))
-        return every.take(np.flatnonzero(good))
+        return (every if good.all() else every.take(np.flatnonzero(good))), decision
 
     def _best(self, options: _Options, people: Population, k: int) -> _Options:
         """Keep each person's k cheapest distinct options, cheapest first, with their chance in an uncertain world."""
-        best = options.take(_distinct_cheapest(options.who, options.cost, options.after, options.action, k))
+        best = options
+        if (np.diff(options.who) == 0).any():  # somebody has several
+            best = options.take(
+                _distinct_cheapest(options.who, options.cost, options.after, options.action, k)
+            )
         if self.world.uncertain and not self.demanding:
             best = replace(best, chance=self.chance(people.x[best.who], best.action)[0])
         return best
@@ -453,7 +484,14 @@ class _Options:
 
     def take(self, rows: np.ndarray) -> _Options:
         """Return some of the rows, in the order given."""
-        return _Options(*(getattr(self, part.name)[rows] for part in fields(self)))
+        return _Options(
+            self.who[rows],
+            self.action[rows],
+            self.after[rows],
+            self.value[rows],
+            self.chance[rows],
+            self.cost[rows],
+        )
 
 
 def _distinct_cheapest(who: np.ndarray, cost: np.ndarray, after: Rows, action: Rows, k: int) -> np.ndarray:

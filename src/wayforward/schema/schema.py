@@ -14,7 +14,14 @@ from wayforward.errors import DataError, RuleError, SchemaError, suggest
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.schema.feature import FIELDS, Feature, check_choice
 from wayforward.schema.inference import infer_feature
-from wayforward.schema.tables import decode_column, encode, native_table, read_frame
+from wayforward.schema.tables import (
+    TextLevels,
+    decode_column,
+    encode,
+    native_table,
+    read_frame,
+    table_library,
+)
 
 if TYPE_CHECKING:
     from wayforward.rules import RuleSet
@@ -120,6 +127,11 @@ class Schema:
         return np.array([feature.span for feature in self.features])
 
     @cached_property
+    def slack(self) -> np.ndarray:
+        """(d,) difference up to which two values are the same: rounding, as a share of the range."""
+        return np.asarray(1e-9 * self.span)
+
+    @cached_property
     def n_levels(self) -> np.ndarray:
         """(d,) number of levels; 0 for numeric features."""
         return np.array([feature.n_levels for feature in self.features])
@@ -131,6 +143,30 @@ class Schema:
     def has_levels(self) -> np.ndarray:
         """(d,) bool: binary, ordinal or categorical."""
         return self._where("has_levels", True)
+
+    @cached_property
+    def on_lattice(self) -> np.ndarray:
+        """(l,) positions of the numeric features with a step."""
+        return np.flatnonzero(~self.has_levels & ~np.isnan(self.step))
+
+    @cached_property
+    def level_owner(self) -> np.ndarray:
+        """(L,) the feature of each level, all levels of all features one after the other."""
+        return np.repeat(np.arange(self.d), self.n_levels)
+
+    @cached_property
+    def level_index(self) -> np.ndarray:
+        """(L,) the index of each level within its feature, in the order of `level_owner`."""
+        return np.concatenate([np.arange(count) for count in self.n_levels.tolist()])
+
+    @cached_property
+    def level_columns(self) -> dict[int, slice]:
+        """Where the levels of each feature that has some are in `level_owner`."""
+        end = np.cumsum(self.n_levels).tolist()
+        return {
+            j: slice(end[j] - self.features[j].n_levels, end[j])
+            for j in np.flatnonzero(self.has_levels).tolist()
+        }
 
     @cached_property
     def is_categorical(self) -> np.ndarray:
@@ -209,12 +245,15 @@ class Schema:
         """Nearest legal value of every entry; NaN stays. (..., d), or one entry a column of `columns`."""
         low, high, step = self.low[columns], self.high[columns], self.step[columns]
         grid = self.round(np.clip(x, low, high), columns)
-        slack = 1e-9 * self.span[columns]
-        with np.errstate(
-            invalid="ignore"
-        ):  # the last step may end short of a bound: take the point before it
-            grid = np.where(grid > high + slack, self.round(grid - step, columns), grid)
-            return np.where(grid < low - slack, self.round(grid + step, columns), grid)
+        slack = self.slack[columns]
+        with np.errstate(invalid="ignore"):
+            over = grid > high + slack
+            if over.any():  # the last step may end short of a bound: take the point before it
+                grid = np.where(over, self.round(grid - step, columns), grid)
+            under = grid < low - slack
+            if under.any():
+                grid = np.where(under, self.round(grid + step, columns), grid)
+        return grid
 
     def legal(
         self, after: np.ndarray, before: np.ndarray | None = None, acted: np.ndarray | None = None
@@ -226,7 +265,7 @@ class Schema:
         is a whole number where the feature counts.
         """
         with np.errstate(invalid="ignore"):
-            slack = 1e-9 * self.span
+            slack = self.slack
             inside = (after >= self.low - slack) & (after <= self.high + slack)
             origin, step, _ = self.lattice
             units = (after - origin) / step
@@ -245,7 +284,7 @@ class Schema:
     def differs(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(..., d) bool: two values are not the same (missing equals missing)."""
         with np.errstate(invalid="ignore"):
-            apart = np.abs(a - b) > 1e-9 * self.span
+            apart = np.abs(a - b) > self.slack
         return np.asarray(apart | (np.isnan(a) != np.isnan(b)))
 
     # -- tables --------------------------------------------------------------------------------------------
@@ -256,7 +295,7 @@ class Schema:
         Columns that the schema does not know are left out. `what` names the table in errors.
         Raises: DataError that names the column, the value and the next step.
         """
-        return encode(self.features, table, what)
+        return encode(self, table, what)
 
     def decode(self, x: np.ndarray, like: Any = None) -> Any:
         """(n, d) in feature units -> a table with the original level values.
@@ -267,8 +306,18 @@ class Schema:
         x = np.asarray(x, dtype=np.float64)
         if x.ndim != 2 or x.shape[1] != self.d:
             raise DataError(f"decode needs an (n, {self.d}) array; got shape {x.shape}.")
-        columns = {feature.name: decode_column(x[:, j], feature) for j, feature in enumerate(self.features)}
-        return native_table(columns, like)
+        like = table_library(like)
+        values = np.array(x.T, order="C")  # (d, n): columns of the table's own
+        texts = self._text_levels.columns(values) if like == "pandas" else {}
+        columns = {
+            f.name: texts[j] if j in texts else decode_column(values[j], f)
+            for j, f in enumerate(self.features)
+        }
+        return native_table(columns, like, copy=False)
+
+    @cached_property
+    def _text_levels(self) -> TextLevels:
+        return TextLevels(self.features)
 
     # -- making and revising -------------------------------------------------------------------------------
 

@@ -5,28 +5,44 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.errors import DataError, did_you_mean, suggest
 from wayforward.schema.feature import Feature
 
+if TYPE_CHECKING:
+    from wayforward.schema.schema import Schema
+
 
 class SchemaWarning(UserWarning):
     """Something about a table that a careful user would want to know, and that does not stop the work."""
 
 
-def encode(features: Sequence[Feature], table: Any, what: str) -> np.ndarray:
+def encode(schema: Schema, table: Any, what: str) -> np.ndarray:
     """Return (n, d) numbers in feature units, checked; arguments and errors as of `Schema.encode`."""
-    x = (
-        _encode_array(features, table, what)
-        if isinstance(table, np.ndarray)
-        else _encode_table(features, table, what)
-    )
-    for j, feature in enumerate(features):
-        _check_values(x[:, j], feature, what)
+    given = isinstance(table, np.ndarray)
+    x = _numbers_of(schema.d, table, what) if given else _encode_table(schema.features, table, what)
+    # all at once first: only where something is amiss, feature by feature to say what
+    if not _inside(schema, x):
+        for j, feature in enumerate(schema.features):
+            if given and feature.has_levels:
+                _check_levels(x[:, j], feature, what)
+        for j, feature in enumerate(schema.features):
+            _check_values(x[:, j], feature, what)
     return x
+
+
+def _inside(schema: Schema, x: np.ndarray) -> bool:
+    """True if every value is there or may be missing, within its bounds, and a whole number where it is a level."""
+    gone = np.isnan(x)
+    with np.errstate(invalid="ignore"):
+        good = (x >= schema.low) & (x <= schema.high) & ((x == np.round(x)) | ~schema.has_levels)
+    good &= x != np.inf  # an open bound lets it through
+    good &= x != -np.inf
+    return bool((good | (gone & schema.missing)).all())
 
 
 def _encode_table(features: Sequence[Feature], table: Any, what: str) -> np.ndarray:
@@ -53,8 +69,7 @@ def _encode_table(features: Sequence[Feature], table: Any, what: str) -> np.ndar
     return x
 
 
-def _encode_array(features: Sequence[Feature], array: np.ndarray, what: str) -> np.ndarray:
-    d = len(features)
+def _numbers_of(d: int, array: np.ndarray, what: str) -> np.ndarray:
     if array.ndim != 2 or array.shape[1] != d:
         raise DataError(
             f"The {what} array has shape {array.shape}; the schema has {d} features, so it must be "
@@ -63,21 +78,20 @@ def _encode_array(features: Sequence[Feature], array: np.ndarray, what: str) -> 
     if array.shape[0] == 0:
         raise DataError(f"The {what} array has no rows. Give at least one person.")
     try:
-        x = np.array(array, dtype=np.float64)
+        return np.array(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"The {what} array holds {array.dtype} values. Give numbers, or a table.") from error
-    for j, feature in enumerate(features):
-        if not feature.has_levels:
-            continue
-        value = x[:, j]
-        wrong = ~np.isnan(value) & ((value < 0) | (value >= feature.n_levels) | (value != np.round(value)))
-        if wrong.any():
-            i = int(np.argmax(wrong))
-            raise DataError(
-                f"Column '{feature.name}' of the {what} array has {value[i]:g} in row {i}; a level index must "
-                f"be a whole number from 0 to {feature.n_levels - 1}. Give the table itself to use level names."
-            )
-    return x
+
+
+def _check_levels(value: np.ndarray, feature: Feature, what: str) -> None:
+    """Raise for a number that is no level index."""
+    wrong = ~np.isnan(value) & ((value < 0) | (value >= feature.n_levels) | (value != np.round(value)))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise DataError(
+            f"Column '{feature.name}' of the {what} array has {value[i]:g} in row {i}; a level index must "
+            f"be a whole number from 0 to {feature.n_levels - 1}. Give the table itself to use level names."
+        )
 
 
 def _encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
@@ -87,8 +101,7 @@ def _encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
         values = column
     else:
         values = column.to_list() if hasattr(column, "to_list") else list(column)
-    code: dict[Any, float] = {level: float(i) for i, level in enumerate(feature.levels)}
-    code[None] = np.nan
+    code = _codes(feature.levels)
     try:
         found = np.array([code.get(value, -1.0) for value in values], dtype=np.float64)
     except TypeError as error:
@@ -107,6 +120,12 @@ def _encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
             f"one of its levels ({known}).{hint} Correct it, or add the level to the schema and refit the model."
         )
     return found
+
+
+@lru_cache(maxsize=4096)
+def _codes(levels: tuple[Any, ...]) -> dict[Any, float]:
+    """Each level and its index, NaN for None; not to be changed."""
+    return {level: float(i) for i, level in enumerate(levels)} | {None: math.nan}
 
 
 def _check_values(value: np.ndarray, feature: Feature, what: str) -> None:
@@ -209,18 +228,30 @@ def _level_of(value: Any, feature: Feature, code: dict[Any, float]) -> float:
     return -1.0
 
 
-def native_table(columns: dict[str, np.ndarray], like: Any) -> Any:
-    """Columns -> a table of the library that `like` names or comes from; None: of the first installed."""
+def table_library(like: Any) -> str:
+    """Return the name of the library that `like` names or comes from; None: the first installed, or 'dict'."""
+    if like is None:
+        return _first_library()
+    return like if isinstance(like, str) else str(type(like).__module__.split(".")[0])
+
+
+@cache
+def _first_library() -> str:
     from importlib.util import find_spec
 
-    if like is None:
-        like = next((lib for lib in ("pandas", "polars", "pyarrow") if find_spec(lib)), "dict")
-    elif not isinstance(like, str):
-        like = type(like).__module__.split(".")[0]
+    return next((lib for lib in ("pandas", "polars", "pyarrow") if find_spec(lib)), "dict")
+
+
+def native_table(columns: dict[str, Any], like: Any, *, copy: bool = True) -> Any:
+    """Columns -> a table of the library that `like` names or comes from; None: of the first installed.
+
+    copy=False: a pandas table takes the columns as they are.
+    """
+    like = table_library(like)
     if like == "pandas":
         import pandas as pd
 
-        return pd.DataFrame(columns)
+        return pd.DataFrame(columns, copy=copy)
     if like == "polars":
         import polars as pl
 
@@ -234,6 +265,36 @@ def native_table(columns: dict[str, np.ndarray], like: Any) -> Any:
     if like == "dict":
         return columns
     raise DataError(f"decode knows 'pandas', 'polars', 'pyarrow' and 'dict'; got {like!r}.")
+
+
+class TextLevels:
+    """The texts of all level features as one pandas array, from which the columns of a table are taken at once.
+
+    To take one column after the other, from lists of objects, costs a table of one row ten times as much.
+    """
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        import pandas as pd
+
+        texts = [bool(f.levels) and all(isinstance(level, str) for level in f.levels) for f in features]
+        book: Any = pd.Series(
+            np.array([v for f, has in zip(features, texts, strict=True) if has for v in f.levels], object)
+        ).array
+        if book.dtype == object:  # pandas has no type for texts
+            texts, book = [False] * len(features), book[:0]
+        count = [f.n_levels if has else 0 for f, has in zip(features, texts, strict=True)]
+        self._book, self._at = book, np.flatnonzero(texts)
+        self._first = (np.cumsum(count) - count)[self._at][:, None]
+
+    def columns(self, values: np.ndarray) -> dict[int, Any]:
+        """(d, n) level indices -> feature -> (n,) texts, for features that are texts and somebody has a value of."""
+        index = values[self._at] + self._first
+        gone = np.asarray(np.isnan(index))
+        index[gone] = -1.0
+        n = values.shape[1]
+        flat = self._book.take(index.ravel().astype(np.int64), allow_fill=True)
+        empty = gone.all(1)  # nothing but None is no text to pandas
+        return {j: flat[i * n : i * n + n] for i, j in enumerate(self._at.tolist()) if not empty[i]}
 
 
 def decode_column(value: np.ndarray, feature: Feature) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -19,6 +18,7 @@ from wayforward.model.adapted import (
     first_line,
     label_indices,
     two_columns,
+    without_warnings,
 )
 from wayforward.model.base import Access
 from wayforward.model.encoder import Encoder, NotRead, finish, read
@@ -154,8 +154,7 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
 def _ask(ask: Callable[[Floats], Any], x: Floats, name: str, fixed: bool) -> Any:
     """Ask, in batches of a fixed size where rows might disturb each other; one clear error for whatever is raised."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings():
             return padded(ask, x) if fixed else ask(x)
     except ModelError:
         raise

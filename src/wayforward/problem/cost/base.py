@@ -248,6 +248,8 @@ class Cost(ABC):
                 f"arrays whose last axis has {d} entries."
             )
         w = None if weight is None else with_option_axis(_checked(weight), a.ndim)
+        if a.shape == b.shape and w is None:
+            return b, a, None
         try:
             shape = np.broadcast_shapes(a.shape, b.shape, () if w is None else w.shape)
         except ValueError:
