@@ -191,7 +191,9 @@ class Method(Portable, ABC):
                         counter.add_native(part.meta["native_rows"], 0)
                 yield i, part
 
-    def answer_piece(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
+    def answer_piece(
+        self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget
+    ) -> Recourse:
         """Answer a piece of `recommend`: encoded people, all at once."""
         return self._chunk(x, wishes, k, seed, budget)
 

@@ -293,7 +293,7 @@ class TextLevels:
         index[gone] = -1.0
         n = values.shape[1]
         flat = self._book.take(index.ravel().astype(np.int64), allow_fill=True)
-        empty = gone.all(1)  # nothing but None is no text to pandas
+        empty = np.asarray(gone.all(1))  # nothing but None is no text to pandas
         return {j: flat[i * n : i * n + n] for i, j in enumerate(self._at.tolist()) if not empty[i]}
 
 
