@@ -42,7 +42,16 @@ def single_valued(low: Floats, high: Floats, levels: Mapping[int, Mask]) -> Mask
 
 
 _LOCK = threading.Lock()  # of all counters: held for four additions
-_THREAD = threading.local()
+
+
+class _Thread(threading.local):
+    """What each thread counts for itself."""
+
+    def __init__(self) -> None:
+        self.tallies: list[tuple[Counter, Counter]] = []
+
+
+_THREAD = _Thread()
 
 
 @dataclass
@@ -81,15 +90,15 @@ class Counter:
 
         Example: ``with model.counter.of_this_thread() as spent: ...``, then ``spent.rows``.
         """
-        spent, tallies = Counter(), _THREAD.__dict__.setdefault("tallies", [])
-        tallies.append((self, spent))
+        spent = Counter()
+        _THREAD.tallies.append((self, spent))
         try:
             yield spent
         finally:
-            tallies.remove((self, spent))
+            _THREAD.tallies.pop()
 
     def _open(self) -> list[Counter]:
-        return [spent for counter, spent in getattr(_THREAD, "tallies", ()) if counter is self]
+        return [spent for counter, spent in _THREAD.tallies if counter is self]
 
 
 class Scorer:
