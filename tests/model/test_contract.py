@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from wayforward.errors import ModelError
 from wayforward.model import Access, Adapted, Model, adapters, register_adapter, train, wrap
@@ -67,10 +70,60 @@ class TestSupportVectors(ModelContract):
     """Scores that rank, from an estimator that is asked on columns we encode."""
 
     access = Access.PROBABILITY
-    own_label = True
 
     def train(self, schema: Schema, x: np.ndarray, y: np.ndarray) -> Any:
         return SVC().fit(x, y)
+
+
+class TestThreshold(ModelContract):
+    """A threshold that was chosen, around a linear score that is read through it."""
+
+    access = Access.WHITE_BOX
+
+    def train(self, schema: Schema, x: np.ndarray, y: np.ndarray) -> Any:
+        return FixedThresholdClassifier(
+            make_pipeline(StandardScaler(), LogisticRegression()), threshold=0.7
+        ).fit(x, y)
+
+
+class TestVote(ModelContract):
+    """Members who vote."""
+
+    access = Access.PROBABILITY
+
+    def train(self, schema: Schema, x: np.ndarray, y: np.ndarray) -> Any:
+        members = [
+            ("a", make_pipeline(StandardScaler(), LogisticRegression())),
+            ("b", DecisionTreeClassifier(max_depth=4)),
+            ("c", SVC()),
+        ]
+        return VotingClassifier(members).fit(x, y)
+
+
+class TestVeto(ModelContract):
+    """A class of somebody's own, whose label does not follow from its probabilities."""
+
+    access = Access.PROBABILITY
+
+    def train(self, schema: Schema, x: np.ndarray, y: np.ndarray) -> Any:
+        return Veto(
+            make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y), float(np.quantile(x[:, 0], 0.4))
+        )
+
+
+class Veto:
+    """A model of probabilities, and a rule that no probability knows of."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, model: Any, least: float) -> None:
+        self.model, self.least = model, least
+
+    def predict_proba(self, x: np.ndarray) -> np.ndarray:
+        return self.model.predict_proba(x)
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return (self.model.predict(x) == 1) & (x[:, 0] >= self.least)
 
 
 class TestWholeNumbersReadValueByValue(ModelContract):

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wayforward.errors import ProblemError
+from wayforward.model.base import LARGEST, Decision
 from wayforward.problem import Target
 
-TWO = SimpleNamespace(task="classification", classes=("bad", "good"))
-THREE = SimpleNamespace(task="classification", classes=(0, 1, 2))
+TWO = SimpleNamespace(task="classification", classes=("bad", "good"), decision=LARGEST)
+THREE = SimpleNamespace(task="classification", classes=(0, 1, 2), decision=LARGEST)
 NUMBER = SimpleNamespace(task="regression", classes=())
 
 
@@ -38,6 +39,33 @@ def test_score_is_the_log_odds_beyond_the_threshold():
         False,
         True,
     ]
+
+
+def test_a_models_own_threshold_is_the_level_that_counts():
+    stern = SimpleNamespace(task="classification", classes=("bad", "good"), decision=Decision(0.7, 0.7))
+    outputs = np.array([[0.4, 0.6], [0.29, 0.71], [0.24, 0.76]])
+    good, bad = Target("good").bind(stern), Target("bad").bind(stern)
+    assert good.level == 0.7 and bad.level == pytest.approx(0.3)
+    assert (good.score(outputs) > 0).tolist() == good.reached(outputs).tolist() == [False, True, True]
+    assert (bad.score(outputs) > 0).tolist() == bad.reached(outputs).tolist() == [True, False, False]
+    assert Target("good", margin=0.05).bind(stern).reached(outputs, np.array([0, 1, 1])).tolist() == [
+        False,
+        False,
+        True,
+    ]
+    assert Target("good", threshold=0.5).bind(stern).reached(outputs).all()
+    with pytest.raises(
+        ProblemError, match=r"decides for 'good' from a probability of 0\.7; with a margin of 0\.4"
+    ):
+        Target("good", margin=0.4).bind(stern)
+
+
+def test_bounds_prove_nothing_of_a_threshold_that_was_found_by_asking():
+    low, high = np.array([[0.35, 0.5], [0.35, 0.72]]), np.array([[0.5, 0.65], [0.28, 0.75]])
+    for exact in (True, False):
+        own = SimpleNamespace(task="classification", classes=(0, 1), decision=Decision(0.7, 0.7, exact=exact))
+        assert Target(1).bind(own).surely_missed(low, high).tolist() == [exact, False]
+        assert Target(0).bind(own).surely_missed(low, high).tolist() == [False, exact]
 
 
 def test_several_favourable_classes():

@@ -191,20 +191,21 @@ def _decided(problem: Problem, rows: Rows) -> tuple[RowMask, PerRow]:
         yes = [p >= _plus(target.threshold, target.margin) for p in value.tolist()]
     else:
         chosen = outputs.argmax(1) if labels is None else labels
-        clear = _by_margin(outputs.tolist(), value.tolist(), wanted, target.margin)
+        needed = model.decision.needed(wanted[0])
+        clear = _by_margin(outputs.tolist(), value.tolist(), wanted, target.margin, needed)
         yes = [label in wanted and enough for label, enough in zip(chosen.tolist(), clear, strict=True)]
     return np.array(yes, dtype=bool), value
 
 
 def _by_margin(
-    outputs: list[list[float]], value: list[float], wanted: Sequence[int], margin: float
+    outputs: list[list[float]], value: list[float], wanted: Sequence[int], margin: float, needed: float
 ) -> Iterator[bool]:
     """Tell for each row whether the decision is as clear as wanted; of two classes, by the probability of a yes."""
     for row, p in zip(outputs, value, strict=True):
         if not margin:
             yield True
         elif len(row) == 2:
-            yield p >= _plus(0.5, margin)
+            yield p >= _plus(needed, margin)
         else:
             other = max(share for j, share in enumerate(row) if j not in wanted)
             yield _plus(max(row[j] for j in wanted) - other, -2 * margin) >= 0

@@ -10,6 +10,7 @@ _HOME = {
     "Adapted": "adapted",
     "Access": "base",
     "Counter": "base",
+    "Decision": "base",
     "DenseForm": "forms",
     "FlatForest": "forms",
     "LinearForm": "forms",
@@ -31,6 +32,7 @@ __all__ = [
     "Access",
     "Adapted",
     "Counter",
+    "Decision",
     "DenseForm",
     "FlatForest",
     "LinearForm",
@@ -53,7 +55,7 @@ __getattr__ = face(__name__, _HOME)
 if TYPE_CHECKING:
     from wayforward.model.adapted import Adapted, WrapOptions
     from wayforward.model.adapters import register_adapter
-    from wayforward.model.base import Access, Counter, Model, Scorer
+    from wayforward.model.base import Access, Counter, Decision, Model, Scorer
     from wayforward.model.files import load, save
     from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Network
     from wayforward.model.network import TorchNetwork

@@ -12,12 +12,13 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward.errors import ModelError
-from wayforward.model.base import Access, Task
+from wayforward.model.base import LARGEST, Access, Decision, Task
 from wayforward.model.fast import Fast
 from wayforward.model.kernels import sigmoid, softmax
 from wayforward.shapes import Floats, Ints, Outputs
 
 OutputKind = Literal["auto", "probability", "label", "logit", "value"]
+_LEAD = 0.02  # what `labelled` gives a label at most
 DOUBLE, SINGLE = 1e-9, 2e-5  # how far a fast path may be from a model that computes in float64, in float32
 
 
@@ -56,6 +57,7 @@ class Adapted:
     other rows. access: what predict shows. name: what errors call it. notes: what the adapter decided.
     read: makes the fast path, which is used where it agrees with predict within the tolerance (relative for a
     regression); it raises `NotRead` where the model cannot be read. None: there is no fast path.
+    decision: how the label follows from the outputs; None where that is not known, so that `wrap` finds it out.
     """
 
     predict: Callable[[Floats], tuple[Outputs, Ints]]
@@ -66,6 +68,7 @@ class Adapted:
     notes: list[str] = field(default_factory=list)
     read: Callable[[], Fast] | None = None
     tolerance: float = SINGLE
+    decision: Decision | None = LARGEST
 
     @classmethod
     def of_values(cls, ask: Callable[[Floats], Floats], name: str) -> Adapted:
@@ -125,6 +128,22 @@ def one_hot(index: Ints, width: int) -> Floats:
     """(m,) column indices -> (m, width) of 0 and 1."""
     out = np.zeros((len(index), width))
     out[np.arange(len(index)), index] = 1.0
+    return out
+
+
+def labelled(guide: Floats, index: Ints) -> Floats:
+    """(m, c) numbers that sum to one, (m,) label index -> (m, c) of which the label's is the largest.
+
+    Where it is clearly the largest (by .02), nothing changes; elsewhere its lead shrinks to nothing as the numbers
+    speak against it, so that they still tell which row is nearer to another label.
+    """
+    rows = np.arange(len(guide))
+    others = guide.copy()
+    others[rows, index] = -1.0
+    lead = guide[rows, index] - others.max(axis=1)
+    wanted = np.where(lead >= _LEAD, lead, _LEAD * (0.01 + 0.99 * (lead + 1.0) / (_LEAD + 1.0)))
+    share = np.where(lead >= _LEAD, 0.0, (wanted - lead) / np.maximum(1.0 - lead, _LEAD))[:, None]
+    out: Floats = guide * (1.0 - share) + one_hot(index, guide.shape[1]) * share
     return out
 
 

@@ -41,6 +41,62 @@ def single_valued(low: Floats, high: Floats, levels: Mapping[int, Mask]) -> Mask
     return single
 
 
+@dataclass(frozen=True)
+class Decision:
+    """How the label of a classifier follows from its outputs.
+
+    below, above: of two classes, the second is never the label at a probability of less than `below`, and always at one
+    of `above` or more; both .5 where the label is the largest output, both one number where that was read, else next
+    to each other as far as was found out. by_output: False where the label does not follow from the outputs, so that
+    it has to be asked for (`Model.by_label`). exact: the estimator itself says so; what was found out by asking holds
+    on the rows that were asked and proves nothing.
+    """
+
+    below: float = 0.5
+    above: float = 0.5
+    by_output: bool = True
+    exact: bool = True
+
+    @property
+    def largest(self) -> bool:
+        """True where the label is the largest output."""
+        return self.by_output and self.below <= 0.5 <= self.above
+
+    def needed(self, column: int) -> float:
+        """Return the probability of a column, of two, from which it is the label."""
+        return self.above if column == 1 else 1.0 - self.below
+
+    def label(self, outputs: Floats) -> Ints:
+        """(m, c) outputs -> (m,) label index, as far as it follows from them."""
+        whole = outputs.shape[1] != 2 or self.largest
+        return np.asarray(outputs.argmax(axis=1) if whole else outputs[:, 1] >= self.above, dtype=np.int64)
+
+    def clear(self, outputs: Floats, by: float) -> Mask:
+        """(m, c) outputs -> (m,) bool: the label stays the same if the outputs are wrong by `by`."""
+        if not self.by_output or outputs.shape[1] < 2:
+            return np.zeros(len(outputs), dtype=bool)
+        if outputs.shape[1] == 2:
+            return (outputs[:, 1] < self.below - by) | (outputs[:, 1] > self.above + by)
+        top = np.partition(outputs, -2, axis=1)
+        return np.asarray(top[:, -1] - top[:, -2] > 2 * by)
+
+    def describe(self, classes: tuple[Any, ...]) -> str:
+        """Say what is unlike the largest output; '' where nothing is."""
+        if not self.by_output:
+            return "its label does not follow from its outputs"
+        if self.largest:
+            return ""
+        for digits in range(1, 10):  # the shortest number between the two
+            level = np.ceil(self.below * 10**digits - 1e-9) / 10**digits
+            if level <= self.above:
+                break
+        about = "" if self.exact else "about "
+        return f"decides for {classes[1]!r} from a probability of {about}{level:.9g}"
+
+
+LARGEST = Decision()
+
+
 _LOCK = threading.Lock()  # of all counters: held for four additions
 
 
@@ -147,6 +203,7 @@ class Model(ABC):
     """The decision maker, wrapped.
 
     classes: the caller's labels in the order of the output columns (empty for regression).
+    decision: how its label follows from its outputs.
     tolerance: how far beyond zero a score of the fast path must be, so that the model itself agrees.
     wrapped: the object itself, where there is one. notes: what the adapter decided, for example why a fast path
     was not taken.
@@ -156,6 +213,7 @@ class Model(ABC):
     task: Task = "classification"
     classes: tuple[Any, ...] = ()
     access: Access = Access.LABEL
+    decision: Decision = LARGEST
     name: str = "The model"
     tolerance: float = 1e-9
     wrapped: Any = None
@@ -206,6 +264,13 @@ class Model(ABC):
     def has_fast_path(self) -> bool:
         """True where `outputs` is not the wrapped object itself, but what was read of it."""
         return False
+
+    def by_label(self) -> Model:
+        """Return the model as a search for its own label sees it: outputs of which the label's is the largest.
+
+        The model itself, unless its label does not follow from its outputs. `native` shows its own outputs anyway.
+        """
+        return self
 
     # -- views, None where the model does not have them --------------------------------------------------
 
@@ -346,4 +411,5 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         what = f"{len(self.classes)} classes" if self.task == "classification" else "regression"
-        return f"<{type(self).__name__} {self.name}: {what}, access {self.access.name.lower()}>"
+        own = self.decision.describe(self.classes)
+        return f"<{type(self).__name__} {self.name}: {what}, access {self.access.name.lower()}{own and ', '}{own}>"

@@ -4,32 +4,53 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wayforward.errors import ModelError
-from wayforward.model.adapted import SINGLE, Adapted, OutputKind, WrapOptions
+from wayforward.model.adapted import SINGLE, Adapted, OutputKind, WrapOptions, labelled, without_warnings
 from wayforward.model.adapters import adapter_of, library_of
 from wayforward.model.adapters.onnx_file import onnx_content, onnx_session
-from wayforward.model.base import Counter, Model, Scorer, Task
+from wayforward.model.base import Access, Counter, Decision, Model, Scorer, Task, single_valued
 from wayforward.model.encoder import NotRead
 from wayforward.model.fast import DOUBLE_UNIT, SINGLE_UNIT, Fast
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
-from wayforward.model.verify import check_missing, disagreement
+from wayforward.model.verify import check_missing, disagreement, find_decision
 from wayforward.portable import Portable
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
+
+
+@dataclass
+class LabelFast(Fast):
+    """A model that is asked for its own label, as outputs of which the label's is the largest. See `labelled`."""
+
+    native: Adapted
+    kind = "label"
+
+    def outputs(self, x: Floats) -> Floats:
+        """(m, d) -> (m, c)."""
+        return labelled(*self.native.predict(x))
 
 
 class Wrapped(Portable, Model):
     """A model made of the object itself (native) and, where it could be read and verified, a fast path."""
 
     def __init__(
-        self, wrapped: Any, schema: Schema, options: WrapOptions, native: Adapted, fast: Fast | None
+        self,
+        wrapped: Any,
+        schema: Schema,
+        options: WrapOptions,
+        native: Adapted,
+        fast: Fast | None,
+        decision: Decision,
     ) -> None:
         super().__init__()
         self.wrapped, self.schema, self.options = wrapped, schema, options
+        self.decision = decision
         self.native_path, self.fast = native, fast
         self.task, self.classes, self.name = native.task, native.classes, native.name
         self.access = native.access if fast is None else max(native.access, fast.access)
@@ -38,7 +59,8 @@ class Wrapped(Portable, Model):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the object itself and how it was wrapped. Raises: ModelError for an ONNX session without its bytes."""
-        state = vars(self) | {"fast": self.fast is not None, "counter": Counter(), "_network": None}
+        fast = "label" if isinstance(self.fast, LabelFast) else self.fast is not None
+        state = vars(self) | {"fast": fast, "counter": Counter(), "_network": None}
         del state["native_path"]
         if library_of(self.wrapped) in ("path", "onnxruntime"):
             state["onnx"] = onnx_content(self.wrapped, self.name)
@@ -53,7 +75,10 @@ class Wrapped(Portable, Model):
         if self.wrapped is None:
             self.wrapped = model
         self.native_path = adapter_of(model, self.name)(model, self.schema, self.options)
-        self.fast = self.native_path.read() if fast and self.native_path.read is not None else None
+        if fast == "label":
+            self.fast = LabelFast(self.native_path)
+        else:
+            self.fast = _read(self.native_path) if fast else None
 
     def _outputs(self, x: Floats) -> Floats:
         return self.native_path.predict(x)[0] if self.fast is None else self.fast.outputs(x)
@@ -66,10 +91,22 @@ class Wrapped(Portable, Model):
         default = Scorer(self)
         return default if self.fast is None else self.fast.specialise(x, free, default)
 
+    def by_label(self) -> Model:
+        """See Model.by_label."""
+        if self.decision.by_output:
+            return self
+        other = copy(self)  # counts together with the model itself
+        other.fast, other.access, other.decision = (
+            LabelFast(self.native_path),
+            Access.PROBABILITY,
+            Decision(exact=False),
+        )
+        return other
+
     @property
     def has_fast_path(self) -> bool:
         """See Model.has_fast_path."""
-        return self.fast is not None
+        return self.fast is not None and not isinstance(self.fast, LabelFast)
 
     @property
     def linear(self) -> LinearForm | None:
@@ -119,6 +156,9 @@ class Wrapped(Portable, Model):
         found = self._bounds(low, high, levels, SINGLE_UNIT if promised >= SINGLE else DOUBLE_UNIT)
         if found is None:
             return None
+        if not self.decision.exact:  # its label may follow from what its outputs leave out
+            alone = single_valued(np.asarray(low), np.asarray(high), {} if levels is None else levels)
+            found = found._replace(constant=np.asarray(alone.all(axis=1)))
         least, most = found.least, found.most
         if self.task == "regression":
             return found._replace(
@@ -161,7 +201,8 @@ def wrap(
     table. frame: table library the model was trained on ('pandas', 'polars', 'pyarrow', or that table, whose
     pandas categories are then kept); None picks the first installed. encoder: for models trained on encoded
     arrays, a fitted transformer from the raw table, or a callable. prepare: a last function on each table.
-    verify_on: a table or (N, d) array of further rows on which the fast path must agree with the model.
+    verify_on: a table or (N, d) array of further rows on which the fast path must agree with the model, and where it is
+    looked for how `predict` follows from the probabilities (`Model.decision`), unless the model itself says so.
     fast=False keeps to the wrapped object alone. batch_rows: a callable is asked in padded batches of this
     size, so that a row's result cannot depend on its batch; None asks all rows at once.
     Raises: ModelError that says what is wrong and what to do; MissingExtra.
@@ -179,28 +220,41 @@ def wrap(
     extra = None if verify_on is None else np.asarray(schema.encode(verify_on, "verification"))
     native = adapter_of(model, options.name)(model, schema, options)
     check_missing(native, schema)
+    decision, note = native.decision, ""
+    if decision is None:
+        decision, note = find_decision(native, schema, extra)
+    elif own := decision.describe(native.classes):
+        note = f"{options.name} {own} (its own setting)"
     if fast:
-        path, notes = _fast_path(native, schema, extra)
+        path, notes = _fast_path(native, schema, extra, decision)
     else:
         path, notes = None, ["fast=False: the wrapped object answers every question"] if native.read else []
-    made = Wrapped(model, schema, options, native, path)
-    made.notes += notes
+    made = Wrapped(model, schema, options, native, path, decision)
+    made.notes += [note, *notes] if note else notes
     if extra is not None:
         native.predict(extra[:8])
     return made
 
 
-def _fast_path(native: Adapted, schema: Schema, extra: Floats | None) -> tuple[Fast | None, list[str]]:
+def _read(native: Adapted) -> Fast | None:
+    """The fast path, None where there is none. Raises: NotRead, and whatever the object raises."""
+    with without_warnings():
+        return None if native.read is None else native.read()
+
+
+def _fast_path(
+    native: Adapted, schema: Schema, extra: Floats | None, decision: Decision
+) -> tuple[Fast | None, list[str]]:
     """The fast path where the model can be read and both agree, and what was noted."""
-    if native.read is None:
-        return None, []
     try:
-        path = native.read()
+        path = _read(native)
     except NotRead as why:
         return None, [f"no fast path: {why}"]
     except Exception as error:  # reading is a shortcut: whatever goes wrong, the model itself still answers
         return None, [f"no fast path: {type(error).__name__}: {error}"]
-    difference = disagreement(path, native, schema, extra)
+    if path is None:
+        return None, []
+    difference = disagreement(path, native, schema, extra, decision)
     return (None, [f"the fast path was dropped: {difference}"]) if difference else (path, [])
 
 

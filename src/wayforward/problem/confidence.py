@@ -85,8 +85,7 @@ class Confidence:
                 margin = target.target.margin
                 good &= (mean - room >= low + margin) & (mean + room <= high - margin)
             else:
-                level = 0.5 if target.target.threshold is None else target.target.threshold
-                good &= mean - room >= level + target.target.margin
+                good &= mean - room >= target.level
         return good
 
 

@@ -93,15 +93,15 @@ class Problem(Portable):
                 f"target is {target!r}. Give a wayforward.Target, such as Target(favourable=1)."
             )
         self.schema = schema
-        self.model: Model = wrap(model, schema)
+        self._table_left = False
+        self._reference: People | None = None if data is None else schema.encode(data, "reference")
+        self.model: Model = target.decided_by(wrap(model, schema, verify_on=_some(self.reference)))
         if self.model.schema.names != schema.names:
             raise ProblemError("The model was wrapped with another schema. Wrap it again with this one.")
         self.target = target
         self.bound_target: BoundTarget = target.bind(self.model)
         self.world: World = (Independent() if world is None else world).bind(schema)
         self.independent = self.world.nothing_follows and not (schema.rules and schema.compiled_rules.links)
-        self._table_left = False
-        self._reference: People | None = None if data is None else schema.encode(data, "reference")
         self.cost: Cost = (LpMix(l1=1.0) if cost is None else cost).fit(schema, self.reference)
         self._shared: dict[Hashable, Any] = {}
         self.confidence = Confidence.of(confidence)
@@ -508,3 +508,8 @@ def _distinct_cheapest(who: np.ndarray, cost: np.ndarray, after: Rows, action: R
     first[by_profile[1:][same]] = False
     order = order[first]
     return order[rank_in_run(who[order]) < k]
+
+
+def _some(reference: People | None) -> People | None:
+    """A few hundred of the reference people, evenly; None where there are none."""
+    return None if reference is None or not len(reference) else reference[:: -(-len(reference) // 512)]

@@ -77,6 +77,10 @@ class Target:
         several = isinstance(self.favourable, Iterable) and not isinstance(self.favourable, (str, bytes))
         return tuple(self.favourable) if several else (self.favourable,)
 
+    def decided_by(self, model: Model) -> Model:
+        """Return the model as a search for this target sees it: by its own label, where that alone decides."""
+        return model if self.interval is not None or self.threshold is not None else model.by_label()
+
     def bind(self, model: Model) -> BoundTarget:
         """Fit the target to a model. Raises: ProblemError if the model has no such class or task."""
         if self.interval is not None:
@@ -104,7 +108,16 @@ class Target:
             raise ProblemError(
                 "Every class of the model is favourable, so nobody is refused. Leave at least one out."
             )
-        return BoundTarget(self, np.array(sorted(set(index)), dtype=np.int64), len(classes))
+        columns = np.array(sorted(set(index)), dtype=np.int64)
+        if self.threshold is not None or len(classes) > 2:
+            return BoundTarget(self, columns, len(classes), provable=model.decision.exact)
+        needed = model.decision.needed(int(columns[0]))
+        if needed + self.margin >= 1.0:
+            raise ProblemError(
+                f"The model decides for {self.labels[0]!r} from a probability of {needed:g}; with a margin of "
+                f"{self.margin} that is 1 or more. Use a smaller margin."
+            )
+        return BoundTarget(self, columns, 2, needed, model.decision.exact)
 
     def describe(self) -> str:
         """The target in words."""
@@ -127,6 +140,13 @@ class BoundTarget:
     target: Target
     columns: np.ndarray  # favourable columns of the outputs
     n_classes: int
+    own: float = 0.5  # of two classes: the probability from which the favourable one is the model's label
+    provable: bool = True  # the model itself says how its label follows from its outputs
+
+    @property
+    def level(self) -> float:
+        """The probability that is needed, margin included, where a target is one: a threshold, or of two classes."""
+        return self.target.beyond(self.own if self.target.threshold is None else self.target.threshold)
 
     def _favourable(self) -> np.ndarray:
         mask = np.zeros(self.n_classes, dtype=bool)
@@ -144,8 +164,8 @@ class BoundTarget:
         """The probability of a favourable decision that is needed; None where a label, or a lead, is needed."""
         target = self.target
         if target.threshold is not None:
-            return target.beyond(target.threshold)
-        return target.beyond(0.5) if target.margin > 0 and self.n_classes == 2 else None
+            return self.level
+        return self.level if target.margin > 0 and self.n_classes == 2 else None
 
     @property
     def _inside(self) -> tuple[float, float]:
@@ -168,8 +188,7 @@ class BoundTarget:
             low, high = self._inside
             return np.minimum(outputs[:, 0] - low, high - outputs[:, 0])
         if target.threshold is not None or self.n_classes == 2:
-            level = 0.5 if self._level is None else self._level
-            value = self.value(outputs)
+            level, value = self.level, self.value(outputs)
             p = np.clip(value, _TINY, 1 - _TINY)
             score, lead = np.log(p) - np.log1p(-p) - np.log(level / (1 - level)), value - level
         else:
@@ -189,8 +208,8 @@ class BoundTarget:
         """(m, c) outputs, (m,) label indices -> (m,) bool: is this a yes?
 
         A value exactly at what is asked for is a yes. Without a threshold the model's own label decides (ties
-        included), and a margin asks for more besides: of two classes a probability of 0.5 + margin, of more a lead of
-        twice the margin over every other class. `labels` default to the first maximum.
+        included), and a margin asks for more besides: of two classes a probability this far beyond the model's own, of
+        more a lead of twice the margin over every other class. `labels` default to the first maximum.
         """
         target = self.target
         if target.interval is not None:
@@ -198,6 +217,8 @@ class BoundTarget:
             return np.asarray((outputs[:, 0] >= low) & (outputs[:, 0] <= high))
         if target.threshold is not None:
             return np.asarray(self.value(outputs) >= self._level)
+        if labels is None and self.own != 0.5:
+            return np.asarray(self.value(outputs) >= self.level)
         chosen = outputs.argmax(1) if labels is None else labels
         yes = self._favourable()[chosen]
         if target.margin == 0:
@@ -218,6 +239,10 @@ class BoundTarget:
             return np.asarray((high[:, 0] < first) | (low[:, 0] > last))
         if target.threshold is not None:
             return np.asarray(high[:, self.columns].sum(1) < self._level)
+        if not self.provable:
+            return np.zeros(len(low), dtype=bool)
+        if self.own != 0.5:
+            return np.asarray(high[:, self.columns[0]] < self.level)
         missed = self._lead(high, low) < 0
         if self._level is not None:
             return np.asarray(missed | (high[:, self.columns[0]] < self._level))

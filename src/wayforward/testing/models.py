@@ -30,15 +30,13 @@ class ModelContract:
     """Inherit, train a model of the library, and these tests run on what `wrap` makes of it.
 
     access: what wrapping must find. options: given to `wrap`. task: 'regression' is trained on scores instead of
-    labels. tolerance: how far the fast path may be from the model itself. own_label: the model's decision is not its
-    largest output.
+    labels. tolerance: how far the fast path may be from the model itself.
     """
 
     access: ClassVar[Access]
     options: ClassVar[dict[str, Any]] = {}
     task: ClassVar[str] = "classification"
     tolerance: ClassVar[float] = 1e-5
-    own_label: ClassVar[bool] = False
 
     # -- making --------------------------------------------------------------------------------------------
 
@@ -106,8 +104,8 @@ class ModelContract:
             np.testing.assert_array_equal(model.native(x[who])[0], native[who])
             np.testing.assert_array_equal(model.native(x[who])[1], label[who])
 
-    def test_labels_are_those_of_the_largest_output(self) -> None:
-        """Wherever one class is clearly ahead; class_index knows every class, and no other."""
+    def test_labels_follow_from_the_outputs_as_the_model_says(self) -> None:
+        """Where one class is clearly ahead, also where a search asks for the label; class_index knows no other."""
         model, _ = self.wrapped()
         x = self.rows()
         out, label = model.native(x)
@@ -118,9 +116,10 @@ class ModelContract:
         assert [model.class_index(c) for c in model.classes] == list(range(model.width))
         with pytest.raises(ModelError, match="knows no class"):
             model.class_index("no such class")
-        top = np.sort(out, axis=1)
-        clear = top[:, -1] - top[:, -2] > 1e-6
-        assert self.own_label or (out.argmax(axis=1) == label)[clear].all()
+        for seen, shown in ((model, out), (model.by_label(), model.by_label().outputs(x))):
+            clear = seen.decision.clear(shown, max(self.tolerance, 1e-6))
+            assert clear.any() == seen.decision.by_output
+            assert (seen.decision.label(shown) == label)[clear].all()
 
     def test_what_is_asked_is_counted(self) -> None:
         """Rows and calls, those of the model itself apart."""

@@ -85,8 +85,7 @@ def _target_rows(problem: Problem, name: str) -> tuple[np.ndarray, np.ndarray]:
     classes = bound.n_classes
     if classes == 2 and len(form.bias) == 1:
         sign = 1.0 if bound.columns[0] == 1 else -1.0
-        level = (0.5 if target.threshold is None else target.threshold) + target.margin
-        return np.array([[sign]]), np.array([-_margin_at(problem, level, name)])
+        return np.array([[sign]]), np.array([-_margin_at(problem, bound.level, name)])
     if target.threshold is not None or target.margin > 0 or len(bound.columns) > 1:
         raise ProblemError(
             f"'{name}' on {classes} classes takes one favourable class without threshold or margin: anything else is "

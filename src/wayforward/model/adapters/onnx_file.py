@@ -64,6 +64,7 @@ def adapt(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
     if named is not None:
         most_likely = native.predict
         native.predict = lambda x: (most_likely(x)[0], label_indices(named(x), found, name))
+        native.decision = None
     native.notes.append(
         "onnxruntime answers every question; it computes in the precision that the file was exported in"
     )

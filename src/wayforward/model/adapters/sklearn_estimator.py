@@ -17,9 +17,11 @@ from wayforward.model.adapted import (
     WrapOptions,
     first_line,
     label_indices,
+    labelled,
     two_columns,
     without_warnings,
 )
+from wayforward.model.adapters.sklearn_inside import decision_of, innermost, inside, is_vote, votes
 from wayforward.model.base import Access
 from wayforward.model.encoder import Encoder, NotRead, finish, read
 from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast, padded
@@ -29,6 +31,7 @@ from wayforward.model.lattice import LatticeFast, tabled
 from wayforward.model.tables import Table, numbers_of, trained_names
 from wayforward.model.tree_readers import read_trees
 from wayforward.model.trees import ForestFast
+from wayforward.model.verify import sample_rows
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Outputs
 
@@ -85,37 +88,42 @@ def adapt_fitted(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
                 f"{name} was trained on an array of {width} columns; the schema has {schema.d} features. "
                 "Give wrap(..., encoder=...) the fitted transformer from the raw table to that array."
             )
+    if names is None and not hasattr(model, "n_features_in_") and not _takes_arrays(model, schema, options):
+        names = list(schema.names)
     table = Table(schema, names, options.frame, name, options.prepare)
     native = _native(model, table, name)
     tolerance = SINGLE if _single_precision(model) else DOUBLE
     return replace(native, read=partial(_read, model, schema, table, native), tolerance=tolerance)
 
 
-def _last(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model
+def _takes_arrays(model: Any, schema: Schema, options: WrapOptions) -> bool:
+    """True unless a class that does not say what it was trained on fails on an array; it may take a table."""
+    rows = Table(schema, None, None, options.name, options.prepare)(sample_rows(schema, 2, missing=False))
+    try:
+        _ask(model.predict, rows, options.name, fixed=False)
+    except ModelError:
+        return False
+    return True
 
 
 def _single_precision(model: Any) -> bool:
-    coef = getattr(_last(model), "coef_", None)
-    return (
-        type(_last(model)).__module__.split(".")[0] == "xgboost" or getattr(coef, "dtype", None) == np.float32
-    )
+    last = innermost(model)
+    coef = getattr(last, "coef_", None)
+    return type(last).__module__.split(".")[0] == "xgboost" or getattr(coef, "dtype", None) == np.float32
 
 
 # -- asking the estimator itself ---------------------------------------------------------------------------
 
 
 def _native(estimator: Any, table: Table, name: str) -> Adapted:
-    from sklearn.base import is_classifier, is_regressor
-
     fixed = not _is_row_by_row(estimator)
 
     def predicted(x: Floats) -> Any:
         return _ask(lambda rows: estimator.predict(table(rows)), x, name, fixed)
 
     known = getattr(estimator, "classes_", None)
-    if not (is_classifier(estimator) or (known is not None and len(known))):
-        if not (is_regressor(estimator) or hasattr(estimator, "predict")):
+    if not ((known is not None and len(known)) or _is_classifier(estimator)):
+        if not hasattr(estimator, "predict"):
             raise ModelError(f"{name} has no predict. Give a fitted classifier or regressor, or a callable.")
         return Adapted.of_values(lambda x: np.asarray(predicted(x), np.float64), name)
     classes = tuple(
@@ -123,14 +131,10 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
     )
     if len(classes) < 2:
         raise ModelError(f"{name} knows only the class {classes[0]!r}. Train it on data with both outcomes.")
-    if hasattr(estimator, "predict_proba"):
-        score, notes = estimator.predict_proba, []
-    elif hasattr(estimator, "decision_function"):
-        score = lambda rows: _squashed(estimator.decision_function(rows))
-        notes = ["outputs are decision scores squashed into (0, 1); they rank, they are not probabilities"]
-    else:
+    score, notes = _scores(estimator)
+    if score is None:
         return Adapted.of_labels(predicted, classes, name)
-    own_label = _own_label(estimator)
+    decision = decision_of(estimator)
 
     def labels(x: Floats) -> Ints:
         return label_indices(predicted(x), classes, name)
@@ -139,16 +143,40 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
         out = np.asarray(_ask(lambda rows: score(table(rows)), x, name, fixed), dtype=np.float64)
         if out.ndim != 2 or out.shape[1] != len(classes):
             return out, np.zeros(len(x), np.int64)  # the shape check names the trouble
-        if own_label:
+        if decision is None:
             return out, labels(x)
-        label = out.argmax(axis=1)
-        top = np.partition(out, -2, axis=1)
-        close = np.flatnonzero(top[:, -1] - top[:, -2] < _TIE)
+        label = decision.label(out)
+        close = np.flatnonzero(~decision.clear(out, _TIE))
         if close.size:
             label[close] = labels(x[close])
         return out, label
 
-    return Adapted(predict, "classification", classes, Access.PROBABILITY, name, notes)
+    return Adapted(predict, "classification", classes, Access.PROBABILITY, name, notes, decision=decision)
+
+
+def _is_classifier(estimator: Any) -> bool:
+    from sklearn.base import is_classifier
+
+    try:
+        return bool(is_classifier(estimator))
+    except AttributeError:  # a class of its own, without scikit-learn's tags
+        return False
+
+
+def _scores(estimator: Any) -> tuple[Callable[[Any], Any] | None, list[str]]:
+    """What shows a classifier's probabilities, or what ranks as they do, (m, c), and what to note; None for labels."""
+    if hasattr(estimator, "predict_proba"):
+        return estimator.predict_proba, []
+    if hasattr(estimator, "decision_function"):
+        return lambda rows: _squashed(estimator.decision_function(rows)), [
+            "outputs are decision scores squashed into (0, 1); they rank, they are not probabilities"
+        ]
+    if is_vote(estimator):
+        return lambda rows: labelled(*votes(estimator, rows)), [
+            "outputs are the mean of the members' probabilities, bent where the vote is another; they rank, they are "
+            "not probabilities"
+        ]
+    return None, []
 
 
 def _ask(ask: Callable[[Floats], Any], x: Floats, name: str, fixed: bool) -> Any:
@@ -172,33 +200,13 @@ _ROW_BY_ROW = ("Tree", "Forest", "Boosting", "XGB", "LGBM", "CatBoost")
 
 def _is_row_by_row(estimator: Any) -> bool:
     """True for models whose own prediction of a row cannot depend on the batch (no matrix products)."""
-    return any(word in type(_last(estimator)).__name__ for word in _ROW_BY_ROW)
+    return any(word in type(innermost(estimator)).__name__ for word in _ROW_BY_ROW)
 
 
 def _squashed(score: Any) -> Floats:
     """Decision scores (m,) or (m, c) -> numbers in (0, 1) that rank as the scores do; no probabilities."""
     score = np.asarray(score, dtype=np.float64)
     return two_columns(sigmoid(score)) if score.ndim == 1 else softmax(score)
-
-
-def _own_label(estimator: Any) -> bool:
-    """Return True where predict is not the largest probability: the label then has to be asked for."""
-    last = _last(estimator)
-    module = type(last).__module__
-    if not module.startswith(("sklearn.", "xgboost", "lightgbm", "catboost")):
-        return True
-    return type(last).__name__ in (
-        "SVC",
-        "NuSVC",
-        "FixedThresholdClassifier",
-        "TunedThresholdClassifierCV",
-        "GridSearchCV",
-        "RandomizedSearchCV",
-        "OneVsOneClassifier",
-        "OutputCodeClassifier",
-        "SelfTrainingClassifier",
-        "FrozenEstimator",
-    )
 
 
 # -- reading it --------------------------------------------------------------------------------------------
@@ -227,8 +235,14 @@ def _read_steps(model: Any, schema: Schema, table: Table, native: Adapted) -> Fa
     from sklearn.pipeline import Pipeline
 
     steps = [model]
-    while isinstance(steps[-1], Pipeline):
-        steps[-1:] = [step for _, step in steps[-1].steps]
+    while True:
+        inner = inside(steps[-1])
+        if isinstance(steps[-1], Pipeline):
+            steps[-1:] = [step for _, step in steps[-1].steps]
+        elif inner is not None:
+            steps[-1] = inner
+        else:
+            break
     if table.prepare is not None:
         raise NotRead("a prepare function runs on each table")
     before, head = steps[:-1], steps[-1]
@@ -245,19 +259,14 @@ def _read_head(head: Any, encoder: Encoder, native: Adapted) -> Fast:
     made = _linear_head(head, encoder) or _dense_head(head, encoder) or _forest_head(head, encoder)
     if made is not None:
         return made
-    ask: Callable[[Any], Any]
-    if native.task == "regression":
-        ask = head.predict
-    elif hasattr(head, "predict_proba"):
-        ask = head.predict_proba
-    elif hasattr(head, "decision_function"):
-        ask = lambda rows: _squashed(head.decision_function(rows))
-    else:
+    ask = head.predict if native.task == "regression" else _scores(head)[0]
+    if ask is None:
         raise NotRead(f"{type(head).__name__} returns labels only")
     names = getattr(head, "feature_names_in_", None)
 
     def outputs(rows: Floats) -> Floats:
-        out = np.asarray(ask(_named(rows, names)), np.float64)
+        with without_warnings():
+            out = np.asarray(ask(_named(rows, names)), np.float64)
         return out[:, None] if out.ndim == 1 else out
 
     return GenericFast(encoder, outputs)

@@ -75,6 +75,7 @@ class AllModels(Robust):
                 raise ProblemError(
                     f"Model {place} of AllModels does {model.task}; the problem's model does {problem.model.task}."
                 )
+            model = problem.target.decided_by(model)
             bound.append((model, problem.target.bind(model), model.tolerance - problem.slack))
         return self.with_state(_bound=tuple(bound))
 

@@ -136,10 +136,7 @@ class Polish:
         chance = target.value(outputs)
         low = np.flatnonzero(chance < _SURE)
         if low.size:
-            level = (
-                0.5 if target.target.threshold is None else target.target.threshold
-            ) + target.target.margin
-            sure[low] = np.log(np.maximum(chance[low], 1e-300)) - np.log(level / (1 - level))
+            sure[low] = np.log(np.maximum(chance[low], 1e-300)) - np.log(target.level / (1 - target.level))
         return np.asarray(sure)
 
     def _note(self, who: np.ndarray, slot: np.ndarray, action: np.ndarray, evaluations: Evaluations) -> None:

@@ -64,7 +64,7 @@ class Compiled(Layout):
             low, high = target.edges()
             self.low, self.high = low + target.margin, high - target.margin
         else:
-            level = (0.5 if target.threshold is None else target.threshold) + target.margin
+            level = problem.bound_target.level
             self.side = 1.0 if problem.bound_target.columns[0] == 1 else -1.0
             self.low = float(np.log(level / (1 - level)))
 

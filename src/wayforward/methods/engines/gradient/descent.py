@@ -12,7 +12,8 @@ from wayforward.shapes import Ints
 
 if TYPE_CHECKING:
     from wayforward.model import Network
-    from wayforward.problem import Problem, Target
+    from wayforward.problem import Problem
+    from wayforward.problem.target import BoundTarget
 
 
 class Descent(Layout):
@@ -56,7 +57,7 @@ class Descent(Layout):
 
     def score(self, logits: Any) -> Any:
         """Return the problem's score (m,) of logits (m, c), differentiable: log-odds, or units of the prediction."""
-        return score_of(self.problem.target, logits, self.favourable, self.others)
+        return score_of(self.problem.bound_target, logits, self.favourable, self.others)
 
     def level_code(self, after: Any) -> Any:
         """Return the levels of rows (m, d), one-hot (m, f, l)."""
@@ -129,9 +130,9 @@ def code_parts(blocks: Any) -> tuple[list[Any], list[Any], Ints]:
     return numeric, levels, np.array(columns, dtype=np.int64)
 
 
-def score_of(target: Target, logits: Any, favourable: Any, others: Any, unit: float = 1.0) -> Any:
+def score_of(bound: BoundTarget, logits: Any, favourable: Any, others: Any, unit: float = 1.0) -> Any:
     """Return a target's score (m,) of logits (m, c), differentiable: log-odds, or predictions in `unit`s."""
-    torch = require("torch", extra="torch")
+    torch, target = require("torch", extra="torch"), bound.target
     if target.interval is not None:
         low, high = target.edges()
         value = logits[:, 0]
@@ -139,7 +140,7 @@ def score_of(target: Target, logits: Any, favourable: Any, others: Any, unit: fl
         sides += [high - target.margin - value] if np.isfinite(high) else []
         return torch.stack(sides).min(0).values / unit
     if target.threshold is not None or len(favourable) + len(others) == 2:
-        level = (0.5 if target.threshold is None else target.threshold) + target.margin
+        level = bound.level
         odds = torch.logsumexp(logits[:, favourable], 1) - torch.logsumexp(logits[:, others], 1)
         return odds - float(np.log(level / (1 - level)))
     best, rest = logits[:, favourable].max(1).values, logits[:, others].max(1).values

@@ -112,7 +112,7 @@ class Relaxed(Portable):
             return self.stand_in(x)
         code = self.code(x)
         logits = self.network.logits(code if self._cast is None else code.to(self._cast))
-        score = score_of(self.problem.target, logits, self.favourable, self.others, self.unit)
+        score = score_of(self.problem.bound_target, logits, self.favourable, self.others, self.unit)
         return score.to(self.dtype)
 
 
