@@ -14,6 +14,7 @@ from wayforward.problem import Problem, Target
 from wayforward.problem.proofs import out_of_reach
 from wayforward.schema import Feature, Schema
 from wayforward.world import SCM
+from wayforward.world.scm import BoundSCM
 
 sklearn = pytest.importorskip("sklearn")
 
@@ -256,3 +257,73 @@ def test_nothing_is_proved_beyond_the_range_that_was_seen(known, method):
     for wishes in (None, wish):
         assert recommend(problem, x, method=method, preferences=wishes).outcome[0, 0].name != "NONE_EXISTS"
     assert recommend(problem, x, preferences=wish.limit("a", high=5)).outcome[0, 0].name == "NONE_EXISTS"
+
+
+@pytest.mark.parametrize("kind", ["lr", "rf"])
+@pytest.mark.parametrize("soft", [False, True])
+def test_amounts_in_a_causal_world_are_proved_by_bounds(kind, soft):
+    """No list of actions: boxes are led through the equations. Random actions, and a search, find nobody proved."""
+    from wayforward.methods import recommend
+    from wayforward.testing.worlds import WORLD_SCHEMA, sample_people, sample_world
+
+    rng = np.random.default_rng(1)
+    x = sample_people(400, 1)
+    score = x @ np.array([0.02, 1, 0.05, 0.05, -0.1, 0.05]) + rng.normal(0, 1, 400)
+    model = trained(kind, WORLD_SCHEMA, x, (score > np.quantile(score, 0.7)).astype(int), 0)
+    problem = Problem(WORLD_SCHEMA, model, Target(1, threshold=0.8), data=x, world=sample_world(soft))
+    refused = x[~problem.reached(x)[0]][:40]
+    wish = Preferences.none(WORLD_SCHEMA, len(refused)).freeze("course", "income")
+    room = np.where(
+        np.isin(WORLD_SCHEMA.names, ["savings", "debt"]), rng.uniform(2, 30, (len(refused), 1)), np.inf
+    )
+    wish = replace(wish, low=np.round(refused - room), high=np.round(refused + room))
+    people = problem.population(refused, wish)
+    proved = out_of_reach(people)
+    found = recommend(problem, refused, preferences=wish).found[:, 0]
+    everybody = np.arange(people.n)
+    for _ in range(60):
+        share = np.where(
+            rng.random(people.x.shape) < 0.4, rng.integers(0, 2, people.x.shape), rng.random(people.x.shape)
+        )
+        action = people.low + share * (people.high - people.low)
+        action = people.snap(everybody, np.where(rng.random(action.shape) < 0.6, action, np.nan))
+        after = people.after(everybody, action)
+        good = people.allowed(everybody, action, after)
+        found[good] |= problem.reached(after[good])[0]
+    assert not (proved & found).any()
+    assert proved.sum() >= 0.9 * (~found).sum() and found.any() and proved.any()
+
+
+def test_a_world_without_bounds_lets_everything_move_that_may():
+    """Nothing is known of what follows, so that any legal value counts; the rest still decides."""
+    schema = Schema(
+        tuple(
+            Feature(
+                name=name,
+                kind="real",
+                low=0,
+                high=10,
+                actionability="actionable" if name == "a" else "mutable",
+            )
+            for name in "abc"
+        )
+    )
+
+    class Silent(BoundSCM):
+        bounded = False
+
+        def bind(self, schema):
+            return Silent(self.scm, schema)
+
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 10, (400, 3))
+    x[:, 1] = x[:, 0] / 2
+    model = LogisticRegression().fit(x, (x @ [1, 1, 3] > 30).astype(int))
+    scm = SCM({"a": "u", "b": "0.5 * a + u", "c": "u"})
+    problem = Problem(schema, model, Target(1), data=x, world=Silent(scm, schema))
+    rows = np.array([[2.0, 1.0, 7.0], [2.0, 1.0, 0.5]])  # c stays: nobody can act on it
+    assert not problem.reached(rows)[0].any()
+    assert out_of_reach(problem.population(rows)).tolist() == [False, True]
+    assert allowed_yes(problem, rows[:1], np.array([[9.0, np.nan, np.nan]]))

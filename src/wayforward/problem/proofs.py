@@ -10,7 +10,7 @@ from wayforward.problem import branching
 from wayforward.problem.branching import ActionBoxes
 from wayforward.problem.enumeration import none_among_all
 from wayforward.problem.population import Population
-from wayforward.shapes import Mask
+from wayforward.shapes import Mask, Rows
 
 _BOXES = 512  # boxes a person's reach may be split into before the proof is given up
 _ROUNDS = 40
@@ -26,8 +26,9 @@ def out_of_reach(people: Population) -> Mask:
     plausibility only shrink it). A box is discarded where a rule is surely broken all over it, where more features
     would change than the person wants, or where even the most favourable output that the model itself can give
     inside, in its own precision, is a no. Where bounds leave it open and the model answers all of the box alike, it is
-    asked. What is left is split; if nothing is left, nothing exists. Where something follows from an action, every
-    legal value of what may move counts.
+    asked. What is left is split; if nothing is left, nothing exists. Where something follows from an action, boxes
+    of actions are led through the world (`World.consequence_bounds`) and the links; of a world without bounds every
+    legal value counts of what may move.
 
     Then, where that settles nothing and a person's actions can be listed, by trying all of them. Elsewhere the answer
     is False: not proved. It depends on the person alone, never on who else is asked about.
@@ -41,7 +42,7 @@ def out_of_reach(people: Population) -> Mask:
     rest = np.flatnonzero(~proved & ~exists)
     if rest.size:
         problem = people.problem
-        cheap = problem.model.bounded and problem.independent
+        cheap = problem.model.bounded and problem.world.bounded
         proved[rest] = none_among_all(people.take(rest), _ACTIONS if cheap else _DEAR_ACTIONS)
     return proved
 
@@ -56,11 +57,13 @@ class _Search:
     people: Population
     led: Mask = field(init=False)
     loose: bool = field(init=False)
+    legal: tuple[Rows, Rows] = field(init=False)  # (n, d) twice: how far a consequence may lead
 
     def __post_init__(self) -> None:
         people, problem = self.people, self.people.problem
         self.led = people.may.astype(np.int64) @ problem.descendants.astype(np.int64) > 0
-        self.loose = not problem.independent
+        self.loose = not problem.independent and not problem.world.bounded
+        self.legal = branching.legal_range(people)
         self.conditions = bool(people.schema.rules) and len(people.schema.compiled_rules.conditions) > 0
 
     def run(self) -> tuple[Mask, Mask]:
@@ -96,7 +99,7 @@ class _Search:
     def _possible(self, boxes: ActionBoxes) -> ActionBoxes:
         """Leave out the boxes that surely hold no option."""
         people, problem = self.people, self.people.problem
-        after = boxes
+        after = boxes if problem.independent or self.loose else self._after(boxes)
         gone = branching.empty(people, after)
         if self.conditions:
             gone |= self._rules_broken(after)
@@ -159,6 +162,37 @@ class _Search:
         self.exists[who[good]] = True
         gone[rows[~good]] = True
         return gone
+
+    def _after(self, boxes: ActionBoxes) -> ActionBoxes:
+        """Where boxes of actions lead, as far as it is legal."""
+        people, problem, schema = self.people, self.people.problem, self.people.schema
+        owner, acts, rests = boxes.owner, ~boxes.rests, ~boxes.acts
+        before, led = people.x[owner], self.led[owner]
+        low, high = problem.world.consequence_bounds(before, boxes.low, boxes.high, acts, rests)
+        if schema.rules and schema.compiled_rules.links:
+            targets = np.isin(
+                np.arange(people.d), [link.target_index for link in schema.compiled_rules.links]
+            )
+            room = 1e-9 * schema.span  # a smaller move is none
+            with np.errstate(invalid="ignore"):
+                low, high = schema.compiled_rules.drag_bounds(before, low, high, acts, rests)
+                low = np.where(targets & rests, np.minimum(low - room, schema.round(low)), low)
+                high = np.where(targets & rests, np.maximum(high + room, schema.round(high)), high)
+        least, greatest = (ends[owner] for ends in self.legal)
+        # an unknown value is legal or no option; where it may also be missing, nothing is known
+        unknown = np.isnan(low) | np.isnan(high)
+        low = np.where(unknown, np.where(schema.missing, np.nan, least), np.maximum(low, least))
+        high = np.where(unknown, np.where(schema.missing, np.nan, greatest), np.minimum(high, greatest))
+        levels = {}
+        for j, chosen in boxes.levels.items():
+            index = np.arange(chosen.shape[1])
+            inside = (index >= low[:, j, None] - 1e-9) & (index <= high[:, j, None] + 1e-9)
+            wish = people.preferences.levels.get(j)
+            if wish is not None:
+                inside &= wish[owner] | (index == before[:, j, None])
+            levels[j] = np.where(led[:, j, None], inside, chosen)
+        low, high = np.where(led, low, boxes.low), np.where(led, high, boxes.high)
+        return ActionBoxes(owner, low, high, levels, boxes.acts, boxes.rests, led, boxes.answered)
 
     def _rules_broken(self, after: ActionBoxes) -> Mask:
         people = self.people

@@ -230,6 +230,36 @@ class RuleSet:
         shape = (*broadcast_shape(before, after), after.shape[-1])
         return ops.replaced(after, columns, shape)
 
+    def drag_bounds(
+        self, before: np.ndarray, low: np.ndarray, high: np.ndarray, acts: np.ndarray, rests: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Sound bounds on `drag`: before (..., d), bounds on after (..., d) twice -> bounds (..., d) twice.
+
+        acts, rests (..., d) bool: the feature may be acted on, may be left alone. NaN: nothing is known.
+        """
+        low, high = np.array(low), np.array(high)
+        for index, links in self._drag_order:
+            move = [np.zeros(low.shape[:-1]), np.zeros(low.shape[:-1])]
+            for link in links:
+                j = link.source_index
+                change = [end[..., j] - before[..., j] for end in (low, high)]
+                gone = np.isnan(before[..., j]) & ~acts[..., j]  # stays missing, and drags nothing
+                ends = [np.where(gone, 0.0, link.rate * part) for part in change]
+                move = [a + b for a, b in zip(move, ends[:: 1 if link.rate >= 0 else -1], strict=True)]
+            feature = self.features[index]
+            old = low[..., index], high[..., index]
+            new = [a + b for a, b in zip(old, move, strict=True)]
+            if feature.has_levels or feature.kind == "integer":
+                new = [np.rint(end) for end in new]
+                if feature.has_levels:
+                    new = [np.clip(end, 0.0, len(feature.levels) - 1.0) for end in new]
+            may_stay = acts[..., index] | ((move[0] <= 0) & (move[1] >= 0))
+            least, most = np.minimum(new[0], old[0]), np.maximum(new[1], old[1])
+            drags = rests[..., index]
+            low[..., index] = np.where(drags, np.where(may_stay, least, new[0]), old[0])
+            high[..., index] = np.where(drags, np.where(may_stay, most, new[1]), old[1])
+        return low, high
+
     # -- proofs ---------------------------------------------------------------------------------
     def interval(
         self,

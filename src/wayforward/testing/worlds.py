@@ -217,6 +217,35 @@ class WorldContract:
         np.testing.assert_allclose(after[..., ::-1], self.world.consequences(x, action), rtol=1e-9, atol=1e-9)
         np.testing.assert_array_equal(turned.descendants[::-1, ::-1], self.world.descendants)
 
+    @pytest.mark.parametrize("seed", range(3))
+    def test_bounds_hold_wherever_an_action_of_a_box_leads(self, seed: int) -> None:
+        """Boxes between two people's values: what may be set, left alone, or both; unknown bounds are NaN."""
+        if not self.world.bounded:
+            pytest.skip("no bounds on what follows")
+        x, rng = self.people(self.n, 40 + seed), np.random.default_rng(seed)
+        one, two = self.people(self.n, 50 + seed), self.people(self.n, 60 + seed)
+        low, high = np.minimum(one, two), np.maximum(one, two)
+        acts = rng.random(x.shape) < 0.5
+        rests = ~acts | (rng.random(x.shape) < 0.5)
+        least, most = self.world.consequence_bounds(x, low, high, acts, rests)
+        assert least.shape == most.shape == x.shape
+        alone = self.world.consequence_bounds(x[2:3], low[2:3], high[2:3], acts[2:3], rests[2:3])
+        np.testing.assert_array_equal(alone[0][0], least[2])
+        still = ~acts & ~((acts.astype(int) @ self.world.descendants.astype(int)) > 0)
+        np.testing.assert_array_equal(least[still], x[still])
+        np.testing.assert_array_equal(most[still], x[still])
+        for _ in range(30):
+            share = rng.choice([0.0, 1.0, np.nan], x.shape)
+            share = np.where(np.isnan(share), rng.random(x.shape), share)
+            value = np.where(
+                self.schema.integral, np.round(low + share * (high - low)), low + share * (high - low)
+            )
+            action = np.where(
+                acts & (~rests | (rng.random(x.shape) < 0.5)), np.clip(value, low, high), np.nan
+            )
+            after = self.world.consequences(x, action)
+            assert ((after >= least) | np.isnan(least)).all() and ((after <= most) | np.isnan(most)).all()
+
     # -- draws ---------------------------------------------------------------------------------------------
 
     def test_draws_hang_on_keys_alone(self) -> None:

@@ -35,6 +35,7 @@ class World(ABC):
     nothing_follows: ClassVar[bool] = False  # nobody's action moves anything else
     uncertain: ClassVar[bool] = False  # consequences are random: sample them with `draws`
     leads: ClassVar[bool] = False  # `lead_torch` is offered
+    bounded: ClassVar[bool] = False  # `consequence_bounds` is offered
     renews: ClassVar[bool] = False  # `fresh_consequences`, `fresh_draws` and their twins are offered
     schema: Schema | None = None
     soft: frozenset[str] = frozenset()
@@ -67,6 +68,18 @@ class World(ABC):
     def graph(self) -> Any:
         """The causal graph, as `CausalGraph.read` takes it; None where the world knows none."""
         return None
+
+    def consequence_bounds(
+        self, before: Rows, low: Rows, high: Rows, acts: Mask, rests: Mask
+    ) -> tuple[Rows, Rows]:
+        """Sound bounds (n, d), (n, d) on `consequences`, for proofs; offered where the world is `bounded`.
+
+        For each person before (n, d) a box of actions: a feature may be set to a value from low to high where `acts`,
+        and may be left alone where `rests`; one of both at least. Wherever an action of the box leads, it is within the
+        bounds, rounding included. NaN: nothing is known, the value may even be missing. A box's bounds never depend on
+        the others.
+        """
+        raise self._unknown("consequence_bounds")
 
     def draws(self, before: Array, action: Array, m: int, seed_keys: np.ndarray) -> Draws:
         """(m, n, d) or (m, n, k, d): m profiles that may follow from each action, equally likely.
@@ -192,6 +205,16 @@ def legal_limits(feature: Feature) -> tuple[float, float] | None:
         return -np.inf, np.inf
     low = -np.inf if feature.low is None else float(feature.low)
     return low, np.inf if feature.high is None else float(feature.high)
+
+
+def either(
+    one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray], first: Mask, second: Mask
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on a value within `one` where `first`, within `other` where `second`; within either where both."""
+    both = first & second
+    low = np.where(both, np.minimum(one[0], other[0]), np.where(first, one[0], other[0]))
+    high = np.where(both, np.maximum(one[1], other[1]), np.where(first, one[1], other[1]))
+    return low, high
 
 
 def points(x: Any, d: int, what: str) -> Points:

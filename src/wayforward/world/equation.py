@@ -35,6 +35,7 @@ from wayforward.rules.expression import (
 )
 from wayforward.rules.expression import text as text_of
 from wayforward.rules.grammar import parse_equation
+from wayforward.world.interval import bounds_of
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
@@ -139,6 +140,12 @@ class Equation:
         """(...) the feature, given every node's values and its own noise."""
         columns = self._columns(values, u)
         return ops.like(ops.lift(value_of(self.tree, columns, ops, _Conditions(columns, ops))), u)
+
+    def bounds(self, low: Sequence[Array], high: Sequence[Array], u: Array) -> tuple[Array, Array]:
+        """(...), (...) what `value` is between, given bounds on every node's values and the noise; NaN: unknown."""
+        return bounds_of(
+            self.tree, lambda ref: (u, u) if ref.when == "noise" else (low[ref.index], high[ref.index])
+        )
 
     def noise(self, values: Sequence[Array], own: Array, ops: Any) -> tuple[Array, Array]:
         """(...) the noise that gives `own`, and log |d noise / d own|; NaN where there is none."""

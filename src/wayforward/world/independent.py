@@ -8,7 +8,8 @@ import numpy as np
 
 from wayforward.errors import WorldError
 from wayforward.rules.arrays import Array, align, operations
-from wayforward.world.base import World, aligned
+from wayforward.shapes import Mask, Rows
+from wayforward.world.base import World, aligned, either
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
@@ -26,6 +27,7 @@ class Independent(World):
     """
 
     nothing_follows = True
+    bounded = True
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
@@ -42,6 +44,12 @@ class Independent(World):
         action = np.asarray(action, dtype=np.float64)
         before, action = aligned(before, action, action.shape[-1] if action.ndim else 0)
         return np.asarray(np.where(np.isnan(action), before, action))
+
+    def consequence_bounds(
+        self, before: Rows, low: Rows, high: Rows, acts: Mask, rests: Mask
+    ) -> tuple[Rows, Rows]:
+        """The boxes themselves, and where people stand."""
+        return either((low, high), (before, before), acts, rests)
 
     def consequences_torch(self, before: Array, value: Array, acted: Array) -> Array:
         """The same on tensors, differentiable in `value`."""

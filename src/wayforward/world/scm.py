@@ -26,7 +26,7 @@ from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.rules.arrays import Array, align, operations
 from wayforward.rules.expression import is_plain, number_text
 from wayforward.shapes import FeatureMask, Mask, Points, Rows
-from wayforward.world.base import World, aligned, legal_limits, points, soft_names, unknown_nodes
+from wayforward.world.base import World, aligned, either, legal_limits, points, soft_names, unknown_nodes
 from wayforward.world.equation import Equation, with_levels
 from wayforward.world.graph import causal_order, descendants_of
 from wayforward.world.noise import Noise, Normal, parse_noise
@@ -37,12 +37,16 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+_ROOM = 1e-12  # relative room for the noise, which is worked out anew
+
+
 class EquationWorld(World):
     """What structural equations answer about people: abduction, action, prediction, densities.
 
     scm: the equations, node by node. columns: the nodes' places in the last axis of arrays (..., width).
     """
 
+    bounded = True
     columns: tuple[int, ...]
 
     @property
@@ -202,6 +206,46 @@ class EquationWorld(World):
                 if bool(touched.any()):
                     moved[j] = touched
         return after
+
+    def consequence_bounds(
+        self, before: Rows, low: Rows, high: Rows, acts: Mask, rests: Mask
+    ) -> tuple[Rows, Rows]:
+        """Interval arithmetic node by node, causes first; each keeps its own noise, so that only causes spread."""
+        least, most = either((low, high), (before, before), acts, rests)
+        own = [before[:, place] for place in self.columns]
+        after_low, after_high, moves, ops = (
+            list(own),
+            list(own),
+            [np.zeros(len(before), dtype=bool)] * self.scm.d,
+            operations(before),
+        )
+        with np.errstate(all="ignore"):
+            for j in self.scm.order:
+                equation, place = self.scm.equations[j], self.columns[j]
+                touched, surely = np.zeros(len(before), dtype=bool), np.zeros(len(before), dtype=bool)
+                for parent in equation.parents:
+                    touched = touched | moves[parent]
+                    surely |= (after_low[parent] > own[parent]) | (after_high[parent] < own[parent])
+                natural = own[j], own[j]
+                if touched.any():
+                    bounds = equation.bounds(after_low, after_high, equation.noise(own, own[j], ops)[0])
+                    room = [_ROOM * (np.abs(end) + np.abs(own[j])) for end in bounds]
+                    computed = (
+                        self.legal(j, bounds[0] - room[0], ops),
+                        self.legal(j, bounds[1] + room[1], ops),
+                    )
+                    natural = either(computed, natural, touched, ~surely)
+                set_to = low[:, place], high[:, place]
+                if self.scm.shifts[j]:
+                    set_to = natural[0] + (set_to[0] - own[j]), natural[1] + (set_to[1] - own[j])
+                after_low[j], after_high[j] = either(set_to, natural, acts[:, place], rests[:, place])
+                still = (after_low[j] == own[j]) & (after_high[j] == own[j])
+                moves[j] = ~still & ~(np.isnan(own[j]) & ~acts[:, place] & ~touched)
+        least[:, list(self.columns)], most[:, list(self.columns)] = (
+            np.stack(after_low, 1),
+            np.stack(after_high, 1),
+        )
+        return least, most
 
     # -- prediction ----------------------------------------------------------------------------------------
     def predict(self, u: Array, action: Array | None = None) -> Points:
