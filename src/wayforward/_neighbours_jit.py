@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from wayforward.compiling import kernel
 
-@numba.njit(cache=True, nogil=True)
+
+@kernel
 def search(
     q: np.ndarray,  # (m, d) scaled
     w: np.ndarray,  # (m, d) or (1, d)

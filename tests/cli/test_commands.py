@@ -197,3 +197,13 @@ def test_the_everyday_loan_world_is_the_published_one_in_other_units():
     inverse = np.argsort(order)
     here = unbound.consequences(x_here[:, inverse], act_here[:, inverse])[:, order]
     np.testing.assert_allclose((here - start) / size, there, rtol=1e-9, atol=1e-9)
+
+
+def test_warm_says_what_is_ready_and_where_it_is_kept(shell, monkeypatch):
+    from wayforward.methods import warming
+
+    model, seconds = next(warming.compile_everything(("nearest-observable", "wachter")))
+    assert model == "lr" and seconds > 0
+    monkeypatch.setattr(warming, "compile_everything", lambda: iter([("lr", 1.23)]))
+    got = shell("warm")
+    assert "lr: ready after 1.2 s" in got.output and "kept in" in got.output

@@ -140,3 +140,23 @@ def test_filters_of_warnings_are_back_after_threads_that_overlap() -> None:
     assert warnings.filters[0][0] == "ignore"
     second.__exit__(None, None, None)
     assert warnings.filters == before
+
+
+@pytest.mark.parametrize("model", ["lr", "rf"])
+def test_warming_counts_nothing_and_changes_no_answer(model: str) -> None:
+    problem, x = setting(model)
+    cold = wf.method("local-search").fit(problem)
+    problem.model.counter.reset()
+    warm = wf.method("local-search").fit(problem).warm(k=2)
+    counter = problem.model.counter
+    assert (counter.rows, counter.calls, counter.native_rows, counter.native_calls) == (0, 0, 0, 0)
+    same(warm.recommend(x[:2]), cold.recommend(x[:2]))
+
+
+def test_typical_people_are_refused_ones_first_and_do_without_a_table() -> None:
+    problem, _ = setting("lr")
+    bare = Problem(problem.schema, problem.model, problem.target)
+    for it in (problem, bare):
+        x = it.typical_people(each=3)
+        assert x.shape == (6, problem.schema.d)
+        np.testing.assert_array_equal(it.reached(x)[0], [False] * 3 + [True] * 3)

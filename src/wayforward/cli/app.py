@@ -354,6 +354,14 @@ def society(
 
 
 @app.command()
+def warm() -> None:
+    """Compile what everyday methods need, once after installing, so that no later process has to."""
+    from wayforward.cli.warm import compile_everything
+
+    compile_everything()
+
+
+@app.command()
 def explain(
     recourse: Annotated[Path, typer.Argument(help="What recommend --out wrote.")],
     person: Annotated[int, typer.Option("--person", min=0, help="The number of the person, from 0.")] = 0,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
+
+from wayforward.compiling import kernel
 
 _BLOCK = 32  # rows side by side
 _SMALL = 1e-200  # sums below this are worked out again from logarithms
@@ -17,7 +18,7 @@ _HIGH, _LOW = 0.693147180369123816490, 1.90821492927058770002e-10  # ln 2 in two
 _SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it leaves a whole number in the last bits
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def _exp_minus(q: Any, room: Any) -> None:
     """q (m,) >= 0 becomes exp(-q), within two units of the last place; loops that compilers vectorise."""
     m = len(q)
@@ -51,7 +52,7 @@ def _exp_minus(q: Any, room: Any) -> None:
         q[t] *= power[t]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def _tables(
     value: Any, gone: Any, table: Any, lost: Any, level: Any, cost: Any, start: Any, near: Any
 ) -> None:
@@ -73,7 +74,7 @@ def _tables(
                     near[t, r] = other if gone[r, j] else 0.5 * gap * gap + alike
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def _distances(value: Any, gone: Any, own: Any, absent: Any, cost: Any, out: Any) -> None:
     """out (U, b) = minus the log kernels between rows (b, c) and people's own values (c, U), summed over columns."""
     m = len(value)
@@ -91,7 +92,7 @@ def _distances(value: Any, gone: Any, own: Any, absent: Any, cost: Any, out: Any
                     out[u, r] += other if gone[r, c] else 0.5 * gap * gap + alike
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def sums(
     value: Any,  # (m, q) of the rows, in bandwidths or coordinates of levels; rows of one key side by side
     gone: Any,  # (m, q) bool
@@ -163,7 +164,7 @@ def sums(
         i += b
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def far_sums(
     # the arguments of `sums`
     value: Any,
@@ -244,7 +245,7 @@ def far_sums(
         out[i] = math.log(total / mean) - least - best
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def below(total: Any, luck: Any, out: Any) -> None:
     """How many of each row's ascending numbers total (n, R) are below luck (n, s) -> out (n, s)."""
     for i in range(luck.shape[0]):

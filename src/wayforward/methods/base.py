@@ -168,6 +168,24 @@ class Method(Portable, ABC):
             )
         return got
 
+    def warm(self, k: int = 3) -> Self:
+        """Make ready for people who come one by one: the next answer takes as long as any after it.
+
+        Answers one person and several, refused and accepted, with one option and with k, and forgets them: kernels are
+        compiled or loaded, the model itself is touched, and what all people share is worked out. Counts as no query.
+        Example: ``method = wf.method("local-search").fit(problem).warm()``.
+        """
+        problem = self.problem_
+        with problem.model.counter.of_this_thread() as spent, warnings.catch_warnings():
+            warnings.simplefilter("ignore", SchemaWarning)
+            people = problem.typical_people()
+            for some in (people[:1], people):
+                for options in dict.fromkeys((1, k)):
+                    self.recommend(some, options)
+        problem.model.counter.add(-spent.rows, -spent.calls)
+        problem.model.counter.add_native(-spent.native_rows, -spent.native_calls)
+        return self
+
     @property
     def frees_interpreter(self) -> bool:
         """True if most of the search runs outside the interpreter, so that threads work at the same time."""

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 
+from wayforward.compiling import kernel as kernel
 from wayforward.model.records import DenseArrays, LeafMasks, PrunedTrees, SplitSpace, Trees
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def kernel(function: F) -> F:
-    """Compile without fast-math; keep the machine code on disk where a folder can be written to."""
-    try:
-        return cast(F, numba.njit(cache=True, nogil=True, fastmath=False)(function))
-    except RuntimeError:  # no folder can be written to: compile anew in each process
-        return cast(F, numba.njit(nogil=True, fastmath=False)(function))
 
 
 @kernel

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from wayforward.world import World
 
 _NATIVE_CHUNK = 65_536
+_TYPICAL = 512  # reference people among whom refused ones are looked for
 _BY_CONDITION, _BY_SCHEMA = (
     ("reference_accepted",),
     ("descendants", "never_moves"),
@@ -206,6 +207,21 @@ class Problem(Portable):
         empty = np.isnan(self.reference).all(0)
         filled = np.where(empty, 0.0, self.reference)
         return np.nanmin(filled, axis=0), np.nanmax(filled, axis=0)
+
+    def typical_people(self, each: int = 2) -> People:
+        """(n, d) a few people whom the model refuses, refused ones first, then a few whom it accepts, to try things on.
+
+        Taken from the reference; without one, or where nobody there is refused, anybody whom the schema allows.
+        """
+        from wayforward.model.verify import sample_rows
+
+        pools = [] if self.reference is None else [self.reference[:_TYPICAL]]
+        pools.append(sample_rows(self.schema, 64))
+        for rows in pools:
+            accepted = self.reached(rows)[0]
+            if not accepted.all():
+                break
+        return np.concatenate([rows[~accepted][:each], rows[accepted][:each]])
 
     # -- the model and the world ---------------------------------------------------------------------------
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from wayforward.compiling import kernel
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+
+@kernel
 def scan(
     x: Any,
     free: Any,

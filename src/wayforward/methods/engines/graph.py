@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.special import gammaln
 
+from wayforward.compiling import kernel
 from wayforward.errors import MethodError
 from wayforward.neighbours import NeighbourIndex
 from wayforward.scaling import scales, thinned
@@ -393,12 +394,7 @@ def _settle_compiled() -> Callable[..., None] | None:
 
     if jit() is None:
         return None
-    import numba
-
-    try:
-        return numba.njit(cache=True, nogil=True)(_settle)
-    except RuntimeError:  # no folder can be written to: compile anew in each process
-        return numba.njit(nogil=True)(_settle)
+    return kernel(_settle)
 
 
 def follow(paths: NearestTargets, node: np.ndarray, slot: np.ndarray) -> np.ndarray:

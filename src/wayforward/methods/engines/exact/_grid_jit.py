@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from wayforward.compiling import kernel
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+
+@kernel
 def _after(cost: Any, index: Any, a: Any, b: Any) -> bool:
     """Whether entry a of the heap is dearer than entry b; ties go by position on the grid."""
     return bool(cost[a] > cost[b] or (cost[a] == cost[b] and index[a] > index[b]))
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def _sink(cost: Any, index: Any, top: Any, size: Any) -> None:
     while True:
         child = 2 * top + 1
@@ -29,13 +30,13 @@ def _sink(cost: Any, index: Any, top: Any, size: Any) -> None:
         top = child
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def _heap(cost: Any, index: Any, size: Any) -> None:
     for top in range(size // 2 - 1, -1, -1):
         _sink(cost, index, top, size)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def cheapest(
     cost: Any,  # (n, r, O) ascending along O; option 0 leaves the feature alone
     count: Any,  # (n, r) options of each feature, option 0 included

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wayforward.model._jit import kernel
+from wayforward.compiling import kernel
 
 LOGIT, SQUARED, HINGE, PROBABILITY = 0, 1, 2, 3
 
