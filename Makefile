@@ -56,7 +56,10 @@ docs: $(VENV)/.all ## the site in docs/_build/html; every example is run, every 
 	$(BIN)/python -m pytest -n $(WORKERS) -q tests/docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
-bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own environment
+bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own environment; and with brute force and all methods
+	$(BIN)/python -m benchmarks.lattices
+	$(BIN)/python -m benchmarks.nobody_left
+	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks
 
 replicate: $(VENV)/.all ## the numbers that papers published, found again: the slow replications, and the tables in docs/replication

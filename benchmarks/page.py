@@ -24,6 +24,8 @@ from benchmarks.cells import (
     Peer,
     digest,
 )
+from benchmarks.markdown import table
+from benchmarks.sections import sections
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 FIGURE = ROOT / "docs" / "_static" / "bench_growth.svg"
@@ -171,11 +173,6 @@ def _speed(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}" if value >= 1 else f"{value:.2f}"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    align = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, align, *rows))
 
 
 def _name(cell: Cell) -> str:
@@ -582,6 +579,7 @@ time is the part that no change of the peer could save. Rows are those that the 
 \\* Not all differ: tables repeat rows, and people are drawn again where there are too few.
 
 {_growth_section(points)}
+{sections()}
 {_how(cells)}
 ### Versions
 

@@ -50,7 +50,8 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 GROWTH = (100, 1_000, 10_000, 100_000)
 
 
-def _environment() -> dict[str, str]:
+def one_thread() -> dict[str, str]:
+    """The environment of a process that may use one thread."""
     return {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONHASHSEED": "0"}
 
 
@@ -61,7 +62,7 @@ class Worker:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.ours"],
             cwd=ROOT,
-            env=_environment(),
+            env=one_thread(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -91,7 +92,7 @@ class Worker:
         self.process.wait()
 
 
-def _peer(python: Path, peer: Peer, folder: Path, out: Path) -> dict[str, Any] | None:
+def run_peer(python: Path, peer: Peer, folder: Path, out: Path) -> dict[str, Any] | None:
     """Run one peer over one exchange folder; None, and words, where it broke down altogether."""
     command = [
         str(python), str(HERE / "peers" / peer.script), str(folder), str(out),
@@ -104,7 +105,7 @@ def _peer(python: Path, peer: Peer, folder: Path, out: Path) -> dict[str, Any] |
         got = subprocess.run(
             command,
             cwd=HERE / "peers",
-            env=_environment(),
+            env=one_thread(),
             capture_output=True,
             text=True,
             timeout=wait,
@@ -195,7 +196,7 @@ class Bench:
         python = self.pythons[peer.name]
         assert python is not None
         before = self._speed(worker)
-        got = _peer(python, peer, home / "exchange", home / peer.name)
+        got = run_peer(python, peer, home / "exchange", home / peer.name)
         about = {
             "key": self._key(peer),
             "ours_source": self.source,

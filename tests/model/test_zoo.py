@@ -56,3 +56,24 @@ def test_errors(full, y, full_schema):
         DataError, match=r"xgb needs the labels 0 to 1; got \['no', 'yes'\]. Recode the labels"
     ):
         train("xgb", full_schema, full, np.where(y == 1, "yes", "no"))
+
+
+@pytest.mark.parametrize("name", ["lr", "gb"])
+def test_levels_that_are_numbers_may_stand_in_any_order(name):
+    """An ordinal feature whose codes fall as the level rises (1 graduate school ... 4 others) can be learned from."""
+    from wayforward.schema import Feature
+
+    schema = Schema(
+        (
+            Feature(name="school", kind="ordinal", levels=(4, 3, 2, 1)),
+            Feature(name="pay", kind="real", low=0, high=1),
+        )
+    )
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.integers(0, 4, 300), rng.random(300)]).astype(float)
+    y = (x[:, 0] + x[:, 1] > 2.2).astype(int)
+    model = wrap(train(name, schema, x, y), schema)
+    assert model.fast is not None, model.notes
+    outputs, labels = model.native(x)
+    np.testing.assert_allclose(model.fast.outputs(x), outputs, atol=1e-9)
+    assert (labels == y).mean() > 0.9

@@ -70,7 +70,7 @@ def table_encoder(schema: Schema, *, scale: bool, impute: bool, one_hot: bool = 
         steps.append(SimpleImputer(strategy="median", add_indicator=True))
     if scale:
         steps.append(StandardScaler())
-    categories = [np.array(schema[name].levels, dtype=object) for name in levels]
+    categories = [np.array(_sorted_numbers(schema[name].levels), dtype=object) for name in levels]
     coder: Any
     if one_hot:
         coder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
@@ -84,6 +84,11 @@ def table_encoder(schema: Schema, *, scale: bool, impute: bool, one_hot: bool = 
     if levels:
         parts.append(("levels", coder, levels))
     return ColumnTransformer(parts, verbose_feature_names_out=False)
+
+
+def _sorted_numbers(levels: tuple[Any, ...]) -> list[Any]:
+    """Return levels in order where they are numbers: scikit-learn takes categories that are numbers no other way."""
+    return sorted(levels) if all(isinstance(v, (int, float)) for v in levels) else list(levels)
 
 
 def _pipeline(encoder: Any, head: Any, frame: Any, y: Any, weight: Any) -> Any:

@@ -1,0 +1,274 @@
+"""Sections of docs/benchmarks.md about random lattices, people left over, one person, and both ways of asking.
+
+Each is made of one file of benchmarks/results, and says so where that was measured on an older state of the source.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.cells import RESULTS, source_digest
+from benchmarks.markdown import table
+
+
+def sections(folder: Path = RESULTS) -> str:
+    """Everything that was measured, as Markdown; empty where nothing was."""
+    parts = []
+    for name, write in (
+        ("lattices", lattices), ("nobody_left", nobody_left), ("speed", one_person), ("speed", both_ways),
+    ):  # fmt: skip
+        file = folder / f"{name}.json"
+        if file.exists():
+            parts.append(write(json.loads(file.read_text())))
+    return "\n".join(parts)
+
+
+def _age(sources: set[str | None], dates: set[str]) -> str:
+    """When it was measured, and whether the source has changed since."""
+    when = " to ".join(sorted({min(dates), max(dates)})) if dates else "–"
+    old = "" if sources == {source_digest()} else " **The library's source has changed since.**"
+    return f"Measured {when}.{old}"
+
+
+def _share(pair: list[int] | None) -> str:
+    if not pair or not pair[1]:
+        return "–"
+    return f"{pair[0] / pair[1]:.1%} ({pair[0]:,} of {pair[1]:,})"
+
+
+def lattices(got: dict[str, Any]) -> str:
+    """Random lattices, brute force beside."""
+    defects, slots = got["defects"], got["slots"]
+    rows = []
+    worlds = ("all", "independent", "causal", "linked", "causal and linked", "causal or linked", "rules")
+    for name in worlds:
+        cost = got["cost"].get(name)
+        rows.append(
+            [
+                {"rules": "with rules, any world"}.get(name, name),
+                _share(got["not found"].get(name)),
+                _share(got["proved"].get(name)),
+                "–" if cost is None else f"{cost['mean ratio']:.4f}",
+                "–" if cost is None else f"{cost['dearer']:.1%}",
+            ]
+        )
+    fill = [
+        [
+            f"k = {k}",
+            f"{share['share of undominated slots that hold an undominated one']:.1%}",
+            f"{share['share of undominated slots that hold an option']:.1%}",
+            f"{share['share of distinct slots that hold an option']:.1%}",
+            f"{share['not_least']:,}",
+        ]
+        for k, share in slots.items()
+        if share
+    ]
+    broken = ", ".join(f"{what}: {n:,}" for what, n in sorted(defects.items())) or "none"
+    return f"""## Random lattices, brute force beside
+
+{got["lattices"]:,} small problems drawn at random ({got["people"]:,} people; {
+        got["with a way"]:,} have a way,
+{got["impossible"]:,} have none): {
+        len([k for k in got["not found"] if k.startswith("family")])
+    } families of models,
+thresholds at scores that some row attains exactly, rules of all kinds, limits, frozen features and weights, structural
+equations and linked rules, eight costs. Everything that a person may do is listed beside, by plain arrays that share no
+judging with the library. {_age({got["source"]}, {got["when"]})}
+
+FOUND that was none: **{defects.get("false FOUND", 0):,}**. NONE_EXISTS where a way exists: **{
+        defects.get("false NONE_EXISTS", 0):,}**. All promises that broke, by kind: {broken}.
+
+{
+        table(
+            [
+                "world",
+                "NOT_FOUND where a way exists",
+                "proved, of those who have none",
+                "mean cost over the optimum",
+                "dearer by more than .2 %",
+            ],
+            rows,
+        )
+    }
+
+Slots of several options: *least* is an option from which nothing can be taken away or back.
+
+{
+        table(
+            [
+                "",
+                "slots with a least option, where one exists",
+                "slots with any option, the same",
+                "slots with any option, of all distinct ones",
+                "returned although they ask for more than they need",
+            ],
+            fill,
+        )
+    }
+"""
+
+
+def nobody_left(cells: dict[str, Any]) -> str:
+    """Is anybody left for whom a method has a way, and how far is the cost from the best known?"""
+    rows = []
+    for name, cell in cells.items():
+        cost = cell.get("cost") or {}
+        over = cost.get("over the best")
+        rows.append(
+            [
+                name.replace("-", " "),
+                f"{cell['people']:,}",
+                f"{cell['outcomes'].get('NONE_EXISTS', 0):,}",
+                f"{cell['outcomes'].get('NOT_FOUND', 0):,}",
+                f"{cell['missed']:,}",
+                f"{cell['usable of those not proved']:.4f}",
+                "–" if over is None else f"{over:+.2%}",
+                "–" if over is None else f"{cost['dearer']:,} of {cost['compared']:,}",
+                f"{1000 * cell['seconds'] / cell['people']:.2f}",
+            ]
+        )
+    missed = sum(cell["missed"] for cell in cells.values())
+    people = sum(cell["people"] for cell in cells.values())
+    wrong = sum(cell["false proofs"] for cell in cells.values())
+    age = _age({cell["source"] for cell in cells.values()}, {cell["when"] for cell in cells.values()})
+    return f"""## Nobody left
+
+Whoever `local-search` tells NOT_FOUND is handed to the other methods of the library, the cheapest first, until one
+finds something. Of {people:,} refused people, other methods found a way for **{
+        missed:,}** whom local-search left; {
+        wrong:,} of its proofs were contradicted. *Over the best*: mean cost against the best of
+eight settings and five other methods, on a sample of people. {age}
+
+{
+        table(
+            [
+                "cell",
+                "refused",
+                "proved to have none",
+                "NOT_FOUND",
+                "found by another method",
+                "usable of those not proved",
+                "mean cost over the best known",
+                "more than 1 % dearer",
+                "ms a person",
+            ],
+            rows,
+        )
+    }
+
+`special-codes` is drawn like the table of a credit bureau: 23 features with codes such as -9 for "no record".
+"""
+
+
+def one_person(cells: dict[str, Any]) -> str:
+    """What one answer takes."""
+    rows = []
+    for name, cell in cells.items():
+        words = name.replace("-", " ")
+        for title, got in ((words, cell["one person"]), (f"{words}, as a function", cell.get("opaque"))):
+            if not got:
+                continue
+            one, three = got["k=1"], got["k=3"]
+            first = cell.get("first answer") if got is cell["one person"] else None
+            rows.append(
+                [
+                    title,
+                    f"{one['ms']:.2f}",
+                    f"{one['rest ms']:.2f}",
+                    f"{three['ms']:.2f}",
+                    f"{three['rest ms']:.2f}",
+                    f"{max(one['native calls'], three['native calls'])}",
+                    "–" if first is None else f"{median(first['seconds']):.2f}",
+                    f"{got['bulk']['ms a person']:.3f}",
+                    f"{got['bulk']['native share'] + got['bulk']['scores share']:.0%}",
+                ]
+            )
+    age = _age({cell["source"] for cell in cells.values()}, {cell["when"] for cell in cells.values()})
+    return f"""## One person
+
+Medians of processor time over {
+        max(cell["people"] for cell in cells.values())
+    } warm people asked one by one, everything
+included: encoding, search, judge, result. *Without the model*: less what the native model takes (and, where it can only
+be asked, what asking it takes). *First answer*: a new process with kernels cached, everything included. The model's
+share of one call counts what Python asks; what compiled searches do inside is not split. {age}
+
+{
+        table(
+            [
+                "cell",
+                "k=1, ms",
+                "without the model",
+                "k=3, ms",
+                "without the model",
+                "native calls at most",
+                "first answer, s",
+                "one call of all, ms a person",
+                "model's share of it",
+            ],
+            rows,
+        )
+    }
+"""
+
+
+def both_ways(cells: dict[str, Any]) -> str:
+    """Ours beside peers, in one call and one by one."""
+    rows = []
+    for name, cell in cells.items():
+        for peer, got in cell.get("peers", {}).items():
+            if got.get("failed"):
+                rows.append([name.replace("-", " "), peer, "failed", *[""] * 5])
+                continue
+            share = median(repeat["classifier's share"] for repeat in got["repeats"])
+            rows.append(
+                [
+                    name.replace("-", " "),
+                    peer,
+                    f"{min(repeat['people'] for repeat in got['repeats'])}",
+                    f"{got['peer ms'][1]:.2f}",
+                    f"{share:.0%}",
+                    f"{got['ours ms, one call'][1]:.3f}",
+                    _range(got["ratio, one call"]),
+                    f"{got['ours ms, one by one'][1]:.2f}",
+                    _range(got["ratio, one by one"]),
+                ]
+            )
+    if not rows:
+        return ""
+    repeats = max(
+        len(got.get("repeats", ())) for cell in cells.values() for got in cell.get("peers", {}).values()
+    )
+    return f"""## Both ways of asking, beside peers
+
+The same people and the same classifier, {
+        repeats
+    } repeats of ours, peer, ours; medians of milliseconds of processor time a
+person, and the ratio of the peer's to ours with its range. Peers ask the classifier as the pipeline that it is, and as
+a function of arrays written for the purpose; ours has the pipeline both times.
+
+{
+        table(
+            [
+                "cell",
+                "peer",
+                "people",
+                "peer, ms",
+                "of it the classifier",
+                "ours in one call, ms",
+                "ratio",
+                "ours one by one, ms",
+                "ratio",
+            ],
+            rows,
+        )
+    }
+"""
+
+
+def _range(three: list[float]) -> str:
+    least, middle, most = (f"{x:,.0f}" if x >= 10 else f"{x:.1f}" for x in three)
+    return f"{middle} ({least} to {most})"
