@@ -172,6 +172,7 @@ class LinearFast(Fast):
         q, d = len(coef), schema.d
         self.encoder, self.link = encoder, link
         self.coef, self.intercept = coef, intercept
+        self._used = _used(encoder, coef.T)
         bias = np.array(intercept, dtype=np.float64)
         weight, gone = np.zeros((d, q)), np.zeros((d, q))
         self._size, self._reach = (
@@ -252,7 +253,7 @@ class LinearFast(Fast):
             size = size + reach[:, j, None] * self._reach[j]
         slack = roundoff(self.coef.shape[1] + form.schema.d, unit) * size + 1e-300
         bounds = link_bounds(least - slack, most + slack, self.link, unit)
-        return BoxBounds(*bounds, _constant(self.encoder, self.coef.T, low, high, levels))
+        return BoxBounds(*bounds, np.all(single_valued(low, high, levels) | ~self._used, axis=1))
 
 
 def _sizes(column: Column) -> tuple[float, float]:
@@ -273,13 +274,13 @@ def _farthest(low: Floats, high: Floats) -> Floats:
     return farthest
 
 
-def _constant(encoder: Encoder, first: Floats, low: Floats, high: Floats, levels: Mapping[int, Mask]) -> Mask:
-    """(n,) bool: only features without any weight in `first` (columns, h) have more than one value."""
+def _used(encoder: Encoder, first: Floats) -> Mask:
+    """(d,) bool: features that have some weight in `first` (columns, h); the object's answer hangs on no other."""
     used = np.zeros(encoder.schema.d, dtype=bool)
     for e, column in enumerate(encoder.columns):
         if column.feature >= 0 and first[e].any():
             used[column.feature] = True
-    return np.asarray((single_valued(low, high, levels) | ~used).all(axis=1))
+    return used
 
 
 def level_range(
@@ -349,6 +350,10 @@ class DenseFast(Fast):
             offset[j], levels[j] = at, len(table) - 1
             at += len(table)
         self.tables = tables
+        self._used = _used(encoder, first)
+        self._size = np.abs(self.biases[0])  # of what is summed in the first layer, whatever the numbers are
+        for e, column in enumerate(encoder.columns):
+            self._size = self._size + _sizes(column)[1] * np.abs(first[e])
         self._arrays = DenseArrays(
             encoder.source,
             encoder.affine,
@@ -379,17 +384,14 @@ class DenseFast(Fast):
         """Interval arithmetic through the layers; sound, not tight. See Fast.bounds."""
         enc, first = self.encoder, self.weights[0]
         a, b = np.tile(self._arrays.bias, (len(low), 1)), np.tile(self._arrays.bias, (len(low), 1))
-        size = np.tile(np.abs(self.biases[0]), (len(low), 1))
-        for e, column in enumerate(enc.columns):
-            per_unit, fixed = _sizes(column)
-            size = size + fixed * np.abs(first[e])
-            if column.table is not None:
-                continue
+        size = np.tile(self._size, (len(low), 1))
+        for e in enc.numeric:
+            column = enc.columns[e]
             with np.errstate(invalid="ignore", divide="ignore"):
                 ends = np.stack([low[:, column.feature], high[:, column.feature]])
                 if column.ufunc:
                     ends = MONOTONE[column.ufunc](ends)
-                size = size + per_unit * _farthest(*ends[:, :, None]) * np.abs(first[e])
+                size = size + _sizes(column)[0] * _farthest(*ends[:, :, None]) * np.abs(first[e])
                 ends = ((ends - column.centre) / column.divisor) * column.factor + column.shift
             gone = np.isnan(low[:, column.feature])
             ends = np.where(gone, column.missing, np.nan_to_num(ends, nan=0.0, posinf=_HUGE, neginf=-_HUGE))
@@ -414,7 +416,7 @@ class DenseFast(Fast):
             a, b = np.nan_to_num(a, nan=-np.inf), np.nan_to_num(b, nan=np.inf)
             a, b = _activated(a, b, name, unit)
         bounds = link_bounds(a, b, self.link, unit)
-        return BoxBounds(*bounds, _constant(enc, first, low, high, levels))
+        return BoxBounds(*bounds, np.all(single_valued(low, high, levels) | ~self._used, axis=1))
 
 
 def _product(h: Floats, w: Floats) -> Floats:

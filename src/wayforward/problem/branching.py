@@ -184,19 +184,21 @@ def _surely_changed(people: Population, boxes: ActionBoxes, counted: Mask) -> Ma
     return np.asarray(counted & boxes.acts & ~boxes.holds(x) & ~np.isnan(x))
 
 
-def halved(people: Population, boxes: ActionBoxes, width: np.ndarray, counted: Mask) -> ActionBoxes:
+def halved(people: Population, boxes: ActionBoxes, width: np.ndarray, counted: Mask | None) -> ActionBoxes:
     """Split every box along its widest feature; a feature that may be set or not, into these two.
 
-    Somebody who would change fewer features than are open: into where they stand, and what is below and above.
+    Somebody who would change fewer features than are open: into where they stand, and what is below and above. counted:
+    as in `few_changes`; None where nobody would.
     """
-    x = people.x[boxes.owner]
     each = np.arange(len(boxes))
     column = width.argmax(1)
     undecided = ~boxes.acts[each, column] & ~boxes.rests[each, column]
-    changed = _surely_changed(people, boxes, counted)
-    open_ = counted & boxes.acts & boxes.holds(x) & (width > 0)
-    scarce = (changed.sum(1) + open_.sum(1) > people.max_changes[boxes.owner]) & open_.any(1) & ~undecided
-    column = np.where(scarce, np.where(open_, width, -1.0).argmax(1), column)
+    scarce = np.zeros(len(boxes), dtype=bool)
+    if counted is not None:
+        changed = _surely_changed(people, boxes, counted)
+        open_ = counted & boxes.acts & boxes.holds(people.x[boxes.owner]) & (width > 0)
+        scarce = (changed.sum(1) + open_.sum(1) > people.max_changes[boxes.owner]) & open_.any(1) & ~undecided
+        column = np.where(scarce, np.where(open_, width, -1.0).argmax(1), column)
     parts = []
     modes = np.flatnonzero(undecided)
     if modes.size:

@@ -73,8 +73,9 @@ class _Search:
         given_up, tried = np.zeros(n, dtype=bool), np.ones(n, dtype=np.int64)
         boxes = branching.everything(people, self.led, loose=self.loose)
         for _ in range(_ROUNDS):
-            counted = ~self.led[boxes.owner] if self.loose else np.ones(boxes.low.shape, dtype=bool)
-            boxes = boxes.take(np.flatnonzero(~branching.few_changes(people, boxes, counted)))
+            counted = self._counted(boxes)
+            if counted is not None:
+                boxes = boxes.take(np.flatnonzero(~branching.few_changes(people, boxes, counted)))
             boxes = self._possible(boxes)
             width = branching.widths(people, boxes)
             undecided = ~boxes.acts & ~boxes.rests
@@ -89,12 +90,17 @@ class _Search:
             if not open_.size:
                 break
             boxes, width = boxes.take(open_), width[open_]
-            counted = ~self.led[boxes.owner] if self.loose else np.ones(boxes.low.shape, dtype=bool)
-            boxes = branching.halved(people, boxes, width, counted)
+            boxes = branching.halved(people, boxes, width, self._counted(boxes))
             tried += np.bincount(boxes.owner, minlength=n)
         else:
             given_up[boxes.owner] = True
         return ~given_up, self.exists
+
+    def _counted(self, boxes: ActionBoxes) -> Mask | None:
+        """(b, d) bool: ranges of what is set, which counts as a change; None if nobody is short of changes."""
+        if (self.people.max_changes >= self.people.may.sum(1)).all():
+            return None
+        return ~self.led[boxes.owner] if self.loose else np.ones(boxes.low.shape, dtype=bool)
 
     def _possible(self, boxes: ActionBoxes) -> ActionBoxes:
         """Leave out the boxes that surely hold no option."""
@@ -103,8 +109,10 @@ class _Search:
         gone = branching.empty(people, after)
         if self.conditions:
             gone |= self._rules_broken(after)
-        left = np.flatnonzero(~gone)
-        boxes, after = boxes.take(left), after.take(left)
+        if gone.any():
+            left, same = np.flatnonzero(~gone), after is boxes
+            boxes = boxes.take(left)
+            after = boxes if same else after.take(left)
         # a missing value that may be set, or may follow, has no box
         unclear = np.isnan(after.low) & (people.may | self.led)[after.owner]
         unclear |= np.isnan(after.low) != np.isnan(people.x[after.owner])
@@ -120,7 +128,7 @@ class _Search:
             ask = rows[~missed & bounds.constant]
             gone[ask] = self._ask_model(boxes, after, ask)
         gone |= self._points(boxes, np.flatnonzero(~gone))
-        return boxes.take(np.flatnonzero(~gone))
+        return boxes.take(np.flatnonzero(~gone)) if gone.any() else boxes
 
     def _ask_model(self, boxes: ActionBoxes, after: ActionBoxes, rows: np.ndarray) -> Mask:
         """Ask the model itself about constant boxes: it says no. Of a yes that is an option, make a note."""
