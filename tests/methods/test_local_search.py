@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from wayforward.methods import method as make_method
 from wayforward.methods import recommend
-from wayforward.model import wrap
+from wayforward.model import Model, wrap
 from wayforward.preferences import Preferences
 from wayforward.problem import LpMix, Mahalanobis, Neighbours, PercentileShift, Problem, Target
 from wayforward.recourse import Outcome
@@ -242,6 +245,127 @@ def test_work_is_bounded_and_more_work_is_never_dearer():
     rows = [r.meta["model_rows"] / len(x) for r in cheap]
     assert rows[0] < rows[1] < rows[2] and rows[0] < 200
     assert cheap[2].found.sum() >= cheap[1].found.sum() >= cheap[0].found.sum()
+
+
+@functools.cache
+def lattice(kind, seed, ruled, threshold=None):
+    """A small problem, and the people that its model refuses; with a threshold: the score of an observed row."""
+    problem, x = small(kind, seed, RULES if ruled else ())
+    if threshold is not None:
+        attained = np.unique(problem.reached(x)[1])
+        at = float(attained[int(threshold * (len(attained) - 1))])
+        problem = Problem(problem.schema, problem.model, Target(1, threshold=at), data=x)
+    return make_method("local-search").fit(problem), x[~problem.reached(x)[0]][:30]
+
+
+@pytest.mark.parametrize("kind", ["rf", "gb", "lr"])
+@pytest.mark.parametrize("threshold", [0.8, 1.0])
+def test_a_row_exactly_at_the_threshold_is_a_yes(kind, threshold):
+    method, x = lattice(kind, 4, False, threshold)
+    got, best = method.recommend(x), brute_force(method.problem_, x)
+    np.testing.assert_array_equal(got.found[:, 0], np.isfinite(best))
+    found = got.found[:, 0]
+    assert (got.cost[found, 0] - best[found] < 1e-9).mean() >= 0.9
+
+
+def test_the_model_itself_decides_where_both_classes_are_as_likely():
+    """The first of two classes wins a tie; nothing is better than a tie here."""
+    schema = Schema(
+        (
+            Feature(name="a", kind="integer", low=0, high=9),
+            Feature(name="b", kind="integer", low=0, high=9),
+        )
+    )
+    model = wrap(
+        lambda r: np.where((r[:, 0] >= 4) & (r[:, 1] >= 6), 0.5, 0.8 - r[:, 0] / 50 - r[:, 1] / 50),
+        schema,
+        classes=("no", "yes"),
+    )
+    x = np.array([[0.0, 0.0], [3.0, 8.0]])
+    got = recommend(Problem(schema, model, Target("no")), x)
+    np.testing.assert_allclose(got.cost[:, 0], [10 / 9, 1 / 9])
+    never = recommend(Problem(schema, model, Target("no", threshold=0.51)), x, budget=500)
+    assert not never.found.any()
+
+
+class Optimist(Model):
+    """A fast path that says yes a little too early; the model itself decides."""
+
+    def __init__(self, schema, gap):
+        super().__init__()
+        self.schema, self.classes, self.gap = schema, (0, 1), gap
+
+    def _p(self, x, gap):
+        p = 1 / (1 + np.exp(-(x.sum(1) - 10 + gap)))
+        return np.stack([1 - p, p], axis=1)
+
+    def _outputs(self, x):
+        return self._p(x, self.gap)
+
+    def _native(self, x):
+        p = self._p(x, 0.0)
+        return p, p.argmax(1)
+
+
+@pytest.mark.parametrize("gap", [1e-7, 1e-4])
+def test_where_the_fast_path_is_too_generous_the_search_goes_on(gap):
+    schema = Schema(tuple(Feature(name=n, kind="real", low=0, high=10) for n in "abc"))
+    x = np.random.default_rng(0).uniform(0, 3, (20, 3))
+    problem = Problem(schema, Optimist(schema, gap), Target(1), data=x)
+    for k in (1, 3):
+        got = recommend(problem, x, k=k)
+        assert got.found[:, 0].all()
+        np.testing.assert_allclose(got.cost[:, 0], (10 - x.sum(1)) / 10, atol=1e-3 + gap)
+
+
+def test_nobody_is_left_behind_whom_an_accepted_person_shows_a_way():
+    """Many accepted people are nearer, but only one of the person's own kind can be followed."""
+    schema = Schema(
+        (
+            Feature(name="kind", kind="categorical", levels=("p", "q"), actionability="immutable"),
+            *(Feature(name=name, kind="integer", low=0, high=99) for name in "abcdef"),
+        )
+    )
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 100, (300, 6)).astype(float)
+    known = np.column_stack([np.ones(300), code])
+    known[150] = [0, *rng.integers(60, 100, 6)]  # the only one of kind p
+
+    def codes(rows):
+        return (rows[:, None] == known).all(2).any(1).astype(int)
+
+    model = wrap(codes, schema, output="label", classes=(0, 1))
+    problem = Problem(schema, model, Target(1), data=known)
+    x = np.column_stack([np.zeros(3), rng.integers(0, 40, (3, 6))]).astype(float)
+    for k in (1, 2):
+        got = recommend(problem, x, k=k)
+        np.testing.assert_array_equal(got.after[:, 0], np.repeat(known[150:151], 3, axis=0))
+    few = recommend(problem, x, budget=100)
+    assert not few.found.any() and few.meta["model_rows"] <= 3 * 102
+
+
+def test_who_has_no_way_had_the_whole_budget():
+    schema = Schema(tuple(Feature(name=n, kind="real", low=0, high=1) for n in "ab"))
+    never = wrap(lambda r: np.zeros(len(r), dtype=int), schema, output="label", classes=(0, 1))
+    got = recommend(Problem(schema, never, Target(1)), np.array([[0.2, 0.3], [0.4, 0.5]]), budget=3000)
+    assert not got.found.any() and 2 * 3000 <= got.meta["model_rows"] <= 2 * 3002
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    kind=st.sampled_from(["lr", "mlp", "rf"]),
+    seed=st.integers(0, 2),
+    ruled=st.booleans(),
+    budgets=st.lists(st.integers(1, 3000), min_size=2, max_size=2).map(sorted),
+    k=st.integers(2, 4),
+)
+def test_neither_more_options_nor_more_budget_make_the_first_option_dearer(kind, seed, ruled, budgets, k):
+    method, x = lattice(kind, seed, ruled)
+    x = x[:8]
+    less, more = (method.recommend(x, budget=rows).cost[:, 0] for rows in budgets)
+    assert (more <= less + 1e-12).all()
+    several = method.recommend(x, k, budget=budgets[1])
+    np.testing.assert_allclose(several.cost[:, 0], more, rtol=0, atol=1e-12)
 
 
 def test_wishes_shape_the_search():

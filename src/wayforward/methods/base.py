@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Population, Problem
 
+_FARTHER = (1e-7, 1e-5, 1e-3)  # scores beyond the boundary at which a search is made again; see `_go_farther`
+
 Progress = Callable[[int, int], None]  # (people done, people in all)
 
 
@@ -277,7 +279,34 @@ class Method(Portable, ABC):
                 action=np.concatenate([action, more], axis=1), proved=proved | none,
                 decision=(got.accepted, got.score_before), seconds=time.perf_counter() - started,
             )  # fmt: skip
+        if self.least_cost and problem.robust is None and not problem.demanding:
+            self._go_farther(everyone, action, got, k, seed, budget)
         return got
+
+    def _go_farther(
+        self, everyone: Population, action: Actions, got: Recourse, k: int, seed: int, budget: Budget
+    ) -> None:
+        """Search again where the model itself refused the cheapest of the actions (n, k', d): its fast path is too
+        generous there, so scores must lie farther beyond the boundary. What is better goes into the answers."""
+        problem, lead = self.problem_, action[:, 0]
+        for aim in _FARTHER:
+            tried = np.flatnonzero(~np.isnan(lead).all(1) & ~got.accepted)
+            refused = tried[got.cost[tried, 0] > everyone.cost(tried, lead[tried]) * (1 + 1e-9) + 1e-9]
+            if not refused.size:
+                return
+            people = everyone.take(refused)
+            people.aim = np.full(refused.size, aim)
+            more, _ = self._search_refused(people, np.ones(refused.size, dtype=bool), k, seed, budget)
+            lead = np.full_like(lead, np.nan)
+            lead[refused] = more[:, 0]
+            people.aim = None
+            again = problem.check(
+                people.x, more, k, preferences=people.preferences, people=people,
+                decision=(got.accepted[refused], got.score_before[refused]),
+            )  # fmt: skip
+            better = np.flatnonzero(again.cost[:, 0] < got.cost[refused, 0])
+            for part in ("action", "after", "cost", "plain_cost", "chance", "score", "outcome"):
+                getattr(got, part)[refused[better]] = getattr(again, part)[better]
 
     def _search_refused(
         self, everyone: Population, refused: PersonMask, k: int, seed: int, budget: Budget

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.methods.engines.neighbours import NeighbourMetric, Reach, nearest, smallest
-from wayforward.problem.batching import ask, tidy
+from wayforward.problem import batching
+from wayforward.problem.batching import tidy
 from wayforward.ranks import rank_in_run
 
 if TYPE_CHECKING:
@@ -42,13 +45,21 @@ def heom(problem: Problem, scale: str) -> NeighbourMetric:
 class References:
     """Usable reference rows for people: projected onto what each person may do, or, strictly, unchanged.
 
-    metric: how far a row is; None measures by the problem's own cost, whatever it is.
+    metric: how far a row is; None measures by the problem's own cost, whatever it is. ask: who (m,), action (m, d) ->
+    score and usable (m,), in place of `batching.ask`.
     """
 
     def __init__(
-        self, people: Population, rows: np.ndarray, metric: NeighbourMetric | None, *, project: bool
+        self,
+        people: Population,
+        rows: np.ndarray,
+        metric: NeighbourMetric | None,
+        *,
+        project: bool,
+        ask: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None,
     ) -> None:
         self.people, self.rows, self.metric, self.project = people, rows, metric, project
+        self._ask = partial(batching.ask, people) if ask is None else ask
         slack = 1e-9 * people.schema.span
         self.reach = Reach(
             people.x, people.free, people.low - slack, people.high + slack, people.weight, people.level_ok
@@ -128,7 +139,7 @@ class References:
         owner = who[row]
         trial, fits = self.action(owner, index[row, place])
         row, place, owner, trial = row[fits], place[fits], owner[fits], trial[fits]
-        _, reached = ask(people, owner, trial)
+        _, reached = self._ask(owner, trial)
         owner, trial, away = owner[reached], trial[reached], far[row[reached], place[reached]]
         slot = found[owner] + rank_in_run(owner)
         into = slot < k

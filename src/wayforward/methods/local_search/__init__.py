@@ -9,9 +9,9 @@ import numpy as np
 
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.local_search.candidates import SearchSettings
+from wayforward.methods.local_search.lockstep import options_in_lockstep
 from wayforward.methods.local_search.moves import tree_crossings
-from wayforward.methods.local_search.search import Search, fill_slots
-from wayforward.shapes import Actions
+from wayforward.shapes import Actions, Mask, Rows
 
 if TYPE_CHECKING:
     from wayforward.neighbours import NeighbourIndex
@@ -32,9 +32,14 @@ class LocalSearch(Method):
     inside what the incumbent could pay for; on trees it is made of their thresholds. The best candidates are polished:
     changes are undone and values move back as far as the decision holds, and pairs of moves are exchanged, until no
     single change that it tries makes the option cheaper. Where features move as consequences, holding them is a move
-    too. Candidates that only break a rule are mended. More options leave out the dearest change of the ones before,
-    and an option that does all that another one does, and more, is not returned. People with nothing yet get draws
-    from their own stream and a climb of the score.
+    too. Candidates that only break a rule are mended. A row exactly at the boundary is shown to the model itself.
+
+    The first option does not hang on k: everybody looks once more without the dearest change, which may be the wrong
+    one to build on. More options leave out the dearest change of the ones before, and an option that does all that
+    another one does, and more, is not returned. People with nothing yet get draws from their own stream and a climb of
+    the score; then, unless it is proved that there is nothing, all accepted observed people are tried, nearest first,
+    and draws go on until the budget is gone. More budget goes on where less would have stopped, so that it never
+    makes the first option dearer.
 
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
 
@@ -68,35 +73,28 @@ class LocalSearch(Method):
                 accepted = accepted[np.linspace(0, len(accepted) - 1, _STARTS).astype(np.int64)]
             self.reference_ = np.ascontiguousarray(np.unique(accepted, axis=0))
             self.index_ = NeighbourIndex(problem.schema, self.reference_)
+        self.everyone_: Rows | None = None
         self.crossings_ = tree_crossings(problem)
 
-    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        limit = budget.rows_or(20_000)
+    def _recommend(
+        self, people: Population, k: int, streams: Streams, budget: Budget
+    ) -> tuple[Actions, Mask]:
         settings = SearchSettings(
-            self.grid, self.starts, self.beam, self.rounds, self.reference_, self.index_, self.crossings_
+            self.grid,
+            self.starts,
+            self.beam,
+            self.rounds,
+            self.reference_,
+            self.index_,
+            self.crossings_,
+            self._everyone,
         )
-        out = np.full((people.n, k, people.d), np.nan)
-        banned = np.zeros((people.n, people.d), dtype=bool)
-        spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        for option in range(k):
-            search = Search(settings, people, banned.copy(), limit, streams, option)
-            found, best, cost = search.run(out[:, :option])
-            out[found, option] = best[found]
-            spare += search.spare
-            lost = np.flatnonzero(~found & ~np.isnan(out[:, 0]).all(1)) if option else np.empty(0, np.int64)
-            if lost.size:  # there is no way without the dearest changes: look for one that leans on them less
-                some = people.take(lost)
-                some.weight, some.plain_weight = some.weight * np.where(banned[lost], 4.0, 1.0), False
-                left = np.maximum((option + 1) * limit - people.rows[lost], 0)
-                again = Search(settings, some, np.zeros_like(banned[lost]), left, streams.take(lost), option)
-                got, other, _ = again.run(out[lost, :option])
-                people.rows[lost] += some.rows
-                out[lost[got], option] = best[lost[got]] = other[got]
-                found[lost[got]] = True
-                spare += [
-                    (lost[who], action, people.cost(lost[who], action)) for who, action, _ in again.spare
-                ]
-            if option + 1 < k:
-                main = np.where(np.isnan(best), -np.inf, people.parts(np.arange(people.n), best)).argmax(1)
-                banned[np.flatnonzero(found), main[found]] = True
-        return fill_slots(people, out, spare) if k > 1 else out
+        return options_in_lockstep(settings, people, k, streams, budget.rows_or(20_000))
+
+    def _everyone(self) -> Rows:
+        """Return all accepted reference people (R, d), each once."""
+        if self.everyone_ is None:
+            problem = self.problem_
+            known = problem.reference is not None and problem.reference_reached.any()
+            self.everyone_ = np.unique(problem.reference_accepted, axis=0) if known else self.reference_
+        return self.everyone_

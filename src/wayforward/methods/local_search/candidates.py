@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from wayforward.problem.batching import tidy
 from wayforward.ranks import rank_in_run
-from wayforward.shapes import PerRow, Rows, Who
+from wayforward.shapes import Mask, PerPerson, PerRow, Rows, Who
+from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
     from wayforward.neighbours import NeighbourIndex
@@ -17,13 +19,15 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 _BLOCK = 1 << 18  # candidate rows shown to the model at once
+_TIES = 4  # rows at the boundary, of one batch and person, that the model itself is asked about
 
 
 @dataclass(frozen=True)
 class SearchSettings:
     """The settings of a `LocalSearch`, and what it prepared for everybody.
 
-    reference (N, d), index: accepted people to start from. crossings: see `tree_crossings`.
+    reference (N, d), index: accepted people to start from; everyone: makes all of them, (R, d). crossings: see
+    `tree_crossings`.
     """
 
     grid: int
@@ -33,6 +37,7 @@ class SearchSettings:
     reference: Rows
     index: NeighbourIndex | None
     crossings: dict[int, tuple[np.ndarray, np.ndarray]]
+    everyone: Callable[[], Rows]
 
 
 class Candidates:
@@ -43,21 +48,31 @@ class Candidates:
         settings: SearchSettings,
         people: Population,
         banned: np.ndarray,
-        limit: int | np.ndarray,
+        cap: np.ndarray,
         streams: Streams,
         option: int,
     ) -> None:
         self.settings, self.people, self.streams, self.option = settings, people, streams, option
         self.schema, self.problem = people.schema, people.problem
         self.free = people.free & ~banned
-        stuck = ~self.free.any(1)
-        self.free[stuck] = people.free[stuck]  # nothing else to act on: look for another value instead
+        self.stuck = ~self.free.any(1)
+        self.free[self.stuck] = people.free[
+            self.stuck
+        ]  # nothing else to act on: look for another value instead
         self.n, self.d = people.n, people.d
-        self.cap = people.rows + limit
-        self.cost = np.full(self.n, np.inf)
+        self.cap = cap  # (n,) model rows after which nobody is asked about the person any more
+        self.cost = np.full(self.n, np.inf)  # of the incumbent; without one, what it may cost at most
         self.best = np.full((self.n, self.d), np.nan)
+        self.found = np.zeros(self.n, dtype=bool)
+        self.none = np.zeros(self.n, dtype=bool)  # proved: there is no way
+        self.start = np.full(self.n, np.nan)  # score of people as they are
+        self.floor: tuple[Population, PerPerson] | None = (
+            None  # what an option must cost, as these people weigh it
+        )
         self.separable = bool(self.problem.cost.separable)
         self.slack = self.problem.slack
+        # rows at the boundary about which the model itself was asked, sorted: a label, and what it said
+        self.tie_key, self.tie_yes = np.empty(0, np.uint64), np.empty(0, dtype=bool)
         self.pool_who: list[np.ndarray] = []  # valid candidates, for the polish
         self.pool_action: list[np.ndarray] = []
         self.pool_cost: list[np.ndarray] = []
@@ -100,6 +115,9 @@ class Candidates:
         people, problem = self.people, self.problem
         ok = affordable.copy()
         rules = None
+        if self.floor is not None:
+            whose, least = self.floor
+            ok &= whose.cost(who, action) >= least[who] - 1e-12
         if problem.independent:  # moves lie inside each person's box, so only couplings are left to judge
             before = people.x[who]
             after = np.where(np.isnan(action), before, action)
@@ -118,6 +136,12 @@ class Candidates:
             score = np.full(len(who), -np.inf)
             score[ok] = people.score(who[ok], after[ok], action[ok]).round(9)
         valid = score > self.slack
+        if problem.robust is None and people.aim is None:
+            close = np.abs(score) <= self.slack
+            if rules is not None:
+                close &= rules
+            if close.any():
+                valid[close] = self._at_the_boundary(who[close], action[close], after[close])
         if rules is not None and not rules.all():
             # turned the decision but broke a rule: another change may mend that
             breaking = np.flatnonzero(valid & ~rules)
@@ -128,6 +152,28 @@ class Candidates:
             valid[valid] = people.plausible(who[valid], after[valid])
         return score, valid
 
+    def _at_the_boundary(self, who: np.ndarray, action: np.ndarray, after: np.ndarray) -> Mask:
+        """Ask the model itself about rows that its fast path cannot decide, where they would be incumbents."""
+        yes = np.zeros(len(who), dtype=bool)
+        cost = self.people.cost(who, action)
+        some = np.flatnonzero((cost < self.cost[who] - 1e-12) & (self.people.rows[who] < self.cap[who]))
+        some = some[np.lexsort((some, cost[some], who[some]))]
+        some = some[rank_in_run(who[some]) < _TIES]
+        key = keys_of(np.column_stack([after[some], who[some]]), 0)  # nobody lives on what others asked
+        at = np.minimum(np.searchsorted(self.tie_key, key), max(len(self.tie_key) - 1, 0))
+        fresh = self.tie_key[at] != key if len(self.tie_key) else np.ones(len(some), dtype=bool)
+        if fresh.any():
+            new, first = np.unique(key[fresh], return_index=True)
+            row = some[fresh][first]
+            self.people.rows += np.bincount(who[row], minlength=self.n)
+            both = np.concatenate([self.tie_key, new])
+            order = np.argsort(both, kind="stable")
+            answers = np.concatenate([self.tie_yes, self.problem.reached(after[row])[0]])
+            self.tie_key, self.tie_yes = both[order], answers[order]
+            at = np.searchsorted(self.tie_key, key)
+        yes[some] = self.tie_yes[at]
+        return yes
+
     def keep(self, who: np.ndarray, action: np.ndarray, cost: np.ndarray, pool: bool = True) -> None:
         """Make the cheapest valid candidate of each person the incumbent; put a few into the pool, to be polished."""
         if not len(who):
@@ -136,7 +182,7 @@ class Candidates:
         first = order[rank_in_run(who[order]) == 0]
         better = cost[first] < self.cost[who[first]] - 1e-12
         at = first[better]
-        self.cost[who[at]], self.best[who[at]] = cost[at], action[at]
+        self.cost[who[at]], self.best[who[at]], self.found[who[at]] = cost[at], action[at], True
         if not pool:
             return
         few = order[rank_in_run(who[order]) < self.settings.beam]

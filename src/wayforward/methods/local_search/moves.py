@@ -123,12 +123,12 @@ class Moves(Candidates):
         self.keep(who[rows][valid], action[valid], total[valid])
         return score, cost
 
-    def _sweep(self, who: np.ndarray, start: np.ndarray) -> None:
+    def _sweep(self, who: np.ndarray, dense: int = 1) -> None:
         """Scan single moves from where people stand, guess sparse combinations, and step greedily.
 
         Where acts have consequences, once with them and once with everything held that can be.
         """
-        feature, value = self._single_moves(who)
+        feature, value = self._single_moves(who, dense)
         if not feature.size:
             return
         bases = [np.full((len(who), self.d), np.nan)]
@@ -137,12 +137,12 @@ class Moves(Candidates):
         for base in bases:
             score, cost = self._scan(who, base, feature, value, self.cost[who])
             scanned = ScannedMoves(base, feature, value, score, cost)
-            self._combine_as_if_additive(who, start, scanned)
-            self._step_greedily(who, start, scanned)
+            self._combine_as_if_additive(who, scanned)
+            self._step_greedily(who, scanned)
 
-    def _combine_as_if_additive(self, who: np.ndarray, start: np.ndarray, scanned: ScannedMoves) -> None:
+    def _combine_as_if_additive(self, who: np.ndarray, scanned: ScannedMoves) -> None:
         """Combine single moves as if scores added up: most gain per cost first, aiming at several slacks."""
-        score, cost = scanned.score, scanned.cost
+        score, cost, start = scanned.score, scanned.cost, self.start[who]
         gain = np.where(np.isfinite(score), np.maximum(score - start[:, None], 0.0), 0.0)
         price = np.where(np.isfinite(cost), np.maximum(cost, 1e-9), np.inf)
         if not (gain > 0).any():
@@ -184,11 +184,11 @@ class Moves(Candidates):
             gain[(feature[None, :] == feature[pick][:, None]) & go[:, None]] = 0.0
         self._try_actions(who, action)
 
-    def _step_greedily(self, who: np.ndarray, start: np.ndarray, scanned: ScannedMoves) -> None:
+    def _step_greedily(self, who: np.ndarray, scanned: ScannedMoves) -> None:
         """Take the move with the most score per cost, look again from there, until a move turns the decision."""
         base, feature, value = scanned.base, scanned.feature, scanned.value
         score, cost = scanned.score, scanned.cost
-        here, paid = start.copy(), np.zeros(len(who))
+        here, paid = self.start[who], np.zeros(len(who))
         for step in range(_GREEDY_STEPS - 1):
             there = np.isfinite(score) & (cost < self.cost[who][:, None]) & (here <= self.slack)[:, None]
             gain = np.where(there, np.where(there, score, 0.0) - here[:, None], 0.0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class RuleRepair(Moves):
     """Mend candidates by one more change, or by solving a linear rule for one of its features."""
 
-    def _mend_rules(self, start: np.ndarray) -> None:
+    def _mend_rules(self, everyone: np.ndarray) -> None:
         """Mend candidates that turn the decision and break a rule: by one more change, or by solving a linear rule
         for one of its features; people with nothing yet also walk from one solved state to the next."""
         for _ in range(2):
@@ -29,15 +29,15 @@ class RuleRepair(Moves):
             self._try_actions(*self._solve_rules(who, action)[:2])
             if feature.size:
                 self._scan(who, action, feature, value, self.cost[who])
-        lost = np.flatnonzero(~np.isfinite(self.cost))
+        lost = everyone[~self.found[everyone]]
         if not lost.size or not self._linear_atoms:
             return
-        base, here = np.full((lost.size, self.d), np.nan), start[lost]
+        base, here = np.full((lost.size, self.d), np.nan), self.start[lost]
         for _ in range(4):
             feature, value = self._single_moves(lost)
             if not feature.size:
                 return
-            score, cost = self._scan(lost, base, feature, value, np.full(lost.size, np.inf))
+            score, cost = self._scan(lost, base, feature, value, self.cost[lost])
             top = np.argsort(-score, axis=1, kind="stable")[:, :8]
             row, pick = np.repeat(np.arange(lost.size), top.shape[1]), top.ravel()
             there = np.isfinite(score[row, pick])  # else a column that is there for somebody else
@@ -55,7 +55,7 @@ class RuleRepair(Moves):
                 return
             at = row[origin[better]]
             lost, base, here = lost[at], mended[better], got[better]
-            go = ~np.isfinite(self.cost[lost])
+            go = ~self.found[lost]
             lost, base, here = lost[go], base[go], here[go]
             if not lost.size:
                 return

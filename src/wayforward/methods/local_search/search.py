@@ -14,38 +14,41 @@ from wayforward.methods.local_search.starts import Starts
 if TYPE_CHECKING:
     from wayforward.problem import Population
 
+_FINER = 2  # times the thresholds that a second sweep looks at, inside what the incumbent could pay for
+
 
 class Search(Starts, RuleRepair, CandidatePolish):
-    """One option for everyone."""
+    """One option for everyone.
 
-    def run(self, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (n,) bool found, (n, d) action and (n,) cost. taken (n, o, d): options that are there already."""
-        everyone = np.arange(self.n)
-        start, _ = self.ask(everyone, np.full((self.n, self.d), np.nan))
-        unknown = np.flatnonzero(~np.isfinite(start))
+    Afterwards: found (n,), best (n, d), cost (n,), and spare: other options met on the way.
+    """
+
+    def run(self, who: np.ndarray) -> None:
+        """Search for some of the people."""
+        if not who.size:
+            return
+        unknown = who[np.isnan(self.start[who])]
         if unknown.size:
-            start[unknown] = self.people.score(unknown, self.people.x[unknown]).round(9)
-        self._start_from_neighbours(everyone)
-        self._sweep(everyone, start)
+            self.start[unknown] = self._look(unknown)
+        self._start_from_neighbours(who)
+        self._sweep(who)
         if self.coupled:
-            self._mend_rules(start)
-        lost = np.flatnonzero(~np.isfinite(self.cost))
-        if lost.size and not self.option:  # further options have other ways to be filled
-            self._draw_actions(lost)
+            self._mend_rules(who)
+        if not self.option:  # further options have other ways to be filled
+            self._last_resorts(who[~self.found[who]])
         # who goes on is decided person by person, so that nobody's answer hangs on the others
-        active = everyone
+        active = who
         for _ in range(self.settings.rounds):
             before = self.cost.copy()
             self._polish_pool()
-            active = active[np.isfinite(self.cost[active])]
+            active = active[self.found[active]]
             if active.size:
-                self._sweep(active, start[active])
+                self._sweep(active, _FINER)
                 self._polish_pool()
             active = active[self.cost[active] < before[active] - 1e-9]
             if not active.size:
                 break
-        found = np.isfinite(self.cost)
-        active = np.flatnonzero(found)
+        active = who[self.found[who]]
         if active.size:
             self._exchange_until_settled(active)
         for _ in range(3):  # the last polish: until no single change makes the option cheaper
@@ -54,20 +57,31 @@ class Search(Starts, RuleRepair, CandidatePolish):
             before = self.cost.copy()
             self._undo_and_narrow(active, self.best[active], self.cost[active], TIGHT)
             active = active[self.cost[active] < before[active] - TIGHT]
-        if taken.shape[1]:
-            # what is there already, or more of it, is nothing new
-            worse = found & goes_farther(self.people, np.arange(self.n), taken, self.best)
-            self.cost[worse], self.best[worse] = np.inf, np.nan
-            found = np.isfinite(self.cost)
-        return found, self.best, self.cost
+
+    def _look(self, who: np.ndarray) -> np.ndarray:
+        """Return the score (m,) of people as they are, whatever is left of their budget."""
+        score, _ = self.ask(who, np.full((len(who), self.d), np.nan))
+        dark = np.flatnonzero(~np.isfinite(score))
+        if dark.size:
+            score[dark] = self.people.score(who[dark], self.people.x[who[dark]]).round(9)
+        return score
+
+    def drop_repeats(self, taken: np.ndarray) -> None:
+        """Drop what is an option (n, o, d) already, or more of one: nothing new."""
+        worse = self.found & goes_farther(self.people, np.arange(self.n), taken, self.best)
+        self.cost[worse], self.best[worse], self.found[worse] = np.inf, np.nan, False
 
 
 def fill_slots(
-    people: Population, out: np.ndarray, spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    people: Population,
+    out: np.ndarray,
+    spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    least: np.ndarray,
 ) -> np.ndarray:
     """Fill empty slots with what the searches met on the way: other sets of changes first, then other values.
 
-    What only goes farther than an option that is there already is no option of its own.
+    What only goes farther than an option that is there already is no option of its own. least (n,): what an option
+    must cost.
     """
     if not spare:
         return out
@@ -76,7 +90,7 @@ def fill_slots(
     for fresh_set in (True, False):
         for option in range(1, out.shape[1]):
             need = np.isnan(out[:, option]).all(1) & ~np.isnan(out[:, 0]).all(1)
-            at = np.flatnonzero(need[who])
+            at = np.flatnonzero(need[who] & (cost >= least[who] - 1e-12))
             if not at.size:
                 continue
             before = out[who[at], :, :]

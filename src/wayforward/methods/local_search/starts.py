@@ -1,12 +1,19 @@
-"""Where a search starts: accepted neighbours, and random actions for those who have nothing yet."""
+"""Where a search starts: accepted neighbours; for those who have nothing yet all of them, and random actions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count
+
 import numpy as np
 
+from wayforward.methods.engines.references import References, l1_metric
 from wayforward.methods.local_search.candidates import set_values
 from wayforward.methods.local_search.moves import Moves
+from wayforward.problem.proofs import out_of_reach
 from wayforward.ranks import rank_in_run
+
+_DRAWS = 6  # rounds of draws before all accepted people are tried
 
 
 class Starts(Moves):
@@ -26,12 +33,42 @@ class Starts(Moves):
         owner, row = owner[row >= 0], row[row >= 0]
         self._try_actions(owner, self._legal(owner, np.where(self.free[owner], reference[row], np.nan)))
 
-    def _draw_actions(self, who: np.ndarray) -> None:
+    def _last_resorts(self, who: np.ndarray) -> None:
+        """Go on for those who have nothing yet, until the budget is gone, or it is proved that there is nothing."""
+        if not who.size:
+            return
+        self._draw_actions(who, range(_DRAWS))
+        who = who[~self.found[who]]
+        if who.size:
+            self.none[who] = out_of_reach(self.people.take(who))
+            who = who[~self.none[who]]
+        if who.size:
+            self._follow_everyone(who)
+            self._draw_actions(who, count(_DRAWS))
+
+    def _follow_everyone(self, who: np.ndarray) -> None:
+        """Become like the nearest accepted person whose values, as far as one may have them, turn the decision."""
+        rows = self.settings.everyone()
+        if not len(rows):
+            return
+
+        def ask(some: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return self.ask(who[some], action)
+
+        left = int((self.cap - self.people.rows)[who].max())
+        some = self.people.take(who)
+        nearest = References(some, rows, l1_metric(self.problem.cost), project=True, ask=ask)
+        action = nearest.usable(1, left)[0][:, 0]
+        found = ~np.isnan(action).all(1)
+        who, action = who[found], action[found]
+        self.keep(who, action, self.people.cost(who, action))
+
+    def _draw_actions(self, who: np.ndarray, attempts: Iterable[int]) -> None:
         """Draw whole actions from each person's own stream, corners included, and climb the score from the best of
         them, whatever it costs, until something is found."""
         people, schema = self.people, self.schema
-        for attempt in range(6):
-            who = who[~np.isfinite(self.cost[who]) & (people.rows[who] < self.cap[who])]
+        for attempt in attempts:
+            who = who[~self.found[who] & (people.rows[who] < self.cap[who])]
             if not who.size:
                 return
             size, tag = 64, 1000 * self.option + 10 * attempt
@@ -59,7 +96,7 @@ class Starts(Moves):
                 action = np.where(still, people.x[owner], action)
             score, valid = self.ask(owner, action)
             self.keep(owner[valid], action[valid], people.cost(owner[valid], action[valid]))
-            lost = ~np.isfinite(self.cost[owner])
+            lost = ~self.found[owner]
             if lost.any():
                 best = np.flatnonzero(lost)[np.lexsort((-score[lost], owner[lost]))]
                 best = best[rank_in_run(owner[best]) < 3]
@@ -68,7 +105,7 @@ class Starts(Moves):
     def _climb_score(self, who: np.ndarray, base: np.ndarray, here: np.ndarray) -> None:
         """Climb the score from whole actions, feature by feature, until the decision turns or no move helps."""
         for _ in range(2 * self.d):
-            go = ~np.isfinite(self.cost[who]) & np.isfinite(here)
+            go = ~self.found[who] & np.isfinite(here)
             who, base, here = who[go], base[go], here[go]
             if not who.size:
                 return

@@ -1,0 +1,95 @@
+"""The general way of a local search: any model, rule, world and condition, for all people at once in steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.methods.local_search.candidates import SearchSettings
+from wayforward.methods.local_search.search import Search, fill_slots
+from wayforward.shapes import Actions, Mask
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population
+    from wayforward.streams import Streams
+
+
+def options_in_lockstep(
+    settings: SearchSettings, people: Population, k: int, streams: Streams, limit: int
+) -> tuple[Actions, Mask]:
+    """Return up to k options of each person (n, k, d), and (n,) bool: proved that there is none.
+
+    The first is searched for in the same way whatever k is; the others lie at or above its cost. limit: model rows a
+    person and option.
+    """
+    n, d = people.n, people.d
+    out = np.full((n, k, d), np.nan)
+    cap = people.rows + limit
+    first = Search(settings, people, np.zeros((n, d), dtype=bool), cap, streams, 0)
+    first.run(np.arange(n))
+    who = np.flatnonzero(first.found)
+    banned = _dearest(first)
+    # The dearest change may be the wrong one to build on: who may do something else looks once more without it.
+    search = Search(settings, people, banned.copy(), cap, streams, 1)
+    search.start = first.start
+    search.run(who[~search.stuck[who]])
+    spare = first.spare + search.spare
+    better = np.flatnonzero(search.found & (search.cost < first.cost - 1e-12))
+    _swap(first, search, better)
+    out[who, 0] = first.best[who]
+    for option in range(1, k):
+        if option > 1:
+            search = Search(settings, people, banned.copy(), cap, streams, option)
+            search.start = first.start
+        # a second option has a budget of its own, too
+        again = who[search.stuck[who] | (people.rows[who] >= cap[who])] if option == 1 else who
+        search.floor, search.cap = (people, first.cost), people.rows + limit
+        search.run(again)
+        search.drop_repeats(out[:, :option])
+        spare += search.spare
+        lost = who[~search.found[who]]
+        if lost.size:  # there is no way without the dearest changes: look for one that leans on them less
+            spare += _lean_less(search, first, lost, banned[lost], out[lost, :option])
+        out[search.found, option] = search.best[search.found]
+        banned |= _dearest(first) | _dearest(search)
+    return (fill_slots(people, out, spare, first.cost) if k > 1 else out), first.none
+
+
+def _swap(one: Search, two: Search, who: np.ndarray) -> None:
+    """Exchange the incumbents of some people."""
+    one.best[who], two.best[who] = two.best[who], one.best[who]
+    one.cost[who], two.cost[who] = two.cost[who], one.cost[who]
+
+
+def _lean_less(
+    search: Search, first: Search, lost: np.ndarray, banned: np.ndarray, taken: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Search for some people with the banned changes four times as dear; keep what is found; return spares."""
+    people = search.people
+    plain, some = people.take(lost), people.take(lost)
+    some.weight, some.plain_weight = some.weight * np.where(banned, 4.0, 1.0), False
+    left = np.maximum(search.cap[lost] - people.rows[lost], 0)
+    again = Search(
+        search.settings,
+        some,
+        np.zeros_like(banned),
+        some.rows + left,
+        search.streams.take(lost),
+        search.option,
+    )
+    again.start, again.floor = search.start[lost], (plain, first.cost[lost])
+    again.run(np.arange(len(lost)))
+    again.drop_repeats(taken)
+    people.rows[lost] += some.rows
+    at = lost[again.found]
+    search.keep(at, again.best[again.found], people.cost(at, again.best[again.found]), pool=False)
+    return [(lost[who], action, people.cost(lost[who], action)) for who, action, _ in again.spare]
+
+
+def _dearest(search: Search) -> np.ndarray:
+    """Return (n, d) bool: the dearest change of each person's incumbent."""
+    out = np.zeros((search.n, search.d), dtype=bool)
+    who = np.flatnonzero(search.found)
+    out[who, search.people.parts(who, search.best[who]).argmax(1)] = True
+    return out
