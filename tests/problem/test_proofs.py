@@ -327,3 +327,34 @@ def test_a_world_without_bounds_lets_everything_move_that_may():
     assert not problem.reached(rows)[0].any()
     assert out_of_reach(problem.population(rows)).tolist() == [False, True]
     assert allowed_yes(problem, rows[:1], np.array([[9.0, np.nan, np.nan]]))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_net_in_single_precision_attains_its_best_scores(layers):
+    """What rounds to a score in float32 is no proof against it; one float above the best is out of reach."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    schema = Schema(
+        (
+            Feature(name="a", kind="integer", low=0, high=6),
+            Feature(name="year", kind="integer", low=2000, high=2008),
+            Feature(name="c", kind="real", low=0, high=1, step=0.25),
+        )
+    )
+    net = torch.nn.Sequential(torch.nn.Linear(3, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1))
+    net = net if layers == 2 else torch.nn.Sequential(torch.nn.Linear(3, 1))
+    with torch.no_grad():  # a large part that cancels out: what a sum in single precision loses most on
+        net[0].bias -= 2004 * net[0].weight[:, 1]
+    model = wrap(net, schema)
+    assert model.bounded
+    rows = lattice(schema, np.ones(3, dtype=bool))
+    score = model.native(rows)[0][:, 1]
+    x = rows[[score.argmin()]]
+    best = np.sort(np.unique(score))[-12:]
+    for level in best:
+        problem = Problem(schema, model, Target(1, threshold=float(level)))
+        assert not out_of_reach(problem.population(x)).any()
+    wish = Preferences.none(schema, 1).limit("a", high=int(x[0, 0])).freeze("c")
+    inside = (rows[:, 0] <= x[0, 0]) & (rows[:, 2] == x[0, 2])
+    beyond = Target(1, threshold=float(np.nextafter(score[inside].max(), 1)))
+    assert out_of_reach(Problem(schema, model, beyond).population(x, wish)).all()
