@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+_CHANGE = 1e-5  # of the scaled objective, for each change: a billionth of a typical cost
 _TIE = 1e-12  # relative rounding error that a sum of gains may carry
 _CELLS = 3_000_000  # menu entries worked on at once
 
@@ -555,8 +556,9 @@ class _Rows:
         from scipy.optimize import LinearConstraint
         from scipy.sparse import csr_array
 
-        indptr = np.cumsum([0] + [len(columns) for columns in self.columns])
-        entries = np.concatenate(self.coefficients), np.concatenate(self.columns), indptr
+        # SciPy before 1.15 gives HiGHS the indices as they are, and that takes 32 bits only
+        indptr = np.cumsum([0] + [len(columns) for columns in self.columns], dtype=np.int32)
+        entries = np.concatenate(self.coefficients), np.concatenate(self.columns, dtype=np.int32), indptr
         matrix = csr_array(entries, shape=(len(self.columns), size))
         matrix.sum_duplicates()
         return LinearConstraint(matrix, np.asarray(self.low), np.asarray(self.high))
@@ -694,7 +696,9 @@ def _weights(
         typical = max(
             float(np.median(np.r_[peak_b[peak_b > 0], (peak_q * count)[peak_q > 0], 1e-300])), 1e-300
         )
-    return weights * (1e4 / max(float(typical), 1e-300))
+    scaled = weights * (1e4 / max(float(typical), 1e-300))
+    scaled[:b] += _CHANGE  # of equal costs, the one of fewer changes: versions of the solver break ties in other ways
+    return scaled
 
 
 @dataclass(frozen=True)
