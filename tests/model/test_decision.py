@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from sklearn.ensemble import RandomForestClassifier, StackingClassifier, VotingClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
@@ -99,7 +98,11 @@ READ: dict[str, Callable[[], tuple[Any, ...]]] = {  # the threshold that is read
         GridSearchCV(threshold(LINE, 0.5), {"threshold": [0.6]}, cv=2).fit(FRAME, Y),
         None,
     ),
-    "frozen": lambda: (0.6, FrozenEstimator(threshold(LINE, 0.6)), LINE),
+    "frozen": lambda: (
+        0.6,
+        pytest.importorskip("sklearn.frozen").FrozenEstimator(threshold(LINE, 0.6)),
+        LINE,
+    ),
 }
 
 

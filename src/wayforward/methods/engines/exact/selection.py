@@ -697,7 +697,7 @@ def _weights(
             float(np.median(np.r_[peak_b[peak_b > 0], (peak_q * count)[peak_q > 0], 1e-300])), 1e-300
         )
     scaled = weights * (1e4 / max(float(typical), 1e-300))
-    scaled[:b] += _CHANGE  # of equal costs, the one of fewer changes: versions of the solver break ties in other ways
+    scaled[:b] += _CHANGE  # of equal costs the fewer changes, whichever version of the solver breaks the tie
     return scaled
 
 
