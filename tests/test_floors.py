@@ -29,6 +29,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("answers",),
     ("people",),
     ("impact",),
+    ("scale",),
     ("testing",),
     ("cli",),
     ("__main__",),

@@ -35,6 +35,7 @@ _HOME = {
     "evaluate": "evaluate",
     "evaluate_rows": "evaluate",
     "report": "answers",
+    "recommend_table": "scale",
     "WayforwardError": "errors",
     "MissingExtra": "errors",
 }
@@ -51,6 +52,7 @@ _FOLDERS = (
     "preferences",
     "problem",
     "rules",
+    "scale",
     "world",
     "schema",
     "errors",
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Confidence, Population, Problem, Target
     from wayforward.recourse import Outcome, Recourse
+    from wayforward.scale import recommend_table
     from wayforward.schema import Feature, Schema
     from wayforward.world import (
         SCM,

@@ -10,7 +10,7 @@ import typer
 
 from wayforward.cli.console import Commands, say, table, write_json
 from wayforward.cli.exit_codes import NOBODY
-from wayforward.errors import MissingExtra
+from wayforward.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
     from wayforward.cli.inputs import Inputs
@@ -125,6 +125,14 @@ MetricsName = Annotated[
 Device = Annotated[
     str | None, typer.Option("--device", help="Where torch methods work: cpu, cuda, cuda:1 ...")
 ]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="How many work at once. Changes no answer.")]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        help="Workers are threads or processes, or ray (into a folder). Left out: what suits the method.",
+    ),
+]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the numbers as JSON; '-' for the output.")]
 
 
@@ -160,7 +168,13 @@ def recommend(
     sub_population: SubPopulationFlag = False,
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
     device: Device = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the answers: .parquet or .json.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Write the answers: .parquet or .json, or a folder for --people of any size, shard by shard.",
+        ),
+    ] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", help="Write one row for each person and option.")
     ] = None,
@@ -172,13 +186,38 @@ def recommend(
     part: Annotated[
         int, typer.Option("--part", min=1, help="People between two saves. Changes no answer.")
     ] = 2048,
+    workers: Workers = 1,
+    on: On = None,
+    rows_per_shard: Annotated[
+        int, typer.Option("--rows-per-shard", min=1, help="Into a folder: people in a shard.")
+    ] = 20_000,
+    id: Annotated[
+        str | None, typer.Option("--id", help="Into a folder: a column of --people that goes along.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--form", help="Into a folder: long (values before, set and after) or compact.")
+    ] = "long",
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Into a folder: delete answers to another question there.")
+    ] = False,
 ) -> None:
     """Find options for everyone whom a model refused, check them, and say how good they are."""
     from wayforward.cli.recommend import answer
+    from wayforward.cli.shards import answer_table, is_folder
 
     question = _inputs(locals())
+    if out is not None and is_folder(out):
+        if csv is not None or report is not None:
+            raise DataError("--csv and --report are for answers in one file. Leave them out.")
+        ends = answer_table(
+            question, out, method=method, k=k, budget=budget, device=device, workers=workers, on=on,
+            rows_per_shard=rows_per_shard, id=id, form=form, fresh=fresh, json=json,
+        ).counts()["outcomes"]  # fmt: skip
+        if not ends["FOUND"] and not ends["ACCEPTED"]:
+            raise typer.Exit(NOBODY)
+        return
     got = answer(
-        question, method=method, k=k, budget=budget, device=device, part=part,
+        question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
         out=out, csv=csv, report=report, json=json, metrics=metrics,
     )  # fmt: skip
     if not got.found.any() and not got.accepted.all():

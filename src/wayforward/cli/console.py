@@ -120,6 +120,20 @@ def steps(what: str, total: int) -> Iterator[Steps]:
         yield shown
 
 
+@contextmanager
+def counted(what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show progress whose total may be known only in the end: a line every few seconds."""
+    last = time.monotonic()
+
+    def show(done: int, total: int | None) -> None:
+        nonlocal last
+        if time.monotonic() - last >= 2.0:
+            last = time.monotonic()
+            say(f"{what}: {done:,}" + ("" if total is None else f" of {total:,}"))
+
+    yield show
+
+
 def plain(value: Any) -> Any:
     """Return what JSON can hold: numbers without NaN and infinity, names for the rest."""
     if isinstance(value, Mapping):

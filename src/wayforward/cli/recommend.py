@@ -33,7 +33,7 @@ def choose(name: str, device: str | None) -> Method:
 
 def run(
     ready: Ready, chosen: Method, *, k: int, seed: int, budget: int | None = None, part: int = 2048,
-    keep: Path | None = None, question: dict[str, Any] | None = None,
+    keep: Path | None = None, question: dict[str, Any] | None = None, workers: int = 1, on: Any = None,
 ) -> Recourse:  # fmt: skip
     """Answer all people of a ready problem; finished parts are stored in the folder `keep`."""
     from wayforward.methods.base import versions
@@ -43,14 +43,16 @@ def run(
         budget, ready.schema.to_dict(), ready.x,
         ready.problem.reference if ready.problem.reference is not None else "",
     )  # fmt: skip
-    parts = Parts(keep, key, part)
+    parts = Parts(keep, key, part if workers == 1 else max(part, 16 * 2048))  # workers start once a part
     chosen.fit(ready.problem)
 
     def answer(rows: np.ndarray, who: np.ndarray) -> Recourse:
         wishes = None if ready.preferences is None else ready.preferences.take(who)
         with warnings.catch_warnings():  # one part may be all accepted; the whole is looked at below
             warnings.filterwarnings("ignore", message="The model accepts every one")
-            return chosen.recommend(rows, k, preferences=wishes, seed=seed, budget=budget)
+            return chosen.recommend(
+                rows, k, preferences=wishes, seed=seed, budget=budget, workers=workers, on=on
+            )
 
     with steps(f"{chosen.name}: people", len(ready.x)) as progress:
         got, n_loaded = in_parts(ready.x, answer, parts, progress)
@@ -65,7 +67,7 @@ def run(
 
 
 def answer(
-    question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int,
+    question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
 ) -> Recourse:  # fmt: skip
     """Do everything that `wayforward recommend` does; return the answers."""
@@ -81,7 +83,16 @@ def answer(
     beside = next((p for p in (out, csv, report, json) if p is not None and str(p) != "-"), None)
     keep = None if beside is None else beside.with_name(beside.name + ".parts")
     got = run(
-        ready, chosen, k=k, seed=question.seed, budget=budget, part=part, keep=keep, question=question.plain()
+        ready,
+        chosen,
+        k=k,
+        seed=question.seed,
+        budget=budget,
+        part=part,
+        keep=keep,
+        question=question.plain(),
+        workers=workers,
+        on=on,
     )
     judged = evaluate(got, ready.problem, metrics=metrics, density=density_of(ready.problem, ready.x))
     summary = summarise(got, ready, judged)

@@ -36,7 +36,7 @@ def recommend(
     seed: int = 0,
     budget: Budget | int | None = None,
     progress: Progress | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     on: Kind | None = None,
     **parameters: Any,
 ) -> Recourse:

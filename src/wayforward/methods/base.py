@@ -74,6 +74,8 @@ class Method(Portable, ABC):
 
     problem_: Problem
     seconds_fit_: float
+    workers_: int = 1
+    on_: Kind | None = None
 
     def fit(self, problem: Problem) -> Self:
         """Check that the method fits the problem and prepare what all people share.
@@ -114,15 +116,16 @@ class Method(Portable, ABC):
         seed: int = 0,
         budget: Budget | int | None = None,
         progress: Progress | None = None,
-        workers: int = 1,
+        workers: int | None = None,
         on: Kind | None = None,
     ) -> Recourse:
         """Return up to k checked options for every person, cheapest first; n people in, n rows out.
 
         x: a table of people or an (n, d) array; equal rows with equal wishes are searched once. seed: one integer; a
         person's answer depends on it and on their own row only. budget: model rows a person. progress: called with
-        (people done, people in all). workers: how many search at once; the answers are the same bits. on: 'threads'
-        or 'processes'; left out, threads where the search runs outside the interpreter, else processes.
+        (people done, people in all). workers: how many search at once; the answers are the same bits; left out, those
+        of `with_workers`, else one. on: 'threads' or 'processes'; left out, threads where the search runs outside the
+        interpreter, else processes.
         Raises: MethodError for k < 1; DataError for people who do not fit the schema; WorkerError.
         """
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
@@ -143,6 +146,7 @@ class Method(Portable, ABC):
                 raise PreferencesError(
                     f"The preferences are for {wishes.frozen.shape[0]} people; there are {n}. Give one row a person."
                 )
+        workers, on = self.workers_ if workers is None else workers, on or self.on_
         check_workers(workers, on)
         alike = Alike.of(people, wishes)
         parts: list[Recourse | None] = []
@@ -187,6 +191,16 @@ class Method(Portable, ABC):
         problem.model.counter.add(-spent.rows, -spent.calls)
         problem.model.counter.add_native(-spent.native_rows, -spent.native_calls)
         return self
+
+    def with_workers(self, workers: int, on: Kind | None = None) -> Self:
+        """Return a copy that searches with so many workers wherever it is used: in an audit, a society, a dialogue.
+
+        Example: ``audit(problem, people, groups, wf.method("local-search").with_workers(2))``. Raises: WorkerError.
+        """
+        check_workers(workers, on)
+        other = copy(self)
+        other.workers_, other.on_ = workers, on
+        return other
 
     @property
     def frees_interpreter(self) -> bool:

@@ -94,7 +94,7 @@ class Problem(Portable):
                 f"target is {target!r}. Give a wayforward.Target, such as Target(favourable=1)."
             )
         self.schema = schema
-        self._table_left = False
+        self.table_left = False  # True: the table of observed people was left in another process
         self._reference: People | None = None if data is None else schema.encode(data, "reference")
         self.model: Model = target.decided_by(wrap(model, schema, verify_on=_some(self.reference)))
         if self.model.schema.names != schema.names:
@@ -153,7 +153,7 @@ class Problem(Portable):
             vars(other)["observed_range"] = self.observed_range
             for name in ("reference_reached", "reference_accepted"):
                 vars(other).pop(name, None)
-            other._reference, other._table_left = None, True
+            other._reference, other.table_left = None, True
         return other
 
     def __getstate__(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Problem(Portable):
     @property
     def reference(self) -> People | None:
         """(N, d) observed people, or None. Raises: ProblemError where the table was left behind."""
-        if self._table_left:
+        if self.table_left:
             raise ProblemError(
                 "This problem came from another process without its table of observed people. Fit the method where "
                 "the table is, or send the problem itself."

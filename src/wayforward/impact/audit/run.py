@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.schema import Schema
+    from wayforward.workers import Kind
 
 _MOST_PARTS = 40  # an intersection with more parts than this is left out
 
@@ -68,6 +69,8 @@ def audit(
     seed: int = 0,
     budget: int | None = None,
     say: Progress | None = None,
+    workers: int = 1,
+    on: Kind | None = None,
 ) -> Audit:
     """Measure who has recourse under a model and a method, by group.
 
@@ -89,6 +92,7 @@ def audit(
         summaries_of: lines are learnt from half of at most so many of those answered, and scored on the other half.
         correction: 'holm' or 'benjamini-hochberg', over all comparisons of the audit.
         say: called with (what, done, in all) during the work.
+        workers, on: who looks for plans, as of `Method.recommend`; every number stays the same.
     Returns: Audit.
     Raises: DataError where there is nobody to compare: no groups, other people, nobody refused.
 
@@ -102,6 +106,8 @@ def audit(
     attributes = [_with_level_names(one, problem.schema, x) for one in _checked(groups, len(x), smallest)]
     summarisers = summarisers_of(summaries)
     refused, who = _refused(problem, x, most, seed)
+    method = _method(method).with_workers(workers, on)
+    beside = None if beside is None else _method(beside).with_workers(workers, on)
     measured = _measured(
         problem, method, x, refused, who, attributes=attributes, smallest=smallest, seed=seed, budget=budget,
         preferences=None if preferences is None else preferences.take(who), progress=say or _silent,

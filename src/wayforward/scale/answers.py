@@ -1,0 +1,138 @@
+"""The folder that a run leaves: what was asked, what came out, and the answers of each shard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import FileFormatError, require
+from wayforward.plain_files import read_json
+from wayforward.recourse import Outcome, Recourse
+from wayforward.scale.rows import encode_column
+from wayforward.scale.shard import ANSWERS, ENTRIES, FORMAT, PROBLEMS
+from wayforward.schema import Schema
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers in a folder, as `recommend_table` left them. They are Parquet: any tool reads `folder/answers` whole.
+
+    Example: ``for part in Answers.open("out").parts(): ...`` gives a Recourse for each shard, in order.
+    """
+
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Answers:
+        """Open a folder. Raises: FileFormatError if it holds no manifest."""
+        made = cls(Path(folder))
+        made.manifest  # noqa: B018  (reading it is the check)
+        return made
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The question with the hashes of its parts, the schema, and the counts."""
+        file = self.folder / MANIFEST
+        try:
+            found = read_json(file)
+            if found["format"] != FORMAT or not isinstance(found["question"], dict):
+                raise ValueError("format")
+        except (OSError, ValueError, KeyError, TypeError):
+            raise FileFormatError(
+                f"'{self.folder.name}' holds no manifest of answers. Name the folder that recommend_table wrote."
+            ) from None
+        return dict(found)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the people."""
+        return Schema.from_dict(self.manifest["schema"])
+
+    def entries(self) -> list[dict[str, Any]]:
+        """The entry of every finished shard of this question, in order."""
+        found = []
+        for file in sorted((self.folder / ENTRIES).glob("part-*.json")):
+            try:
+                entry = read_json(file)
+                whole = entry["question"] == self.manifest["hash"]
+            except (OSError, ValueError, KeyError, TypeError):
+                continue  # a broken entry: the shard is answered again
+            if whole and self.file(entry["shard"]).is_file():
+                found.append(entry)
+        return found
+
+    def counts(self) -> dict[str, Any]:
+        """People, problems, outcomes, model rows and seconds of all finished shards together."""
+        entries = self.entries()
+        total: dict[str, Any] = {
+            name: sum(entry[name] for entry in entries)
+            for name in ("people", "problems", "model_rows", "native_rows", "seconds")
+        }
+        ends = {o.name: sum(entry["outcomes"].get(o.name, 0) for entry in entries) for o in Outcome}
+        return {"shards": len(entries), **total, "outcomes": ends}
+
+    def file(self, shard: int) -> Path:
+        """The Parquet file of a shard's answers."""
+        return self.folder / ANSWERS / f"part-{shard:06d}.parquet"
+
+    def problems(self) -> list[dict[str, Any]]:
+        """Who could not be read, and why: person, id where one was named, reason."""
+        pq = require("pyarrow.parquet", extra="frames")
+        done = {entry["shard"] for entry in self.entries() if entry["problems"]}
+        files = [self.folder / PROBLEMS / f"part-{shard:06d}.parquet" for shard in sorted(done)]
+        return [row for file in files for row in pq.read_table(file).to_pylist()]
+
+    def parts(self) -> Iterator[Recourse]:
+        """Yield the answers of each shard as a `Recourse`, one at a time. Raises: FileFormatError."""
+        for entry in self.entries():
+            if entry["people"] > entry["problems"]:
+                yield self.recourse(entry["shard"])
+
+    def recourse(self, shard: int) -> Recourse:
+        """Read a shard's answers back. Raises: FileFormatError for a compact table or a broken file."""
+        pa, pq = require("pyarrow", extra="frames"), require("pyarrow.parquet", extra="frames")
+        try:
+            table = pq.read_table(self.file(shard))
+            about = json.loads(table.schema.metadata[b"wayforward"])
+        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(
+                f"The answers of shard {shard} cannot be read ({type(error).__name__}). Delete the file and run again."
+            ) from None
+        if about["form"] != "long":
+            raise FileFormatError(
+                "These answers are compact: the values before and after are left out. Run again with form='long'."
+            )
+        schema, k = self.schema, int(about["k"])
+        n = table.num_rows // k
+
+        def column(name: str) -> np.ndarray:
+            return np.asarray(table.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+        def features(part: str) -> np.ndarray:
+            values = [
+                encode_column(feature, table.column(f"{part}.{feature.name}")) for feature in schema.features
+            ]
+            return np.stack(values, axis=-1).reshape(n, k, schema.d)
+
+        outcome = np.array([Outcome[name] for name in table.column("outcome").to_pylist()], dtype=object)
+        score: dict[str, Any] = {
+            name: column(name).reshape(n, k) for name in ("cost", "plain_cost", "score", "chance")
+        }
+        empty = outcome.reshape(n, k) != Outcome.FOUND
+        empty[:, 0] &= outcome.reshape(n, k)[:, 0] != Outcome.ACCEPTED
+        for name in ("cost", "plain_cost"):
+            score[name] = np.where(empty, np.inf, score[name])
+        question = self.manifest["question"]
+        return Recourse(
+            schema=schema, x=features("before")[:, 0], action=features("action"), after=features("after"),
+            outcome=outcome.reshape(n, k), seconds=np.zeros(n), score_before=column("score_before")[::k],
+            method=question["method"], meta={"seed": question["seed"]}, **score,
+        )  # fmt: skip

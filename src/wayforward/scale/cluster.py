@@ -1,0 +1,60 @@
+"""Shards as tasks of Ray: on a cluster that was joined, or on a local one that is started and stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from wayforward.errors import WorkerError, require
+
+_RETRIES = 3  # of a task whose worker died: it is answered again elsewhere, with the same bits
+
+
+def on_ray(
+    work: Callable[..., Any], pieces: Iterable[tuple[Any, ...]], workers: int
+) -> Iterator[tuple[int, Any]]:
+    """Call the work with each piece as a task; yield (number of the piece, result) as they get ready.
+
+    workers: shards in flight. A cluster that `ray.init` has joined is used as it is; else one is started here, with so
+    many processors, and stopped in the end. Raises: what the work raises; WorkerError where workers die again and
+    again; MissingExtra.
+    """
+    ray = require("ray", extra="ray")
+    own = not ray.is_initialized()
+    if own:
+        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    try:
+        task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_do)
+        shared = ray.put(work)
+        numbers: dict[Any, int] = {}
+        left = enumerate(pieces)
+        while True:
+            for i, piece in left:
+                numbers[task.remote(shared, *piece)] = i
+                if len(numbers) >= 2 * workers:
+                    break
+            if not numbers:
+                return
+            ready, _ = ray.wait(list(numbers), num_returns=1)
+            for one in ready:
+                yield numbers.pop(one), _result(ray, one)
+    finally:
+        if own:
+            ray.shutdown()
+
+
+def _do(work: Callable[..., Any], *piece: Any) -> Any:
+    return work(*piece)
+
+
+def _result(ray: Any, one: Any) -> Any:
+    try:
+        return ray.get(one)
+    except ray.exceptions.RayTaskError as error:
+        raise (error.cause or error) from None
+    except ray.exceptions.RayError as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise WorkerError(
+            f"A worker of the cluster ended without an answer: {first}. Look at its log, or use smaller shards; the "
+            "same call goes on with the shards that are missing."
+        ) from None

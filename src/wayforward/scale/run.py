@@ -1,0 +1,245 @@
+"""Answer a table of any size: shard by shard, on several workers, and on from where it stopped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from wayforward.errors import DataError, FileFormatError, MethodError, PreferencesError, require
+from wayforward.methods import Method
+from wayforward.methods import method as method_of
+from wayforward.methods.base import versions
+from wayforward.plain_files import write_text
+from wayforward.scale.answers import MANIFEST, Answers
+from wayforward.scale.identity import digest, method_digest
+from wayforward.scale.shard import ANSWERS, ENTRIES, FORMAT, PEOPLE, PROBLEMS, Form, Settings, answer_shard
+from wayforward.scale.sources import Source, open_source
+from wayforward.workers import as_done, check_workers
+
+if TYPE_CHECKING:
+    from wayforward.preferences import Preferences
+    from wayforward.problem import Problem
+
+Engine = Literal["threads", "processes", "ray"]
+Progress = Callable[[int, int | None], None]  # (people done, people in all or None where nobody knows)
+
+
+@dataclass(frozen=True)
+class ShardWork:
+    """What a worker does with a piece: answer a shard from its Parquet file."""
+
+    method: Method
+    out: Path
+    settings: Settings
+    text: bool
+
+    def __call__(self, people: Path, shard: int, first: int, wishes: Preferences | None) -> dict[str, Any]:
+        """Return the entry of the shard."""
+        return answer_shard(
+            self.method, people, self.out, self.settings, shard=shard, first=first, preferences=wishes,
+            text=self.text,
+        )  # fmt: skip
+
+
+def recommend_table(
+    asked: Problem | Method,
+    people: Any,
+    out: str | Path,
+    method: str | Method = "local-search",
+    k: int = 1,
+    *,
+    seed: int = 0,
+    budget: int | None = None,
+    preferences: Preferences | None = None,
+    id: str | None = None,
+    form: Form = "long",
+    rows_per_shard: int = 20_000,
+    workers: int = 1,
+    on: Engine | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Answers:
+    """Answer a table of any size in bounded memory, and leave Parquet files and a manifest in the folder `out`.
+
+    asked: a problem, for which `method` is fitted, or a fitted method. people: a path to CSV, TSV (also .gz) or
+    Parquet, a folder of Parquet files, or a table in memory; columns that nobody needs are left out. k, seed, budget,
+    preferences: as of `wf.recommend`; the answers are its bits, whatever the shards and the workers. id: a column
+    that names people, carried through. form: 'long' or 'compact', see `Settings`. rows_per_shard: people in memory at
+    once for each worker. on: 'threads', 'processes' or 'ray' (a cluster, if one was joined; `out` must be a folder
+    that all its machines see). Whoever cannot be read goes to `out/problems` with the reason, and the others go on.
+    A run that was stopped goes on with the shards that are missing; fresh=True begins again. progress: called with
+    (people done, people in all or None).
+    Raises: FileFormatError where `out` holds answers to another question; DataError, MethodError, WorkerError.
+    Example: ``wf.recommend_table(problem, "people.csv", "answers", k=3, id="customer", workers=2)``.
+    """
+    chosen = _fitted(asked, method, parameters)
+    check_workers(workers, None if on == "ray" else on)
+    if isinstance(rows_per_shard, bool) or not isinstance(rows_per_shard, int) or rows_per_shard < 1:
+        raise DataError(f"rows_per_shard={rows_per_shard!r} is no number of rows. Give 1 or more.")
+    source = open_source(people)
+    columns = [*chosen.problem_.schema.names]
+    if id is not None:
+        if id in (
+            *columns,
+            "person",
+            "option",
+            "outcome",
+            "cost",
+            "plain_cost",
+            "score",
+            "chance",
+            "id",
+            "reason",
+        ):
+            raise DataError(f"id='{id}' is a column that answers have anyway. Rename it in the table.")
+        columns.append(id)
+    source.check(columns)
+    engine: Engine = on or ("threads" if chosen.frees_interpreter else "processes")
+    settings = Settings(k, seed, budget, id, form)
+    folder = Path(out)
+    question = {
+        "people": source.fingerprint(), "preferences": digest(preferences and preferences.to_dict()),
+        **method_digest(chosen), **settings.plain(), "rows_per_shard": rows_per_shard, "versions": versions(),
+    }  # fmt: skip
+    answers, done = _begin(folder, question | {"method": chosen.name}, chosen, source, fresh)
+    settings = replace(settings, question=answers.manifest["hash"])
+    work = ShardWork(chosen, folder, settings, source.text)
+    pieces = _pieces(source, columns, folder, rows_per_shard, done, preferences)
+    total, ready = source.people(), sum(done.values())
+    with warnings.catch_warnings():  # threads would mix up each other's filters
+        for _, entry in _run(work, pieces, workers, engine):
+            _staged(folder, entry["shard"]).unlink(missing_ok=True)
+            ready += entry["people"]
+            if progress is not None:
+                progress(ready, total)
+    shutil.rmtree(folder / PEOPLE, ignore_errors=True)
+    if preferences is not None and preferences.frozen.shape[0] != ready:
+        raise PreferencesError(
+            f"The preferences are for {preferences.frozen.shape[0]} people; there are {ready}. Give one row a person."
+        )
+    write_text(
+        folder / MANIFEST, json.dumps({**answers.manifest, "finished": True, **answers.counts()}, indent=2)
+    )
+    return Answers.open(folder)
+
+
+def _fitted(asked: Any, method: str | Method, parameters: dict[str, Any]) -> Method:
+    if isinstance(asked, Method):
+        if not hasattr(asked, "problem_"):
+            raise MethodError(
+                f"'{asked.name}' is not fitted. Call fit with the problem first, or give the problem."
+            )
+        return asked
+    chosen = method_of(method, **parameters) if isinstance(method, str) else method
+    return chosen.fit(asked)
+
+
+def _begin(
+    folder: Path, question: dict[str, Any], method: Method, source: Source, fresh: bool
+) -> tuple[Answers, dict[int, int]]:
+    """Make the folder ready; return it, and the finished shards with their people."""
+    file = folder / MANIFEST
+    if fresh and file.is_file():
+        for part in (ANSWERS, PROBLEMS, ENTRIES, PEOPLE):
+            shutil.rmtree(folder / part, ignore_errors=True)
+        file.unlink()
+    if file.is_file():
+        answers = Answers.open(folder)
+        _compare(answers.manifest["question"], question, folder)
+        return answers, {entry["shard"]: entry["people"] for entry in answers.entries()}
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileFormatError(
+            f"'{folder.name}' is there already and is no folder of answers. Choose a new or an empty folder."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileFormatError(
+            f"'{folder.name}' cannot be made: {error.strerror}. Choose another place."
+        ) from None
+    manifest = {
+        "format": FORMAT, "hash": digest(question), "question": question, "source": source.name,
+        "schema": method.problem_.schema.to_dict(), "finished": False,
+    }  # fmt: skip
+    write_text(file, json.dumps(manifest, indent=2))
+    return Answers.open(folder), {}
+
+
+def _compare(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
+    """Raise FileFormatError that names what differs between two questions."""
+    names = sorted(before.keys() | now.keys())
+    other = []
+    for name in names:
+        old, new = before.get(name), now.get(name)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            packages = sorted(p for p in old.keys() | new.keys() if old.get(p) != new.get(p))
+            other += [
+                f"the version of {p} ({old.get(p, 'none')}, now {new.get(p, 'none')})" for p in packages
+            ]
+        elif isinstance(new, str) and len(new) == 64:
+            other.append(f"the {name}")
+        else:
+            other.append(f"{name} ({old}, now {new})")
+    if other:
+        raise FileFormatError(
+            f"'{folder.name}' holds answers to another question. What differs: {', '.join(other)}. Choose another "
+            "folder, or begin again with fresh=True (--fresh), which deletes those answers."
+        )
+
+
+def _staged(folder: Path, shard: int) -> Path:
+    return folder / PEOPLE / f"part-{shard:06d}.parquet"
+
+
+def _pieces(
+    source: Source,
+    columns: list[str],
+    folder: Path,
+    rows: int,
+    done: dict[int, int],
+    wishes: Preferences | None,
+) -> Iterator[tuple[Path, int, int, Preferences | None]]:
+    """Write each shard that is missing as a Parquet file; yield (file, number, number of its first person, wishes)."""
+    pq = require("pyarrow.parquet", extra="frames")
+    (folder / PEOPLE).mkdir(parents=True, exist_ok=True)
+    first = 0
+    for shard, table in enumerate(source.shards(columns, rows)):
+        if shard not in done:
+            file = _staged(folder, shard)
+            pq.write_table(table, file)
+            own = None
+            if wishes is not None:
+                who = np.arange(first, first + table.num_rows)
+                if who[-1] >= wishes.frozen.shape[0]:
+                    raise PreferencesError(
+                        f"The preferences are for {wishes.frozen.shape[0]} people; there are more. Give one row "
+                        "a person."
+                    )
+                own = wishes.take(who)
+            yield file, shard, first, own
+        first += table.num_rows
+    if not first:
+        raise DataError(f"'{source.name}' has no rows. Give at least one person.")
+
+
+def _run(
+    work: ShardWork, pieces: Iterable[tuple[Any, ...]], workers: int, engine: Engine
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    if engine == "ray":
+        from wayforward.scale.cluster import on_ray
+
+        return on_ray(work, pieces, workers)
+    return as_done(work, pieces, workers=workers, on=engine)
+
+
+__all__ = ["Engine", "ShardWork", "recommend_table"]

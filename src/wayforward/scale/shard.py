@@ -1,0 +1,194 @@
+"""One shard: people from a Parquet file in, answers as Parquet and an entry for the manifest out."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from wayforward.errors import DataError, FileFormatError, MethodError, require
+from wayforward.methods import Budget, Method
+from wayforward.plain_files import write_text
+from wayforward.preferences import Preferences
+from wayforward.recourse import Recourse
+from wayforward.scale.rows import encode_shard
+from wayforward.schema import Feature, Schema
+
+Form = Literal["long", "compact"]
+FORMAT = "wayforward.shards/1"
+ANSWERS, PROBLEMS, ENTRIES, PEOPLE = "answers", "problems", "entries", "people"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every shard of a run is answered.
+
+    k, seed, budget: as of `Method.recommend`. id: a column that names people, carried through. form: 'long' has one
+    row for each person and option with the values before, set and after; 'compact' leaves out the values before and
+    after, and what nobody can act on. question: the hash of what the run hangs on, written into every entry.
+    """
+
+    k: int = 1
+    seed: int = 0
+    budget: int | None = None
+    id: str | None = None
+    form: Form = "long"
+    question: str = ""
+
+    def __post_init__(self) -> None:
+        if self.form not in get_args(Form):
+            raise DataError(f"form={self.form!r} is not known. Choose one of {', '.join(get_args(Form))}.")
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
+            raise MethodError(f"k={self.k!r} options were asked for. Ask for k=1 or more.")
+        Budget(self.budget)
+
+    def plain(self) -> dict[str, Any]:
+        """The settings that answers hang on, as plain data."""
+        return {name: value for name, value in asdict(self).items() if name != "question"}
+
+
+def answer_shard(
+    method: Method,
+    people: str | Path | Any,
+    out: str | Path,
+    settings: Settings | None = None,
+    *,
+    shard: int = 0,
+    first: int = 0,
+    preferences: Preferences | None = None,
+    text: bool = False,
+) -> dict[str, Any]:
+    """Answer the people of one shard, write the answers into the folder `out`, and return their manifest entry.
+
+    method: fitted. people: a Parquet file, or an Arrow table. shard: its number, which names the files. first: the
+    number of its first person in the whole. preferences: of these people. text: values are texts, as a CSV has them.
+    `answers/` gets a file of options, `problems/` one where somebody cannot be read (`person`, `reason`), `entries/`
+    the entry, last: a shard with an entry is whole. The same call gives the same bits wherever it runs.
+    Raises: what `Method.recommend` raises; FileFormatError where nothing can be written.
+    """
+    started = time.perf_counter()
+    settings = settings or Settings()
+    pq = require("pyarrow.parquet", extra="frames")
+    table = pq.read_table(people) if isinstance(people, (str, Path)) else people
+    schema = method.problem_.schema
+    x, reasons = encode_shard(schema, table, text=text)
+    there = np.array([i for i in range(len(x)) if i not in reasons], dtype=np.int64)
+    ids = None if settings.id is None else table.column(settings.id)
+    columns = answer_columns(schema, settings, None if ids is None else ids.type)
+    counts = {"model_rows": 0, "native_rows": 0}
+    outcomes: dict[str, int] = {}
+    made = columns.empty_table()
+    if len(there):
+        with warnings.catch_warnings():  # said about the whole, not about each shard
+            warnings.simplefilter("ignore")
+            got = method.recommend(
+                x[there], settings.k, seed=settings.seed, budget=settings.budget, workers=1,
+                preferences=None if preferences is None else preferences.take(there),
+            )  # fmt: skip
+        own = {} if ids is None else {str(settings.id): ids.take(there)}
+        made = _table(got, first + there, own, columns)
+        counts = {name: int(got.meta[name]) for name in counts}
+        outcomes = got.outcomes()
+    folder = Path(out)
+    _write(made, folder / ANSWERS / f"part-{shard:06d}.parquet")
+    if reasons:
+        _write(_problems(reasons, first, ids), folder / PROBLEMS / f"part-{shard:06d}.parquet")
+    entry = {
+        "shard": shard,
+        "question": settings.question,
+        "first": first,
+        "people": len(x),
+        "problems": len(reasons),
+        "outcomes": outcomes,
+        **counts,
+        "seconds": time.perf_counter() - started,
+    }
+    (folder / ENTRIES).mkdir(parents=True, exist_ok=True)
+    write_text(folder / ENTRIES / f"part-{shard:06d}.json", json.dumps(entry))
+    return entry
+
+
+def answer_columns(schema: Schema, settings: Settings, id_type: Any = None) -> Any:
+    """Return the Arrow schema of the answers: the same for every shard, whatever it holds."""
+    pa = require("pyarrow", extra="frames")
+    fields: list[tuple[str, Any]] = [("person", pa.int64())]
+    fields += [] if id_type is None else [(str(settings.id), id_type)]
+    fields += [("option", pa.int32()), ("outcome", pa.string())]
+    fields += [(name, pa.float64()) for name in ("cost", "plain_cost", "score", "score_before", "chance")]
+    for feature in schema.features:
+        kind = _arrow_type(feature)
+        if settings.form == "long":
+            fields += [(f"{part}.{feature.name}", kind) for part in ("before", "action", "after")]
+        elif feature.actionability == "actionable":
+            fields.append((f"action.{feature.name}", kind))
+    about = {"format": FORMAT, "k": settings.k, "form": settings.form}
+    return pa.schema(fields, metadata={"wayforward": json.dumps(about)})
+
+
+def _arrow_type(feature: Feature) -> Any:
+    pa = require("pyarrow", extra="frames")
+    if not feature.has_levels:
+        return pa.float64()
+    kinds = {type(level) for level in feature.levels}
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds == {int}:
+        return pa.int64()
+    return pa.float64() if kinds <= {int, float} else pa.string()
+
+
+def _table(got: Recourse, person: np.ndarray, own: dict[str, Any], columns: Any) -> Any:
+    """Answers as an Arrow table of these columns; own: columns of the people themselves. NaN becomes null."""
+    pa = require("pyarrow", extra="frames")
+    frame = got.to_frame("dict")
+    repeated = np.repeat(np.arange(got.n), got.k)
+    frame |= {
+        "person": person[repeated],
+        "score_before": got.score_before[repeated],
+        "chance": got.chance.ravel(),
+    }
+    arrays = []
+    for field in columns:
+        if field.name in own:
+            arrays.append(_flat(own[field.name].take(repeated)))
+            continue
+        values = frame[field.name]
+        if values.dtype == object and field.type == pa.string():
+            values = [None if value is None else str(value) for value in values.tolist()]
+        arrays.append(_flat(pa.array(values, from_pandas=True)).cast(field.type))
+    return pa.Table.from_arrays(arrays, schema=columns)
+
+
+def _flat(array: Any) -> Any:
+    pa = require("pyarrow", extra="frames")
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def _problems(reasons: dict[int, str], first: int, ids: Any) -> Any:
+    pa = require("pyarrow", extra="frames")
+    at = sorted(reasons)
+    made = {"person": pa.array([first + i for i in at], pa.int64())}
+    if ids is not None:
+        made["id"] = _flat(ids.take(at))
+    return pa.table(made | {"reason": pa.array([reasons[i] for i in at], pa.string())})
+
+
+def _write(table: Any, path: Path) -> None:
+    """Write beside the place, then move into it, so that a reader never sees half a file."""
+    pq = require("pyarrow.parquet", extra="frames")
+    half = path.with_name(f".{path.name}.{os.getpid()}.half")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, half)
+        half.replace(path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise FileFormatError(
+            f"'{path.name}' cannot be written: {error.strerror}. Choose another place."
+        ) from None
