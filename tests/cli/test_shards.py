@@ -61,3 +61,19 @@ def test_what_a_folder_does_not_take_is_said(shell: Shell) -> None:
     ):
         assert words in shell(line, code=2).output.replace("\n", " ")
     assert not Path("answers").exists()
+
+
+def test_a_folder_is_judged_again_shard_by_shard(shell: Shell) -> None:
+    """The same numbers as of one file."""
+    line = f"{ASK} --people people.csv"
+    shell(f"{line} --out r.json")
+    shell(f"{line} --out answers --rows-per-shard 25")
+    got = shell("evaluate answers --json folder.json --groups housing")
+    assert "local-search: 60 people" in got.output and "by housing" in got.output
+    shell("evaluate r.json --json file.json")
+    folder, file = (json.loads(Path(name).read_text()) for name in ("folder.json", "file.json"))
+    assert folder["outcomes"] == file["outcomes"] and folder["asked"] == file["asked"]
+    for name, found in file["metrics"].items():
+        assert folder["metrics"][name]["n"] == found["n"], name
+        if found["value"] is not None:
+            assert abs(folder["metrics"][name]["value"] - found["value"]) < 1e-9, name

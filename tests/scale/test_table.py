@@ -15,7 +15,7 @@ import wayforward as wf
 from wayforward.errors import DataError, FileFormatError, MethodError, PreferencesError, WorkerError
 from wayforward.methods import method
 from wayforward.recourse import Recourse
-from wayforward.scale import Answers, Settings, answer_shard
+from wayforward.scale import Answers, ShardSettings, answer_shard
 from wayforward.testing import case
 
 SAME = ("x", "action", "after", "cost", "plain_cost", "score", "score_before", "chance")
@@ -260,7 +260,7 @@ def test_a_shard_is_one_function_of_files(
         fitted,
         tmp_path / "some.parquet",
         tmp_path / "out",
-        Settings(k=2, seed=4, id="customer"),
+        ShardSettings(k=2, seed=4, id="customer"),
         shard=1,
         first=16,
     )

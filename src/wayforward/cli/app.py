@@ -226,7 +226,7 @@ def recommend(
 
 @app.command()
 def evaluate(
-    recourse: Annotated[Path, typer.Argument(help="What recommend --out wrote.")],
+    recourse: Annotated[Path, typer.Argument(help="What recommend --out wrote, a file or a folder.")],
     data: Data = None,
     train: Train = None,
     label: Label = None,
@@ -250,12 +250,15 @@ def evaluate(
     ] = None,
     metrics: MetricsName = "standard",
     json: Json = None,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Of a folder: how many processes judge at once.")
+    ] = 1,
 ) -> None:
     """Judge saved answers again, against the model: every metric, with intervals."""
     from wayforward.cli.evaluate import judge
 
     judge(
-        recourse, groups=groups, metrics=metrics, json=json,
+        recourse, groups=groups, metrics=metrics, json=json, workers=workers,
         changes={
             "data": data, "train": train, "label": label,
             "favourable": tuple(favourable) if favourable else None,
@@ -349,6 +352,8 @@ def audit(
         Path | None, typer.Option("--html", help="Write one page for an auditor, with figures.")
     ] = None,
     json: Json = None,
+    workers: Workers = 1,
+    on: On = None,
 ) -> None:
     """Measure who has recourse and what it costs, group by group: a page for an auditor, and numbers."""
     from wayforward.cli.audit import look
@@ -358,6 +363,7 @@ def audit(
         question, method=method, device=device, groups=tuple(group or ()), cuts=tuple(cut or ()), most=n,
         smallest=smallest, second=None if second == "none" else second, twins=twins, again=retrained,
         summaries=tuple(summary or ("tree",)), correction=correction, budget=budget, html=html, json=json,
+        workers=workers, on=on,
     )  # fmt: skip
     if not got.overall.found:
         raise typer.Exit(NOBODY)
@@ -382,13 +388,15 @@ def society(
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write one row a round and group.")] = None,
     json: Json = None,
+    workers: Workers = 1,
+    on: On = None,
 ) -> None:
     """Play a society over rounds: people act on advice, a lender retrains, groups move."""
     from wayforward.cli.society import play
 
     play(
         scenario, rounds=rounds, people=people, seed=seed, checkpoint=checkpoint, figure=figure, csv=csv,
-        json=json,
+        json=json, workers=workers, on=on,
     )  # fmt: skip
 
 

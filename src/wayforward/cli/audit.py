@@ -42,7 +42,7 @@ _MODELS = {
 def look(
     question: Inputs, *, method: str, device: str | None, groups: Sequence[str], cuts: Sequence[str],
     most: int, smallest: int, second: str | None, twins: int, again: int, summaries: Sequence[str], correction: Any,
-    budget: int | None, html: Path | None, json: Path | None,
+    budget: int | None, html: Path | None, json: Path | None, workers: int = 1, on: Any = None,
 ) -> Audit:  # fmt: skip
     """Do everything that `wayforward audit` does; return the audit."""
     from wayforward.cli.recommend import choose
@@ -74,7 +74,7 @@ def look(
         got = audit(
             problem, x, attributes, chosen, preferences=wishes, most=most, smallest=smallest, beside=second,
             twins_of=twins, others=others, summaries=makers, correction=correction, seed=question.seed,
-            budget=budget, say=progress,
+            budget=budget, say=progress, workers=workers, on=on,
         )  # fmt: skip
     source = {"people": whose, "table": prepared.title, "model named": question.model}
     got = replace(got, meta={**got.meta, "source": source, "question": question.plain()})

@@ -14,7 +14,13 @@ from wayforward.errors import DataError
 
 
 def judge(
-    path: Path, *, changes: dict[str, Any], groups: str | None, metrics: Any, json: Path | None
+    path: Path,
+    *,
+    changes: dict[str, Any],
+    groups: str | None,
+    metrics: Any,
+    json: Path | None,
+    workers: int = 1,
 ) -> None:
     """Read answers, rebuild their problem (with the changes given), and measure."""
     from wayforward.evaluate import evaluate
@@ -22,23 +28,13 @@ def judge(
     from wayforward.recourse import Recourse
 
     room_for(json)
-    got = Recourse.load(path)
     given = {name: value for name, value in changes.items() if value is not None}
+    if path.is_dir():
+        _judge_folder(path, given, groups=groups, metrics=metrics, json=json, workers=workers)
+        return
+    got = Recourse.load(path)
     stored = got.meta.get("question") or {}
-    if not stored and not {"data", "train"} & set(given):
-        raise DataError(
-            f"'{path.name}' does not name its data and model. Give --data or --train, and --model."
-        )
-    if "data" in given:  # another source replaces what belonged to the old one
-        stored = {
-            name: v for name, v in stored.items() if name not in ("train", "label", "favourable", "schema")
-        }
-    if "train" in given:
-        stored = {name: v for name, v in stored.items() if name != "data"}
-    if given.get("robust") == ("none",):
-        given["robust"] = ()
-    question = replace(Inputs.from_plain(stored), **given)
-    problem = question.prepare(got.schema).problem
+    problem = _question(path, stored, given).prepare(got.schema).problem
     with steps("judging", 1) as progress:
         found = evaluate(got, problem, groups=groups, metrics=metrics, density=density_of(problem, got.x))
         progress(1)
@@ -69,6 +65,60 @@ def judge(
         table(f"by {groups}", ("group", "metric", "value", "95 % interval", "n"), wide)
     if found.refuted:
         typer.echo(f"{found.refuted} people's stated outcome was refuted by the model.")
+    for note in found.notes:
+        say(f"note: {note}")
+
+
+def _question(path: Path, stored: dict[str, Any], given: dict[str, Any]) -> Inputs:
+    """Return what the answers were about, with the changes given. Raises: DataError where nobody says."""
+    if not stored and not {"data", "train"} & set(given):
+        raise DataError(
+            f"'{path.name}' does not name its data and model. Give --data or --train, and --model."
+        )
+    if "data" in given:  # another source replaces what belonged to the old one
+        stored = {
+            name: v for name, v in stored.items() if name not in ("train", "label", "favourable", "schema")
+        }
+    if "train" in given:
+        stored = {name: v for name, v in stored.items() if name != "data"}
+    if given.get("robust") == ("none",):
+        given["robust"] = ()
+    return replace(Inputs.from_plain(stored), **given)
+
+
+def _judge_folder(
+    path: Path, given: dict[str, Any], *, groups: str | None, metrics: Any, json: Path | None, workers: int
+) -> None:
+    """Judge the shards of a folder, one at a time for each worker."""
+    from wayforward.scale import Answers, evaluate_table
+
+    answers = Answers.open(path)
+    problem = _question(path, answers.manifest.get("note") or {}, given).prepare(answers.schema).problem
+    with steps("judging: shards", len(answers.entries())) as progress:
+        found = evaluate_table(
+            answers,
+            problem,
+            groups,
+            metrics=metrics,
+            workers=workers,
+            progress=lambda done, _: progress(done),
+        )
+    write_json(found.to_dict(), json)
+    if str(json) == "-":
+        return
+    ends = ", ".join(f"{n:,} {name.lower().replace('_', ' ')}" for name, n in found.outcomes.items() if n)
+    for title, first, rows in (
+        (f"{answers.manifest['question']['method']}: {found.n:,} people, {ends}", "", found.table()),
+        (f"by {groups}", "group", found.by_group()),
+    ):
+        if rows:
+            heads = ((first,) if first else ()) + ("metric", "value", "95 % interval", "n")
+            lines = [
+                (*((r[first],) if first else ()), r["metric"], r["value"],
+                 f"{_short(r['low'])} to {_short(r['high'])}", r["n"])
+                for r in rows
+            ]  # fmt: skip
+            table(title, heads, lines)
     for note in found.notes:
         say(f"note: {note}")
 

@@ -39,6 +39,7 @@ def answer_table(
         answers = recommend_table(
             chosen, question.people, out, k=k, seed=question.seed, budget=budget, id=id, form=form,
             rows_per_shard=rows_per_shard, workers=workers, on=on, fresh=fresh, progress=progress,
+            note=question.plain(),
         )  # fmt: skip
     seconds, counts = time.perf_counter() - started, answers.counts()
     summary = {

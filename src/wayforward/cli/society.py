@@ -18,7 +18,7 @@ _SHOWN = ("acceptance", "cost", "default", "holds", "improvement", "gaming")
 
 def play(
     scenario: str, *, rounds: int | None, people: int | None, seed: int | None, checkpoint: Path | None,
-    figure: Path | None, csv: Path | None, json: Path | None,
+    figure: Path | None, csv: Path | None, json: Path | None, workers: int = 1, on: Any = None,
 ) -> History:  # fmt: skip
     """Do everything that `wayforward society` does; return the history."""
     from wayforward.impact.society import Scenario, figure_society, simulate
@@ -28,7 +28,9 @@ def play(
     for file, endings in ((figure, (".png", ".svg", ".pdf")), (csv, (".csv",)), (json, ())):
         room_for(file, endings)
     with steps(f"{played.name}: rounds", played.rounds) as shown:
-        got = simulate(played, checkpoint=checkpoint, progress=lambda done, _: shown(done))
+        got = simulate(
+            played, checkpoint=checkpoint, progress=lambda done, _: shown(done), workers=workers, on=on
+        )
     if csv is not None:
         write_text(csv, _csv(got))
     if figure is not None:

@@ -8,11 +8,19 @@ from wayforward.lazy import face
 
 if TYPE_CHECKING:
     from wayforward.scale.answers import Answers
+    from wayforward.scale.evaluating import TableEvaluation, evaluate_table
     from wayforward.scale.run import recommend_table
-    from wayforward.scale.shard import Settings, answer_shard
+    from wayforward.scale.shard import ShardSettings, answer_shard
 
-__all__ = ["Answers", "Settings", "answer_shard", "recommend_table"]
+__all__ = ["Answers", "ShardSettings", "TableEvaluation", "answer_shard", "evaluate_table", "recommend_table"]
 __getattr__ = face(
     __name__,
-    {"Answers": "answers", "Settings": "shard", "answer_shard": "shard", "recommend_table": "run"},
+    {
+        "Answers": "answers",
+        "ShardSettings": "shard",
+        "TableEvaluation": "evaluating",
+        "answer_shard": "shard",
+        "evaluate_table": "evaluating",
+        "recommend_table": "run",
+    },
 )

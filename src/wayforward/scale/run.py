@@ -19,8 +19,17 @@ from wayforward.methods.base import versions
 from wayforward.plain_files import write_text
 from wayforward.scale.answers import MANIFEST, Answers
 from wayforward.scale.identity import digest, method_digest
-from wayforward.scale.shard import ANSWERS, ENTRIES, FORMAT, PEOPLE, PROBLEMS, Form, Settings, answer_shard
-from wayforward.scale.sources import Source, open_source
+from wayforward.scale.shard import (
+    ANSWERS,
+    ENTRIES,
+    FORMAT,
+    PEOPLE,
+    PROBLEMS,
+    Form,
+    ShardSettings,
+    answer_shard,
+)
+from wayforward.scale.sources import TableSource, open_source
 from wayforward.workers import as_done, check_workers
 
 if TYPE_CHECKING:
@@ -37,7 +46,7 @@ class ShardWork:
 
     method: Method
     out: Path
-    settings: Settings
+    settings: ShardSettings
     text: bool
 
     def __call__(self, people: Path, shard: int, first: int, wishes: Preferences | None) -> dict[str, Any]:
@@ -49,7 +58,7 @@ class ShardWork:
 
 
 def recommend_table(
-    asked: Problem | Method,
+    problem: Problem | Method,
     people: Any,
     out: str | Path,
     method: str | Method = "local-search",
@@ -65,22 +74,23 @@ def recommend_table(
     on: Engine | None = None,
     fresh: bool = False,
     progress: Progress | None = None,
+    note: dict[str, Any] | None = None,
     **parameters: Any,
 ) -> Answers:
     """Answer a table of any size in bounded memory, and leave Parquet files and a manifest in the folder `out`.
 
-    asked: a problem, for which `method` is fitted, or a fitted method. people: a path to CSV, TSV (also .gz) or
+    problem: a problem, for which `method` is fitted, or a fitted method. people: a path to CSV, TSV (also .gz) or
     Parquet, a folder of Parquet files, or a table in memory; columns that nobody needs are left out. k, seed, budget,
     preferences: as of `wf.recommend`; the answers are its bits, whatever the shards and the workers. id: a column
-    that names people, carried through. form: 'long' or 'compact', see `Settings`. rows_per_shard: people in memory at
-    once for each worker. on: 'threads', 'processes' or 'ray' (a cluster, if one was joined; `out` must be a folder
-    that all its machines see). Whoever cannot be read goes to `out/problems` with the reason, and the others go on.
+    that names people, carried through. form: 'long' or 'compact', see `ShardSettings`. rows_per_shard: people in
+    memory at once for each worker. on: 'threads', 'processes' or 'ray' (a cluster, if one was joined; `out` must be
+    a folder that all its machines see). Whoever cannot be read goes to `out/problems` with the reason, and the others go on.
     A run that was stopped goes on with the shards that are missing; fresh=True begins again. progress: called with
-    (people done, people in all or None).
+    (people done, people in all or None). note: plain data for the manifest (its `note`), for whoever reads it later.
     Raises: FileFormatError where `out` holds answers to another question; DataError, MethodError, WorkerError.
     Example: ``wf.recommend_table(problem, "people.csv", "answers", k=3, id="customer", workers=2)``.
     """
-    chosen = _fitted(asked, method, parameters)
+    chosen = _fitted(problem, method, parameters)
     check_workers(workers, None if on == "ray" else on)
     if isinstance(rows_per_shard, bool) or not isinstance(rows_per_shard, int) or rows_per_shard < 1:
         raise DataError(f"rows_per_shard={rows_per_shard!r} is no number of rows. Give 1 or more.")
@@ -103,13 +113,14 @@ def recommend_table(
         columns.append(id)
     source.check(columns)
     engine: Engine = on or ("threads" if chosen.frees_interpreter else "processes")
-    settings = Settings(k, seed, budget, id, form)
+    settings = ShardSettings(k, seed, budget, id, form)
     folder = Path(out)
     question = {
         "people": source.fingerprint(), "preferences": digest(preferences and preferences.to_dict()),
         **method_digest(chosen), **settings.plain(), "rows_per_shard": rows_per_shard, "versions": versions(),
     }  # fmt: skip
-    answers, done = _begin(folder, question | {"method": chosen.name}, chosen, source, fresh)
+    about = {"source": source.name, "schema": chosen.problem_.schema.to_dict(), "note": note or {}}
+    answers, done = _begin(folder, question | {"method": chosen.name}, about, fresh)
     settings = replace(settings, question=answers.manifest["hash"])
     work = ShardWork(chosen, folder, settings, source.text)
     pieces = _pieces(source, columns, folder, rows_per_shard, done, preferences)
@@ -131,19 +142,19 @@ def recommend_table(
     return Answers.open(folder)
 
 
-def _fitted(asked: Any, method: str | Method, parameters: dict[str, Any]) -> Method:
-    if isinstance(asked, Method):
-        if not hasattr(asked, "problem_"):
+def _fitted(problem: Any, method: str | Method, parameters: dict[str, Any]) -> Method:
+    if isinstance(problem, Method):
+        if not hasattr(problem, "problem_"):
             raise MethodError(
-                f"'{asked.name}' is not fitted. Call fit with the problem first, or give the problem."
+                f"'{problem.name}' is not fitted. Call fit with the problem first, or give the problem."
             )
-        return asked
+        return problem
     chosen = method_of(method, **parameters) if isinstance(method, str) else method
-    return chosen.fit(asked)
+    return chosen.fit(problem)
 
 
 def _begin(
-    folder: Path, question: dict[str, Any], method: Method, source: Source, fresh: bool
+    folder: Path, question: dict[str, Any], about: dict[str, Any], fresh: bool
 ) -> tuple[Answers, dict[int, int]]:
     """Make the folder ready; return it, and the finished shards with their people."""
     file = folder / MANIFEST
@@ -165,10 +176,7 @@ def _begin(
         raise FileFormatError(
             f"'{folder.name}' cannot be made: {error.strerror}. Choose another place."
         ) from None
-    manifest = {
-        "format": FORMAT, "hash": digest(question), "question": question, "source": source.name,
-        "schema": method.problem_.schema.to_dict(), "finished": False,
-    }  # fmt: skip
+    manifest = {"format": FORMAT, "hash": digest(question), "question": question, **about, "finished": False}
     write_text(file, json.dumps(manifest, indent=2))
     return Answers.open(folder), {}
 
@@ -202,7 +210,7 @@ def _staged(folder: Path, shard: int) -> Path:
 
 
 def _pieces(
-    source: Source,
+    source: TableSource,
     columns: list[str],
     folder: Path,
     rows: int,

@@ -26,7 +26,7 @@ ANSWERS, PROBLEMS, ENTRIES, PEOPLE = "answers", "problems", "entries", "people"
 
 
 @dataclass(frozen=True)
-class Settings:
+class ShardSettings:
     """How every shard of a run is answered.
 
     k, seed, budget: as of `Method.recommend`. id: a column that names people, carried through. form: 'long' has one
@@ -57,7 +57,7 @@ def answer_shard(
     method: Method,
     people: str | Path | Any,
     out: str | Path,
-    settings: Settings | None = None,
+    settings: ShardSettings | None = None,
     *,
     shard: int = 0,
     first: int = 0,
@@ -73,7 +73,7 @@ def answer_shard(
     Raises: what `Method.recommend` raises; FileFormatError where nothing can be written.
     """
     started = time.perf_counter()
-    settings = settings or Settings()
+    settings = settings or ShardSettings()
     pq = require("pyarrow.parquet", extra="frames")
     table = pq.read_table(people) if isinstance(people, (str, Path)) else people
     schema = method.problem_.schema
@@ -114,7 +114,7 @@ def answer_shard(
     return entry
 
 
-def answer_columns(schema: Schema, settings: Settings, id_type: Any = None) -> Any:
+def answer_columns(schema: Schema, settings: ShardSettings, id_type: Any = None) -> Any:
     """Return the Arrow schema of the answers: the same for every shard, whatever it holds."""
     pa = require("pyarrow", extra="frames")
     fields: list[tuple[str, Any]] = [("person", pa.int64())]

@@ -18,7 +18,7 @@ _MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """A table in one or several files, or in memory. columns: their names, in order. text: values are as written."""
 
     name: str
@@ -95,7 +95,7 @@ class Source:
                     raise _unreadable(file, error) from None
 
 
-def open_source(source: Any) -> Source:
+def open_source(source: Any) -> TableSource:
     """Look at a path (CSV, TSV, also .gz; Parquet; a folder of Parquet files) or a table in memory.
 
     Raises: DataError for what is absent or empty; FileFormatError for what is not read.
@@ -116,12 +116,12 @@ def open_source(source: Any) -> Source:
                     f"'{file.name}' has other columns than '{files[0].name}' in the same folder. Put tables "
                     "that differ into folders of their own."
                 )
-        return Source(path.name, names[0], files)
+        return TableSource(path.name, names[0], files)
     if not path.is_file():
         raise DataError(f"There is no file '{path}'. Check the path.")
     kind = Path(path.name.lower().removesuffix(".gz")).suffix
     if kind == ".parquet":
-        return Source(path.name, _parquet_columns(path), (path,))
+        return TableSource(path.name, _parquet_columns(path), (path,))
     if kind in (".csv", ".tsv"):
         with _opened(path) as stream:
             try:
@@ -135,13 +135,13 @@ def open_source(source: Any) -> Source:
         double = next((name for name in header if header.count(name) > 1), None)
         if double is not None:
             raise DataError(f"'{path.name}' has the column '{double}' twice. Rename or drop one of them.")
-        return Source(path.name, tuple(header), (path,), text=True)
+        return TableSource(path.name, tuple(header), (path,), text=True)
     raise FileFormatError(
         f"'{path.name}' is not read: tables are .csv, .tsv (also .gz) or .parquet. Convert it."
     )
 
 
-def _in_memory(table: Any) -> Source:
+def _in_memory(table: Any) -> TableSource:
     import narwhals.stable.v2 as nw
 
     pa = require("pyarrow", extra="frames")
@@ -159,7 +159,7 @@ def _in_memory(table: Any) -> Source:
             f"A column of the table holds values of several types ({str(error).splitlines()[0][:120]}). Make them one "
             "type, or give a .csv, whose odd rows are set aside."
         ) from None
-    return Source("the table", tuple(arrow.column_names), table=arrow)
+    return TableSource("the table", tuple(arrow.column_names), table=arrow)
 
 
 def _parquet_columns(file: Path) -> tuple[str, ...]:

@@ -107,7 +107,6 @@ def audit(
     summarisers = summarisers_of(summaries)
     refused, who = _refused(problem, x, most, seed)
     method = _method(method).with_workers(workers, on)
-    beside = None if beside is None else _method(beside).with_workers(workers, on)
     measured = _measured(
         problem, method, x, refused, who, attributes=attributes, smallest=smallest, seed=seed, budget=budget,
         preferences=None if preferences is None else preferences.take(who), progress=say or _silent,
@@ -245,15 +244,16 @@ def _with_second_method(measured: Measured, beside: str | Method | None) -> Meas
     """Add the name of a second method and the cost of its plans; a note where it has none."""
     if beside is None:
         return measured
-    first = measured.method.name
+    method = measured.method
     try:
         second = _method(beside)
-        if second.name == first:
-            second = _method("wachter" if first != "wachter" else "local-search")
+        if second.name == method.name:
+            second = _method("wachter" if method.name != "wachter" else "local-search")
         measured.progress(f"a second method: {second.name}", 0, 1)
         recourse = second.fit(measured.problem).recommend(
-            measured.answered, 1, preferences=measured.preferences, seed=measured.seed
-        )
+            measured.answered, 1, preferences=measured.preferences, seed=measured.seed,
+            workers=method.workers_, on=method.on_,
+        )  # fmt: skip
     except WayforwardError as error:
         measured.notes.append(f"No second method stands beside the first: {str(error).rstrip('.')}.")
         return measured

@@ -32,6 +32,7 @@ from wayforward.streams import Streams, keys_of
 if TYPE_CHECKING:
     from wayforward.methods import Method
     from wayforward.problem import Problem
+    from wayforward.workers import Kind
 
 OPEN, ACTING, GRANTED, LEFT = range(4)
 
@@ -545,6 +546,8 @@ def simulate(
     method: str | Method | None = None,
     checkpoint: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
+    workers: int = 1,
+    on: Kind | None = None,
 ) -> History:
     """Play a scenario; return what was seen, round by round.
 
@@ -552,7 +555,8 @@ def simulate(
     of your own. checkpoint: a .npz file, kept up to date after every round; where it exists the run goes on from
     there, and ends as one that was never interrupted; a scenario with more rounds goes on, too (functions of your own
     setting must be the same as before, which nothing can check). progress: called with
-    (rounds done, rounds in all). `history.society` holds the people at the end.
+    (rounds done, rounds in all). workers, on: who looks for plans, as of `Method.recommend`; the history stays the
+    same. `history.society` holds the people at the end.
 
     In a round: newcomers arrive; those who have acted come back; people apply; the model decides, the best scores
     within the capacity are granted (once granted, nobody applies again); some of the refused leave; the others get
@@ -562,6 +566,7 @@ def simulate(
     Raises: DataError for pieces that do not fit; FileFormatError for a checkpoint of another run.
     """
     society = Society(scenario, setting_of(scenario) if setting is None else setting, method)
+    society.method = society.method.with_workers(workers, on)
     if checkpoint is not None:
         path = Path(checkpoint)
         if path.suffix != ".npz":

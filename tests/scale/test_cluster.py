@@ -1,0 +1,51 @@
+"""Shards on Ray, started here with two workers: the same bits, also when a worker is killed in the middle."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wayforward as wf
+from wayforward.methods import method
+from wayforward.testing import case
+
+pytest.importorskip("ray", reason="ray is not installed: pip install 'wayforward[ray]'")
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted((folder / "answers").iterdir())}
+
+
+def test_two_workers_of_a_cluster_give_the_bits_of_one_process(tmp_path: Path) -> None:
+    """To the last byte of every file."""
+    it = case("forest", "independent", 0, 60)
+    fitted = method("local-search").fit(it.problem)
+    table = it.problem.schema.decode(it.x, like="pyarrow")
+    one = wf.recommend_table(fitted, table, tmp_path / "one", k=2, rows_per_shard=15)
+    two = wf.recommend_table(fitted, table, tmp_path / "two", k=2, rows_per_shard=15, workers=2, on="ray")
+    assert _files(two.folder) == _files(one.folder)
+
+
+def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
+    """Its shard is answered again by another; an error of the work itself arrives as it is."""
+    from wayforward.scale.cluster import on_ray
+
+    mark = tmp_path / "killed"
+
+    def work(i: int) -> Any:
+        if i == 2 and not mark.exists():
+            mark.touch()
+            os._exit(9)  # as kill -9, in the middle of its shard
+        if i == 99:
+            raise wf.WayforwardError("no such shard")
+        return 10 * i
+
+    assert sorted(on_ray(work, [(i,) for i in range(5)], 2)) == [(i, 10 * i) for i in range(5)]
+    assert mark.exists()
+    with pytest.raises(wf.WayforwardError, match="no such shard"):
+        list(on_ray(work, [(99,)], 2))
