@@ -160,3 +160,13 @@ def test_typical_people_are_refused_ones_first_and_do_without_a_table() -> None:
         x = it.typical_people(each=3)
         assert x.shape == (6, problem.schema.d)
         np.testing.assert_array_equal(it.reached(x)[0], [False] * 3 + [True] * 3)
+
+
+@pytest.mark.parametrize("model", ["lr", "rf", "mlp", "gb"])
+def test_whom_the_model_accepts_in_the_table_is_as_it_says_itself(model: str) -> None:
+    problem, _ = setting(model)
+    again = Problem(problem.schema, problem.model, problem.target, data=problem.reference)
+    rows = problem.model.counter.native_rows
+    quick = again.reference_reached
+    assert problem.model.counter.native_rows - rows < 0.2 * len(quick)
+    np.testing.assert_array_equal(quick, problem.reached(problem.reference)[0])

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from wayforward.world import World
 
 _NATIVE_CHUNK = 65_536
+_CLEAR = 0.01  # log-odds; far beyond what a verified fast path may be off
 _TYPICAL = 512  # reference people among whom refused ones are looked for
 _BY_CONDITION, _BY_SCHEMA = (
     ("reference_accepted",),
@@ -182,8 +183,18 @@ class Problem(Portable):
 
     @cached_property
     def reference_reached(self) -> Mask:
-        """(N,) bool: reference people that the model accepts; predicted once."""
-        return self.reached(self.require_reference())[0]
+        """(N,) bool: reference people that the model accepts; predicted once.
+
+        By the fast path of a classifier where there is one and it is clear; the model itself decides the others.
+        """
+        rows = self.require_reference()
+        if not self.model.has_fast_path or self.model.task == "regression":
+            return self.reached(rows)[0]
+        score = self.bound_target.score(self.model.outputs(rows))
+        yes, close = score > 0, np.flatnonzero(~(np.abs(score) > _CLEAR))
+        if close.size:
+            yes[close] = self.reached(rows[close])[0]
+        return np.asarray(yes)
 
     @cached_property
     def reference_accepted(self) -> People:
