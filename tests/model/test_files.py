@@ -172,3 +172,25 @@ def test_weights_without_layers_and_hostile_layers(full_schema, tmp_path):
         save_file(weights, path, metadata=None if plan is None else {"wayforward": json.dumps(plan)})
         with pytest.raises(FileFormatError, match=message):
             load(path, full_schema)
+
+
+def test_a_skops_file_is_read_without_the_import_of_torch(tmp_path):
+    """torch takes seconds to import, and skops comes by it on its way through scikit-learn."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, numpy as np\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "from wayforward import Feature, Schema\n"
+        "from wayforward.model import load, save\n"
+        "schema = Schema((Feature(name='a', kind='real', low=0, high=1),))\n"
+        "save(LogisticRegression().fit([[0.0], [1.0]], [0, 1]), sys.argv[1])\n"
+        "model = load(sys.argv[1], schema)\n"
+        "print(model.native(np.ones((1, 1)))[1][0], 'torch' in sys.modules, len(sys.meta_path))\n"
+        "import importlib.util; importlib.util.find_spec('torch')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "m.skops")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[:2] == ["1", "False"]

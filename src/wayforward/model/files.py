@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
+import threading
 import zipfile
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +76,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
             f"'{file.name}' does not fit a {kind} model. Use the ending {' or '.join(allowed)}."
         )
     if kind == "sklearn":
-        from skops import io
-
-        file.write_bytes(io.dumps(model))
+        file.write_bytes(_skops().dumps(model))
     elif kind == "torch":
         _save_torch(model, file)
     elif kind == "lightgbm":
@@ -133,9 +134,35 @@ def _broken(file: Path, error: Exception, what: str) -> FileFormatError:
     )
 
 
-def _load_skops(file: Path) -> Any:
-    from skops import io
+class _NoTorch(MetaPathFinder):
+    """Answer imports of torch as if it were not installed."""
 
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if fullname.split(".")[0] == "torch":
+            raise ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
+
+
+def _skops() -> Any:
+    """Return `skops.io`, imported without torch where that can be.
+
+    On import skops looks through all of scikit-learn for estimators, and comes by its adapter for torch, whose import
+    takes seconds; where torch is not installed it goes on without. A process with other threads, which may want torch
+    at this moment, is left as it is.
+    """
+    hidden = not {"torch", "skops.io"} & sys.modules.keys() and threading.active_count() == 1
+    finder = _NoTorch()
+    if hidden:
+        sys.meta_path.insert(0, finder)
+    try:
+        from skops import io
+    finally:
+        if hidden:
+            sys.meta_path.remove(finder)
+    return io
+
+
+def _load_skops(file: Path) -> Any:
+    io = _skops()
     try:
         with zipfile.ZipFile(file) as archive:
             packed = sum(entry.compress_size for entry in archive.infolist())
