@@ -208,6 +208,8 @@ def _numbers(column: Any, feature: Feature, what: str) -> np.ndarray:
     raw = np.asarray(column if isinstance(column, (list, tuple, np.ndarray)) else column.to_numpy())
     if raw.dtype.kind in "fiub":
         return raw.astype(np.float64)
+    if isinstance(column, (list, tuple)):  # as it was given: NumPy makes texts of all where one is a text
+        raw = np.array(column, dtype=object)
     out = np.empty(len(raw))
     for i, value in enumerate(raw):
         if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
