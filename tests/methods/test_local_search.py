@@ -137,36 +137,62 @@ def test_no_single_change_makes_an_option_cheaper(kind, world):
             assert not people.evaluate(who[undo], rows[undo]).reached.any()
 
 
-def test_options_are_alternatives_and_not_more_of_the_same():
-    """Nobody is offered an option that does all that another one does, and more; whoever has an alternative on the
-    lattice nearly always gets one."""
-    from wayforward.methods.local_search.search import goes_farther
-
-    problem, x = small("lr", 3)
-    x = x[~problem.reached(x)[0]][:40]
-    got = recommend(problem, x, k=3)
+def everything_that_works(problem, x):
+    """All allowed actions of one person (1, d) that the model accepts, and where they lead, cheapest first."""
     people = problem.population(x)
-    for i in np.flatnonzero(got.found[:, 1]):
+    axes = [
+        np.r_[np.nan, np.arange(problem.schema.low[j], problem.schema.high[j] + 1)]
+        if people.free[0, j]
+        else [np.nan]
+        for j in range(problem.schema.d)
+    ]
+    action = np.array(list(itertools.product(*axes)))
+    action = action[~(action == x).any(1)]
+    who = np.zeros(len(action), dtype=int)
+    after = people.after(who, action)
+    good = people.allowed(who, action, after) & ~np.isnan(action).all(1)
+    good[good] = problem.reached(after[good])[0]
+    action, after = action[good], after[good]
+    order = np.argsort(people.cost(who[good], action), kind="stable")
+    return action[order], after[order]
+
+
+@pytest.mark.parametrize(("kind", "rules"), [("lr", ()), ("rf", RULES)], ids=["lr", "ruled-rf"])
+def test_options_are_alternatives_and_not_more_of_the_same(kind, rules):
+    """Nobody is offered an option that does all that another one does, and more, and every slot is filled for which
+    there is an alternative; with `fill` every slot for which anything else works."""
+    from wayforward.methods.local_search.domination import goes_farther
+
+    problem, x = small(kind, 3, rules)
+    x = x[~problem.reached(x)[0]][:25]
+    got, full = recommend(problem, x, k=4), recommend(problem, x, k=4, fill=True)
+    people = problem.population(x)
+    short = 0
+    for i in range(len(x)):
+        action, after = everything_that_works(problem, x[i : i + 1])
         options = got.action[i, got.found[i]]
-        for o in range(1, len(options)):
-            assert not goes_farther(people, np.array([i]), options[None, :o], options[o : o + 1])[0]
-    missed = 0
-    for i in np.flatnonzero(got.found[:, 0] & ~got.found[:, 1]):
-        axes = [
-            np.r_[np.nan, np.arange(problem.schema.low[j], problem.schema.high[j] + 1)]
-            if people.free[i, j]
-            else [np.nan]
-            for j in range(problem.schema.d)
-        ]
-        action = np.array(list(itertools.product(*axes)))
-        who = np.full(len(action), i)
-        after = people.after(who, action)
-        good = people.allowed(who, action, after) & (after != x[i]).any(1)
-        good[good] = problem.reached(after[good])[0]
-        taken = np.broadcast_to(got.action[i, :1], (int(good.sum()), 1, problem.schema.d))
-        missed += int((~goes_farther(people, who[good], taken, action[good])).any())
-    assert missed <= 0.1 * len(x)
-    np.testing.assert_array_equal(got.cost[:, 0], recommend(problem, x, k=1).cost[:, 0])
+        for o in range(len(options)):
+            others = np.delete(options, o, axis=0)[None]
+            assert not goes_farther(people, np.array([i]), others, options[o : o + 1], 0.0).any()
+        least = []
+        for row in action:  # cheapest first: nothing that comes later does less
+            if not least or not goes_farther(people, np.array([i]), np.array([least]), row[None], 0.0)[0]:
+                least.append(row)
+        assert got.found[i].sum() == min(4, len(least))
+        assert full.found[i].sum() == min(4, len(np.unique(after, axis=0)))
+        short += full.found[i].sum() > got.found[i].sum()
+    assert short  # somebody has too few alternatives
+    for answer in (got, full):
+        np.testing.assert_allclose(answer.cost[:, 0], recommend(problem, x, k=1).cost[:, 0])
+        np.testing.assert_allclose(answer.cost[:, 0], brute_force(problem, x))
+
+
+def test_slots_are_filled_where_nothing_can_be_listed():
+    it = case("linear", "independent", 1, 30)
+    problem, x = it.problem, it.x[it.refused]
+    few, full = recommend(problem, x, k=5), recommend(problem, x, k=5, fill=True)
+    assert full.found.all() and not few.found.all()
+    np.testing.assert_array_equal(few.cost[:, 0], full.cost[:, 0])
 
 
 def test_labels_alone_and_no_data_are_enough():

@@ -16,7 +16,7 @@ _FIRST = (
 
 
 @dataclass(frozen=True)
-class _Choices:
+class Choices:
     """What each person may do with each feature: leave it alone (choice 0), or set it to one of some values.
 
     count (n, d) choices as float. start, step (n, d): values of a lattice. order: level feature -> (n, L) its allowed
@@ -40,7 +40,7 @@ def none_among_all(people: Population, most: int) -> Mask:
     What is judged: the schema, the rules, the wishes and the model itself; of what bounds can exclude it is not asked.
     Whatever else a problem demands only takes options away. A person's answer depends on nobody else.
     """
-    choices = _choices(people)
+    choices = choices_of(people)
     total = choices.total
     whole = total <= most
     total = np.where(whole, total, 0.0).astype(np.int64)
@@ -53,12 +53,13 @@ def none_among_all(people: Population, most: int) -> Mask:
             take = np.minimum(each, total[some] - done[some])
             who = np.repeat(some, take)
             number = np.arange(len(who)) - np.repeat(np.cumsum(take) - take, take) + done[who]
-            exists[who[_good(people, who, _decoded(people, choices, who, number))]] = True
+            exists[who[_good(people, who, actions_of(people, choices, who, number))]] = True
             done[some] += take
         each *= 4
 
 
-def _choices(people: Population) -> _Choices:
+def choices_of(people: Population) -> Choices:
+    """Return what each person may do with each feature."""
     schema, x, may = people.schema, people.x, people.may
     led = may.astype(np.int64) @ people.problem.descendants.astype(np.int64) > 0
     step = np.nan_to_num(schema.step, nan=1.0)
@@ -75,11 +76,11 @@ def _choices(people: Population) -> _Choices:
         other = ok & (np.arange(ok.shape[1]) != x[:, j, None])
         order[j], count[:, j] = np.argsort(~other, axis=1, kind="stable"), other.sum(1)
     hold = may & led & ~np.isnan(x)
-    return _Choices(np.where(may, 1.0 + count + hold, 1.0), start, hold, order)
+    return Choices(np.where(may, 1.0 + count + hold, 1.0), start, hold, order)
 
 
-def _decoded(people: Population, choices: _Choices, who: Who, number: np.ndarray) -> Rows:
-    """Whose (m,) and which action (m,) -> (m, d) the actions, NaN where left alone."""
+def actions_of(people: Population, choices: Choices, who: Who, number: np.ndarray) -> Rows:
+    """Return the actions (m, d), NaN where left alone: whose (m,), and which (m,) of all that the person may do."""
     schema, rest = people.schema, number
     action = np.full((len(who), people.d), np.nan)
     step = np.nan_to_num(schema.step, nan=0.0)

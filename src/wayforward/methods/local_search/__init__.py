@@ -39,12 +39,14 @@ class LocalSearch(Method):
     another one does, and more, is not returned. People with nothing yet get draws from their own stream and a climb of
     the score; then, unless it is proved that there is nothing, all accepted observed people are tried, nearest first,
     and draws go on until the budget is gone. More budget goes on where less would have stopped, so that it never
-    makes the first option dearer.
+    makes the first option dearer. Who may do little enough has all of it looked at, cheapest first, so that nothing is
+    missed.
 
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
 
     grid: values scanned per feature and side. starts: neighbours tried. beam: candidates polished.
-    rounds: sweeps in the shrunken box. Default budget: 20,000 model rows a person and option.
+    rounds: sweeps in the shrunken box. fill: slots that would stay empty take options that ask for more than others.
+    Default budget: 20,000 model rows a person and option.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
     Source: this project; the start is E7.1 and the polish C9 of the field's catalogue of components.
@@ -61,6 +63,7 @@ class LocalSearch(Method):
     starts: int = 8
     beam: int = 3
     rounds: int = 1
+    fill: bool = False
 
     def _fit(self, problem: Problem) -> None:
         self.reference_ = np.empty((0, problem.schema.d))
@@ -88,6 +91,7 @@ class LocalSearch(Method):
             self.index_,
             self.crossings_,
             self._everyone,
+            self.fill,
         )
         return options_in_lockstep(settings, people, k, streams, budget.rows_or(20_000))
 

@@ -27,7 +27,7 @@ class SearchSettings:
     """The settings of a `LocalSearch`, and what it prepared for everybody.
 
     reference (N, d), index: accepted people to start from; everyone: makes all of them, (R, d). crossings: see
-    `tree_crossings`.
+    `tree_crossings`. fill: empty slots take options that ask for more than others.
     """
 
     grid: int
@@ -38,6 +38,7 @@ class SearchSettings:
     index: NeighbourIndex | None
     crossings: dict[int, tuple[np.ndarray, np.ndarray]]
     everyone: Callable[[], Rows]
+    fill: bool
 
 
 class Candidates:
@@ -71,6 +72,10 @@ class Candidates:
         )
         self.separable = bool(self.problem.cost.separable)
         self.slack = self.problem.slack
+        self.band, self.every_tie = (
+            self.slack,
+            False,
+        )  # what is at the boundary, and who of it the model itself is asked
         # rows at the boundary about which the model itself was asked, sorted: a label, and what it said
         self.tie_key, self.tie_yes = np.empty(0, np.uint64), np.empty(0, dtype=bool)
         self.pool_who: list[np.ndarray] = []  # valid candidates, for the polish
@@ -137,7 +142,7 @@ class Candidates:
             score[ok] = people.score(who[ok], after[ok], action[ok]).round(9)
         valid = score > self.slack
         if problem.robust is None and people.aim is None:
-            close = np.abs(score) <= self.slack
+            close = np.abs(score) <= self.band
             if rules is not None:
                 close &= rules
             if close.any():
@@ -156,9 +161,13 @@ class Candidates:
         """Ask the model itself about rows that its fast path cannot decide, where they would be incumbents."""
         yes = np.zeros(len(who), dtype=bool)
         cost = self.people.cost(who, action)
-        some = np.flatnonzero((cost < self.cost[who] - 1e-12) & (self.people.rows[who] < self.cap[who]))
+        fits = self.people.rows[who] < self.cap[who]
+        if not self.every_tie:
+            fits &= cost < self.cost[who] - 1e-12
+        some = np.flatnonzero(fits)
         some = some[np.lexsort((some, cost[some], who[some]))]
-        some = some[rank_in_run(who[some]) < _TIES]
+        if not self.every_tie:
+            some = some[rank_in_run(who[some]) < _TIES]
         key = keys_of(np.column_stack([after[some], who[some]]), 0)  # nobody lives on what others asked
         at = np.minimum(np.searchsorted(self.tie_key, key), max(len(self.tie_key) - 1, 0))
         fresh = self.tie_key[at] != key if len(self.tie_key) else np.ones(len(some), dtype=bool)

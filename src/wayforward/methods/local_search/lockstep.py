@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.methods.local_search.candidates import SearchSettings
+from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.search import Search, fill_slots
 from wayforward.shapes import Actions, Mask
 
@@ -27,8 +28,10 @@ def options_in_lockstep(
     out = np.full((n, k, d), np.nan)
     cap = people.rows + limit
     first = Search(settings, people, np.zeros((n, d), dtype=bool), cap, streams, 0)
-    first.run(np.arange(n))
-    who = np.flatnonzero(first.found)
+    few = may_be_listed(people)
+    first.run(np.flatnonzero(~few))
+    first.look_at_all(np.flatnonzero(few))
+    who = np.flatnonzero(first.found & ~few)
     banned = _dearest(first)
     # The dearest change may be the wrong one to build on: who may do something else looks once more without it.
     search = Search(settings, people, banned.copy(), cap, streams, 1)
@@ -37,7 +40,7 @@ def options_in_lockstep(
     spare = first.spare + search.spare
     better = np.flatnonzero(search.found & (search.cost < first.cost - 1e-12))
     _swap(first, search, better)
-    out[who, 0] = first.best[who]
+    out[first.found, 0] = first.best[first.found]
     for option in range(1, k):
         if option > 1:
             search = Search(settings, people, banned.copy(), cap, streams, option)
@@ -53,7 +56,15 @@ def options_in_lockstep(
             spare += _lean_less(search, first, lost, banned[lost], out[lost, :option])
         out[search.found, option] = search.best[search.found]
         banned |= _dearest(first) | _dearest(search)
-    return (fill_slots(people, out, spare, first.cost) if k > 1 else out), first.none
+    if k > 1:
+        first.cap = people.rows + (k - 1) * limit
+        some = np.flatnonzero(few & first.found)
+        out[some], _ = first.listed_options(some, k, first.cost, settings.fill)
+        fill_slots(people, out, spare, first.cost)
+        if settings.fill:
+            wanting = np.flatnonzero(np.isnan(out).all(2).any(1) & first.found & ~few)
+            fill_slots(people, out, [*spare, *first.variations(wanting, out)], first.cost, whatever=True)
+    return out, first.none
 
 
 def _swap(one: Search, two: Search, who: np.ndarray) -> None:

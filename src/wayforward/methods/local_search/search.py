@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.local_search.candidates import cheapest
+from wayforward.methods.local_search.candidates import cheapest, set_values
+from wayforward.methods.local_search.domination import goes_farther
+from wayforward.methods.local_search.listing import Listing
 from wayforward.methods.local_search.polish import TIGHT, CandidatePolish
 from wayforward.methods.local_search.rule_repair import RuleRepair
 from wayforward.methods.local_search.starts import Starts
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 _FINER = 2  # times the thresholds that a second sweep looks at, inside what the incumbent could pay for
 
 
-class Search(Starts, RuleRepair, CandidatePolish):
+class Search(Starts, RuleRepair, CandidatePolish, Listing):
     """One option for everyone.
 
     Afterwards: found (n,), best (n, d), cost (n,), and spare: other options met on the way.
@@ -66,6 +68,31 @@ class Search(Starts, RuleRepair, CandidatePolish):
             score[dark] = self.people.score(who[dark], self.people.x[who[dark]]).round(9)
         return score
 
+    def look_at_all(self, who: np.ndarray) -> None:
+        """Look at everything that these people may do, cheapest first, until there is an option."""
+        if not who.size:
+            return
+        best, whole = self.listed_options(who, 1, np.zeros(self.n))
+        found = ~np.isnan(best[:, 0]).all(1)
+        self.keep(who[found], best[found, 0], self.people.cost(who[found], best[found, 0]), pool=False)
+
+    def variations(
+        self, who: np.ndarray, options: np.ndarray
+    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Return what holds when one more value of an option (n, o, d) is set: who, action, cost."""
+        bound, self.cost = self.cost, np.full(self.n, np.inf)
+        feature, value = self._single_moves(who)
+        self.cost = bound
+        out = []
+        for option in range(options.shape[1]):
+            row, move = np.nonzero(~np.isnan(value) & ~np.isnan(options[who, option]).all(1)[:, None])
+            owner = who[row]
+            action = set_values(options[owner, option], feature[move], value[row, move])
+            _, valid = self.ask(owner, action)
+            owner, action = owner[valid], action[valid]
+            out.append((owner, action, self.people.cost(owner, action)))
+        return out
+
     def drop_repeats(self, taken: np.ndarray) -> None:
         """Drop what is an option (n, o, d) already, or more of one: nothing new."""
         worse = self.found & goes_farther(self.people, np.arange(self.n), taken, self.best)
@@ -77,24 +104,30 @@ def fill_slots(
     out: np.ndarray,
     spare: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
     least: np.ndarray,
-) -> np.ndarray:
-    """Fill empty slots with what the searches met on the way: other sets of changes first, then other values.
+    whatever: bool = False,
+) -> None:
+    """Fill empty slots (n, k, d) with what the searches met on the way: other sets of changes first, then other values.
 
-    What only goes farther than an option that is there already is no option of its own. least (n,): what an option
-    must cost.
+    What only goes farther than an option that is there already is no option of its own, unless `whatever` is distinct
+    will do. least (n,): what an option must cost.
     """
     if not spare:
-        return out
+        return
     who, action, cost = (np.concatenate(part) for part in zip(*spare, strict=True))
     bits = 2.0 ** (np.arange(people.d) % 50)
-    for fresh_set in (True, False):
+    for fresh_set in (False,) if whatever else (True, False):
         for option in range(1, out.shape[1]):
             need = np.isnan(out[:, option]).all(1) & ~np.isnan(out[:, 0]).all(1)
             at = np.flatnonzero(need[who] & (cost >= least[who] - 1e-12))
             if not at.size:
                 continue
             before = out[who[at], :, :]
-            worse = goes_farther(people, who[at], before, action[at])
+            if whatever:
+                x = people.x[who[at], None]
+                mine, theirs = (np.where(np.isnan(set_), x, set_) for set_ in (action[at, None], before))
+                worse = ~np.all(np.any(people.schema.differs(theirs, mine), axis=2), axis=1)
+            else:
+                worse = goes_farther(people, who[at], before, action[at])
             if fresh_set:
                 there = ~np.isnan(before).all(2)
                 same = (~np.isnan(before)) @ bits == ((~np.isnan(action[at])) @ bits)[:, None]
@@ -102,20 +135,3 @@ def fill_slots(
             at = at[~worse]
             lead = at[cheapest(who[at], cost[at])]
             out[who[lead], option] = action[lead]
-    return out
-
-
-def goes_farther(people: Population, who: np.ndarray, taken: np.ndarray, action: np.ndarray) -> np.ndarray:
-    """Return (c,) bool: the action (c, d) does all that one of the options taken (c, o, d) does, at least as far.
-
-    As far: within a hundredth of the range. Such an action asks for more and gives the same.
-    """
-    schema, x = people.schema, people.x[who][:, None, :]
-    acts, mine = ~np.isnan(taken), ~np.isnan(action)[:, None, :]
-    with np.errstate(invalid="ignore"):
-        gap, own = taken - x, action[:, None, :] - x
-        near = np.where(schema.has_levels, 1e-9, np.maximum(0.01 * schema.span, np.nan_to_num(schema.step)))
-        as_far = (np.sign(gap) * own >= np.abs(gap) - near) | np.isnan(x)
-        as_far = np.where(schema.is_categorical, taken == action[:, None, :], as_far)
-    covers = (~acts | (mine & as_far)).all(2) & acts.any(2)
-    return np.asarray(covers.any(1))
