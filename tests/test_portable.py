@@ -67,6 +67,20 @@ def test_a_method_leaves_the_table_behind_and_keeps_what_it_needs() -> None:
         method("nearest-observable").fit(there.problem_)
 
 
+def test_the_last_resorts_of_a_search_go_along() -> None:
+    """Who may hardly act on anything is led after everybody accepted, there as here."""
+    it = case("label", "independent", 0, 24)
+    who = it.x[it.refused]
+    most = [name for name in it.problem.schema.names if name not in ("savings", "debt")]
+    wish = wf.Preferences.none(it.problem.schema, len(who)).freeze(*most)
+    here = method("local-search").fit(it.problem)
+    there = pickle.loads(pickle.dumps(method("local-search").fit(it.problem)))
+    one, two = (m.recommend(who, 1, preferences=wish, seed=2, budget=3000) for m in (here, there))
+    assert here.everyone_ is not None, "nobody came to the last resort, so this shows nothing"  # type: ignore[attr-defined]
+    assert (one.outcome == two.outcome).all()
+    np.testing.assert_array_equal(one.action, two.action)
+
+
 def test_an_answer_goes_without_its_problem_as_in_a_file() -> None:
     """Everything else arrives; outcomes take a byte each."""
     it = case("linear")

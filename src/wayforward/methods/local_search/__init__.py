@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -78,6 +78,12 @@ class LocalSearch(Method):
             self.index_ = NeighbourIndex(problem.schema, self.reference_)
         self.everyone_: Rows | None = None
         self.crossings_ = tree_crossings(problem)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the method with all accepted people, whom its last resort follows: the table itself stays behind."""
+        if hasattr(self, "problem_"):
+            self._everyone()
+        return super().__getstate__()
 
     def _recommend(
         self, people: Population, k: int, streams: Streams, budget: Budget
