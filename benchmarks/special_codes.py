@@ -52,8 +52,10 @@ def applicants(rows: int = ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray,
         draw = rng.random(rows)
         x[draw < never, j] = -7
         x[(draw >= never) & (draw < never + unusable), j] = -8
-    x[rng.random(rows) < 0.06] = -9
+    gone = rng.random(rows) < 0.06
+    x[gone] = -9
     chance = 1 / (1 + np.exp(-1.7 * (quality + rng.normal(0, 0.6, rows)) + 0.1))
+    chance[gone] = 0.3  # surely refused, and far from everybody with a record
     return x, (rng.random(rows) < chance).astype(np.int64), [column[0] for column in COLUMNS]
 
 

@@ -100,9 +100,11 @@ def make_lattice(number: int, lot: Lot, seed: int = 0) -> Lattice | None:
         return None
     people = refused[: int(rng.integers(1, 5))]
     wishes = _wishes(schema, people, rng) if rng.random() < 0.6 else None
+    # what was meant may not be there: no two features that can be linked, say
+    really = [word for word, there in (("causal", equations), ("linked", links)) if there]
     tags = {
-        "family": lot.family, "world": world, "rules": len(rules), "links": len(links), "target": how,
-        "cost": cost_name, "wishes": wishes is not None, "data": data is not None,
+        "family": lot.family, "world": " and ".join(really) or WORLDS[0], "rules": len(rules),
+        "links": len(links), "target": how, "cost": cost_name, "wishes": wishes is not None, "data": data is not None,
     }  # fmt: skip
     return Lattice(number, lot, schema, problem, people, wishes, tuple(rules), order, equations, links, tags)
 

@@ -193,10 +193,10 @@ def main(argv: list[str] | None = None) -> int:
     with (home / f"{shard}-of-{shards}.jsonl").open("a") as file:
         for at, record in enumerate(records(numbers, arguments.method, arguments.seed, full=full), start=1):
             file.write(json.dumps(asdict(record), default=float) + "\n")
+            file.flush()
             for defect in record.defects:
                 print(json.dumps(defect, default=float), flush=True)
             if at % 50 == 0:
-                file.flush()
                 print(f"{at} of {len(numbers)}, {time.perf_counter() - began:.0f} s", flush=True)
     every = [
         r
