@@ -9,8 +9,10 @@ import numpy as np
 
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.local_search.candidates import SearchSettings
+from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.lockstep import options_in_lockstep
 from wayforward.methods.local_search.moves import tree_crossings
+from wayforward.methods.local_search.seeker import Seeker
 from wayforward.shapes import Actions, Mask, Rows
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ class LocalSearch(Method):
 
     grid: values scanned per feature and side. starts: neighbours tried. beam: candidates polished.
     rounds: sweeps in the shrunken box. fill: slots that would stay empty take options that ask for more than others.
+    compiled: where the model, the world and the cost allow it, one person after another is searched in compiled code
+    (see `Seeker`), and in lockstep only who has nothing then; grid, starts, beam and rounds are for the lockstep.
     Default budget: 20,000 model rows a person and option.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
@@ -64,6 +68,7 @@ class LocalSearch(Method):
     beam: int = 3
     rounds: int = 1
     fill: bool = False
+    compiled: bool = True
 
     def _fit(self, problem: Problem) -> None:
         self.reference_ = np.empty((0, problem.schema.d))
@@ -78,6 +83,12 @@ class LocalSearch(Method):
             self.index_ = NeighbourIndex(problem.schema, self.reference_)
         self.everyone_: Rows | None = None
         self.crossings_ = tree_crossings(problem)
+        self.seeker_ = Seeker.of(problem, self.reference_) if self.compiled else None
+
+    @property
+    def frees_interpreter(self) -> bool:
+        """True where the search is compiled."""
+        return self.seeker_ is not None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the method with all accepted people, whom its last resort follows: the table itself stays behind."""
@@ -88,6 +99,30 @@ class LocalSearch(Method):
     def _recommend(
         self, people: Population, k: int, streams: Streams, budget: Budget
     ) -> tuple[Actions, Mask]:
+        limit = budget.rows_or(20_000)
+        if self.seeker_ is None or people.aim is not None:
+            return self._in_lockstep(people, k, streams, limit)
+        out, none = np.full((people.n, k, people.d), np.nan), np.zeros(people.n, dtype=bool)
+        few = may_be_listed(people)
+        many = np.flatnonzero(~few)
+        if many.size:
+            some = people if many.size == people.n else people.take(many)
+            out[many] = self.seeker_.options(some, k, limit)
+            if some is not people:
+                people.rows[many] += some.rows
+        # who can do little has all of it looked at; for who is without an answer the lockstep has the last word
+        rest = np.flatnonzero(np.isnan(out[:, -1 if self.fill else 0]).all(1))
+        if rest.size:
+            some = people.take(rest)
+            left = np.maximum(limit - people.rows[rest], 0)
+            out[rest], none[rest] = self._in_lockstep(some, k, streams.take(rest), left)
+            people.rows[rest] += some.rows
+        return out, none
+
+    def _in_lockstep(
+        self, people: Population, k: int, streams: Streams, limit: int | np.ndarray
+    ) -> tuple[Actions, Mask]:
+        """Search for everybody at once, in steps; limit: model rows a person and option."""
         settings = SearchSettings(
             self.grid,
             self.starts,
@@ -99,7 +134,7 @@ class LocalSearch(Method):
             self._everyone,
             self.fill,
         )
-        return options_in_lockstep(settings, people, k, streams, budget.rows_or(20_000))
+        return options_in_lockstep(settings, people, k, streams, limit)
 
     def _everyone(self) -> Rows:
         """Return all accepted reference people (R, d), each once."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def options_in_lockstep(
-    settings: SearchSettings, people: Population, k: int, streams: Streams, limit: int
+    settings: SearchSettings, people: Population, k: int, streams: Streams, limit: int | np.ndarray
 ) -> tuple[Actions, Mask]:
     """Return up to k options of each person (n, k, d), and (n,) bool: proved that there is none.
 

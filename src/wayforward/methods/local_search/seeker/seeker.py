@@ -1,0 +1,172 @@
+"""A person's whole search as one compiled routine, one person after another, outside the interpreter."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.methods.local_search.seeker import packing
+from wayforward.methods.local_search.seeker.records import (
+    CellForest,
+    Hints,
+    LayeredNet,
+    Room,
+    Terrain,
+    Wishes,
+)
+from wayforward.model import kernels
+from wayforward.shapes import Actions, Rows
+
+if TYPE_CHECKING:
+    from wayforward.model.forms import Link
+    from wayforward.problem import Population, Problem
+    from wayforward.schema import Schema
+
+_FEW = 1024  # references that everybody looks at
+_EFFORT = np.array([8.0, 4.0, 6.0, 4.0, 6.0])  # first grid, grid, leads, rounds of exchange, steps of a walk
+
+
+class Seeker:
+    """Search a person's options in compiled code, for a score that is one additive forest or one net.
+
+    Make it with `Seeker.of`, which returns None where the model, the target, the world or the cost is of another kind.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        forest: CellForest | None,
+        net: LayeredNet | None,
+        land: Terrain,
+        reference: Rows,
+        rules: list[tuple[int, np.ndarray]],
+    ) -> None:
+        self.forest = None if forest is None else CellForest(*map(np.array, forest))
+        self.net = None if net is None else LayeredNet(*map(np.array, net))
+        self.land, self.rules = land, rules
+        number = land.number.copy()
+        number[3:6] += number[5] * np.array([1.0, -1.0, -1.0])
+        self.strict = Terrain(land.feature, number)  # only what is a yes in every precision
+        self.gap = float(land.number[5])
+        few = reference
+        if len(reference) > _FEW:
+            few = reference[np.linspace(0, len(reference) - 1, _FEW).astype(np.int64)]
+        self.hints = Hints(np.array(reference, order="C"), np.array(few, order="C"))
+        self.n_levels = int(schema.n_levels.sum())
+        self.levels = np.flatnonzero(schema.has_levels).tolist()
+
+    @classmethod
+    def of(cls, problem: Problem, reference: Rows) -> Seeker | None:
+        """Pack a problem; None where it is not of this kind. reference (N, d): accepted people to start from."""
+        plain = problem.independent and problem.plausibility is None and problem.robust is None
+        if kernels.jit() is None or not plain or problem.demanding:
+            return None
+        rules = packing.level_rules(problem.schema)
+        if rules is None:
+            return None
+        if not problem.cost.separable or problem.cost.step_sum() is None:
+            return None
+        flat, dense = problem.model.forest, problem.model.dense
+        forest = net = None
+        scale = (0.0, 1.0)
+        link: Link
+        if flat is not None:
+            link = (
+                flat.link if flat.link != "identity" or problem.target.interval is not None else "probability"
+            )
+            q = flat.value.shape[1]
+        elif dense is not None:
+            link, q = dense.link, dense.weights[-1].shape[1]
+        else:
+            return None
+        mix = packing.one_output(problem, q, link)
+        margins = None if mix is None else packing.margin_range(problem, link, mix)
+        if mix is None or margins is None:
+            return None
+        if flat is not None:
+            made = packing.cell_forest(flat, problem.schema, mix)
+            if made is None:
+                return None
+            forest, used, scale = made
+        else:
+            assert dense is not None
+            net, used = packing.layered_net(dense, problem.schema, mix)
+        return cls(
+            problem.schema, forest, net, packing.terrain(problem, used, margins, scale), reference, rules
+        )
+
+    def options(self, people: Population, k: int, limit: int) -> Actions:
+        """Return up to k options a person (n, k, d). limit: rows a person and option."""
+        out, score, rows = self._seek(people, k, limit, self.land)
+        # a score so near to the boundary is decided by the model itself; where it says no, the search is stricter
+        who, option = np.nonzero(score < self.gap)
+        if who.size:
+            wrong = ~people.problem.reached(out[who, option])[0]
+            again = np.unique(who[wrong])
+            if again.size:
+                score[who[wrong], option[wrong]] = np.nan
+                some = people.take(again)
+                more, other, spent = self._seek(some, k, limit, self.strict)
+                rows[again] += spent
+                lost = np.isnan(score[again, 0])
+                out[again[lost]], score[again[lost]] = more[lost], other[lost]
+        people.rows += rows
+        people.problem.model.counter.add(int(rows.sum()))
+        found = ~np.isnan(score)
+        x = people.x[:, None, :]
+        acted = found[:, :, None] & people.schema.differs(out, x)
+        return np.where(acted, out, np.nan)
+
+    def _seek(
+        self, people: Population, k: int, limit: int, land: Terrain
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        n, d = people.n, people.d
+        allowed = dict(people.level_ok)
+        for j, follows in self.rules:
+            x = people.x[:, j]
+            at = np.where(np.isnan(x), len(follows) - 1, x).astype(np.int64)
+            allowed[j] = allowed[j] & follows[at]
+        level = [allowed[j] for j in self.levels]
+        # copies: an array of another layout, or one that may not be written to, would be compiled for anew
+        wishes = Wishes(
+            np.array(people.x, dtype=np.float64, order="C"),
+            np.array(people.low, dtype=np.float64, order="C"),
+            np.array(people.high, dtype=np.float64, order="C"),
+            np.array(people.weight, dtype=np.float64, order="C"),
+            np.array(people.free, dtype=np.bool_, order="C"),
+            np.array(np.concatenate(level, axis=1) if level else np.zeros((n, 1), dtype=np.bool_), order="C"),
+            np.array(people.max_changes, dtype=np.int64),
+            np.full(n, limit, dtype=np.int64),
+        )
+        out, score, rows = np.empty((n, k, d)), np.empty((n, k)), np.zeros(n, np.int64)
+        jit = _kernels()
+        model, room = self._rooms(jit)
+        seek = jit.seek_in_net if self.forest is None else jit.seek_in_forest
+        seek(wishes, 0, n, model, land, self.hints, _EFFORT, room, out, score, rows)
+        return out, score, rows
+
+    def _rooms(self, jit: ModuleType) -> tuple[CellForest | LayeredNet, Room]:
+        """The model and the search with room of their own for one task."""
+        d = self.land.feature.shape[1]
+        room = Room(
+            np.zeros((jit.PER_ROWS, d)),
+            np.zeros((jit.MARK_ROWS, d), np.int64),
+            np.zeros(jit.ONE_SIZE),
+            np.empty((jit.POOL_ROWS, d + 1)),
+            np.zeros(max(self.n_levels, 1), dtype=bool),
+        )
+        if self.forest is not None:
+            own = self.forest
+            room_of = ("add", "stack", "few", "few_nodes", "few_value", "few_roots", "touched", "run")
+            return own._replace(**{name: getattr(own, name).copy() for name in room_of}), room
+        assert self.net is not None
+        net = self.net
+        return net._replace(room=net.room.copy(), rest=net.rest.copy(), bracket=net.bracket.copy()), room
+
+
+def _kernels() -> ModuleType:
+    from wayforward.methods.local_search.seeker import _jit
+
+    return _jit

@@ -1,0 +1,223 @@
+"""The compiled search: as good as the search in batches and as brute force, and a person's answer is their own."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from wayforward.methods import method as make_method
+from wayforward.methods.local_search.domination import goes_farther
+from wayforward.model import kernels, train, wrap
+from wayforward.preferences import Preferences
+from wayforward.problem import LpMix, MadL1, Problem, SquaredShift, Target
+from wayforward.schema import Feature, Schema
+
+pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(kernels.jit() is None, reason="needs numba")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_listed(monkeypatch):
+    """People of a small lattice are searched like everybody else."""
+    monkeypatch.setattr(
+        "wayforward.methods.local_search.may_be_listed", lambda people: np.zeros(people.n, dtype=bool)
+    )
+
+
+SCHEMA = Schema(
+    (
+        Feature(name="a", kind="integer", low=0, high=7),
+        Feature(name="b", kind="integer", low=0, high=7, direction="increase"),
+        Feature(name="c", kind="categorical", levels=("x", "y", "z")),
+        Feature(name="d", kind="ordinal", levels=("l", "m", "h")),
+        Feature(name="e", kind="integer", low=0, high=9, actionability="immutable"),
+        Feature(name="f", kind="integer", low=0, high=5, missing=True),
+    )
+)
+
+
+def lattice(kind, seed, target=None, **more):
+    """A model on a small lattice, with missing values, and whom it refuses."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.integers(0, n, 400) for n in (8, 8, 3, 3, 10, 6)]).astype(float)
+    score = x @ rng.normal(0, 0.5, 6) + 0.15 * x[:, 0] * (x[:, 2] == 1) - 0.1 * (x[:, 1] - 4) ** 2
+    x[rng.random(400) < 0.15, 5] = np.nan
+    y = (score > np.quantile(score, 0.65)).astype(int)
+    problem = Problem(SCHEMA, train(kind, SCHEMA, x, y, seed=seed), target or Target(1), data=x, **more)
+    return problem, x[~problem.reached(x)[0]]
+
+
+def every_option(problem, people, i):
+    """All that a person may do, and whether it is a yes by the model itself; in order of cost."""
+    axes = []
+    for j in range(problem.schema.d):
+        inside = np.arange(problem.schema.low[j], problem.schema.high[j] + 1)
+        axes.append(np.r_[np.nan, inside] if people.free[i, j] else [np.nan])
+    action = np.array(list(itertools.product(*axes)))
+    who = np.full(len(action), i)
+    after = people.after(who, action)
+    good = people.allowed(who, action, after)
+    good &= problem.schema.differs(after, people.x[i]).any(1)
+    action, after, who = action[good], after[good], who[good]
+    cost = people.cost(who, action)
+    order = np.argsort(cost, kind="stable")
+    return action[order], cost[order], problem.reached(after[order])[0]
+
+
+@pytest.mark.parametrize("kind", ["lr", "mlp", "rf", "gb"])
+def test_as_cheap_as_brute_force_and_never_dearer_than_in_batches(kind):
+    problem, x = lattice(kind, 5)
+    x = x[:40]
+    method = make_method("local-search").fit(problem)
+    assert method.seeker_ is not None
+    got = method.recommend(x, 3)
+    batches = make_method("local-search", compiled=False).fit(problem).recommend(x, 1)
+    people = problem.population(x)
+    exact = 0
+    for i in range(len(x)):
+        action, cost, yes = every_option(problem, people, i)
+        assert got.found[i, 0] == yes.any()
+        if not yes.any():
+            continue
+        exact += got.cost[i, 0] <= cost[yes][0] + 1e-9
+        # every slot for which there is an option that another one does not outdo is filled
+        taken = got.action[i][got.found[i]]
+        if len(taken) < 3:
+            each = np.full(int(yes.sum()), i)
+            taken = np.broadcast_to(taken, (len(each), *taken.shape))
+            assert goes_farther(people, each, taken, action[yes]).all()
+    assert exact >= 0.95 * got.found[:, 0].sum()
+    both = got.found[:, 0] & batches.found[:, 0]
+    assert (got.found[:, 0] >= batches.found[:, 0]).all()
+    assert got.cost[both, 0].mean() <= batches.cost[both, 0].mean() * 1.002
+
+
+@pytest.mark.parametrize("kind", ["rf", "gb"])
+def test_a_score_exactly_at_the_threshold_is_decided_by_the_model(kind):
+    """Thresholds at scores that rows attain: nobody is left without an answer who has one."""
+    plain, x = lattice(kind, 3)
+    attained = np.unique(plain.reached(x)[1])
+    problem = Problem(SCHEMA, plain.model, Target(1, threshold=float(attained[-3])), data=plain.reference)
+    x = x[~problem.reached(x)[0]][:25]
+    got = make_method("local-search").fit(problem).recommend(x)
+    people = problem.population(x)
+    for i in range(len(x)):
+        _, cost, yes = every_option(problem, people, i)
+        assert got.found[i, 0] == yes.any()
+        if yes.any():
+            assert got.cost[i, 0] <= cost[yes][0] * 1.1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    "cost", [LpMix(l0=0.3, l1=1.0), LpMix(l1=0.2, l2_squared=1.0), MadL1(), SquaredShift()]
+)
+def test_every_sum_of_steps_is_followed(cost):
+    problem, x = lattice("gb", 2, cost=cost)
+    x = x[:25]
+    method = make_method("local-search").fit(problem)
+    assert method.seeker_ is not None
+    got = method.recommend(x)
+    people = problem.population(x)
+    best = [every_option(problem, people, i) for i in range(len(x))]
+    best = np.array([cost[yes][0] if yes.any() else np.inf for _, cost, yes in best])
+    assert (got.found[:, 0] == np.isfinite(best)).all()
+    assert (got.cost[:, 0] <= best + 1e-9).mean() >= 0.9
+    found = np.isfinite(best)
+    assert got.cost[found, 0].mean() <= best[found].mean() * 1.02
+
+
+PROBLEMS = {kind: lattice(kind, 7) for kind in ("lr", "mlp", "rf", "gb")} if kernels.jit() is not None else {}
+METHODS = {kind: make_method("local-search").fit(problem) for kind, (problem, _) in PROBLEMS.items()}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    kind=st.sampled_from(sorted(PROBLEMS)),
+    seed=st.integers(0, 10_000),
+    k=st.integers(1, 3),
+    most=st.integers(1, 6),
+    budget=st.sampled_from([3, 40, 400, 20_000]),
+)
+def test_an_answer_is_the_persons_own_and_within_their_wishes(kind, seed, k, most, budget):
+    problem, x = PROBLEMS[kind]
+    rng = np.random.default_rng(seed)
+    x = x[rng.permutation(len(x))[:6]]
+    low = np.where(rng.random(x.shape) < 0.2, np.nan_to_num(x) - 1, -np.inf)
+    high = np.where(rng.random(x.shape) < 0.2, np.nan_to_num(x) + 2, np.inf)
+    low, high = np.where(SCHEMA.has_levels, -np.inf, low), np.where(SCHEMA.has_levels, np.inf, high)
+    wish = replace(
+        Preferences.none(SCHEMA, len(x)).at_most(most),
+        frozen=rng.random(x.shape) < 0.2,
+        low=low,
+        high=high,
+        weight=rng.choice([0.5, 1.0, 3.0], x.shape),
+    )
+    method = METHODS[kind]
+    got = method.recommend(x, k, preferences=wish, budget=budget)
+    assert (got.acted.sum(2) <= most).all() and not (got.acted & wish.frozen[:, None]).any()
+    inside = (got.after >= wish.low[:, None] - 1e-9) & (got.after <= wish.high[:, None] + 1e-9)
+    assert (inside | ~got.acted).all()
+    order = rng.permutation(len(x))
+    turned = method.recommend(
+        x[order], k, preferences=wish.take(order), budget=budget, workers=2, on="threads"
+    )
+    np.testing.assert_array_equal(turned.action, got.action[order])
+    one = method.recommend(x, 1, preferences=wish, budget=budget)
+    np.testing.assert_array_equal(one.action[:, 0], got.action[:, 0])
+    more = method.recommend(x, 1, preferences=wish, budget=4 * budget)
+    assert (more.cost[:, 0] <= one.cost[:, 0] + 1e-9).all()
+
+
+def test_what_is_not_one_score_goes_to_the_search_in_batches():
+    """Three classes without a threshold, a model of labels, a rule over two features: no seeker, the same answers."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.integers(0, n, 300) for n in (8, 8, 3, 3, 10, 6)]).astype(float)
+    y = np.digitize(x[:, 0] + x[:, 1], [5, 9])
+    several = Problem(SCHEMA, train("rf", SCHEMA, x, y, seed=0), Target(2), data=x)
+    labels = wrap(lambda r: (r[:, 0] > 4).astype(int), SCHEMA, output="label", classes=(0, 1))
+    ruled = SCHEMA.with_rules("after.a + after.b <= 12")
+    two = train("lr", ruled, x, (y > 0).astype(int), seed=0)
+    for problem in (
+        several,
+        Problem(SCHEMA, labels, Target(1), data=x),
+        Problem(ruled, two, Target(1), data=x),
+    ):
+        method = make_method("local-search").fit(problem)
+        assert method.seeker_ is None
+        refused = x[~problem.reached(x)[0]][:5]
+        assert method.recommend(refused).found[:, 0].all()
+
+
+def test_a_rule_about_one_feature_with_levels_is_within_the_compiled_search():
+    schema = SCHEMA.with_rules("after.c == before.c or after.c == 'z'")
+    plain, _ = lattice("gb", 4)
+    problem = Problem(schema, wrap(plain.model.wrapped, schema), Target(1), data=plain.reference)
+    x = plain.reference[~problem.reached(plain.reference)[0]][:30]
+    method = make_method("local-search").fit(problem)
+    assert method.seeker_ is not None
+    got = method.recommend(x)
+    people = problem.population(x)
+    for i in range(len(x)):
+        _, cost, yes = every_option(problem, people, i)
+        assert got.found[i, 0] == yes.any()
+        if yes.any():
+            assert got.cost[i, 0] <= cost[yes][0] * 1.1 + 1e-9
+
+
+def test_real_numbers_reach_the_boundary_of_a_linear_score():
+    """max(0, 1.5 - x1 - 2 x2) with both from 0 to 1: the cheapest is x2 alone."""
+    schema = Schema(tuple(Feature(name=n, kind="real", low=0, high=1) for n in ("p", "q")))
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression().fit([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 1, 1, 0])
+    model.coef_, model.intercept_ = np.array([[1.0, 2.0]]), np.array([-1.5])
+    problem = Problem(schema, model, Target(1), data=np.array([[0.5, 0.9]]))
+    x = np.array([[0.1, 0.2], [0.0, 0.0]])
+    got = make_method("local-search").fit(problem).recommend(x)
+    np.testing.assert_allclose(got.cost[:, 0], (1.5 - x[:, 0] - 2 * x[:, 1]) / 2, atol=2e-6)
+    assert (got.after[:, 0, 0] == x[:, 0]).all()
