@@ -106,7 +106,9 @@ def audit(
     attributes = [_with_level_names(one, problem.schema, x) for one in _checked(groups, len(x), smallest)]
     summarisers = summarisers_of(summaries)
     refused, who = _refused(problem, x, most, seed)
-    method = _method(method).with_workers(workers, on)
+    method = _method(method)
+    if workers != 1:
+        method = method.with_workers(workers, on)
     measured = _measured(
         problem, method, x, refused, who, attributes=attributes, smallest=smallest, seed=seed, budget=budget,
         preferences=None if preferences is None else preferences.take(who), progress=say or _silent,

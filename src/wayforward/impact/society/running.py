@@ -566,7 +566,8 @@ def simulate(
     Raises: DataError for pieces that do not fit; FileFormatError for a checkpoint of another run.
     """
     society = Society(scenario, setting_of(scenario) if setting is None else setting, method)
-    society.method = society.method.with_workers(workers, on)
+    if workers != 1:
+        society.method = society.method.with_workers(workers, on)
     if checkpoint is not None:
         path = Path(checkpoint)
         if path.suffix != ".npz":
