@@ -226,7 +226,7 @@ ENCODERS = {
     ),
     "pandas-out": (encoder(sparse_threshold=0).set_output(transform="pandas"), False),
     "pca": (make_pipeline(encoder(sparse_threshold=0), PCA(3)), False),
-    "bins": (encoder(make_pipeline(SimpleImputer(), KBinsDiscretizer(4, quantile_method="linear"))), False),
+    "bins": (encoder(make_pipeline(SimpleImputer(), KBinsDiscretizer(4, strategy="uniform"))), False),
     "polynomial": (encoder(make_pipeline(SimpleImputer(), PolynomialFeatures(2), StandardScaler())), False),
     "unknown": (encoder(make_pipeline(SimpleImputer(), Doubler())), False),
 }
@@ -257,7 +257,7 @@ def test_preprocessing_is_read_or_left_to_the_pipeline(name, head, frame, y, sch
 
 LISTED = {
     "one-hot": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-    "bins": KBinsDiscretizer(5, encode="ordinal", quantile_method="linear"),
+    "bins": KBinsDiscretizer(5, encode="ordinal", strategy="uniform"),
     "clipped": MinMaxScaler(clip=True),
     "function": FunctionTransformer(lambda v: np.minimum(v, 50) ** 2 / 100),
 }
