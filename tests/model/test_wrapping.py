@@ -45,6 +45,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from wayforward.errors import MissingExtra, ModelError, UnsupportedModel
 from wayforward.model import Access, wrap
+from wayforward.model.adapters.sklearn_inside import knows_none
 from wayforward.model.wrapping import Wrapped
 from wayforward.schema import Feature, Schema
 
@@ -333,6 +334,20 @@ def test_a_wrapped_model_comes_back(frame, y, schema):
     assert wrap(wrapped, schema) is wrapped
 
 
+@pytest.mark.parametrize("gone", [None, np.nan])
+def test_a_missing_text_is_what_the_encoder_was_trained_on(gone):
+    """Where a table library tells None from NaN (pandas before 3), models tell them apart, too."""
+    texts = pd.DataFrame({"job": np.array(["a", "b", gone, "a"], dtype=object), "n": [1.0, 2.0, 3.0, 4.0]})
+    made = ColumnTransformer([("job", make_pipeline(OneHotEncoder(handle_unknown="ignore")), ["job"])])
+    model = make_pipeline(made, LogisticRegression()).fit(texts, [0, 1, 1, 0])
+    known = model[0].named_transformers_["job"][0].categories_[0]
+    assert knows_none(model) == (known[-1] is None)
+    schema = Schema.infer(texts)
+    np.testing.assert_allclose(
+        wrap(model, schema).native(schema.encode(texts))[0], model.predict_proba(texts), atol=1e-12
+    )
+
+
 def test_polars_and_pyarrow_tables(full, y, full_schema):
     import polars as pl
     import pyarrow as pa
@@ -341,7 +356,7 @@ def test_polars_and_pyarrow_tables(full, y, full_schema):
         [
             ("numeric", StandardScaler(), NUMERIC),
             ("levels", OneHotEncoder(handle_unknown="ignore"), ["job", "edu"]),
-            ("flag", FunctionTransformer(lambda t: t.with_columns(pl.col("own") * 2)), ["own"]),
+            ("flag", FunctionTransformer(lambda t: t.with_columns(pl.col("own") * 2).to_numpy()), ["own"]),
         ]
     )
     table = pl.from_pandas(full)

@@ -43,8 +43,10 @@ class Table:
         like: Any,
         name: str,
         prepare: Callable[[Any], Any] | None = None,
+        none: bool = False,
     ) -> None:
         self.schema, self.names, self.like, self.prepare = schema, names, like, prepare
+        self.none = none  # missing texts are None, not NaN, where the table library tells them apart
         self.order = list(range(schema.d))
         if names is not None:
             unknown = [n for n in names if n not in schema.names]
@@ -93,12 +95,12 @@ class Table:
         ], probe
 
     def _texts(self, frame: Any) -> Any:
-        """Texts with a missing value as pandas reads them from a file: NaN, not None, in any batch."""
+        """Texts with a missing value as pandas reads them from a file, in any batch: NaN, unless None is known."""
         for f in self.schema.features:
             if f.missing and all(isinstance(v, str) for v in f.levels) and f.levels:
                 column = frame[f.name]
                 if column.dtype == object:
-                    column = column.where(column.notna(), np.nan)
+                    column = column.where(column.notna(), None if self.none else np.nan)
                     frame[f.name] = column.astype("str") if _pandas_has_text() else column
         return frame
 

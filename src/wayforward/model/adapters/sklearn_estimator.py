@@ -21,7 +21,14 @@ from wayforward.model.adapted import (
     two_columns,
     without_warnings,
 )
-from wayforward.model.adapters.sklearn_inside import decision_of, innermost, inside, is_vote, votes
+from wayforward.model.adapters.sklearn_inside import (
+    decision_of,
+    innermost,
+    inside,
+    is_vote,
+    knows_none,
+    votes,
+)
 from wayforward.model.base import Access
 from wayforward.model.encoder import Encoder, NotRead, finish, read
 from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast, padded
@@ -90,7 +97,7 @@ def adapt_fitted(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
             )
     if names is None and not hasattr(model, "n_features_in_") and not _takes_arrays(model, schema, options):
         names = list(schema.names)
-    table = Table(schema, names, options.frame, name, options.prepare)
+    table = Table(schema, names, options.frame, name, options.prepare, knows_none(model))
     native = _native(model, table, name)
     tolerance = SINGLE if _single_precision(model) else DOUBLE
     return replace(native, read=partial(_read, model, schema, table, native), tolerance=tolerance)
@@ -225,7 +232,7 @@ def _read(model: Any, schema: Schema, table: Table, native: Adapted) -> Fast:
             if wider is None:
                 raise
             listed, use = listed + more, wider
-            view = Table(use, table.names, table.like, native.name, table.prepare)
+            view = Table(use, table.names, table.like, native.name, table.prepare, table.none)
             continue
         return LatticeFast(made, schema, listed, native.predict) if listed else made
 

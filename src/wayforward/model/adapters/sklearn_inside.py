@@ -53,6 +53,27 @@ def innermost(model: Any) -> Any:
         model = inner
 
 
+def knows_none(model: Any) -> bool:
+    """Return True where an encoder inside was trained on texts whose missing value is None, and not NaN."""
+    parts, at = [model], 0
+    while at < len(parts):
+        part, at = parts[at], at + 1
+        if getattr(part, "missing_values", 0) is None:  # an imputer
+            return True
+        for known in getattr(part, "categories_", ()):
+            if any(v is None for v in known) and not any(v != v for v in known):
+                return True
+        steps = [
+            *getattr(part, "steps", ()),
+            *getattr(part, "transformers_", ()),
+            *getattr(part, "transformer_list", ()),
+        ]
+        parts += [step[1] for step in steps if not isinstance(step[1], str)]
+        inner = inside(part)
+        parts += [] if inner is None else [inner]
+    return False
+
+
 def decision_of(model: Any) -> Decision | None:
     """Return how the label of a fitted classifier follows from its outputs; None where only asking can tell."""
     from sklearn.pipeline import Pipeline
