@@ -670,6 +670,40 @@ def _act(h: Any, n: Any, kind: Any) -> None:
 
 
 @kernel
+def _forward(flat: Any, shift: Any, base: Any, n_out: Any, count: Any, live: Any, h: Any, g: Any) -> None:
+    """g = shift + weights h; four units at a time, so that sums are read and written seldom."""
+    if n_out == 1:
+        a, b = shift[base], 0.0
+        u = 0
+        while u + 2 <= count:
+            a += h[u] * flat[live[u]]
+            b += h[u + 1] * flat[live[u + 1]]
+            u += 2
+        if u < count:
+            a += h[u] * flat[live[u]]
+        g[0] = a + b
+        return
+    for t in range(n_out):
+        g[t] = shift[base + t]
+    u = 0
+    while u + 4 <= count:
+        v0, v1, v2, v3 = h[u], h[u + 1], h[u + 2], h[u + 3]
+        r0 = flat[live[u] : live[u] + n_out]
+        r1 = flat[live[u + 1] : live[u + 1] + n_out]
+        r2 = flat[live[u + 2] : live[u + 2] + n_out]
+        r3 = flat[live[u + 3] : live[u + 3] + n_out]
+        for t in range(n_out):
+            g[t] += (v0 * r0[t] + v1 * r1[t]) + (v2 * r2[t] + v3 * r3[t])
+        u += 4
+    while u < count:
+        v0 = h[u]
+        r0 = flat[live[u] : live[u] + n_out]
+        for t in range(n_out):
+            g[t] += v0 * r0[t]
+        u += 1
+
+
+@kernel
 def _onward(net: Any, one: Any, h: Any, g: Any) -> Any:
     """Score of a first layer before its activation; h and g are used up."""
     one[SPENT] += 1
@@ -678,24 +712,18 @@ def _onward(net: Any, one: Any, h: Any, g: Any) -> Any:
     if layers == 0:
         return _score(h[0], one)
     _act(h, n, net.shapes[1, 0])
+    flat, live = net.flat, net.live
     at = 0
     base = 0
     for layer in range(layers):
         n_out = net.shapes[0, layer + 1]
-        if n_out == 1:
-            total = net.shift[base]
-            for t in range(n):
-                total += h[t] * net.flat[at + t]
-            g[0] = total
-        else:
-            for t in range(n_out):
-                g[t] = net.shift[base + t]
-            for u in range(n):
-                v = h[u]
-                if v != 0.0:
-                    row = net.flat[at + u * n_out : at + (u + 1) * n_out]
-                    for t in range(n_out):
-                        g[t] += v * row[t]
+        count = 0  # units that are off add nothing
+        for u in range(n):
+            if h[u] != 0.0:
+                h[count] = h[u]
+                live[count] = at + u * n_out
+                count += 1
+        _forward(flat, net.shift, base, n_out, count, live, h, g)
         _act(g, n_out, net.shapes[1, layer + 1])
         at += n * n_out
         base += n_out
@@ -1226,6 +1254,42 @@ def _search(
 
 
 @kernel
+def _dearest(y: Any, rank: Any, per: Any, one: Any) -> Any:
+    """The change of an option with the given rank in price, -1 where there are fewer."""
+    limit, before = _INF, -1
+    for _ in range(rank + 1):
+        best, most = -1, -1.0
+        for f in range(per.shape[1]):
+            if not _changed(f, y[f], per):
+                continue
+            price = _price(f, y[f], per[X, f], per[PLAIN, f], per, one)
+            if (price < limit or (price == limit and f > before)) and price > most:
+                best, most = f, price
+        if best < 0:
+            return -1
+        limit, before = most, best
+    return before
+
+
+@kernel
+def _without_dearest(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any) -> Any:
+    """Look once more without the dearest change, which may be the wrong one to build on; again where that helped."""
+    d = per.shape[1]
+    for _ in range(3):
+        banned = _dearest(per[BEST], 0, per, one)
+        before = one[COST]
+        mark[MAY, banned] = 0
+        for f in range(d):
+            per[HERE, f] = per[X, f]
+        _walk(forest, net, per, one, mark, ok, pool, per[HERE], _REACH, int(one[FIRST_GRID]))
+        _lead(forest, net, per, one, mark, ok, pool)
+        mark[MAY, banned] = 1
+        if not one[COST] < before - _LEAST:
+            return
+        _exchange(forest, net, per, one, mark, ok, pool)
+
+
+@kernel
 def _farther(taken: Any, mine: Any, per: Any) -> Any:
     """True where `mine` does all that `taken` does, at least as far (see `goes_farther`)."""
     some = False
@@ -1294,24 +1358,6 @@ def _open_box(per: Any, mark: Any, ok: Any, levels: Any) -> None:
         mark[MAY, f] = mark[OWN_MAY, f]
     for i in range(ok.shape[0]):
         ok[i] = levels[i]
-
-
-@kernel
-def _dearest(y: Any, rank: Any, per: Any, one: Any) -> Any:
-    """The change of an option with the given rank in price, -1 where there are fewer."""
-    limit, before = _INF, -1
-    for _ in range(rank + 1):
-        best, most = -1, -1.0
-        for f in range(per.shape[1]):
-            if not _changed(f, y[f], per):
-                continue
-            price = _price(f, y[f], per[X, f], per[PLAIN, f], per, one)
-            if (price < limit or (price == limit and f > before)) and price > most:
-                best, most = f, price
-        if best < 0:
-            return -1
-        limit, before = most, best
-    return before
 
 
 @kernel
@@ -1405,6 +1451,7 @@ def _options(
     _search(forest, net, per, one, mark, ok, pool, hints, True)
     if one[COST] == _INF:
         return 0
+    _without_dearest(forest, net, per, one, mark, ok, pool)
     least = one[COST]
     out[0] = per[BEST]
     count = 1
@@ -1494,7 +1541,7 @@ def seek_in_net(
         begin, end, None,
         LayeredNet(
             _bare(g.places), _bare(g.code), _bare(g.first), _bare(g.table), _bare(g.flat), _bare(g.shift),
-            _bare(g.shapes), _bare(g.room), _bare(g.rest), _bare(g.bracket),
+            _bare(g.shapes), _bare(g.room), _bare(g.rest), _bare(g.bracket), _bare(g.live),
         ),
         land, Hints(_bare(h.all), _bare(h.few)), effort,
         Room(_bare(r.per), _bare(r.mark), _bare(r.one), _bare(r.pool), _bare(r.ok)),

@@ -259,6 +259,7 @@ def layered_net(form: DenseForm, schema: Schema, mix: np.ndarray) -> tuple[Layer
             np.zeros((2, max(shapes[0]))),
             np.zeros((d + 1, width)),
             np.zeros((2 * d, 5)),
+            np.zeros(max(shapes[0]), np.int64),
         ),
         used,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,7 +55,11 @@ class Seeker:
             few = reference[np.linspace(0, len(reference) - 1, _FEW).astype(np.int64)]
         self.hints = Hints(np.array(reference, order="C"), np.array(few, order="C"))
         self.n_levels = int(schema.n_levels.sum())
+        self._idle: list[tuple[CellForest | LayeredNet, Room]] = []
         self.levels = np.flatnonzero(schema.has_levels).tolist()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_idle": []}
 
     @classmethod
     def of(cls, problem: Problem, reference: Rows) -> Seeker | None:
@@ -142,9 +146,13 @@ class Seeker:
         )
         out, score, rows = np.empty((n, k, d)), np.empty((n, k)), np.zeros(n, np.int64)
         jit = _kernels()
-        model, room = self._rooms(jit)
         seek = jit.seek_in_net if self.forest is None else jit.seek_in_forest
+        try:
+            model, room = self._idle.pop()
+        except IndexError:  # one for each thread that searches at the same time
+            model, room = self._rooms(jit)
         seek(wishes, 0, n, model, land, self.hints, _EFFORT, room, out, score, rows)
+        self._idle.append((model, room))
         return out, score, rows
 
     def _rooms(self, jit: ModuleType) -> tuple[CellForest | LayeredNet, Room]:
@@ -163,7 +171,8 @@ class Seeker:
             return own._replace(**{name: getattr(own, name).copy() for name in room_of}), room
         assert self.net is not None
         net = self.net
-        return net._replace(room=net.room.copy(), rest=net.rest.copy(), bracket=net.bracket.copy()), room
+        of_net = ("room", "rest", "bracket", "live")
+        return net._replace(**{name: getattr(net, name).copy() for name in of_net}), room
 
 
 def _kernels() -> ModuleType:
