@@ -326,6 +326,12 @@ def test_of_plausibilities(file, stored):
 )
 def test_of_dialogue(file, stored):
     asked = s.problem(line() if "causal" in file else None)
+    if file == "dialogue-none.json":  # its plans came out of a search that finds cheaper ones by now
+        with pytest.raises(
+            wf.WayforwardError, match="does not come out as it was shown.* Open the state with"
+        ):
+            Dialogue.load(FOLDER / file, asked, autosave=False)
+        return
     before = (FOLDER / file).read_bytes()
     it = Dialogue.load(FOLDER / file, asked, autosave=False)
     question = it.ask()
@@ -383,6 +389,12 @@ def test_of_society(file, stored):
     longer, seen = replace(home.Scenario.from_yaml(FOLDER / "scenario.yaml"), rounds=4), []
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(shutil.copy(FOLDER / file, folder))
+        if (
+            file == "society-checkpoint.npz"
+        ):  # of a search that gave dearer advice: rounds of both do not go together
+            with pytest.raises(wf.WayforwardError, match="is the state of another scenario, model or people"):
+                home.simulate(longer, own, checkpoint=copy)
+            return
         got = home.simulate(longer, own, checkpoint=copy, progress=lambda done, most: seen.append(done))
         copy = Path(shutil.copy(FOLDER / file, folder))
         with pytest.raises(wf.WayforwardError):

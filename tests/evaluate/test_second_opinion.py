@@ -346,9 +346,9 @@ def test_a_mistake_in_check_shows(world: str, monkeypatch: pytest.MonkeyPatch) -
     honest = it.problem.check(it.x, action, 3)
     assert second_opinion(it.problem, honest).usable[honest.found].all()
     mistakes = {
-        "valid": (BoundTarget, "reached", lambda self, outputs, labels: np.arange(len(outputs)) % 2 > 0),
+        "valid": (BoundTarget, "reached", lambda self, outputs, *_, **__: np.arange(len(outputs)) % 2 > 0),
         "rules": (RuleSet, "satisfied", lambda self, before, after: np.ones(len(after), dtype=bool)),
-        "legal": (Schema, "legal", lambda self, after, *_: np.ones(after.shape, dtype=bool)),
+        "legal": (Schema, "legal", lambda self, after, *_, **__: np.ones(after.shape, dtype=bool)),
         "follows": (Problem, "consequences", lambda self, x, act: np.where(np.isnan(act), x, act * half)),
     }
     half = np.where(np.array(it.problem.schema.names) == "debt", 0.5, 1.0)

@@ -220,8 +220,18 @@ class Population:
         return score if self.aim is None else score - self.aim[who]
 
     def reached(self, who: Who, after: Rows) -> Mask:
-        """(m,) bool by the fast model, with the safety slack that the model declares."""
-        return np.asarray(self.score(who, after) > self.problem.slack)
+        """(m,) bool by the fast model; where its precision leaves it open, by the model itself."""
+        return self._turned(after, self.score(who, after))
+
+    def _turned(self, after: Rows, score: PerRow) -> Mask:
+        """(m,) bool: the score is beyond the slack that the model declares, or within it and the model says yes."""
+        problem = self.problem
+        turned = np.asarray(score > problem.slack)
+        if problem.robust is None and self.aim is None:  # what else is asked for knows no model to ask
+            near = np.flatnonzero(np.abs(score) <= problem.slack)
+            if near.size:
+                turned[near] = problem.reached(after[near])[0]
+        return turned
 
     def parts(self, who: Who, action: Rows) -> Rows:
         """(m, d) personal cost of each feature's change."""
@@ -275,7 +285,7 @@ class Population:
         score = np.full(len(who), -np.inf)
         if allowed.any():
             score[allowed] = self.score(who[allowed], after[allowed], action[allowed])
-        reached = score > self.problem.slack
+        reached = self._turned(after, score)
         if self.problem.plausibility is not None and reached.any():
             reached[reached] = self.plausible(who[reached], after[reached])
         return Evaluated(after, allowed, score, reached, self.cost(who, action))
