@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from wayforward.methods import method as make_method
 from wayforward.model import wrap
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.problem.proofs import out_of_reach
+from wayforward.recourse import Outcome
 from wayforward.schema import Feature, Schema
 from wayforward.world import SCM
 from wayforward.world.scm import BoundSCM
@@ -358,3 +360,25 @@ def test_a_net_in_single_precision_attains_its_best_scores(layers):
     inside = (rows[:, 0] <= x[0, 0]) & (rows[:, 2] == x[0, 2])
     beyond = Target(1, threshold=float(np.nextafter(score[inside].max(), 1)))
     assert out_of_reach(Problem(schema, model, beyond).population(x, wish)).all()
+
+
+@pytest.mark.parametrize("kind", ["ordinal", "integer", "real"])
+def test_who_stands_at_the_end_of_a_range_may_hold_it_there(kind):
+    """Doing b lowers a, which may only go up and is at its top already: the only way is b with a held where it is."""
+    level = {"levels": ("k", "l", "m", "n")} if kind == "ordinal" else {"low": 0, "high": 3}
+    features = (
+        Feature(name="a", kind=kind, direction="increase", step=1.0 if kind == "real" else None, **level),
+        Feature(name="b", kind="integer", low=0, high=3),
+    )
+
+    def high_a_and_b(rows):
+        yes = (rows[:, 0] > 2.5) & (rows[:, 1] > 1.5)
+        return np.column_stack([~yes, yes]).astype(float)
+
+    schema = Schema(features, ("b drags a by -1",))
+    problem = Problem(schema, wrap(high_a_and_b, schema), Target(favourable=1))
+    method = make_method("local-search").fit(problem)
+    got = method.recommend(np.array([[3.0, 0.0]]))
+    assert got.outcome[0, 0] is Outcome.FOUND and got.after[0, 0].tolist() == [3.0, 2.0]
+    frozen = Preferences.none(schema, 1).freeze("a")
+    assert method.recommend(np.array([[3.0, 0.0]]), preferences=frozen).outcome[0, 0] is Outcome.NONE_EXISTS

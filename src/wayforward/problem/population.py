@@ -39,9 +39,10 @@ class Evaluated:
 class Population:
     """n people facing one problem. Arrays: x, low, high, weight (n, d) float; free (n, d) bool.
 
-    x: people as they are. free: the person may act on the feature and has somewhere to go. low, high: how far an
-    action may go (schema, direction and personal limits together; always finite). level_ok[j] (n, L): levels that
-    the person may choose. weight: how hard a change of the feature is for the person. max_changes (n,).
+    x: people as they are. free: the person may act on the feature and has somewhere to go, or may hold it where it is
+    while others move it. low, high: how far an action may go (schema, direction and personal limits together; always
+    finite). level_ok[j] (n, L): levels that the person may choose. weight: how hard a change of the feature is for the
+    person. max_changes (n,).
     """
 
     def __init__(self, problem: Problem, x: People, preferences: Preferences | None = None) -> None:
@@ -98,8 +99,21 @@ class Population:
             # a lattice point other than where the person stands must lie within reach
             first, last = self._inside(self.low[:, j], j, +1), self._inside(self.high[:, j], j, -1)
             free[:, j] &= (first <= last + schema.slack[j]) & ~((first == last) & (first == self.x[:, j]))
+        if not self.problem.independent:
+            free |= self._may_hold(free)
         free[self.max_changes < 1] = False
         return free
+
+    def _may_hold(self, free: np.ndarray) -> np.ndarray:
+        """(n, d) bool: the person may keep the feature where it is while what it follows from moves: an action, too."""
+        moved = self.problem.descendants & ~np.eye(self.d, dtype=bool)
+        led = free.astype(np.int64) @ moved.astype(np.int64) > 0
+        with np.errstate(invalid="ignore"):
+            own = (self.x >= self.low - self.schema.slack) & (self.x <= self.high + self.schema.slack)
+        for j, ok in self.level_ok.items():
+            level = np.where(np.isnan(self.x[:, j]), 0.0, self.x[:, j]).astype(np.int64)
+            own[:, j] &= ok[np.arange(self.n), level]
+        return np.asarray(led & own & self.schema.actionable & ~self.preferences.frozen)
 
     def _inside(self, edge: np.ndarray, j: np.ndarray, side: int) -> np.ndarray:
         """(n, l) the lattice points of features j (l,) at or inside edges: above them (side +1) or below (side -1)."""
