@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wayforward.errors import DataError, FileFormatError, RuleError, SchemaError
-from wayforward.schema import Feature, Schema, SchemaWarning
+from wayforward.schema import Feature, Schema, SchemaWarning, decode_column
 
 pd = pytest.importorskip("pandas")
 
@@ -289,3 +289,36 @@ def test_a_mapping_with_very_many_keys_is_read_in_linear_time():
 def test_a_bound_too_large_for_a_number_is_refused():
     with pytest.raises(SchemaError, match="huge"):
         Feature(name="a", kind="integer", low=0, high=10**400)
+
+
+MIXED = Schema(
+    (
+        Feature(name="age", kind="integer", low=18, high=90, missing=True),
+        Feature(name="pay", kind="real", low=0, high=10, missing=True),
+        Feature(name="job", kind="categorical", levels=("a", "b", "c"), missing=True),
+        Feature(name="flag", kind="binary", levels=(0, 1), missing=True),
+        Feature(name="own", kind="binary", levels=(False, True), missing=True),
+        Feature(name="grade", kind="ordinal", levels=(10, 20, 30)),
+        Feature(name="town", kind="categorical", levels=("x", "y")),
+        Feature(name="code", kind="categorical", levels=("A", 1)),
+    )
+)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("n", [1, 2, 7, 600])
+def test_tables_of_blocks_are_those_of_one_column_after_the_other(n, missing):
+    """Types of columns included, also where a column is missing as a whole, and whatever was written to another one."""
+    rng = np.random.default_rng(n)
+    high = np.where(MIXED.has_levels, MIXED.n_levels - 1, MIXED.high)
+    x = np.round(MIXED.low + rng.random((n, MIXED.d)) * (high - MIXED.low))
+    x[:, 1] = rng.random(n)
+    x[(rng.random(x.shape) < missing) & MIXED.missing] = np.nan
+    x[:, 6] = 1.0  # one text in all rows
+    columns = {f.name: decode_column(x[:, j], f) for j, f in enumerate(MIXED.features)}
+    for _ in range(2):
+        got = MIXED.decode(x, like="pandas")
+        pd.testing.assert_frame_equal(got, pd.DataFrame(columns), check_column_type=True)
+        got.loc[0, "town"] = "x"
+        got.loc[0, "grade"] = 20
+    np.testing.assert_array_equal(MIXED.encode(MIXED.decode(x)), x)

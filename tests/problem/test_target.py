@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from wayforward.errors import ProblemError
 from wayforward.model.base import LARGEST, Decision
 from wayforward.problem import Target
+from wayforward.problem.target import BoundTarget
 
 TWO = SimpleNamespace(task="classification", classes=("bad", "good"), decision=LARGEST)
 THREE = SimpleNamespace(task="classification", classes=(0, 1, 2), decision=LARGEST)
@@ -168,3 +169,16 @@ def test_bounds_that_prove_a_miss():
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.1])
+@pytest.mark.parametrize("threshold", [None, 0.4])
+@pytest.mark.parametrize("c", [2, 3])
+def test_turned_is_the_sign_of_the_score(c, threshold, margin):
+    rng = np.random.default_rng(c)
+    outputs = np.concatenate([rng.dirichlet(np.ones(c), 300), np.full((1, c), 1 / c), np.eye(c)])
+    outputs[:20, :2] = (outputs[:20, 0] + outputs[:20, 1])[:, None] / 2
+    bound = BoundTarget(Target(1, threshold=threshold, margin=margin), np.array([1]), c)
+    np.testing.assert_array_equal(bound.turned(outputs), bound.score(outputs) >= 0)
+    span = BoundTarget(Target(interval=(0.3, 0.6), margin=margin), np.array([], dtype=np.int64), 1)
+    np.testing.assert_array_equal(span.turned(outputs[:, :1]), span.score(outputs[:, :1]) >= 0)

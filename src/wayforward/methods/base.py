@@ -287,7 +287,7 @@ class Method(Portable, ABC):
             method=self.name,
         )
         got = check(action=action, proved=proved, decision=decision, seconds=time.perf_counter() - started)
-        overlooked = ~refused & ~got.accepted
+        overlooked = ~refused if refused.all() else ~refused & ~got.accepted
         if overlooked.any():
             more, none = self._search_refused(everyone, overlooked, k, seed, budget)
             got = check(
@@ -303,7 +303,9 @@ class Method(Portable, ABC):
     ) -> None:
         """Search again where the model itself refused the cheapest of the actions (n, k', d): its fast path is too
         generous there, so scores must lie farther beyond the boundary. What is better goes into the answers."""
-        problem, lead = self.problem_, action[:, 0]
+        problem, lead, best = self.problem_, action[:, 0], got.action[:, 0]
+        if ((lead == best) | (np.isnan(lead) & np.isnan(best))).all():
+            return
         for aim in _FARTHER:
             tried = np.flatnonzero(~np.isnan(lead).all(1) & ~got.accepted)
             refused = tried[got.cost[tried, 0] > everyone.cost(tried, lead[tried]) * (1 + 1e-9) + 1e-9]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import PreferencesError
+from wayforward.problem.reach import CommonReach, lattice_ends
 from wayforward.shapes import Mask, People, PerRow, Rows, Who
 from wayforward.streams import keys_of
 
@@ -41,64 +42,103 @@ class Population:
 
     x: people as they are. free: the person may act on the feature and has somewhere to go, or may hold it where it is
     while others move it. low, high: how far an action may go (schema, direction and personal limits together; always
-    finite). level_ok[j] (n, L): levels that the person may choose. weight: how hard a change of the feature is for the
-    person. max_changes (n,).
+    finite). levels (n, all levels): those that the person may choose, one feature after the other; level_ok[j] (n, L):
+    of feature j. weight: how hard a change of the feature is for the person. max_changes (n,). wishes: their
+    preferences, None where nobody has any.
     """
 
     def __init__(self, problem: Problem, x: People, preferences: Preferences | None = None) -> None:
         self.problem, self.x = problem, x
         self.schema = problem.schema
         self.n, self.d = x.shape
-        if preferences is None:
-            preferences = problem.no_preferences(self.n)
-        if preferences.frozen.shape != (self.n, self.d):
+        if preferences is not None and preferences.frozen.shape != (self.n, self.d):
             raise PreferencesError(
                 f"The preferences are for {preferences.frozen.shape[0]} people and {preferences.frozen.shape[1]} "
                 f"features; there are {self.n} people and {self.d} features. Give one row for each person."
             )
-        self.preferences = preferences
-        self.weight = np.asarray(preferences.weight, dtype=np.float64)
-        self.plain_weight = bool((self.weight == 1.0).all())
-        self.max_changes = np.minimum(np.asarray(preferences.max_changes), self.d)
-        self.low, self.high, self.level_ok = self._reach()
-        self.free = self._free()
+        self.wishes = preferences  # None where nobody has any
+        self.max_changes = (
+            np.full(self.n, self.d)
+            if preferences is None
+            else np.minimum(np.asarray(preferences.max_changes), self.d)
+        )
+        reach = problem.reach
+        self.low, self.high = self._ends(reach)
+        self.levels = self._levels_in_reach(reach)
+        self.free = self._free(reach)
+        self._start()
+
+    def _start(self) -> None:
         self.rows = np.zeros(self.n, dtype=np.int64)  # model rows spent on each person
         self.cache: dict[Any, Any] = {}  # what a robust condition worked out for these people
         self.aim: np.ndarray | None = None  # (n,) how far beyond the boundary the expected score must be
 
     # -- what each person may do ---------------------------------------------------------------------------
 
-    def _reach(self) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
-        schema, wish = self.schema, self.preferences
-        seen_low, seen_high = self.problem.observed_range
-        low = np.where(np.isfinite(schema.low), schema.low, np.fmin(seen_low, self.x))
-        high = np.where(np.isfinite(schema.high), schema.high, np.fmax(seen_high, self.x))
-        low = np.where((schema.direction > 0) & ~np.isnan(self.x), np.fmax(low, self.x), low)
-        high = np.where((schema.direction < 0) & ~np.isnan(self.x), np.fmin(high, self.x), high)
-        low, high = np.fmax(low, wish.low), np.fmin(high, wish.high)
-        if not schema.level_columns:
-            return low, high, {}
-        index, owner = schema.level_index, schema.level_owner
-        ok = (index >= low[:, owner] - 1e-9) & (index <= high[:, owner] + 1e-9)  # (n, levels of all features)
-        for j, allowed in wish.levels.items():
-            ok[:, schema.level_columns[j]] &= allowed
-        return low, high, {j: ok[:, at] for j, at in schema.level_columns.items()}
+    @cached_property
+    def preferences(self) -> Preferences:
+        """The wishes of these people, also where they have none."""
+        return self.problem.no_preferences(self.n) if self.wishes is None else self.wishes
 
-    def _free(self) -> np.ndarray:
-        schema = self.schema
-        free = np.asarray(schema.actionable & ~self.preferences.frozen & (self.low <= self.high))
-        stuck = (self.low == self.high) & (self.low == self.x)
-        free &= ~stuck
-        if self.level_ok:
-            columns, at = list(self.level_ok), schema.level_columns
-            ok = np.concatenate(list(self.level_ok.values()), axis=1)
-            ok &= schema.level_index != self.x[:, schema.level_owner]  # another one than theirs
-            free[:, columns] &= np.logical_or.reduceat(ok, [at[j].start for j in columns], axis=1)
-        j = schema.on_lattice
+    @cached_property
+    def weight(self) -> np.ndarray:
+        """(n, d) how hard a change of the feature is for the person."""
+        return np.asarray(
+            np.ones((self.n, self.d)) if self.wishes is None else self.wishes.weight, dtype=np.float64
+        )
+
+    @cached_property
+    def plain_weight(self) -> bool:
+        """True if everything is as hard for everybody."""
+        return self.wishes is None or bool((self.weight == 1.0).all())
+
+    @cached_property
+    def level_ok(self) -> dict[int, np.ndarray]:
+        """Feature with levels -> (n, L) bool: the levels that the person may choose."""
+        return {j: self.levels[:, at] for j, at in self.schema.level_columns.items()}
+
+    def _ends(self, reach: CommonReach) -> tuple[np.ndarray, np.ndarray]:
+        """(n, d) least and greatest value that an action may set."""
+        x, wish, n = self.x, self.wishes, self.n
+        low, high = np.repeat(reach.low[None], n, axis=0), np.repeat(reach.high[None], n, axis=0)
+        if reach.open_low.size:  # nobody has to leave where they are
+            j = reach.open_low
+            low[:, j] = np.fmax(np.fmin(low[:, j], x[:, j]), -np.inf)
+        if reach.open_high.size:
+            j = reach.open_high
+            high[:, j] = np.fmin(np.fmax(high[:, j], x[:, j]), np.inf)
+        if reach.up.size:
+            low[:, reach.up] = np.fmax(low[:, reach.up], x[:, reach.up])
+        if reach.down.size:
+            high[:, reach.down] = np.fmin(high[:, reach.down], x[:, reach.down])
+        return (low, high) if wish is None else (np.fmax(low, wish.low), np.fmin(high, wish.high))
+
+    def _levels_in_reach(self, reach: CommonReach) -> np.ndarray:
+        """(n, levels of all features) bool."""
+        schema, wish = self.schema, self.wishes
+        index, owner = schema.level_index, schema.level_owner
+        if wish is None and reach.free_levels:
+            return np.ones((self.n, len(index)), dtype=bool)
+        ok = (index >= self.low[:, owner] - 1e-9) & (index <= self.high[:, owner] + 1e-9)
+        for j, allowed in {} if wish is None else wish.levels.items():
+            ok[:, schema.level_columns[j]] &= allowed
+        return np.asarray(ok)
+
+    def _free(self, reach: CommonReach) -> np.ndarray:
+        """(n, d) bool: the person may act on it and has somewhere to go."""
+        schema, x, wish = self.schema, self.x, self.wishes
+        free = np.asarray(schema.actionable & (self.low <= self.high))
+        free &= ~((self.low == self.high) & (self.low == x))
+        if reach.level_columns:
+            other = self.levels & (schema.level_index != x[:, schema.level_owner])  # another one than theirs
+            free[:, reach.level_columns] &= np.logical_or.reduceat(other, reach.level_starts, axis=1)
+        j = reach.lattice
         if j.size:
             # a lattice point other than where the person stands must lie within reach
-            first, last = self._inside(self.low[:, j], j, +1), self._inside(self.high[:, j], j, -1)
-            free[:, j] &= (first <= last + schema.slack[j]) & ~((first == last) & (first == self.x[:, j]))
+            first, last = self._lattice_ends(reach)
+            free[:, j] &= (first <= last + schema.slack[j]) & ~((first == last) & (first == x[:, j]))
+        if wish is not None:
+            free &= ~wish.frozen
         if not self.problem.independent:
             free |= self._may_hold(free)
         free[self.max_changes < 1] = False
@@ -113,19 +153,21 @@ class Population:
         for j, ok in self.level_ok.items():
             level = np.where(np.isnan(self.x[:, j]), 0.0, self.x[:, j]).astype(np.int64)
             own[:, j] &= ok[np.arange(self.n), level]
-        return np.asarray(led & own & self.schema.actionable & ~self.preferences.frozen)
+        own &= led & self.schema.actionable
+        return own if self.wishes is None else own & ~self.wishes.frozen
 
-    def _inside(self, edge: np.ndarray, j: np.ndarray, side: int) -> np.ndarray:
-        """(n, l) the lattice points of features j (l,) at or inside edges: above them (side +1) or below (side -1)."""
-        point = self.schema.snap(edge, columns=j)
-        step, slack = self.schema.step[j], self.schema.slack[j]
-        with np.errstate(invalid="ignore"):  # a lattice without any bound, for somebody without a value
-            outside = side * (edge - point) > slack
-        return np.asarray(
-            self.schema.snap(np.where(outside, point + side * step, point), columns=j)
-            if outside.any()
-            else point
-        )
+    def _lattice_ends(self, reach: CommonReach) -> tuple[np.ndarray, np.ndarray]:
+        """(n, l) the first and the last lattice point in reach of the features with a step."""
+        if self.wishes is not None:
+            j = reach.lattice
+            first, last = lattice_ends(self.schema, self.low[:, j], self.high[:, j], j)
+            return first, last
+        first, last = np.repeat(reach.first, self.n, axis=0), np.repeat(reach.last, self.n, axis=0)
+        if reach.moving.size:
+            j = reach.lattice[reach.moving]
+            ends = lattice_ends(self.schema, self.low[:, j], self.high[:, j], j)
+            first[:, reach.moving], last[:, reach.moving] = ends
+        return first, last
 
     @cached_property
     def least(self) -> np.ndarray:
@@ -306,6 +348,11 @@ class Population:
 
     def take(self, who: np.ndarray) -> Population:
         """The same problem for some of the people."""
-        some = Population(self.problem, self.x[who], self.preferences.take(who))
+        some = Population.__new__(Population)
+        some.problem, some.schema, some.d = self.problem, self.schema, self.d
+        some.x, some.low, some.high, some.free = self.x[who], self.low[who], self.high[who], self.free[who]
+        some.n, some.max_changes, some.levels = len(some.x), self.max_changes[who], self.levels[who]
+        some.wishes = None if self.wishes is None else self.wishes.take(who)
+        some._start()
         some.aim = None if self.aim is None else self.aim[who]
         return some

@@ -16,6 +16,7 @@ from wayforward.portable import Portable
 from wayforward.problem.confidence import Confidence
 from wayforward.problem.population import Population
 from wayforward.problem.proofs import out_of_reach
+from wayforward.problem.reach import CommonReach
 from wayforward.problem.robust import Robust
 from wayforward.problem.robust.base import Together
 from wayforward.problem.target import BoundTarget, Target
@@ -291,7 +292,7 @@ class Problem(Portable):
         """
         if not self.model.has_fast_path:
             return None
-        return np.asarray(self.bound_target.score(self.model.outputs(x)) >= 0)
+        return self.bound_target.turned(self.model.outputs(x))
 
     @property
     def demanding(self) -> bool:
@@ -343,6 +344,11 @@ class Problem(Portable):
             else Preferences.none(self.schema, n)
         )
 
+    @property
+    def reach(self) -> CommonReach:
+        """How far actions may go, before anybody's place and wishes."""
+        return self.shared("reach", lambda: CommonReach(self.schema, self.observed_range))
+
     def population(self, x: People, preferences: Preferences | None = None) -> Population:
         """The problem for some people, as a search sees it."""
         return Population(self, x, preferences)
@@ -357,7 +363,7 @@ class Problem(Portable):
         frozen features, allowed levels and the number of changes are kept. A feature that a person froze may still
         move as a consequence.
         """
-        schema, wish = self.schema, people.preferences
+        schema, wish = self.schema, people.wishes
         before = people.x[who]
         acted = ~np.isnan(action)
         with np.errstate(invalid="ignore"):
@@ -369,11 +375,13 @@ class Problem(Portable):
             if self.independent:
                 good &= ~differs | acted
             legal = good.all(1)
-            moved = acted & schema.differs(action, before)
-            beyond = (after < wish.low[who] - slack) | (after > wish.high[who] + slack)
-            wishes = ~((acted & wish.frozen[who]) | (beyond & differs)).any(1)
-            wishes &= moved.sum(1) <= people.max_changes[who]
-        for j, ok in wish.levels.items():
+            wishes = np.ones(len(who), dtype=bool)
+            if wish is not None:
+                moved = acted & schema.differs(action, before)
+                beyond = (after < wish.low[who] - slack) | (after > wish.high[who] + slack)
+                wishes = ~((acted & wish.frozen[who]) | (beyond & differs)).any(1)
+                wishes &= moved.sum(1) <= people.max_changes[who]
+        for j, ok in {} if wish is None else wish.levels.items():
             value = after[:, j]
             index = np.where(np.isnan(value), 0, value).astype(np.int64).clip(0, ok.shape[1] - 1)
             wishes &= (ok[who, index] & ~np.isnan(value)) | ~differs[:, j]
@@ -415,15 +423,16 @@ class Problem(Portable):
         options, (accepted, value_before) = self._judged(people, action, decision)
         best = self._best(options, people, k)
         at = best.who, rank_in_run(best.who)
+        found = np.zeros(n, dtype=bool)
+        found[best.who] = True
+        impossible = np.zeros(n, dtype=bool) if proved is None else proved & ~found
+        open_ = np.flatnonzero(~(found | impossible | accepted)) if prove else best.who[:0]
+        if open_.size:
+            impossible[open_[out_of_reach(people.take(open_))]] = True
         outcome = np.full((n, k), Outcome.NOT_FOUND, dtype=object)
         outcome[at] = Outcome.FOUND
-        if proved is not None:
-            outcome[proved & (outcome[:, 0] != Outcome.FOUND)] = Outcome.NONE_EXISTS
+        outcome[impossible] = Outcome.NONE_EXISTS
         outcome[accepted] = Outcome.ACCEPTED
-        if prove:
-            open_ = np.flatnonzero(outcome[:, 0] == Outcome.NOT_FOUND)
-            if open_.size:
-                outcome[open_[out_of_reach(people.take(open_))]] = Outcome.NONE_EXISTS
 
         def filled(value: np.ndarray, empty: float) -> np.ndarray:
             out = np.full((n, k, *value.shape[1:]), empty)
@@ -433,8 +442,9 @@ class Problem(Portable):
         plain = best.cost if people.plain_weight else people.plain_cost(best.who, best.action)
         after, score = filled(best.after, np.nan), filled(best.value, np.nan)
         cost, plain_cost = filled(best.cost, np.inf), filled(plain, np.inf)
-        after[accepted, 0], cost[accepted, 0], plain_cost[accepted, 0] = x[accepted], 0.0, 0.0
-        score[accepted, 0] = value_before[accepted]
+        if accepted.any():
+            after[accepted, 0], cost[accepted, 0], plain_cost[accepted, 0] = x[accepted], 0.0, 0.0
+            score[accepted, 0] = value_before[accepted]
         return Recourse(
             schema=self.schema,
             x=x,

@@ -183,26 +183,37 @@ class BoundTarget:
         Above zero the decision is turned, below it is not. At zero a threshold, a margin and the edges of an
         interval are reached; without any of these the model's own label decides. The sign is exact.
         """
-        target = self.target
+        target, lead = self.target, self._beyond(outputs)
         if target.interval is not None:
-            low, high = self._inside
-            return np.minimum(outputs[:, 0] - low, high - outputs[:, 0])
+            return lead
         if target.threshold is not None or self.n_classes == 2:
             level, value = self.level, self.value(outputs)
             p = np.clip(value, _TINY, 1 - _TINY)
-            score, lead = np.log(p) - np.log1p(-p) - np.log(level / (1 - level)), value - level
+            score = np.log(p) - np.log1p(-p) - np.log(level / (1 - level))
         else:
             yes, no = outputs[:, self.columns].max(1), np.delete(outputs, self.columns, axis=1).max(1)
             score = np.log(np.maximum(yes - target.margin, _TINY)) - np.log(
                 np.maximum(no + target.margin, _TINY)
             )
-            lead = self._lead(outputs, outputs)
-            if target.margin:
-                lead = np.round(lead - 2 * target.margin, _DIGITS)
         # logarithms round: at equality, and a hair from it, the outputs themselves have the last word
         return np.asarray(
             np.where(lead > 0, np.maximum(score, _LEAST), np.where(lead < 0, np.minimum(score, -_LEAST), 0.0))
         )
+
+    def turned(self, outputs: np.ndarray) -> np.ndarray:
+        """(m, c) -> (m,) bool: `score` is 0 or more."""
+        return np.asarray(self._beyond(outputs) >= 0)
+
+    def _beyond(self, outputs: np.ndarray) -> np.ndarray:
+        """(m, c) -> (m,) how far the outputs are beyond what is needed, in their own unit."""
+        target = self.target
+        if target.interval is not None:
+            low, high = self._inside
+            return np.minimum(outputs[:, 0] - low, high - outputs[:, 0])
+        if target.threshold is not None or self.n_classes == 2:
+            return np.asarray(self.value(outputs) - self.level)
+        lead = self._lead(outputs, outputs)
+        return np.round(lead - 2 * target.margin, _DIGITS) if target.margin else lead
 
     def reached(self, outputs: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
         """(m, c) outputs, (m,) label indices -> (m,) bool: is this a yes?

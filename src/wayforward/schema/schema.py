@@ -15,7 +15,6 @@ from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.schema.feature import FIELDS, Feature, check_choice
 from wayforward.schema.inference import infer_feature
 from wayforward.schema.tables import (
-    TextLevels,
     decode_column,
     encode,
     native_table,
@@ -25,6 +24,7 @@ from wayforward.schema.tables import (
 
 if TYPE_CHECKING:
     from wayforward.rules import RuleSet
+    from wayforward.schema.pandas_tables import PandasTables
 
 _MAX_FILE = 4_000_000  # characters of a schema
 _LATTICE_TOLERANCE = 1e-6  # share of a step by which a stored value may miss the lattice
@@ -308,16 +308,19 @@ class Schema:
             raise DataError(f"decode needs an (n, {self.d}) array; got shape {x.shape}.")
         like = table_library(like)
         values = np.array(x.T, order="C")  # (d, n): columns of the table's own
-        texts = self._text_levels.columns(values) if like == "pandas" else {}
-        columns = {
-            f.name: texts[j] if j in texts else decode_column(values[j], f)
-            for j, f in enumerate(self.features)
-        }
+        if like == "pandas" and self._pandas_tables is not None:
+            return self._pandas_tables.table(values)
+        columns = {f.name: decode_column(values[j], f) for j, f in enumerate(self.features)}
         return native_table(columns, like, copy=False)
 
     @cached_property
-    def _text_levels(self) -> TextLevels:
-        return TextLevels(self.features)
+    def _pandas_tables(self) -> PandasTables | None:
+        from wayforward.schema.pandas_tables import PandasTables
+
+        try:
+            return PandasTables(self.features)
+        except (ImportError, AttributeError):
+            return None
 
     # -- making and revising -------------------------------------------------------------------------------
 

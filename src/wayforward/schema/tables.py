@@ -276,36 +276,6 @@ def native_table(columns: dict[str, Any], like: Any, *, copy: bool = True) -> An
     raise DataError(f"decode knows 'pandas', 'polars', 'pyarrow' and 'dict'; got {like!r}.")
 
 
-class TextLevels:
-    """The texts of all level features as one pandas array, from which the columns of a table are taken at once.
-
-    To take one column after the other, from lists of objects, costs a table of one row ten times as much.
-    """
-
-    def __init__(self, features: Sequence[Feature]) -> None:
-        import pandas as pd
-
-        texts = [bool(f.levels) and all(isinstance(level, str) for level in f.levels) for f in features]
-        book: Any = pd.Series(
-            np.array([v for f, has in zip(features, texts, strict=True) if has for v in f.levels], object)
-        ).array
-        if book.dtype == object:  # pandas has no type for texts
-            texts, book = [False] * len(features), book[:0]
-        count = [f.n_levels if has else 0 for f, has in zip(features, texts, strict=True)]
-        self._book, self._at = book, np.flatnonzero(texts)
-        self._first = (np.cumsum(count) - count)[self._at][:, None]
-
-    def columns(self, values: np.ndarray) -> dict[int, Any]:
-        """(d, n) level indices -> feature -> (n,) texts, for features that are texts and somebody has a value of."""
-        index = values[self._at] + self._first
-        gone = np.asarray(np.isnan(index))
-        index[gone] = -1.0
-        n = values.shape[1]
-        flat = self._book.take(index.ravel().astype(np.int64), allow_fill=True)
-        empty = np.asarray(gone.all(1))  # nothing but None is no text to pandas
-        return {j: flat[i * n : i * n + n] for i, j in enumerate(self._at.tolist()) if not empty[i]}
-
-
 def decode_column(value: np.ndarray, feature: Feature) -> np.ndarray:
     """Return (n,) values as the table holds them: levels for indices, None for missing ones."""
     gone = np.isnan(value)

@@ -26,11 +26,11 @@ _BAND = 1e-5  # of a score: so near to the boundary the model itself is asked
 
 def may_be_listed(people: Population) -> Mask:
     """(n,) bool: all that the person may do is little enough to look at in order of cost."""
-    step = np.where(people.schema.has_levels, np.inf, np.nan_to_num(people.schema.step))
     with np.errstate(
         divide="ignore", invalid="ignore"
     ):  # numbers alone are often too many: no need to count exactly
-        numbers = np.where(people.free, (people.high - people.low) / step - 1.0, 1.0)
+        steps = (people.high - people.low) / people.problem.reach.number_step
+        numbers = np.where(people.free, steps - 1.0, 1.0)
     if (np.fmax(numbers, 1.0).prod(1) > _FEW).all():
         return np.zeros(people.n, dtype=bool)
     return choices_of(people).total <= (_FEW if people.problem.model.bounded else _FEW_DEAR)

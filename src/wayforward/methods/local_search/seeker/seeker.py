@@ -56,7 +56,6 @@ class Seeker:
         self.hints = Hints(np.array(reference, order="C"), np.array(few, order="C"))
         self.n_levels = int(schema.n_levels.sum())
         self._idle: list[tuple[CellForest | LayeredNet, Room]] = []
-        self.levels = np.flatnonzero(schema.has_levels).tolist()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_idle": []}
@@ -127,12 +126,11 @@ class Seeker:
         self, people: Population, k: int, limit: int, land: Terrain
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n, d = people.n, people.d
-        allowed = dict(people.level_ok)
+        level = np.array(people.levels, order="C") if self.n_levels else np.zeros((n, 1), dtype=np.bool_)
         for j, follows in self.rules:
             x = people.x[:, j]
             at = np.where(np.isnan(x), len(follows) - 1, x).astype(np.int64)
-            allowed[j] = allowed[j] & follows[at]
-        level = [allowed[j] for j in self.levels]
+            level[:, people.schema.level_columns[j]] &= follows[at]
         # copies: an array of another layout, or one that may not be written to, would be compiled for anew
         wishes = Wishes(
             np.array(people.x, dtype=np.float64, order="C"),
@@ -140,7 +138,7 @@ class Seeker:
             np.array(people.high, dtype=np.float64, order="C"),
             np.array(people.weight, dtype=np.float64, order="C"),
             np.array(people.free, dtype=np.bool_, order="C"),
-            np.array(np.concatenate(level, axis=1) if level else np.zeros((n, 1), dtype=np.bool_), order="C"),
+            level,
             np.array(people.max_changes, dtype=np.int64),
             np.full(n, limit, dtype=np.int64),
         )
