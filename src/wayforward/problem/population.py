@@ -154,7 +154,7 @@ class Population:
             level = np.where(np.isnan(self.x[:, j]), 0.0, self.x[:, j]).astype(np.int64)
             own[:, j] &= ok[np.arange(self.n), level]
         own &= led & self.schema.actionable
-        return own if self.wishes is None else own & ~self.wishes.frozen
+        return np.asarray(own if self.wishes is None else own & ~self.wishes.frozen)
 
     def _lattice_ends(self, reach: CommonReach) -> tuple[np.ndarray, np.ndarray]:
         """(n, l) the first and the last lattice point in reach of the features with a step."""
