@@ -75,6 +75,10 @@ class WorkerError(WayforwardError):
     """Several workers cannot share the work: it cannot be sent to them, or one of them died."""
 
 
+class DeviceError(WayforwardError):
+    """torch was to work on a device that is not there, or that cannot do what is needed."""
+
+
 class MissingExtra(WayforwardError, ImportError):
     """An optional dependency is needed and is not installed."""
 

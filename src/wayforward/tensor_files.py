@@ -123,8 +123,8 @@ def broken_networks(path: str | Path, error: Exception) -> FileFormatError:
 
 
 def numbered(prefix: str, tensors: Sequence[Any]) -> dict[str, Any]:
-    """Name torch tensors ``prefix.0``, ``prefix.1``, ... as a file holds them."""
-    return {f"{prefix}.{i}": tensor.detach().contiguous() for i, tensor in enumerate(tensors)}
+    """Name torch tensors ``prefix.0``, ``prefix.1``, ... as a file holds them: those of the CPU, for any machine."""
+    return {f"{prefix}.{i}": tensor.detach().cpu().contiguous() for i, tensor in enumerate(tensors)}
 
 
 def in_order(tensors: Mapping[str, Any], prefix: str) -> list[Any]:

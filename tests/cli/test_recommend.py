@@ -219,7 +219,9 @@ BAD = {
     "threshold": (f"{ASK} --target-threshold 1.5 --n 5", "threshold=1.5"),
     "k of nothing": (f"{ASK} --k 0", "--k"),
     "n of nothing": (f"{ASK} --n 0", "--n"),
-    "a device for no reason": (f"{ASK} --device cpu --n 5", "takes no device"),
+    "a device for no reason": (f"{ASK} --method nice --device cpu --n 5", "takes no device"),
+    "a device for no network": (f"{ASK} --device cpu --n 5", "no dense network"),
+    "a device that is not there": (f"{ASK} --method wachter --device cuda:77 --n 5", "device='cuda:77'"),
     "a model that will not do": (
         f"{ASK} --model rf --method actionable-recourse --n 5",
         "'actionable-recourse' needs",

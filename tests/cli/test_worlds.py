@@ -44,7 +44,7 @@ def test_fit_check_recommend(world: Shell):
     assert (after >= before - 1e-9).all()
 
 
-@pytest.mark.parametrize("options", ["--kind gp", "--kind flow --epochs 2", "--soft"])
+@pytest.mark.parametrize("options", ["--kind gp", "--kind flow --epochs 2 --device cpu", "--soft"])
 def test_other_kinds(world: Shell, options: str):
     if "flow" in options:
         pytest.importorskip("torch")
@@ -68,6 +68,8 @@ def test_equations_are_checked_too(world: Shell):
         (f"{FIT} --out w.safetensors --kind lin", "linear, flow, gp"),
         (f"{FIT} --out w.yaml", ".safetensors"),
         (f"{FIT} --out w.safetensors --epochs 3", "--epochs is for --kind flow"),
+        (f"{FIT} --out w.safetensors --device cpu", "--device is for --kind flow"),
+        (f"{FIT} --out w.safetensors --kind flow --device cuda:77", "device='cuda:77'"),
         (f"{FIT.replace('graph.csv', 'cycle.dot')} --out w.safetensors", "cycle: age -> income -> age"),
         (f"{FIT.replace('graph.csv', 'short.dot')} --out w.safetensors", "'housing' that is no node"),
         (f"{FIT.replace('graph.csv', 'none.dot')} --out w.safetensors", "cannot be read"),

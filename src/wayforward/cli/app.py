@@ -123,7 +123,7 @@ MetricsName = Annotated[
     str, typer.Option("--metrics", help="How much to measure: headline, standard or all.")
 ]
 Device = Annotated[
-    str | None, typer.Option("--device", help="Where torch methods work: cpu, cuda, cuda:1 ...")
+    str | None, typer.Option("--device", help="Where torch works: cpu, cuda, cuda:1 ..., auto.")
 ]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="How many work at once. Changes no answer.")]
 On = Annotated[
@@ -596,6 +596,7 @@ def world_fit(
         bool, typer.Option("--soft", help="Acts are shifts on top of what the causes give, not fixed values.")
     ] = False,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="At most, for --kind flow.")] = None,
+    device: Device = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
@@ -604,7 +605,7 @@ def world_fit(
 
     fit(
         graph, train, kind=kind, out=out, label=label, schema=schema, drop=tuple(drop or ()), soft=soft,
-        epochs=epochs, seed=seed, json=json,
+        epochs=epochs, device=device, seed=seed, json=json,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def choose(name: str, device: str | None) -> Method:
         return method(name)
     chosen = method(name)
     if "device" not in getattr(type(chosen), "__dataclass_fields__", {}):
-        raise MethodError(f"'{name}' works without torch and takes no device. Leave --device out.")
+        raise MethodError(f"'{name}' takes no device: torch does not search for it. Leave --device out.")
     return method(name, device=device)
 
 

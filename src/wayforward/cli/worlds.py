@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def fit(
     graph: Path, train: Path, *, kind: str, out: Path, label: str | None, schema: Path | None,
-    drop: tuple[str, ...], soft: bool, epochs: int | None, seed: int, json: Path | None,
+    drop: tuple[str, ...], soft: bool, epochs: int | None, device: str | None, seed: int, json: Path | None,
 ) -> None:  # fmt: skip
     """Fit, save, and show what the world makes of the rows that it was fitted to."""
     from wayforward.errors import WorldError
@@ -37,8 +37,13 @@ def fit(
         options["checkpoint"] = out.with_name(out.name + ".part")
         if epochs is not None:
             options["epochs"] = epochs
-    elif epochs is not None:
-        raise WorldError(f"--epochs is for --kind flow; a world of kind '{kind}' is fitted in one go.")
+        if device is not None:
+            options["device"] = device
+    elif epochs is not None or device is not None:
+        given = "--epochs" if device is None else "--device"
+        raise WorldError(
+            f"{given} is for --kind flow; a world of kind '{kind}' is fitted in one go, on the CPU."
+        )
     effects = sum(bool(causes) for causes in read.parents.values())
     with steps("fitting", {"flow": epochs or 1000, "gp": effects}.get(kind, read.d)) as shown:
         world = made.fit(read, features, about, progress=lambda done, total: shown(done), **options)

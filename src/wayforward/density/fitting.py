@@ -33,14 +33,16 @@ def fit_density(
     bandwidth: float = 1.0,
     most: int = 1000,
     seed: int = 0,
+    device: str | None = None,
 ) -> Densities:
     """Fit conditional densities of accepted people, one a group.
 
     rows (N, d): accepted people, `groups` theirs. given (d,) bool: x'_I; left out, what the schema calls immutable.
     components, hidden: of the mixture. bandwidth, most: of the kernel, and how many people of a group it keeps.
+    device: of the networks, see `device_of`; the kernel knows none.
     Example: ``fit_density("kernel", schema, accepted, groups).log_product(accepted)``.
     Raises: MethodError for an unknown kind; ProblemError for a group without accepted people, or too few for networks,
-    and for infinite values; DataError for a missing value that the schema rules out.
+    and for infinite values; DataError for a missing value that the schema rules out; DeviceError.
     """
     if kind not in get_args(Kind):
         raise MethodError(f"There is no density of kind {kind!r}. Choose one of {', '.join(get_args(Kind))}.")
@@ -69,7 +71,9 @@ def fit_density(
         densities = Kernel(coding, rows, groups, span, bandwidth=bandwidth, most=most, seed=seed)
     else:
         make = MixtureNetwork if kind == "mixture" else Flow
-        densities = make(coding, rows, groups, span, components=components, hidden=hidden, seed=seed)
+        densities = make(
+            coding, rows, groups, span, components=components, hidden=hidden, seed=seed, device=device
+        )
     densities.seconds = time.perf_counter() - started
     return densities
 

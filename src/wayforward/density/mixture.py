@@ -24,6 +24,7 @@ from wayforward.density.base import Densities, jacobian, mixed, unscale
 from wayforward.density.generative.coding import Coding
 from wayforward.density.generative.generator import whole
 from wayforward.density.nets import Adam
+from wayforward.devices import device_of
 from wayforward.errors import require
 from wayforward.portable import Portable
 from wayforward.streams import Streams
@@ -56,9 +57,10 @@ class MixtureNetwork(Portable, Densities):
         components: int,
         hidden: int,
         seed: int,
+        device: str | None = None,
     ) -> None:
         super().__init__(coding, groups.names, groups.sizes, span)
-        self.torch = require("torch", extra="torch")
+        self.torch, self.device = require("torch", extra="torch"), device_of(device)
         self.components, self.wide = components, whole(hidden)
         made = np.flatnonzero(coding.made[coding.level])
         self._level = made  # rank among the features with levels
@@ -86,6 +88,9 @@ class MixtureNetwork(Portable, Densities):
     def _number_out(self) -> int:
         return self.components * (1 + 2 * self.p) if self.p else 1
 
+    def _put(self, array: np.ndarray) -> Any:
+        return self.torch.as_tensor(array, device=self.device)
+
     # -- codes ---------------------------------------------------------------------------------------------
 
     def _discrete(self, rows: np.ndarray) -> np.ndarray:
@@ -109,7 +114,7 @@ class MixtureNetwork(Portable, Densities):
 
     def _start(self, rows: np.ndarray, groups: Groups, seed: int) -> None:
         """Networks that say each group's own frequencies, and a mixture around some of its people."""
-        torch, rng = self.torch, np.random.default_rng([seed, 0xDE5])
+        rng = np.random.default_rng([seed, 0xDE5])
         g, k, h = len(self._of), self.k + self.tail, self.wide
         mask = np.zeros((k, self._in), dtype=np.float32)
         mask[:, : self._n_given] = 1.0
@@ -134,14 +139,13 @@ class MixtureNetwork(Portable, Densities):
         for j, size in enumerate(self.size.tolist()):
             there[j, :size] = True
         there[self.k :] = True
-        self._mask = torch.as_tensor(np.tile(mask, (g, 1)))[:, :, None]  # (g k, in, 1)
-        self._off = torch.as_tensor(np.where(np.tile(there, (g, 1)), 0.0, _OFF), dtype=torch.float32)[
-            :, None, :
-        ]
+        self._mask = self._put(np.tile(mask, (g, 1)))[:, :, None]  # (g k, in, 1)
+        off = np.where(np.tile(there, (g, 1)), 0.0, _OFF).astype(np.float32)
+        self._off = self._put(off)[:, None, :]
 
         def leaf(array: np.ndarray) -> Any:
             flat = array.reshape(g * k, *array.shape[2:]).astype(np.float32)
-            return torch.as_tensor(flat).requires_grad_(True)
+            return self._put(flat).requires_grad_(True)
 
         self.first, self.last, self.bias = leaf(first), leaf(last), leaf(bias)
 
@@ -199,21 +203,13 @@ class MixtureNetwork(Portable, Densities):
                 self._numbers(own + (rng.random(own.shape) - 0.5) * step).clip(-_FAR, _FAR) for _ in range(4)
             ]
             level = self._discrete(own)
-            codes.append(torch.as_tensor(np.stack([self._code(own, level, one) for one in noisy])))
-            levels.append(torch.as_tensor(level))
-            numbers.append(torch.as_tensor(np.stack(noisy)))
+            codes.append(self._put(np.stack([self._code(own, level, one) for one in noisy])))
+            levels.append(self._put(level))
+            numbers.append(self._put(np.stack(noisy)))
             held_level, noise = self._discrete(test), (rng.random(test.shape) - 0.5) * step
             held_number = self._numbers(test + noise).clip(-_FAR, _FAR)
-            tests.append(
-                tuple(
-                    torch.as_tensor(a)
-                    for a in (
-                        self._code(test, held_level, held_number),
-                        held_level,
-                        held_number,
-                    )
-                )
-            )
+            held = (self._code(test, held_level, held_number), held_level, held_number)
+            tests.append(tuple(self._put(a) for a in held))
             counts.append(len(own))
         parameters = [self.first, self.last, self.bias]
         optimiser = Adam(parameters, _RATE, _DECAY)
@@ -227,7 +223,7 @@ class MixtureNetwork(Portable, Densities):
                 self.trace.append(loss.tolist())
                 better = loss < best - 1e-4
                 best, waited = np.where(better, loss, best), np.where(better, 0, waited + 1)
-                keep = torch.as_tensor(np.repeat(better, k))
+                keep = self._put(np.repeat(better, k))
                 state = [
                     torch.where(keep[:, None, None], p.detach(), s)
                     for p, s in zip(parameters, state, strict=True)
@@ -292,18 +288,18 @@ class MixtureNetwork(Portable, Densities):
             for begin in range(0, m, self.block):
                 at = np.arange(begin, min(begin + self.block, m))
                 pad = np.concatenate([at, np.full(self.block - len(at), at[0])])
-                some = torch.as_tensor(code[pad])[None].expand(g * k, self.block, self._in)
+                some = self._put(code[pad])[None].expand(g * k, self.block, self._in)
                 heads = self._heads(some, self.first).view(g, k, self.block, self._out)
-                tags = torch.as_tensor(level[pad])[None].expand(g, -1, -1)
-                log = self._log(heads, tags, torch.as_tensor(number[pad])[None].expand(g, -1, -1))
-                out[at] = log[:, : len(at)].T.double().numpy()
+                tags = self._put(level[pad])[None].expand(g, -1, -1)
+                log = self._log(heads, tags, self._put(number[pad])[None].expand(g, -1, -1))
+                out[at] = log[:, : len(at)].T.double().cpu().numpy()
         if g > self.n_groups:
             out = np.stack([mixed(out[:, self._of == i]) for i in range(self.n_groups)], axis=1)
         return np.asarray(out + jacobian(self.coding, rows, self.span)[:, None])
 
     def sample(self, x: np.ndarray, s: int, streams: Streams, *, tag: int = 0) -> np.ndarray:
         """(n, s, d): levels one after another, then a component of the mixture and its numbers."""
-        torch, n, k = self.torch, len(x), self.k + self.tail
+        n, k = len(x), self.k + self.tail
         out = np.repeat(x[:, None, :], s, axis=1)
         if not n:
             return out
@@ -317,7 +313,7 @@ class MixtureNetwork(Portable, Densities):
             if not len(slot):  # fewer draws than sets of networks
                 continue
             m = n * len(slot)
-            code = torch.as_tensor(np.repeat(base, len(slot), axis=0))
+            code = self._put(np.repeat(base, len(slot), axis=0))
             chance = luck[:, slot].reshape(m, self.k + 1)
             level = np.zeros((m, self.k), dtype=np.int64)
             for j in range(self.k):
@@ -325,9 +321,9 @@ class MixtureNetwork(Portable, Densities):
                 share = np.exp(log - log.max(1, keepdims=True)).cumsum(1)
                 picked = (share < chance[:, j, None] * share[:, -1:]).sum(1).clip(max=int(self.size[j]) - 1)
                 level[:, j] = picked
-                code[torch.arange(m), torch.as_tensor(self._n_given + self._at[j] + picked)] = 1.0
+                code[self._put(np.arange(m)), self._put(self._n_given + self._at[j] + picked)] = 1.0
             rows = out[:, slot].reshape(m, -1)
-            self._put(rows, level)
+            self._write_levels(rows, level)
             if self.p:
                 lost = np.zeros((m, self.p), dtype=bool)
                 if len(self._flag):
@@ -357,10 +353,10 @@ class MixtureNetwork(Portable, Densities):
                 if length < self.block:
                     some = torch.cat([some, some[:1].expand(self.block - length, -1)])
                 heads = self._heads(some[None], self.first[net : net + 1], slice(net, net + 1))
-                out[begin : begin + length] = heads[0, :length, :size].double().numpy()
+                out[begin : begin + length] = heads[0, :length, :size].double().cpu().numpy()
         return out
 
-    def _put(self, rows: np.ndarray, level: np.ndarray) -> None:
+    def _write_levels(self, rows: np.ndarray, level: np.ndarray) -> None:
         """Write the coordinates of levels into rows; the last of a feature's own may be a missing value."""
         columns = self.coding.level[self._level]
         own = level[:, : len(columns)]
@@ -425,7 +421,6 @@ class Flow(MixtureNetwork):
             at, scale, spline = self._spline(heads)
             easy = spline.inv(torch.as_tensor(noise[:, j]))
             out[:, j] = (easy * scale.exp() + at).numpy()
-            code[:, self._first_number + j] = torch.as_tensor(
-                np.where(lost[:, j], 0.0, np.clip(out[:, j], -10, 10)), dtype=code.dtype
-            )
+            known = np.where(lost[:, j], 0.0, np.clip(out[:, j], -10, 10)).astype(np.float32)
+            code[:, self._first_number + j] = self._put(known)
         return out

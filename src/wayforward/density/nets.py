@@ -17,10 +17,12 @@ class Stack(Portable):
     """S multilayer perceptrons of the same shape: (S, B, first) -> (S, B, last), ReLU between the layers.
 
     seeds (S,) draw the weights, each network its own, so that it is what it would be alone. sizes: widths from the
-    input to the output. Xavier-uniform weights with the gain of ReLU, biases `BIAS`.
+    input to the output. Xavier-uniform weights with the gain of ReLU, biases `BIAS`; drawn on the CPU, put on a device.
     """
 
-    def __init__(self, seeds: Sequence[int], sizes: Sequence[int], *, salt: int = 0) -> None:
+    def __init__(
+        self, seeds: Sequence[int], sizes: Sequence[int], *, salt: int = 0, device: Any = "cpu"
+    ) -> None:
         self.torch = torch = require("torch", extra="torch")
         self.sizes = tuple(int(size) for size in sizes)
         self.weights: list[Any] = []
@@ -29,8 +31,9 @@ class Stack(Portable):
         for wide, out in pairwise(self.sizes):
             far = math.sqrt(2.0) * math.sqrt(6.0 / (wide + out))
             drawn = [(torch.rand(wide, out, generator=g) * 2 - 1) * far for g in generators]
-            self.weights.append(torch.stack(drawn).requires_grad_(True))
-            self.biases.append(torch.full((len(generators), 1, out), BIAS).requires_grad_(True))
+            self.weights.append(torch.stack(drawn).to(device).requires_grad_(True))
+            bias = torch.full((len(generators), 1, out), BIAS, device=device)
+            self.biases.append(bias.requires_grad_(True))
 
     def __call__(self, x: Any) -> Any:
         """(S, B, first) -> (S, B, last)."""
@@ -57,11 +60,13 @@ class Stack(Portable):
                 parameter.copy_(value)
 
     @classmethod
-    def of(cls, state: Sequence[Any], sizes: Sequence[int], seed: int, dtype: Any) -> Stack:
-        """One of the networks in a state, alone: S = 1, in another precision, frozen."""
+    def of(
+        cls, state: Sequence[Any], sizes: Sequence[int], seed: int, dtype: Any, device: Any = None
+    ) -> Stack:
+        """One of the networks in a state, alone: S = 1, in another precision, frozen; device: None, where it is."""
         alone = cls.__new__(cls)
         alone.torch, alone.sizes = require("torch", extra="torch"), tuple(sizes)
-        tensors = [p[seed : seed + 1].to(dtype).contiguous() for p in state]
+        tensors = [p[seed : seed + 1].to(device, dtype).contiguous() for p in state]
         half = len(tensors) // 2
         alone.weights, alone.biases = tensors[:half], tensors[half:]
         return alone

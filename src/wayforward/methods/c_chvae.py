@@ -46,7 +46,7 @@ class CChvae(Method):
     2, ... or inf. nearest: 'cost' of the problem, or 'l1' in widths of the range. latent, hidden, epochs, train_seed:
     of the autoencoder. keep: nearest accepted rows of a shell that are polished. others: more models of the same
     features; an option counts only if all of them accept it (predictive multiplicity). generator: a trained one to use
-    instead.
+    instead. device: where it is learnt and decodes, see `device_of`; None: the CPU.
     Default budget: 4,000 model rows a person.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="c-chvae", k=1, seed=0)``.
@@ -78,6 +78,7 @@ class CChvae(Method):
     shrink: bool = True
     others: Sequence[Any] = ()
     generator: Generator | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         check_least(self, samples=1, shells=1, keep=1, further=0)
@@ -105,6 +106,7 @@ class CChvae(Method):
         """Return what every autoencoder of the method is trained with."""
         return {
             "latent": self.latent, "hidden": tuple(self.hidden), "epochs": self.epochs, "seed": self.train_seed,
+            "device": self.device,
         }  # fmt: skip
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:

@@ -80,10 +80,12 @@ class Carma(TrainedMethod):
     validation: people to choose on; None sets a fifth of the refused apart (by `split_seed`). retry: where the own
     answer is not enough, and for further options, ask the action network with other masks, within the budget (default
     24 model rows a person). checkpoint: a file to go on from where a training was cut off. progress: told epochs.
+    device: where both networks learn and answer, see `device_of`; None: where the model's network is. Random numbers
+    hang on the seed alone, and files on no device.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``Carma(epochs=100).fit(problem).recommend(refused)``.
     Raises: from `fit`: ProblemError without a table or without refused people; MethodError if no actionable feature
-    has an order; MissingExtra without torch.
+    has an order; MissingExtra without torch; DeviceError.
     Source: A. Majumdar, I. Valera (2024), CARMA: A practical framework to generate recommendations for causal
     algorithmic recourse at scale, FAccT, doi:10.1145/3630106.3659003.
     """
@@ -125,6 +127,7 @@ class Carma(TrainedMethod):
     retry: bool = True
     checkpoint: Path | str | None = None
     progress: Tick | None = field(default=None, repr=False)
+    device: str | None = None
 
     def __post_init__(self) -> None:
         self.seeds = tuple(int(seed) for seed in self.seeds)
@@ -169,6 +172,7 @@ class Carma(TrainedMethod):
             weights=weights,
             prior=prior,
             stored=stored,
+            device=self.device,
         )
 
     def plan(self) -> AmortisedSettings:
@@ -292,15 +296,15 @@ class Carma(TrainedMethod):
         )
 
     @classmethod
-    def load(cls, path: str | Path, problem: Problem) -> Self:
-        """Return the method as it was saved, ready to answer the problem; nothing is trained.
+    def load(cls, path: str | Path, problem: Problem, *, device: str | None = None) -> Self:
+        """Return the method as it was saved, ready to answer the problem on a device; nothing is trained.
 
         Raises: FileFormatError for a file that is broken or something else; MethodError for one that was trained for
         another schema.
         """
         stored, state = files.load(path, cls.name)
         try:
-            made = cls(**cls._from_settings(stored["settings"]))
+            made = cls(**cls._from_settings(stored["settings"]), device=device)
         except TypeError as error:
             raise FileFormatError(
                 f"'{Path(path).name}' holds settings that this release does not know ({error}). Train it anew."
@@ -314,7 +318,7 @@ class Carma(TrainedMethod):
 
     def _settings(self) -> dict[str, Any]:
         """Return constructor arguments as plain data."""
-        skipped = ("validation", "checkpoint", "progress")
+        skipped = ("validation", "checkpoint", "progress", "device")
         return {
             f.name: plain(getattr(self, f.name)) for f in fields(self) if f.init and f.name not in skipped
         }

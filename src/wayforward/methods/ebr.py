@@ -50,6 +50,7 @@ class Ebr(Method):
     'l2' in shares of the ranges. thin: False also considers proposals that rejection would drop; people of whom no
     draw was kept get these anyway. shrink: give back what the decision does not need, as long as the row stays above
     beta; not published, and it moves people to the edge of the region that is nearest to their own group.
+    device: of the networks, see `device_of`; None: the CPU.
     Default budget: 2,000 model rows a person.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Raises: ProblemError for a group without accepted people, which has no density; DataError for what is no group.
@@ -75,6 +76,7 @@ class Ebr(Method):
     thin: bool = True
     shrink: bool = False
     train_seed: int = 0
+    device: str | None = None
 
     def __post_init__(self) -> None:
         check_least(self, proposals=8, rounds=1, enough=1)
@@ -84,7 +86,9 @@ class Ebr(Method):
     def _fit(self, problem: Problem) -> None:
         from wayforward.scaling import ranges
 
-        self.density_: Densities = problem_density(problem, self.groups, self.density, seed=self.train_seed)
+        self.density_: Densities = problem_density(
+            problem, self.groups, self.density, seed=self.train_seed, device=self.device
+        )
         self.span_, _ = ranges(problem.schema, problem.reference)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:

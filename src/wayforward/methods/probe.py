@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from wayforward.devices import on_processor
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_widths
 from wayforward.methods.engines.robust_search import Otherwise
 from wayforward.methods.roar import RobustDescent, check_otherwise
@@ -93,7 +94,7 @@ class FirstOrder(Robust):
 
         span = range_widths(problem)
         noise = self.noise.fit(problem)
-        found: Any = Compiled.of(problem, span) if self.device in (None, "cpu") else None
+        found: Any = Compiled.of(problem, span) if on_processor(self.device) else None
         if found is None:
             found = Gradients(problem, "probe", device=self.device, span=span, block=self.block)
         share = np.zeros(problem.schema.d)

@@ -52,7 +52,7 @@ class Wachter(Method):
 
     lam: first weight. rounds: doublings. steps: of Adam, a round. rate: step size in widths of a range. aim: score
     (log-odds beyond the boundary) aimed at. loss: 'logit' one-sided square, 'squared', 'hinge', 'probability' (as
-    published). device: 'cpu', 'cuda', None for where the model lives. block: searches a tensor; more suit a GPU.
+    published). device: see `device_of`; None: where the model lives. block: searches a tensor; more suit a GPU.
     A step counts as one model row, or as the rows that its estimate took; default budget 20,000 a person and option.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="wachter", norm="l1")``.

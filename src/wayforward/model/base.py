@@ -272,6 +272,17 @@ class Model(ABC):
         """
         return self
 
+    def on(self, device: str) -> Model:
+        """Return the same model, whose `outputs` torch evaluates on a device (see `device_of`); counted together.
+
+        For dense networks whose weights are known. `native`, which has the last word, stays where it is.
+        Raises: ModelError for another model; DeviceError; MissingExtra.
+        """
+        raise ModelError(
+            f"{self.name} is no dense network whose weights are known, so torch cannot evaluate it on '{device}'. "
+            "Leave the device out."
+        )
+
     # -- views, None where the model does not have them --------------------------------------------------
 
     @property

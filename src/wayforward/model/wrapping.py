@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from wayforward.devices import device_of
 from wayforward.errors import ModelError
 from wayforward.model.adapted import SINGLE, Adapted, OutputKind, WrapOptions, labelled, without_warnings
 from wayforward.model.adapters import adapter_of, library_of
 from wayforward.model.adapters.onnx_file import onnx_content, onnx_session
 from wayforward.model.base import Access, Counter, Decision, Model, Scorer, Task, single_valued
 from wayforward.model.encoder import NotRead
-from wayforward.model.fast import DOUBLE_UNIT, SINGLE_UNIT, Fast
+from wayforward.model.fast import DOUBLE_UNIT, SINGLE_UNIT, DenseFast, Fast
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
 from wayforward.model.verify import check_missing, disagreement, find_decision
 from wayforward.portable import Portable
@@ -55,6 +56,7 @@ class Wrapped(Portable, Model):
         self.task, self.classes, self.name = native.task, native.classes, native.name
         self.access = native.access if fast is None else max(native.access, fast.access)
         self.notes += native.notes
+        self.device: str | None = None  # where torch evaluates the fast path
         self._network: Network | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -79,6 +81,8 @@ class Wrapped(Portable, Model):
             self.fast = LabelFast(self.native_path)
         else:
             self.fast = _read(self.native_path) if fast else None
+        if self.device is not None and isinstance(self.fast, DenseFast):
+            self.fast = _on_device(self.fast, self.device)
 
     def _outputs(self, x: Floats) -> Floats:
         return self.native_path.predict(x)[0] if self.fast is None else self.fast.outputs(x)
@@ -101,6 +105,17 @@ class Wrapped(Portable, Model):
             Access.PROBABILITY,
             Decision(exact=False),
         )
+        return other
+
+    def on(self, device: str) -> Model:
+        """See Model.on."""
+        if not isinstance(self.fast, DenseFast):
+            return super().on(device)
+        other = copy(self)  # counts together with the model itself
+        other.device, other.fast = device, _on_device(self.fast, device)
+        difference = disagreement(other.fast, self.native_path, self.schema, None, self.decision)
+        if difference:
+            raise ModelError(f"{self.name} does not answer on '{device}' as it does itself: {difference}.")
         return other
 
     @property
@@ -234,6 +249,12 @@ def wrap(
     if extra is not None:
         native.predict(extra[:8])
     return made
+
+
+def _on_device(fast: DenseFast, device: str) -> Fast:
+    from wayforward.model.dense_torch import DenseOnDevice
+
+    return DenseOnDevice(fast, device_of(device))
 
 
 def _read(native: Adapted) -> Fast | None:

@@ -14,7 +14,8 @@ from wayforward.density.fitting import fit_density
 from wayforward.density.generative import Generator, Kind, train_generator
 from wayforward.density.generative.adversary import Form
 from wayforward.density.grouping import present_groups, resolve_groups
-from wayforward.errors import MethodError, require
+from wayforward.devices import device_of
+from wayforward.errors import MethodError
 from wayforward.shapes import People
 
 if TYPE_CHECKING:
@@ -45,15 +46,15 @@ def fit_generator(
     (d,) bool: features that condition and are not generated; left out, none for 'vae' and what no act can change for
     the others. hide (d,) bool: neither generated nor shown. weight, form: of the adversary of 'ibr'. latent: dimensions
     of z; left out, 8 or the number of features. hidden: widths of the encoder's layers, reversed in the decoder.
-    device: 'cpu', 'cuda'; None: the CPU.
+    device: see `device_of`; None: the CPU.
     Example: ``fit_generator("chvae", problem).report.bounds``.
-    Raises: MethodError for an unknown kind or fewer than 10 rows; ProblemError without rows; MissingExtra.
+    Raises: MethodError for an unknown kind or fewer than 10 rows; ProblemError without rows; MissingExtra; DeviceError.
     """
     if kind not in get_args(Kind):
         raise MethodError(
             f"There is no generative model of kind {kind!r}. Choose one of {', '.join(get_args(Kind))}."
         )
-    require("torch", extra="torch")
+    where = str(device_of(device))
     from wayforward.density.generative.training import Settings
 
     schema = problem.schema
@@ -95,7 +96,7 @@ def fit_generator(
         given.tobytes(),
         hidden_from.tobytes(),
         settings,
-        device,
+        where,
     )
 
     def train() -> Generator:
@@ -110,19 +111,22 @@ def fit_generator(
             given=given,
             hidden=hidden_from,
             labels=decided,
-            device=device,
+            device=where,
         )
 
     return problem.shared(("generator", *key), train)
 
 
 def problem_density(
-    problem: Problem, groups: Groups | str | None, kind: DensityKind = "mixture", **options: Any
-) -> Densities:
+    problem: Problem, groups: Groups | str | None, kind: DensityKind = "mixture",
+    *, device: str | None = None, **options: Any,
+) -> Densities:  # fmt: skip
     """Densities of a problem's accepted reference people, fitted once: the same call later returns the same ones.
 
     x'_I are the features that no act can move in the problem's world. Raises: as `resolve_groups` and `fit_density`.
     """
+    if kind in ("mixture", "flow"):
+        options["device"] = str(device_of(device))
     reference = problem.require_reference()
     found = present_groups(resolve_groups(groups, problem.schema, reference))
     accepted = problem.reference_reached

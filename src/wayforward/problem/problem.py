@@ -120,17 +120,21 @@ class Problem(Portable):
         *,
         schema: Schema | None = None,
         further: Robust | None = None,
+        device: str | None = None,
     ) -> Problem:
         """Return a copy with other parts; this problem stays as it is.
 
         schema: the same columns with other rules of who may change what. further: one more condition that options must
-        withstand. What was shared (see `shared`) stays shared unless the schema changes.
+        withstand. device: where torch evaluates the model's network for searches (see `Model.on`); the model itself
+        judges as before. What was shared (see `shared`) stays shared unless the schema changes.
         """
         other = copy(self)
         for name in _BY_CONDITION if schema is None else (*_BY_CONDITION, *_BY_SCHEMA):
             vars(other).pop(name, None)  # worked out anew
         if schema is not None:
             other.schema, other._shared = schema, {}
+        if device is not None:
+            other.model = self.model.on(device)
         if further is not None:
             fitted = further.fit(other)
             other.robust = fitted if self.robust is None else Together((self.robust, fitted))

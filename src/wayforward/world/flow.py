@@ -93,7 +93,7 @@ class CausalFlow(FittedWorld):
         held_out: Any = 0.1,
         patience: int = 200,
         seed: int = 0,
-        device: str = "cpu",
+        device: str | None = None,
         soft: bool | Collection[str] = False,
         checkpoint: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
@@ -106,8 +106,9 @@ class CausalFlow(FittedWorld):
         bins: sizes of the network and of the splines. held_out: a share of the rows, or rows of their own, for
         the learning rate, early stopping after `patience` epochs, and the report. checkpoint: a file that keeps
         the fit every few epochs and on Ctrl-C; the same call goes on from it. progress: called with (epochs
-        done, epochs at most). soft: as in `SCM`.
-        Raises: WorldError for the graph, DataError that names the column for the table.
+        done, epochs at most). soft: as in `SCM`. device: where the flow is learnt, see `device_of`; None: the CPU.
+        What is learnt are plain arrays, and tensors are answered on the device that they are on.
+        Raises: WorldError for the graph, DataError that names the column for the table, DeviceError.
         Example: ``CausalFlow.fit(data.graph, data.x, data.schema)``.
         """
         if kind not in ("affine", "spline"):

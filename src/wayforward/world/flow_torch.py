@@ -286,7 +286,7 @@ def layer(plan: FlowPlan) -> Any:
     return _module_class()(plan)
 
 
-def prepared(plan: FlowPlan, x: Rows, device: str, dtype: Any = None) -> dict[str, Any]:
+def prepared(plan: FlowPlan, x: Rows, device: Any, dtype: Any = None) -> dict[str, Any]:
     """(n, d) rows -> what the trainable layer reads, worked out once, as tensors."""
     torch = require("torch", extra="torch")
     n = len(x)

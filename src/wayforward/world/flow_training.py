@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from wayforward.devices import device_of
 from wayforward.errors import FileFormatError, WorldError, require
 from wayforward.shapes import Floats, Rows
 from wayforward.tensor_files import read, write
@@ -74,7 +75,7 @@ def _clone(tensors: dict[str, Any]) -> dict[str, Any]:
 class _Run:
     """One fit: the module, its optimiser, and how to store and restore both."""
 
-    def __init__(self, plan: FlowPlan, seed: int, rate: float, device: str) -> None:
+    def __init__(self, plan: FlowPlan, seed: int, rate: float, device: Any) -> None:
         torch = require("torch", extra="torch")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -113,9 +114,12 @@ class _Run:
             for name, parameter in self.module.named_parameters():
                 parameter.copy_(state.weights[name])
                 if f"step.{name}" in state.adam:
-                    self.optimiser.state[parameter] = {
-                        key: state.adam[f"{key}.{name}"].clone() for key in ("step", "exp_avg", "exp_avg_sq")
+                    adam = {
+                        key: state.adam[f"{key}.{name}"].to(parameter.device, copy=True)
+                        for key in ("exp_avg", "exp_avg_sq")
                     }
+                    step = state.adam[f"step.{name}"].clone()  # Adam counts on the CPU
+                    self.optimiser.state[parameter] = adam | {"step": step}
         numbers = dict(state.numbers)
         self.scheduler.load_state_dict({**self.scheduler.state_dict(), **numbers.pop("plateau")})
         self.optimiser.param_groups[0]["lr"] = numbers.pop("rate")
@@ -142,9 +146,9 @@ def _write(path: Path, state: _State, fingerprint: str) -> None:
     write(path, tensors, {"flow checkpoint": stored}, framework="pt")
 
 
-def _read(path: Path, fingerprint: str, device: str) -> _State:
+def _read(path: Path, fingerprint: str) -> _State:
     try:
-        header, tensors = read(path, framework="pt", device=device)
+        header, tensors = read(path, framework="pt")
         stored = header["flow checkpoint"]
         groups: dict[str, dict[str, Any]] = {"weights": {}, "best": {}, "adam": {}}
         for name, value in tensors.items():
@@ -176,23 +180,24 @@ def train(
     rate: float,
     patience: int,
     seed: int,
-    device: str,
+    device: str | None,
     checkpoint: str | os.PathLike[str] | None,
     progress: Progress | None,
 ) -> tuple[dict[str, np.ndarray], FlowReport]:
     """x (n, d), held (m, d) rows -> the weights with the best held-out likelihood, and the report."""
     torch = require("torch", extra="torch")
-    run = _Run(plan, seed, rate, device)
+    where = device_of(device)
+    run = _Run(plan, seed, rate, where)
     path = None if checkpoint is None else Path(checkpoint)
     fingerprint = _fingerprint(plan, x, held, {"batch": batch, "rate": rate, "seed": seed})
     if path is not None and path.exists():
-        run.restore(_read(path, fingerprint, device))
-    rows, unseen_rows = prepared(plan, x, device), prepared(plan, held, device)
+        run.restore(_read(path, fingerprint))
+    rows, unseen_rows = prepared(plan, x, where), prepared(plan, held, where)
     n, before, start = len(x), run.numbers["seconds"], time.perf_counter()
     state = run.state()
     try:
         while run.epoch < epochs and run.numbers["worse"] < patience:
-            order = torch.as_tensor(np.random.default_rng([seed, run.epoch]).permutation(n), device=device)
+            order = torch.as_tensor(np.random.default_rng([seed, run.epoch]).permutation(n), device=where)
             for part in order.split(batch):
                 run.optimiser.zero_grad()
                 loss = run.module({name: value[part] for name, value in rows.items()}).mean()

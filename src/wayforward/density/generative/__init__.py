@@ -22,6 +22,7 @@ from wayforward.density.generative.generator import (
     TrainingReport,
 )
 from wayforward.density.generative.training import Settings, networks, train
+from wayforward.devices import device_of
 from wayforward.schema import Schema
 from wayforward.shapes import FeatureMask, People
 
@@ -43,10 +44,11 @@ def train_generator(
 
     rows (N, d): people to learn from. given (d,): features that condition and are not generated. hidden (d,): neither
     generated nor shown. labels (N,): bool for 'csvae', groups for 'ibr'. Everything random hangs on settings.seed.
+    Raises: DeviceError.
     """
     coding = Coding(schema, given, hidden, Coding.scales_of(schema, rows))
     make: type[Generator] = {"csvae": Split, "ibr": GroupBlind}.get(kind, Generator)
-    model = make(coding, settings.latent, device=device or "cpu")
+    model = make(coding, settings.latent, device=device_of(device))
     if make is Generator:
         model.kind = kind
     networks(model, settings)

@@ -30,10 +30,11 @@ class Adversary(Portable):
         rate: float = 5e-3,
         steps: int = 2,
         seed: int = 0,
+        device: Any = "cpu",
     ) -> None:
         self.torch = require("torch", extra="torch")
         self.classes, self.weight, self.form, self.steps = classes, weight, form, steps
-        self.net = Stack([seed], [latent, *hidden, classes], salt=5)
+        self.net = Stack([seed], [latent, *hidden, classes], salt=5, device=device)
         self.optimiser = Adam(self.net.parameters, rate)
 
     def log_odds(self, z: Any) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 from wayforward.density.generative.coding import Coding
 from wayforward.density.generative.generator import Generator, GroupBlind, Split, TrainingReport
 from wayforward.density.generative.training import Settings, networks
+from wayforward.devices import device_of
 from wayforward.errors import FileFormatError, MethodError
-from wayforward.tensor_files import read_networks, require_same, write_networks
+from wayforward.tensor_files import numbered, read_networks, require_same, write_networks
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
@@ -25,8 +26,8 @@ def save_generator(path: str | Path, model: Generator) -> Path:
         )
     tensors: dict[str, Any] = {}
     for name, net in model.networks.items():
-        tensors |= {f"{name}.{i}": p.detach().contiguous() for i, p in enumerate(net.parameters)}
-    tensors |= {f"head.{i}": p.detach().contiguous() for i, p in enumerate(model.learned())}
+        tensors |= numbered(name, net.parameters)
+    tensors |= numbered("head", model.learned())
     header = {
         "kind": model.kind,
         "features": _features(model.schema),
@@ -39,11 +40,12 @@ def save_generator(path: str | Path, model: Generator) -> Path:
     return write_networks(path, tensors, "generator", header)
 
 
-def load_generator(path: str | Path, schema: Schema) -> Generator:
-    """A model from a file, for the schema that it was trained for.
+def load_generator(path: str | Path, schema: Schema, *, device: str | None = None) -> Generator:
+    """A model from a file, for the schema that it was trained for, on whatever device; None: the CPU.
 
-    Raises: FileFormatError for a file that is missing or broken, MethodError for another schema.
+    Raises: FileFormatError for a file that is missing or broken, MethodError for another schema, DeviceError.
     """
+    where = device_of(device)
     header, tensors = read_networks(path, "generator")
     require_same(path, header, {"features": _features(schema)}, ("features",))
     try:
@@ -59,7 +61,7 @@ def load_generator(path: str | Path, schema: Schema) -> Generator:
         )
         kinds: dict[str, type[Generator]] = {"csvae": Split, "ibr": GroupBlind}
         make = kinds.get(str(header["kind"]), Generator)
-        model = make(coding, settings.latent)
+        model = make(coding, settings.latent, device=where)
         model.kind, model.report = str(header["kind"]), report
         networks(model, settings)
         model.extra = coding.parameters(np.zeros((0, schema.d)), model.device)

@@ -388,9 +388,9 @@ class Split(Generator):
 
     def prior_of(self, code: Any, label: Any = None) -> tuple[Any, Any]:
         """Mean and log-variance (m, n_z + n_w): standard for z, the label's for w (a refusal where there is none)."""
-        own = self.table[
-            self.torch.zeros(len(code), dtype=self.torch.int64) if label is None else label.long()
-        ]
+        if label is None:
+            label = self.torch.zeros(len(code), dtype=self.torch.int64, device=code.device)
+        own = self.table[label.long()]
         zero = code.new_zeros((len(code), self.n_z))
         mean = self.torch.cat([zero, own[:, : self.n_w]], dim=1)
         return mean, self.torch.cat([zero, own[:, self.n_w :]], dim=1).clamp(*_LOG_SPREAD)
@@ -493,19 +493,22 @@ class Identity(Generator):
         """As `Generator.decode`; the coordinates of a feature's levels are cut off at 0 and made to sum to 1."""
         torch, coding = self.torch, self.coding
         m, p, z = len(x), len(coding.mean_of), z.double()
-        value = torch.as_tensor(x, dtype=torch.float64)
-        value = value.index_copy(1, torch.as_tensor(coding.numeric[coding.mean_of]), z[:, :p] * self._unit)
-        share = torch.as_tensor((coding.own(x)[..., None] == np.arange(self.wide)).astype(np.float64))
+
+        def put(array: np.ndarray) -> Any:
+            return torch.as_tensor(array, device=z.device)
+
+        value = put(np.asarray(x, dtype=np.float64))
+        value = value.index_copy(1, put(coding.numeric[coding.mean_of]), z[:, :p] * self._unit.to(z.device))
+        share = put((coding.own(x)[..., None] == np.arange(self.wide)).astype(np.float64))
         if len(self._levels):
             flat = z.new_zeros((m, len(self._levels) * self.wide))
-            flat = flat.index_copy(1, torch.as_tensor(self._wide), z[:, p:].clamp(min=0))
-            part = flat.view(m, len(self._levels), self.wide) + 1e-12 * torch.as_tensor(
-                coding.exists[self._levels]
-            )
+            flat = flat.index_copy(1, put(self._wide), z[:, p:].clamp(min=0))
+            part = flat.view(m, len(self._levels), self.wide) + 1e-12 * put(coding.exists[self._levels])
             part = part / part.sum(2, keepdim=True)
-            share = share.index_copy(1, torch.as_tensor(self._levels), part)
+            share = share.index_copy(1, put(self._levels), part)
             best = part.detach().argmax(2).double()
-            known = torch.as_tensor(self.schema.n_levels[self.level[self._levels]])
+            known = put(self.schema.n_levels[self.level[self._levels]])
             best = torch.where(best >= known, torch.full_like(best, float("nan")), best)
-            value = value.index_copy(1, torch.as_tensor(self.level[self._levels]), best)
-        return Decoded(value, share, torch.zeros((m, len(self.numeric)), dtype=torch.float64))
+            value = value.index_copy(1, put(self.level[self._levels]), best)
+        gone = torch.zeros((m, len(self.numeric)), dtype=torch.float64, device=z.device)
+        return Decoded(value, share, gone)

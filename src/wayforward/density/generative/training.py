@@ -74,7 +74,7 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
         # The rate falls to a twentieth by the end: the last epochs settle instead of wandering.
         optimiser.rate = settings.rate * (0.05 + 0.475 * (1 + np.cos(np.pi * epoch / settings.epochs)))
         warmth = min(1.0, (epoch + 1) / warm)
-        mixed = torch.as_tensor(rng.permutation(len(learn)))
+        mixed = torch.as_tensor(rng.permutation(len(learn)), device=device)
         for part in mixed.split(settings.batch):
             eps = torch.randn((len(part), model.latent), generator=noise).to(device)
             some = tuple(t[part] for t in targets[0])
@@ -109,24 +109,25 @@ def train(model: Generator, rows: People, settings: Settings, label: np.ndarray 
 
 
 def networks(model: Generator, settings: Settings) -> None:
-    """Give a model fresh networks of the right widths, in whole tiles."""
+    """Give a model fresh networks of the right widths, in whole tiles, on its device."""
     coding, seed, hidden = model.coding, settings.seed, list(settings.hidden)
     seen, known = len(coding.shown), len(coding.known)
 
     def stack(salt: int, *sizes: int) -> Stack:
-        return Stack([seed], [whole(size) for size in sizes], salt=salt)
+        return Stack([seed], [whole(size) for size in sizes], salt=salt, device=model.device)
 
     model.decoder = stack(2, model.latent + known, *hidden[::-1], coding.n_out)
     if isinstance(model, Split):
         model.encoder = stack(1, seen, *hidden, 2 * model.n_z)
         model.encoder_w = stack(3, seen + 1, *hidden, 2 * model.n_w)
-        model.adversary = Adversary(model.n_z, 2, weight=settings.weight, seed=seed)
+        model.adversary = Adversary(model.n_z, 2, weight=settings.weight, seed=seed, device=model.device)
         return
     blind = isinstance(model, GroupBlind)
     model.encoder = stack(1, len(coding.generated) if blind else seen, *hidden, 2 * model.latent)
     if blind:
         model.adversary = Adversary(
-            model.latent, settings.classes, weight=settings.weight, form=settings.form, seed=seed
-        )
+            model.latent, settings.classes, weight=settings.weight, form=settings.form, seed=seed,
+            device=model.device,
+        )  # fmt: skip
     if model.kind in ("chvae", "ibr") and known:
         model.prior = stack(4, known, 32, 2 * model.latent)

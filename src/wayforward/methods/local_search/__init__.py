@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.robust_search import same_people
 from wayforward.methods.local_search.candidates import SearchSettings
 from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.lockstep import options_in_lockstep
@@ -50,6 +51,8 @@ class LocalSearch(Method):
     rounds: sweeps in the shrunken box. fill: slots that would stay empty take options that ask for more than others.
     compiled: where the model, the world and the cost allow it, one person after another is searched in compiled code
     (see `Seeker`), and in lockstep only who has nothing then; grid, starts, beam and rounds are for the lockstep.
+    device: torch evaluates a dense network there, the candidates of all people of a step in one product a layer; all
+    is then searched in lockstep, whose moves and bounds stay on the CPU. See `Model.on`.
     Default budget: 20,000 model rows a person and option.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
@@ -69,6 +72,7 @@ class LocalSearch(Method):
     rounds: int = 1
     fill: bool = False
     compiled: bool = True
+    device: str | None = None
 
     def _fit(self, problem: Problem) -> None:
         self.reference_ = np.empty((0, problem.schema.d))
@@ -83,7 +87,9 @@ class LocalSearch(Method):
             self.index_ = NeighbourIndex(problem.schema, self.reference_)
         self.everyone_: Rows | None = None
         self.crossings_ = tree_crossings(problem)
-        self.seeker_ = Seeker.of(problem, self.reference_) if self.compiled else None
+        self.there_ = None if self.device is None else problem.with_(device=self.device)
+        plain = self.compiled and self.there_ is None
+        self.seeker_ = Seeker.of(problem, self.reference_) if plain else None
 
     @property
     def frees_interpreter(self) -> bool:
@@ -123,6 +129,8 @@ class LocalSearch(Method):
         self, people: Population, k: int, streams: Streams, limit: int | np.ndarray
     ) -> tuple[Actions, Mask]:
         """Search for everybody at once, in steps; limit: model rows a person and option."""
+        if self.there_ is not None:
+            people = same_people(people, self.there_)
         settings = SearchSettings(
             self.grid,
             self.starts,

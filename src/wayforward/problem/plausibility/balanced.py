@@ -36,7 +36,7 @@ class Balanced(Plausibility):
     beta with numbers in shares of their ranges. density: 'mixture', 'flow' (extra `torch`), 'kernel', or fitted ones.
     lead: people all of whose options a method ends elsewhere get draws that are likely in all groups, as near as can be
     to what it proposed; False leaves them without an option. Strict unless told otherwise: with strict=False a profile
-    that is as balanced as where the person stands will do.
+    that is as balanced as where the person stands will do. device: of the networks, see `device_of`; None: the CPU.
     The score is by how many nats the log product exceeds the threshold.
 
     Example: ``Problem(..., data=train, plausibility=Balanced("sex", beta=0.3))``.
@@ -51,6 +51,7 @@ class Balanced(Plausibility):
     beta_scale: Literal["mass", "relative", "absolute"] = "mass"
     lead: bool = True
     strict: bool = field(default=True, kw_only=True)
+    device: str | None = field(default=None, kw_only=True)
     fitted: Densities | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -99,7 +100,10 @@ class Balanced(Plausibility):
         yes = np.ones(len(rows), bool) if favourable is None else np.asarray(favourable, dtype=np.bool_)
         some = np.flatnonzero(yes & (groups.member >= 0))
         return self._with(
-            schema, fit_density(self.density, schema, rows[some], groups.take(some), seed=self.seed)
+            schema,
+            fit_density(
+                self.density, schema, rows[some], groups.take(some), seed=self.seed, device=self.device
+            ),
         )
 
     def fit_problem(self, problem: Problem) -> Self:
@@ -108,7 +112,8 @@ class Balanced(Plausibility):
 
         if not isinstance(self.density, str):
             return self._with(problem.schema, self.density)
-        return self._with(problem.schema, problem_density(problem, self.groups, self.density, seed=self.seed))
+        density = problem_density(problem, self.groups, self.density, seed=self.seed, device=self.device)
+        return self._with(problem.schema, density)
 
     def more_options(self, people: Population, action: Actions, seed: int, *, everybody: bool) -> Floats:
         """See `Plausibility`; with `lead`, people are led to where all groups are likely."""
@@ -126,6 +131,7 @@ class Balanced(Plausibility):
                 "make it anew from the labels."
             )
         own = super().to_dict()
+        del own["parameters"]["device"]  # it says nothing on another machine
         if not isinstance(self.density, str):
             own["parameters"]["density"] = self.density.kind
         return own

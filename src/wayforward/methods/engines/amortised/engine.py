@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from wayforward.density.nets import Adam, Stack, bernoulli, kl_bernoulli
+from wayforward.devices import device_of
 from wayforward.errors import MethodError, ProblemError, require
 from wayforward.methods.engines.amortised.torch_world import Effort, TorchWorld
 from wayforward.methods.engines.gradient.relaxed import Relaxed
@@ -79,7 +80,8 @@ class Amortised(Portable):
     """The two networks of S seeds, their training and their answers.
 
     law: n and a generator -> personal weights from 0 (easiest) to 1 (hardest), and which features a person can act
-    on, both (n, a); None: nobody has wishes. weights: (a,) of the population (eq. 9), 1 for all if None.
+    on, both (n, a); None: nobody has wishes. weights: (a,) of the population (eq. 9), 1 for all if None. device: where
+    both networks and the world are; None: where the model's network is.
     """
 
     def __init__(
@@ -93,8 +95,10 @@ class Amortised(Portable):
         weights: np.ndarray | None = None,
         prior: np.ndarray | None = None,
         stored: dict[str, Any] | None = None,
+        device: str | None = None,
     ) -> None:
         self.torch = torch = require("torch", extra="torch")
+        self.device = device_of(device, near=getattr(problem.model.network, "device", None))
         self.problem, self.settings, self.seeds, self.law = problem, settings, tuple(seeds), law
         self.dtype = torch.float32
         reference = problem.require_reference()
@@ -104,7 +108,7 @@ class Amortised(Portable):
                 "The model accepts everybody in the problem's table, so there is nobody to learn from. Check the "
                 "target, or give a table with people whom the model refuses."
             )
-        self.torch_world = TorchWorld(problem, self.refused, self.dtype, stored)
+        self.torch_world = TorchWorld(problem, self.refused, self.dtype, stored, device=self.device)
         self.act = self.torch_world.act
         self.a, self.d = len(self.act), problem.schema.d
         if not self.a:
@@ -126,17 +130,19 @@ class Amortised(Portable):
         self.mask_sizes = (inputs + extra, *wide, 2 * self.a)
         wide = [settings.action_width] * settings.action_layers
         self.action_sizes = (inputs + self.a + (self.a if extra else 0), *wide, self.a)
-        self.mask = Stack(self.seeds, self.mask_sizes, salt=1)
-        self.action = Stack(self.seeds, self.action_sizes, salt=2)
+        self.mask = Stack(self.seeds, self.mask_sizes, salt=1, device=self.device)
+        self.action = Stack(self.seeds, self.action_sizes, salt=2, device=self.device)
         schema = problem.schema
         free = (schema.direction != 0) | schema.has_levels
         self.has_limits = bool(free[self.act].any())
         seen = reference[:, ~schema.is_categorical]
         low, high = np.nanmin(seen, axis=0), np.nanmax(seen, axis=0)
-        self._numbers = torch.as_tensor(np.flatnonzero(~schema.is_categorical))
+        self._numbers = torch.as_tensor(np.flatnonzero(~schema.is_categorical), device=self.device)
         span = np.where(high > low, high - low, 1.0)
-        self._low, self._high, self._span = (torch.tensor(v, dtype=self.dtype) for v in (low, high, span))
-        self.effort = Effort(problem, self.act, reference, self.dtype)
+        put = self.torch_world.rows
+        self._low, self._high, self._span = put(low), put(high), put(span)
+        self._weights, self._priors = put(self.weights), put(self.prior)
+        self.effort = Effort(problem, self.act, reference, put)
         self._answering: tuple[Any, Stack, Stack] | None = None
 
     # -- people as tensors -----------------------------------------------------------------------------------
@@ -145,7 +151,8 @@ class Amortised(Portable):
         self, population: Population, torch_world: TorchWorld, *, density: bool = False
     ) -> PeopleTensors:
         """Make the tensors of a population; NaN latents (people whom the world does not know) become the mean."""
-        torch, x = self.torch, torch_rows(self.torch, population.x, torch_world.dtype)
+        torch, put = self.torch, torch_world.rows
+        x = put(population.x)
         gone = torch.isnan(x)
         full = torch_world.filled(x)
         u = torch_world.abduct(full)
@@ -157,9 +164,8 @@ class Amortised(Portable):
         if density and torch_world.density is not None:
             before = torch_world.own_log_density(full, u)
         return PeopleTensors(
-            full, gone, u, z, torch_rows(torch, can[:, self.act], torch_world.dtype),
-            torch_rows(torch, np.nan_to_num(low, nan=-np.inf), torch_world.dtype),
-            torch_rows(torch, np.nan_to_num(high, nan=np.inf), torch_world.dtype), before,
+            full, gone, u, z, put(can[:, self.act]), put(np.nan_to_num(low, nan=-np.inf)),
+            put(np.nan_to_num(high, nan=np.inf)), before,
         )  # fmt: skip
 
     def inputs(self, torch_world: TorchWorld, x: Any, u: Any) -> Any:
@@ -190,7 +196,7 @@ class Amortised(Portable):
         if rows is None:
             rows = np.arange(len(self.refused))
         population = self.problem.population(self.refused[rows])
-        self.score = Relaxed(self.problem, self.dtype, seed=self.seeds[0])
+        self.score = Relaxed(self.problem, self.dtype, seed=self.seeds[0], device=self.device)
         everyone = self.people(population, self.torch_world, density=self.has_density)
         known = torch.isfinite(everyone.u).all(1) & (everyone.can.sum(1) > 0)
         if everyone.density is not None:
@@ -201,11 +207,11 @@ class Amortised(Portable):
                 "None of the refused people in the problem's table can act on anything, or the world knows none of "
                 "them. Check the actionability of the schema and the world."
             )
-        self.known = rows[some.numpy()]  # of the refused
+        self.known = rows[some.cpu().numpy()]  # of the refused
         pick = [None if v is None else v[some] for v in vars(everyone).values()]
         self.train = PeopleTensors(*pick)
         self.n = len(some)
-        self.multiplier = torch.zeros(len(self.seeds), dtype=self.dtype)
+        self.multiplier = torch.zeros(len(self.seeds), dtype=self.dtype, device=self.device)
         parameters = [*self.mask.parameters, *self.action.parameters]
         self.optimiser = Adam(parameters, settings.rate, settings.decay)
         self.epoch = 0
@@ -222,10 +228,10 @@ class Amortised(Portable):
                 hard, free = self.law(n, rng)
                 wish.append(hard)
                 may.append(free)
-        shape = (len(self.seeds), n, a)
-        soft = torch_rows(torch, np.stack(wish), self.dtype) if wish else torch.zeros(shape, dtype=self.dtype)
-        free = torch_rows(torch, np.stack(may), self.dtype) if may else torch.ones(shape, dtype=self.dtype)
-        return torch.as_tensor(np.stack(order)), torch_rows(torch, np.stack(noise), self.dtype), soft, free
+        put, shape = self.torch_world.rows, (len(self.seeds), n, a)
+        soft = put(np.stack(wish) if wish else np.zeros(shape))
+        free = put(np.stack(may) if may else np.ones(shape))
+        return torch.as_tensor(np.stack(order), device=self.device), put(np.stack(noise)), soft, free
 
     def run_epoch(self) -> np.ndarray:
         """Pass once over the refused people in training; return the mean hinge (S,) of the last batch."""
@@ -253,7 +259,7 @@ class Amortised(Portable):
                 after = self.torch_world.limited(x, free, acted, limits[0][:, part], limits[1][:, part])
             judged = after if gone is None else torch.where(gone[:, part], torch.nan, after)
             hinge = self._hinge(self.score(judged.reshape(-1, self.d)).view(x.shape[:2]))
-            weight = torch.as_tensor(self.weights, dtype=self.dtype)
+            weight = self._weights
             if self.law is not None:
                 weight = weight * (self.least + (self.most - self.least) * wish[:, part])
             effort = self.effort(self.torch_world.of_acts(after - x), acted)
@@ -273,7 +279,7 @@ class Amortised(Portable):
             self.optimiser.step(loss.sum())
             self.multiplier = (self.multiplier + still).clamp(max=settings.cap)
         self.epoch += 1
-        return np.asarray(hinge.detach().numpy())
+        return np.asarray(hinge.detach().cpu().numpy())
 
     def _entropy(self) -> float:
         """Return the weight of the masks' entropy; it falls from 1, as published, to its own in the first half."""
@@ -288,7 +294,7 @@ class Amortised(Portable):
 
     def _prior(self, wish: Any) -> Any:
         if self.law is None:
-            return self.torch.as_tensor(self.prior, dtype=self.dtype)
+            return self._priors
         return self.settings.prior_max - (self.settings.prior_max - self.settings.prior_min) * wish
 
     def _outside(self, after: Any) -> Any:
@@ -322,9 +328,10 @@ class Amortised(Portable):
     def choose(self, state: Sequence[Any], place: int) -> None:
         """Answer with the networks of one seed of a state, in double precision."""
         torch, split = self.torch, 2 * (len(self.mask_sizes) - 1)
-        mask = Stack.of(state[:split], self.mask_sizes, place, torch.float64)
-        action = Stack.of(state[split:], self.action_sizes, place, torch.float64)
-        torch_world = TorchWorld(self.problem, self.refused, torch.float64, self.torch_world.stored())
+        mask = Stack.of(state[:split], self.mask_sizes, place, torch.float64, self.device)
+        action = Stack.of(state[split:], self.action_sizes, place, torch.float64, self.device)
+        measured = self.torch_world.stored()
+        torch_world = TorchWorld(self.problem, self.refused, torch.float64, measured, device=self.device)
         self._answering = (torch_world, mask, action)
 
     @property
@@ -348,6 +355,7 @@ class Amortised(Portable):
         """
         torch = self.torch
         torch_world, mask, action = self.answering
+        put = torch_world.rows
         n, a = population.n, self.a
         chance, value = np.zeros((n, a)), np.full((n, a), np.nan)
         can = may & population.free[:, self.act] & ~np.isnan(population.x[:, self.act])
@@ -355,37 +363,30 @@ class Amortised(Portable):
         latents = torch_world.latents(population.x)
         with torch.no_grad():
             for rows, pad in padded_blocks(n, block):
-                x = torch_world.filled(torch.as_tensor(population.x[pad], dtype=torch.float64))
-                u = torch.as_tensor(latents[pad])
+                x, u = torch_world.filled(put(population.x[pad])), put(latents[pad])
                 z = self.inputs(torch_world, x, u)[None]
-                soft = torch.as_tensor(wish[pad], dtype=torch.float64)[None]
-                free = torch.as_tensor(can[pad], dtype=torch.float64)[None]
+                soft, free = put(wish[pad])[None], put(can[pad])[None]
                 odds = self.decide(mask, z, soft, free)
                 if masks is None:
                     acted = _few(odds, (odds > 0) & (free > 0), most[pad], torch)
                 else:
-                    acted = torch.as_tensor(masks[pad] & can[pad])[None]
+                    acted = torch.as_tensor(masks[pad] & can[pad], device=self.device)[None]
                 hard = acted.to(torch.float64)
                 after, _ = torch_world.lead(
                     x[None], u[None], self.shift(action, torch_world, z, soft, hard), hard
                 )
                 m = len(rows)
-                chance[rows] = (odds.sigmoid() * free)[0, :m].numpy()
-                value[rows] = torch.where(acted, after[..., self.act], torch.nan)[0, :m].numpy()
+                chance[rows] = (odds.sigmoid() * free)[0, :m].cpu().numpy()
+                value[rows] = torch.where(acted, after[..., self.act], torch.nan)[0, :m].cpu().numpy()
         return chance, value
 
 
 def _few(odds: Any, acted: Any, most: np.ndarray, torch: Any) -> Any:
     """Drop all but the `most` likeliest acts of each person."""
-    limit = torch.as_tensor(most)[None, :, None]
+    limit = torch.as_tensor(most, device=odds.device)[None, :, None]
     if bool((acted.sum(2, keepdim=True) <= limit).all()):
         return acted
     likely = torch.where(acted, odds, -torch.inf)
     order = torch.argsort(likely, dim=2, descending=True, stable=True)
     rank = torch.argsort(order, dim=2)
     return acted & (rank < limit)
-
-
-def torch_rows(torch: Any, rows: np.ndarray, dtype: Any) -> Any:
-    """Turn an array into a tensor of this precision."""
-    return torch.as_tensor(np.ascontiguousarray(rows), dtype=dtype)

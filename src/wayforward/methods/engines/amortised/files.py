@@ -71,10 +71,10 @@ def pause(
 ) -> None:
     """Write everything that training needs to go on."""
     tensors = numbered("now", engine.state())
-    tensors["first"], tensors["second"] = engine.optimiser.first, engine.optimiser.second
+    tensors["first"], tensors["second"] = engine.optimiser.first.cpu(), engine.optimiser.second.cpu()
     for c, state in enumerate(states):
         tensors |= numbered(f"kept{c}", state)
-    tensors["multiplier"] = engine.multiplier.clone()
+    tensors["multiplier"] = engine.multiplier.cpu().clone()
     head = {
         "told": plain(header),
         "epoch": engine.epoch,
@@ -104,7 +104,7 @@ def resume(
         engine.optimiser.first.copy_(tensors["first"])
         engine.optimiser.second.copy_(tensors["second"])
         engine.optimiser.steps = int(head["steps"])
-        engine.multiplier = tensors["multiplier"]
+        engine.multiplier = tensors["multiplier"].to(engine.device)
         engine.epoch = int(head["epoch"])
         states = [in_order(tensors, f"kept{c}") for c in range(int(head["kept"]))]
         return read_checks(head["checks"]), states, float(head["spent"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +28,18 @@ class TorchWorld(Portable):
     standardised latents, rounded outwards. Missing values stay missing and count as the mean meanwhile.
     """
 
-    def __init__(self, problem: Problem, x: Rows, dtype: Any, stored: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        x: Rows,
+        dtype: Any,
+        stored: dict[str, Any] | None = None,
+        *,
+        device: Any = "cpu",
+    ) -> None:
         self.torch = torch = require("torch", extra="torch")
         self.problem, self.schema, self.dtype, self.d = problem, problem.schema, dtype, problem.schema.d
+        self.device = device
         schema = problem.schema
         self.act = np.flatnonzero(schema.actionable & ~schema.is_categorical)
         self.world: Any = problem.world
@@ -47,10 +57,10 @@ class TorchWorld(Portable):
             self.spread = np.where(spread > 1e-9 * np.maximum(1.0, np.abs(self.centre)), spread, 1.0)
         else:
             self.centre, self.spread = (np.asarray(stored[name]) for name in ("centre", "spread"))
-        self._centre, self._spread = (torch.tensor(v, dtype=dtype) for v in (self.centre, self.spread))
-        self._act = torch.as_tensor(self.act)
+        self._centre, self._spread = self.rows(self.centre), self.rows(self.spread)
+        self._act = torch.as_tensor(self.act, device=device)
         if stored is None:
-            u = self.abduct(torch.as_tensor(x, dtype=dtype)).double().numpy()
+            u = self.abduct(self.rows(x)).double().cpu().numpy()
             u = u[np.isfinite(u).all(1)]
             self.mean, self.std = u.mean(0), u.std(0)
             self.std = np.where(self.std > 1e-9 * np.maximum(1.0, np.abs(self.mean)), self.std, 1.0)
@@ -60,9 +70,13 @@ class TorchWorld(Portable):
             self.mean, self.std, self.low, self.high = (
                 np.asarray(stored[name], dtype=np.float64) for name in ("mean", "std", "low", "high")
             )
-        self._mean, self._std = (torch.tensor(v, dtype=dtype) for v in (self.mean, self.std))
+        self._mean, self._std = self.rows(self.mean), self.rows(self.std)
         self.act_scale = self._std[self._act]  # (a,) standard deviations of the latents that may be acted on
-        self._low, self._high = (torch.tensor(v[self.act], dtype=dtype) for v in (self.low, self.high))
+        self._low, self._high = self.rows(self.low[self.act]), self.rows(self.high[self.act])
+
+    def rows(self, array: np.ndarray) -> Any:
+        """Copy an array to a tensor of this precision on this device."""
+        return self.torch.tensor(np.ascontiguousarray(array), dtype=self.dtype, device=self.device)
 
     def stored(self) -> dict[str, Any]:
         """Return what was measured on the reference, for a file."""
@@ -73,7 +87,7 @@ class TorchWorld(Portable):
     def _offers_latents(self, x: Rows) -> bool:
         if self.problem.independent:
             return False
-        row = self.torch.as_tensor(x[:1], dtype=self.dtype)
+        row = self.rows(x[:1])
         try:
             self.world.predict_torch(self.world.abduct_torch(row))
         except WorldError:
@@ -86,7 +100,7 @@ class TorchWorld(Portable):
         bound = None if plausibility is None else plausibility.likelihood_bound
         world = self.world if bound is None else bound[0]
         try:
-            some = world.log_density_torch(self.torch.as_tensor(x[:8], dtype=self.dtype))
+            some = world.log_density_torch(self.rows(x[:8]))
         except (WorldError, AttributeError):
             return False
         if not bool(self.torch.isfinite(some).any()):
@@ -140,7 +154,7 @@ class TorchWorld(Portable):
 
     def _acted(self, x: Any, acted: Any) -> Any:
         """Mark acted features: (..., a) of 0 and 1 -> (..., d) bool."""
-        hard = self.torch.zeros(x.shape, dtype=self.torch.bool)
+        hard = self.torch.zeros(x.shape, dtype=self.torch.bool, device=x.device)
         hard[..., self._act] = acted.detach() > 0.5
         return hard
 
@@ -170,7 +184,7 @@ class TorchWorld(Portable):
         """Set values directly; what is not acted on also learns what acting on it a little would do."""
         torch, hard = self.torch, self._acted(x, acted)
         after = self.world.consequences_torch(x, there, hard)
-        every = torch.zeros(x.shape, dtype=torch.bool)
+        every = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
         every[..., self._act] = True
         free = every & ~hard
         value = torch.where(free, after.detach() + there - there.detach(), after.detach())
@@ -217,11 +231,10 @@ class Effort:
     """The problem's cost of acted features on tensors: (..., a) parts, before personal weights.
 
     Squared shifts and mixes of L0, L1 and squared L2 are the problem's own; in place of another cost, in training only,
-    comes the mean squared standardised change.
+    comes the mean squared standardised change. put: makes a tensor of an array, as `TorchWorld.rows` does.
     """
 
-    def __init__(self, problem: Problem, act: np.ndarray, x: Rows, dtype: Any) -> None:
-        torch = require("torch", extra="torch")
+    def __init__(self, problem: Problem, act: np.ndarray, x: Rows, put: Callable[[np.ndarray], Any]) -> None:
         terms = problem.cost.step_sum()
         if terms is None:
             spread = np.nanstd(x, axis=0)
@@ -230,7 +243,7 @@ class Effort:
         else:
             divisor = problem.cost.fitted_scales.divisor
         self.l0, self.l1, self.l2 = terms
-        self._divisor = torch.tensor(np.asarray(divisor, dtype=np.float64)[act], dtype=dtype)
+        self._divisor = put(np.asarray(divisor, dtype=np.float64)[act])
 
     def __call__(self, change: Any, acted: Any) -> Any:
         """Return efforts (..., a), differentiable; change (..., a) in feature units, acted (..., a) 0 or 1."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.devices import device_of
 from wayforward.errors import MethodError, UnsupportedModel, require
 from wayforward.methods.engines.gradient.relaxed_state import Layout
 from wayforward.shapes import Ints
@@ -148,8 +149,8 @@ def score_of(bound: BoundTarget, logits: Any, favourable: Any, others: Any, unit
 
 
 def network_of(problem: Problem, method: str, device: str | None) -> Network:
-    """Put the model's network on a device. Raises: UnsupportedModel, MethodError, MissingExtra."""
-    torch = require("torch", extra="torch")
+    """Put the model's network on a device. Raises: UnsupportedModel, MethodError, MissingExtra, DeviceError."""
+    require("torch", extra="torch")
     model = problem.model
     network = model.network
     if network is None:
@@ -160,13 +161,14 @@ def network_of(problem: Problem, method: str, device: str | None) -> Network:
             f"'{method}' needs gradients, and {model.name} has none (it is piecewise constant, or its parts could not "
             f"be read). These methods would do: {', '.join(fit)}."
         )
-    if device is None or torch.device(device) == network.device:
+    where = device_of(device, near=network.device)
+    if where == network.device:
         return network
     if model.dense is None:
         raise MethodError(
-            f"'{method}' was asked to run on {device}, but the torch module lives on {network.device}. "
-            f"Move it before wrapping it: module.to({device!r})."
+            f"'{method}' was asked to run on {where}, but the torch module lives on {network.device}. "
+            f"Move it before wrapping it: module.to('{where}')."
         )
     from wayforward.model.network import dense_network
 
-    return dense_network(model.dense, device=device)
+    return dense_network(model.dense, device=where)

@@ -30,15 +30,16 @@ class Coder(Portable):
     that a gradient knows what the next level would bring. Missing values have their own columns.
     """
 
-    def __init__(self, blocks: Any, dtype: Any) -> None:
+    def __init__(self, blocks: Any, dtype: Any, device: Any = "cpu") -> None:
         self.torch = torch = require("torch", extra="torch")
         numeric, self.levels, columns = code_parts(blocks)
-        self._order = None if (np.diff(columns) > 0).all() else torch.as_tensor(np.argsort(columns))
-        self._numeric = torch.as_tensor([b.feature for b in numeric], dtype=torch.int64)
+        sorted_ = (np.diff(columns) > 0).all()
+        self._order = None if sorted_ else torch.as_tensor(np.argsort(columns), device=device)
+        self._numeric = torch.tensor([b.feature for b in numeric], dtype=torch.int64, device=device)
         self._all = len(numeric) == len(blocks) and [b.feature for b in numeric] == list(range(len(blocks)))
         self._flagged = [i for i, b in enumerate(numeric) if b.missing is not None]
-        self._offset = torch.tensor([b.offset for b in numeric], dtype=dtype)
-        self._scale = torch.tensor([b.scale for b in numeric], dtype=dtype)
+        self._offset = torch.tensor([b.offset for b in numeric], dtype=dtype, device=device)
+        self._scale = torch.tensor([b.scale for b in numeric], dtype=dtype, device=device)
         self.dtype = dtype
         self.width = len(columns)
 
@@ -59,7 +60,7 @@ class Coder(Portable):
         torch, size = self.torch, block.columns.stop - block.columns.start
         if block.missing is not None:
             value = torch.where(torch.isnan(value), torch.full_like(value, size - 1.0), value)
-        gap = value[:, None] - torch.arange(size, dtype=self.dtype)
+        gap = value[:, None] - torch.arange(size, dtype=self.dtype, device=value.device)
         soft = torch.softmax(-gap.square() / (2 * _SOFT), dim=1)
         return torch.relu(1 - gap.abs()).detach() + soft - soft.detach()
 
@@ -72,7 +73,7 @@ class Relaxed(Portable):
     balance between groups, the lesser of this and of a `BalanceStandIn`'s score counts.
     """
 
-    def __init__(self, problem: Problem, dtype: Any, *, seed: int = 0) -> None:
+    def __init__(self, problem: Problem, dtype: Any, *, seed: int = 0, device: Any = "cpu") -> None:
         self.torch = require("torch", extra="torch")
         self.problem, self.dtype = problem, dtype
         target = problem.bound_target
@@ -82,14 +83,13 @@ class Relaxed(Portable):
         if problem.target.interval is not None and problem.reference is not None:
             self.unit = max(float(np.std(problem.model.outputs(problem.reference))), 1e-9)
         self.stand_in: StandIn | None = None
-        self.balance = _balance(problem, dtype, seed)
-        network = _network(problem, dtype)
+        self.balance = _balance(problem, dtype, seed, device)
+        network = _network(problem, dtype, device)
         if network is None:
-            self.stand_in = StandIn(problem, dtype, unit=self.unit, seed=seed)
+            self.stand_in = StandIn(problem, dtype, unit=self.unit, seed=seed, device=device)
             return
         self.network = network
-        self.code = Coder(network.blocks, dtype)
-        self._cast = network.dtype if network.dtype != dtype else None
+        self.code = Coder(network.blocks, dtype, device)
 
     def __call__(self, x: Any) -> Any:
         """Return the score (m,) of rows (m, d)."""
@@ -111,18 +111,18 @@ class Relaxed(Portable):
         if self.stand_in is not None:
             return self.stand_in(x)
         code = self.code(x)
-        logits = self.network.logits(code if self._cast is None else code.to(self._cast))
+        logits = self.network.logits(code.to(self.network.device, self.network.dtype))
         score = score_of(self.problem.bound_target, logits, self.favourable, self.others, self.unit)
-        return score.to(self.dtype)
+        return score.to(x.device, self.dtype)
 
 
-def _network(problem: Problem, dtype: Any) -> Any:
-    """Return the model's network, in this precision where its weights are known, else in its own; None without."""
+def _network(problem: Problem, dtype: Any, device: Any) -> Any:
+    """Return the model's network, here in this precision where its weights are known, else as it is; None without."""
     form = problem.model.dense
     if form is not None:
         from wayforward.model.network import dense_network
 
-        return dense_network(form, dtype=dtype)
+        return dense_network(form, device=device, dtype=dtype)
     return problem.model.network
 
 
@@ -134,14 +134,16 @@ class StandIn(Portable):
     """
 
     def __init__(
-        self, problem: Problem, dtype: Any, *, unit: float, seed: int, width: int = 64, epochs: int = 30
-    ) -> None:
-        self.torch = torch = require("torch", extra="torch")
+        self, problem: Problem, dtype: Any, *, unit: float, seed: int, width: int = 64, epochs: int = 30,
+        device: Any = "cpu",
+    ) -> None:  # fmt: skip
+        self.torch, self.device = require("torch", extra="torch"), device
+        torch = self.torch
         self.problem, self.unit, self.dtype, self.epochs = problem, unit, dtype, epochs
         self.rng = np.random.default_rng([seed, 11])
         reference = problem.require_reference()
         self.blocks = _plain_blocks(problem)
-        self.code = Coder(self.blocks, dtype)
+        self.code = Coder(self.blocks, dtype, device)
         generator = torch.Generator().manual_seed(seed)
         sizes = (self.code.width, width, width, 1)
         self.parameters: list[Any] = []
@@ -149,8 +151,8 @@ class StandIn(Portable):
             far = (6.0 / (wide + out)) ** 0.5
             weight = (torch.rand(wide, out, generator=generator, dtype=dtype) * 2 - 1) * far
             self.parameters += [
-                weight.requires_grad_(True),
-                torch.zeros(out, dtype=dtype, requires_grad=True),
+                weight.to(device).requires_grad_(True),
+                torch.zeros(out, dtype=dtype, device=device, requires_grad=True),
             ]
         self.optimiser = Adam(self.parameters, 3e-3)
         self.rows = np.empty((0, reference.shape[1]))
@@ -204,10 +206,13 @@ class StandIn(Portable):
 
     def _teach(self, epochs: int) -> None:
         torch = self.torch
-        x, y = torch.as_tensor(self.rows, dtype=self.dtype), torch.as_tensor(self.answers, dtype=self.dtype)
+        x, y = (
+            torch.as_tensor(array, dtype=self.dtype, device=self.device)
+            for array in (self.rows, self.answers)
+        )
         size = 256
         for _ in range(epochs):
-            order = torch.as_tensor(self.rng.permutation(len(x)))
+            order = torch.as_tensor(self.rng.permutation(len(x)), device=self.device)
             for part in order.split(size):
                 self.optimiser.step(self._loss(self(x[part]), y[part]))
 
@@ -247,10 +252,10 @@ class BalanceStandIn(StandIn):
         return self.torch.nn.functional.smooth_l1_loss(score, answer)
 
 
-def _balance(problem: Problem, dtype: Any, seed: int) -> BalanceStandIn | None:
+def _balance(problem: Problem, dtype: Any, seed: int, device: Any) -> BalanceStandIn | None:
     if problem.plausibility is None or problem.plausibility.densities is None:
         return None
-    return BalanceStandIn(problem, dtype, unit=1.0, seed=seed)
+    return BalanceStandIn(problem, dtype, unit=1.0, seed=seed, device=device)
 
 
 def _plain_blocks(problem: Problem) -> list[Any]:

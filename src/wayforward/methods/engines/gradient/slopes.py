@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from wayforward.devices import on_processor
 from wayforward.methods.engines.gradient.compiled import Compiled
 from wayforward.methods.engines.gradient.descent import Descent
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_widths
@@ -131,7 +132,7 @@ def slopes(
         zeroth = not has_gradients(problem)
     if zeroth:
         return Zeroth(problem, span, seed=seed)
-    found: Any = Compiled.of(problem, span) if device in (None, "cpu") else None
+    found: Any = Compiled.of(problem, span) if on_processor(device) else None
     if found is None:
         found = Gradients(problem, method, device=device, span=span, block=block)
     return found if problem.robust is None else Lowered(found, problem)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from wayforward.density.generative.generator import Generator
+from wayforward.devices import device_of
 from wayforward.errors import require
 from wayforward.methods.engines.gradient.descent import Descent
 from wayforward.methods.engines.gradient.relaxed_state import Layout
@@ -141,7 +142,7 @@ class Latent(Portable):
         self.span, self.price, self.block = span, price, block
         self.exact = has_gradients(problem) if zeroth is None else not zeroth
         self.descent = Descent(problem, method, device=device, span=span) if self.exact else None
-        self.device = self.descent.device if self.descent else torch.device(device or "cpu")
+        self.device = self.descent.device if self.descent else device_of(device)
         self.dtype = self.descent.dtype if self.descent else torch.float64
         self.layout = Layout(problem.schema, span)
         self.numbers = ~self.schema.has_levels
@@ -231,8 +232,8 @@ class Latent(Portable):
         if not self._plain:
             got = model.decode(z, code)
             return got.value[:, self._at["number"]], got.share[:, self._at["rank"], : self.wide]
-        coding, out = model.coding, model.raw(z.to(torch.float32), code)
-        number = coding.unscaled(coding.parts(out)[0].double())[:, self._at["picked numbers"]]
+        coding, out = model.coding, model.raw(z.to(model.device, torch.float32), code)
+        number = coding.unscaled(coding.parts(out)[0].double()).to(self.device)[:, self._at["picked numbers"]]
         logs = []
         if len(coding.soft_of):
             logs.append(coding.log_soft(out))
@@ -242,7 +243,7 @@ class Latent(Portable):
             return number, number.new_zeros((len(number), 0, self.wide))
         widest = max(part.shape[2] for part in logs)
         logs = [torch.nn.functional.pad(part, (0, widest - part.shape[2]), value=-1e9) for part in logs]
-        log = torch.cat(logs, dim=1)[:, self._at["picked levels"], : self.wide]
+        log = torch.cat(logs, dim=1).to(self.device)[:, self._at["picked levels"], : self.wide]
         return number, log.double().exp()
 
     def levels(self, people: Population, who: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -22,8 +22,8 @@ class LatentSettings(Method):
     steps, rate: of Adam, a round. rounds: of ever larger weight of the decision. starts: random starts beside the
     encoded one, `scatter` standard deviations wide. adopt: 'part' takes over only the changes of a decoded row that
     help, 'all' the whole row. shrink: then trade changes for cheaper ones; complete: people without an option go on by
-    single changes. latent, epochs: of the model; generator: a trained one instead. device: of torch. tag: of the random
-    numbers.
+    single changes. latent, epochs: of the model; generator: a trained one instead. device: see `device_of`. tag: of the
+    random numbers.
     """
 
     needs_data: ClassVar[bool] = True
