@@ -504,9 +504,7 @@ class Problem(Portable):
         """Keep each person's k cheapest distinct options, cheapest first, with their chance in an uncertain world."""
         best = options
         if (np.diff(options.who) == 0).any():  # somebody has several
-            best = options.take(
-                _distinct_cheapest(options.who, options.cost, options.after, options.action, k)
-            )
+            best = options.take(_cheapest(options, k, self.independent))
         if self.world.uncertain and not self.demanding:
             best = replace(best, chance=self.chance(people.x[best.who], best.action)[0])
         return best
@@ -535,14 +533,19 @@ class _Options:
         )
 
 
-def _distinct_cheapest(who: np.ndarray, cost: np.ndarray, after: Rows, action: Rows, k: int) -> np.ndarray:
+def _cheapest(options: _Options, k: int, independent: bool) -> np.ndarray:
     """Positions of each person's k cheapest rows that differ in where they lead, cheapest first.
 
     Ties go to fewer acts, then to a hash of the profile, so that the order of the proposals does not matter.
     """
-    profile = keys_of(np.nan_to_num(after, nan=np.inf), 0)
-    acted = (~np.isnan(action)).sum(1)
-    order = np.lexsort((profile, acted, cost.round(12), who))
+    who, cost = options.who, options.cost.round(12)
+    order = np.lexsort((cost, who))
+    tied = (np.diff(cost[order]) == 0) & (np.diff(who[order]) == 0)
+    if independent and not tied.any():  # where nothing follows, who gets to the same place pays the same
+        return order[rank_in_run(who[order]) < k]
+    profile = keys_of(np.nan_to_num(options.after, nan=np.inf), 0)
+    acted = (~np.isnan(options.action)).sum(1)
+    order = np.lexsort((profile, acted, cost, who))
     by_profile = np.lexsort((np.arange(len(order)), profile[order], who[order]))
     same = (np.diff(profile[order][by_profile].view(np.int64)) == 0) & (np.diff(who[order][by_profile]) == 0)
     first = np.ones(len(order), dtype=bool)

@@ -80,7 +80,9 @@ class PandasTables:
         if mixed.size:
             part = index[mixed]
             gone = np.isnan(part)
-            flat = self._book.take(np.where(gone, -1.0, part).ravel().astype(np.int64), allow_fill=True)
+            lost = bool(gone.any())
+            number = (np.where(gone, -1.0, part) if lost else part).ravel().astype(np.int64)
+            flat = self._book.take(number, allow_fill=lost)
             empty = gone.all(1)  # nothing but None is no text to pandas
             for i, row in enumerate(mixed.tolist()):
                 if empty[i]:
