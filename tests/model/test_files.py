@@ -197,3 +197,40 @@ def test_a_skops_file_is_read_without_the_import_of_torch(tmp_path):
         [sys.executable, "-c", code, str(tmp_path / "m.skops")], capture_output=True, text=True, check=True
     )
     assert done.stdout.split()[:2] == ["1", "False"]
+
+
+def test_a_command_reads_a_skops_file_without_a_look_through_all_of_scikit_learn(tmp_path):
+    """What is loaded and what is refused stays the same, also of estimators that only scikit-learn's list names."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, numpy as np\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "from sklearn.multiclass import OneVsRestClassifier\n"
+        "from sklearn.pipeline import make_pipeline\n"
+        "from sklearn.preprocessing import FunctionTransformer, StandardScaler\n"
+        "from wayforward import Feature, Schema\n"
+        "from wayforward.errors import FileFormatError\n"
+        "from wayforward.model import files, load, save\n"
+        "schema = Schema((Feature(name='a', kind='real', low=0, high=1),))\n"
+        "files.own_process()\n"
+        "x, y = [[0.0], [1.0]], [0, 1]\n"
+        "def own(z): return z\n"
+        "plain = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y)\n"
+        "listed = OneVsRestClassifier(LogisticRegression()).fit(x, y)\n"
+        "strange = make_pipeline(FunctionTransformer(own), LogisticRegression()).fit(x, y)\n"
+        "for model in (plain, listed, strange):\n"
+        "    try:\n"
+        "        got = load(save(model, sys.argv[1]), schema)\n"
+        "        looked = 'sklearn.gaussian_process' in sys.modules\n"
+        "        print(got.native(np.ones((1, 1)))[1][0], looked, 'torch' in sys.modules)\n"
+        "    except FileFormatError as error:\n"
+        "        print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "m.skops")], capture_output=True, text=True, check=True
+    )
+    first, second, third = done.stdout.splitlines()
+    assert (first, second) == ("1 False False", "1 True False")
+    assert "__main__.own" in third and "not on the list" in third

@@ -6,6 +6,7 @@ says how); 3, interrupted (the same command again goes on where it stopped); any
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # thread that waits for a core costs more than it gives. Whoever sets a number themselves keeps it.
     for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(pool, "1")
+    gc.set_threshold(
+        50_000
+    )  # a command imports a million objects, which the collector would look through every 700
     from wayforward.cli.app import app
 
     app(args=list(arguments) if arguments is not None else sys.argv[1:], prog_name="wayforward")

@@ -274,6 +274,7 @@ def _refused(prepared: Prepared, question: Inputs) -> tuple[np.ndarray, int]:
 
 def _model(question: Inputs, schema: Schema, frame: Any, y: Any) -> tuple[Any, dict[str, str]]:
     from wayforward.model import ZOO, load, train
+    from wayforward.model.files import own_process
 
     if question.model in ZOO:
         return train(question.model, schema, frame, y, seed=question.seed), {}
@@ -281,6 +282,7 @@ def _model(question: Inputs, schema: Schema, frame: Any, y: Any) -> tuple[Any, d
     if not path.is_file():
         hint = did_you_mean(question.model, ZOO)
         raise DataError(f"--model {question.model} is neither one of {', '.join(ZOO)} nor a file.{hint}")
+    own_process()
     return load(path, schema), {"model": _sha256(path)}
 
 

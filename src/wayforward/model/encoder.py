@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from wayforward.model.frames import all_values, as_dense, columns_at, first_row_repeated, with_column
+from wayforward.model.frames import all_values, as_dense, columns_at, one_at_a_time
 from wayforward.model.kernels import affine_columns
 from wayforward.schema import Schema
 from wayforward.shapes import Floats
@@ -24,6 +25,9 @@ MONOTONE = {  # rising ufuncs, so that a split on the result is a split on the r
     name: getattr(np, name)
     for name in ("log", "log1p", "log2", "log10", "sqrt", "cbrt", "exp", "expm1", "arctan", "tanh")
 }
+
+
+_PROBED_ROWS = 8192  # shown to a transformer at once
 
 
 class NotRead(Exception):
@@ -338,25 +342,26 @@ def _function(t: Any, columns: list[Column]) -> Callable[[int, Column], Column]:
 
 
 def _probed(t: Any, columns: list[Column], probe: Any, after: Any) -> list[Column]:
-    """All inputs are level columns: vary one at a time and see which outputs follow."""
+    """All inputs are level columns: vary one at a time, in one table, and see which outputs follow."""
     values = all_values(after)
     rows, width = values.shape
     if len(columns) == 1:
         return [replace(columns[0], table=values[:, e]) for e in range(width)]
     owner = np.full(width, -1)
     tables: list[Any] = [values[:1, e] for e in range(width)]
-    base = first_row_repeated(probe, rows)
-    for i, column in enumerate(columns):
-        if column.feature < 0:
-            continue
-        varied = all_values(t.transform(with_column(base, probe, i)))
-        for e in range(width):
-            if _same(varied[:, e]):
+    own = [i for i, column in enumerate(columns) if column.feature >= 0]
+    lot = max(1, _PROBED_ROWS // rows)
+    for start in range(0, len(own), lot):
+        some = own[start : start + lot]
+        varied = all_values(t.transform(one_at_a_time(probe, some)))
+        for (b, i), e in product(enumerate(some), range(width)):
+            seen = varied[b * rows : b * rows + rows, e]
+            if _same(seen):
                 continue
-            if owner[e] >= 0 and columns[owner[e]].feature != column.feature:
+            if owner[e] >= 0 and columns[owner[e]].feature != columns[i].feature:
                 raise NotRead(f"{type(t).__name__} mixes columns")
             owner[e] = i
-            tables[e] = varied[:, e]
+            tables[e] = seen
     return [
         replace(columns[owner[e]], table=values[:, e])
         if owner[e] >= 0

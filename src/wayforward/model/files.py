@@ -11,6 +11,8 @@ import re
 import sys
 import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ _FORMATS = (
 # Types beyond skops' own list that a fitted pipeline may hold. Patterns over full names: data structures and
 # estimators of the libraries themselves, never functions, so that nothing of a hostile file is called.
 _TRUSTED = re.compile(
-    r"sklearn\.tree\._tree\.Tree"
+    r"sklearn\.tree\._tree\.Tree|sklearn\.pipeline\.(Pipeline|FeatureUnion)"
     r"|sklearn\.ensemble\._hist_gradient_boosting\.(predictor\.TreePredictor|binning\._BinMapper)"
     r"|sklearn\._loss\.(_loss|link|loss)\.[A-Za-z]+"
     r"|sklearn\.(compose|impute|preprocessing|linear_model|ensemble|tree|neural_network|svm|naive_bayes|neighbors"
@@ -142,23 +144,60 @@ class _NoTorch(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
 
 
-def _skops() -> Any:
-    """Return `skops.io`, imported without torch where that can be.
+def own_process() -> None:
+    """Say that nobody else in this process uses skops, as in a command: it may start without its list of types."""
+    global _OWN_PROCESS
+    _OWN_PROCESS = True
 
-    On import skops looks through all of scikit-learn for estimators, and comes by its adapter for torch, whose import
-    takes seconds; where torch is not installed it goes on without. A process with other threads, which may want torch
-    at this moment, is left as it is.
+
+_OWN_PROCESS = False
+
+
+def _skops() -> Any:
+    """Return `skops.io`, imported without torch where that can be, and in a process of ours without its list of types.
+
+    On import skops looks through all of scikit-learn for estimators, which takes a fifth of a second (what of them is
+    trusted is known here, see `_strange`), and comes by its adapter for torch, whose import takes seconds; where torch
+    is not installed it goes on without. A process with other threads, which may want either at this moment, is left as
+    it is.
     """
-    hidden = not {"torch", "skops.io"} & sys.modules.keys() and threading.active_count() == 1
-    finder = _NoTorch()
+    import sklearn.utils
+
+    alone = "skops.io" not in sys.modules and threading.active_count() == 1
+    listed = sklearn.utils.all_estimators
+    if alone and _OWN_PROCESS:
+        sklearn.utils.all_estimators = list
+    try:
+        with _without_torch() if alone else nullcontext():
+            from skops import io
+    finally:
+        sklearn.utils.all_estimators = listed
+    return io
+
+
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """Import meanwhile as if torch were not installed, unless it is imported already."""
+    hidden, finder = "torch" not in sys.modules, _NoTorch()
     if hidden:
         sys.meta_path.insert(0, finder)
     try:
-        from skops import io
+        yield
     finally:
         if hidden:
             sys.meta_path.remove(finder)
-    return io
+
+
+def _strange(unknown: list[str]) -> list[str]:
+    """Return the types, among those that skops does not know, that are not loaded."""
+    strange = sorted(name for name in unknown if not _TRUSTED.fullmatch(name))
+    if _OWN_PROCESS and any(name.startswith("sklearn.") for name in strange):
+        from sklearn.utils import all_estimators
+
+        with _without_torch():
+            known = {f"{kind.__module__}.{kind.__name__}" for _, kind in all_estimators()}
+        strange = [name for name in strange if name not in known]
+    return strange
 
 
 def _load_skops(file: Path) -> Any:
@@ -178,7 +217,7 @@ def _load_skops(file: Path) -> Any:
         unknown = io.get_untrusted_types(file=file)
     except Exception as error:
         raise _broken(file, error, "a skops file") from None
-    strange = sorted(name for name in unknown if not _TRUSTED.fullmatch(name))
+    strange = _strange(unknown)
     if strange:
         raise FileFormatError(
             f"'{file.name}' holds the type '{strange[0]}', which is not on the list of types that are "

@@ -47,27 +47,29 @@ def all_values(table: Any) -> np.ndarray:
     return np.asarray(table.to_numpy() if hasattr(table, "to_numpy") else table)
 
 
-def first_row_repeated(table: Any, rows: int) -> Any:
-    """A table that holds the first row so many times."""
-    if hasattr(table, "iloc"):
-        return table.iloc[[0] * rows].reset_index(drop=True)
+def one_at_a_time(table: Any, columns: Sequence[int]) -> Any:
+    """The first row of a table of m rows, m times for each of the columns; there that column is as in the table."""
+    m = len(table)
+    first = np.zeros(m * len(columns), np.int64)
+    taken = {i: first.copy() for i in columns}
+    for b, i in enumerate(columns):
+        taken[i][b * m : b * m + m] = np.arange(m)
     if hasattr(table, "gather_every"):  # polars
-        return table[[0] * rows]
+        series = [table[table.columns[i]].gather(index) for i, index in taken.items()]
+        return table[first].with_columns(series)
     if hasattr(table, "column_names"):
-        return table.take([0] * rows)
-    return np.repeat(np.asarray(table)[:1], rows, axis=0)
-
-
-def with_column(table: Any, other: Any, i: int) -> Any:
-    """A table with its i-th column taken from another one of as many rows."""
-    if hasattr(table, "gather_every"):
-        return table.with_columns(other[other.columns[i]])
-    if hasattr(table, "column_names"):
-        return table.set_column(i, other.column_names[i], other.column(i))
-    out = table.copy()
+        out = table.take(first)
+        for i, index in taken.items():
+            out = out.set_column(i, table.column_names[i], table.column(i).take(index))
+        return out
     if hasattr(table, "iloc"):
-        column = other.iloc[:, i]
-        out.isetitem(i, column.to_numpy() if column.dtype.kind == "O" else column.reset_index(drop=True))
-    else:
-        out[:, i] = np.asarray(other)[:, i]
+        out = table.iloc[first].reset_index(drop=True)
+        for i, index in taken.items():
+            column = table.iloc[:, i].iloc[index]
+            out.isetitem(i, column.to_numpy() if column.dtype.kind == "O" else column.reset_index(drop=True))
+        return out
+    values = np.asarray(table)
+    out = values[first]
+    for i, index in taken.items():
+        out[:, i] = values[index, i]
     return out
