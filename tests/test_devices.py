@@ -26,7 +26,7 @@ from wayforward.world.flow import CausalFlow  # noqa: E402
 
 from .other_device import NAME, There, other_device  # noqa: E402
 
-QUICK = {"seeds": (1000, 2000), "epochs": 3, "batch": 64, "rate": 0.02, "plausibility": 0.5}
+QUICK = {"seeds": (1000, 2000), "epochs": 3, "batch": 256, "rate": 0.02, "plausibility": 0.5}
 
 
 def same(one, two):
@@ -51,7 +51,8 @@ def both(make, problem, x, k=1):
 def _quick(monkeypatch):
     """Smaller products and shorter trainings: the processor does the accelerator's work here."""
     monkeypatch.setattr("wayforward.model.dense_torch.MANY", 256)
-    monkeypatch.setattr("wayforward.density.mixture._STEPS", 30)
+    monkeypatch.setattr("wayforward.density.mixture._STEPS", 6)
+    monkeypatch.setattr("wayforward.density.mixture.MixtureNetwork.block", 128)
     monkeypatch.setitem(StandIn.__init__.__kwdefaults__, "epochs", 2)
 
 
@@ -133,7 +134,7 @@ def test_generators(name, more):
 @pytest.mark.parametrize("density", ["mixture", "flow"])
 def test_densities(density):
     it = case("network", "independent", 0, 12)
-    more = {"density": density, "proposals": 32, "rounds": 3, "beta": 0.05}
+    more = {"density": density, "proposals": 16, "rounds": 2, "beta": 0.0}
     here, there = both(lambda **m: wf.method("ebr", groups="region", **more, **m), it.problem, it.x)
     rows = it.problem.reference[:40]
     np.testing.assert_array_equal(there.density_.device.type, NAME)
@@ -289,7 +290,7 @@ def test_rules_judge_and_drag_where_the_rows_are():
 @pytest.mark.parametrize("kind", ["affine", "spline"])
 def test_a_flow_is_learnt_elsewhere(kind, tmp_path):
     """The same weights, also where a fit is cut off on one device and goes on on the other."""
-    quick = {"kind": kind, "epochs": 4, "batch": 100, "hidden": (8,)}
+    quick = {"kind": kind, "epochs": 3, "batch": 150, "hidden": (8,)}
     graph, people, path = sample_graph(), sample_people(300), tmp_path / "flow.part"
     here = CausalFlow.fit(graph, people, WORLD_SCHEMA, **quick)
     with other_device() as device:
