@@ -332,6 +332,22 @@ def test_a_local_search_on_a_device_answers_as_the_lockstep_does(world):
     assert there.meta["model_rows"] == here.meta["model_rows"]
 
 
+@pytest.mark.parametrize(
+    ("name", "more"), [("nice", {}), ("growing-spheres", {}), ("local-search", {"device": NAME})]
+)
+def test_whole_problems_ask_elsewhere_and_a_person_alone_gets_the_same_answer(name, more):
+    it = case("network", "independent", 0, 6)
+    here = wf.method(name, **{"compiled": False} if more else {}).fit(it.problem).recommend(it.x)
+    with other_device() as device:
+        method = wf.method(name, **more).fit(it.problem.with_(device=device))
+        there = method.recommend(it.x)
+        who = np.flatnonzero(there.found[:, 0])[[0, -1]]
+        alone = [method.recommend(it.x[i : i + 1]).action[0] for i in who]
+    np.testing.assert_array_equal(there.found, here.found)
+    np.testing.assert_allclose(there.cost, here.cost, rtol=1e-9)
+    np.testing.assert_array_equal(alone, there.action[who])
+
+
 def test_a_search_on_a_device_goes_to_other_processes():
     import pickle
 
