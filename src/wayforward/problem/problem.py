@@ -140,6 +140,16 @@ class Problem(Portable):
             other.robust = fitted if self.robust is None else Together((self.robust, fitted))
         return other
 
+    def decided_by(self, model: Model, target: Target) -> Problem:
+        """Return a copy with another model and target; who of the observed people was accepted stays as it is.
+
+        For a model that stands in for the real one in a search.
+        """
+        other = copy(self)
+        vars(other).pop("slack", None)
+        other.model, other.target, other.bound_target = model, target, target.bind(model)
+        return other
+
     def shared(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` gave the first time that this key was asked for: models that several methods share."""
         if key not in self._shared:
@@ -157,7 +167,7 @@ class Problem(Portable):
         other = copy(self)
         if self._reference is not None:
             vars(other)["observed_range"] = self.observed_range
-            for name in ("reference_reached", "reference_accepted"):
+            for name in ("_reference_decision", "reference_reached", "reference_accepted"):
                 vars(other).pop(name, None)
             other._reference, other.table_left = None, True
         return other
@@ -194,12 +204,21 @@ class Problem(Portable):
         """
         rows = self.require_reference()
         if not self.model.has_fast_path or self.model.task == "regression":
-            return self.reached(rows)[0]
+            return self._reference_decision[0]
         score = self.bound_target.score(self.model.outputs(rows))
         yes, close = score > 0, np.flatnonzero(~(np.abs(score) > _CLEAR))
         if close.size:
             yes[close] = self.reached(rows[close])[0]
         return np.asarray(yes)
+
+    @property
+    def reference_value(self) -> PerPerson:
+        """(N,) probability or prediction of reference people, by the model itself; predicted once."""
+        return self._reference_decision[1]
+
+    @cached_property
+    def _reference_decision(self) -> tuple[Mask, PerPerson]:
+        return self.reached(self.require_reference())
 
     @cached_property
     def reference_accepted(self) -> People:

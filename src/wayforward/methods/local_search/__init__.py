@@ -10,10 +10,11 @@ import numpy as np
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.robust_search import same_people
 from wayforward.methods.local_search.candidates import SearchSettings
+from wayforward.methods.local_search.crossings import tree_crossings
 from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.lockstep import options_in_lockstep
-from wayforward.methods.local_search.moves import tree_crossings
 from wayforward.methods.local_search.seeker import Seeker
+from wayforward.methods.local_search.surrogate import stand_in
 from wayforward.shapes import Actions, Mask, Rows
 
 if TYPE_CHECKING:
@@ -47,10 +48,16 @@ class LocalSearch(Method):
 
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
 
+    A model that cannot be read (a function, an API) is asked little: what it said of the observed people teaches a
+    stand-in (lines, boosted trees or a small net), which proposes; what the model says of a person's own rows corrects
+    the stand-in for that person. Who is left without an option is searched for as above, with the whole budget. So in
+    worlds where nothing follows, without a plausibility and a robustness, and where costs add up.
+
     grid: values scanned per feature and side. starts: neighbours tried. beam: candidates polished.
     rounds: sweeps in the shrunken box. fill: slots that would stay empty take options that ask for more than others.
     compiled: where the model, the world and the cost allow it, one person after another is searched in compiled code
     (see `Seeker`), and in lockstep only who has nothing then; grid, starts, beam and rounds are for the lockstep.
+    sparing: a model that cannot be read is asked few rows, at several times the work beside the model.
     device: torch evaluates a dense network there, the candidates of all people of a step in one product a layer; all
     is then searched in lockstep, whose moves and bounds stay on the CPU. See `Model.on`.
     Default budget: 20,000 model rows a person and option.
@@ -72,6 +79,7 @@ class LocalSearch(Method):
     rounds: int = 1
     fill: bool = False
     compiled: bool = True
+    sparing: bool = True
     device: str | None = None
 
     def _fit(self, problem: Problem) -> None:
@@ -87,6 +95,7 @@ class LocalSearch(Method):
             self.index_ = NeighbourIndex(problem.schema, self.reference_)
         self.everyone_: Rows | None = None
         self.crossings_ = tree_crossings(problem)
+        self.stand_in_ = stand_in(problem, self.reference_) if self.sparing else None
         self.there_ = None if self.device is None else problem.with_(device=self.device)
         plain = self.compiled and self.there_ is None
         self.seeker_ = Seeker.of(problem, self.reference_) if plain else None
@@ -141,6 +150,7 @@ class LocalSearch(Method):
             self.crossings_,
             self._everyone,
             self.fill,
+            self.stand_in_,
         )
         return options_in_lockstep(settings, people, k, streams, limit)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.methods.local_search.surrogate import Surrogate
 from wayforward.problem.batching import tidy
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Mask, PerPerson, PerRow, Rows, Who
@@ -27,7 +28,7 @@ class SearchSettings:
     """The settings of a `LocalSearch`, and what it prepared for everybody.
 
     reference (N, d), index: accepted people to start from; everyone: makes all of them, (R, d). crossings: see
-    `tree_crossings`. fill: empty slots take options that ask for more than others.
+    `tree_crossings`. fill: empty slots take options that ask for more than others. stand_in: for an opaque model.
     """
 
     grid: int
@@ -39,6 +40,7 @@ class SearchSettings:
     crossings: dict[int, tuple[np.ndarray, np.ndarray]]
     everyone: Callable[[], Rows]
     fill: bool
+    stand_in: Surrogate | None
 
 
 class Candidates:

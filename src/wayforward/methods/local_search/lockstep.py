@@ -8,6 +8,7 @@ import numpy as np
 
 from wayforward.methods.local_search.candidates import SearchSettings
 from wayforward.methods.local_search.listing import may_be_listed
+from wayforward.methods.local_search.memory import Memory
 from wayforward.methods.local_search.search import Search, fill_slots
 from wayforward.shapes import Actions, Mask
 
@@ -28,6 +29,7 @@ def options_in_lockstep(
     out = np.full((n, k, d), np.nan)
     cap = people.rows + limit
     first = Search(settings, people, np.zeros((n, d), dtype=bool), cap, streams, 0)
+    memory = first.memory = _memory(settings, people)
     few = may_be_listed(people)
     first.run(np.flatnonzero(~few))
     first.look_at_all(np.flatnonzero(few))
@@ -35,18 +37,24 @@ def options_in_lockstep(
     banned = _dearest(first)
     # The dearest change may be the wrong one to build on: who may do something else looks once more without it.
     search = Search(settings, people, banned.copy(), cap, streams, 1)
-    search.start = first.start
-    search.run(who[~search.stuck[who]])
+    search.start, search.memory = first.start, memory
+    if memory is not None:  # only what is cheaper is worth asking about
+        search.cost[who] = first.cost[who]
+    search.run(who[~search.stuck[who]], sparing_only=True)
+    search.cost[~search.found] = np.inf
     spare = first.spare + search.spare
     better = np.flatnonzero(search.found & (search.cost < first.cost - 1e-12))
     _swap(first, search, better)
+    if memory is not None:
+        spare += _look_again(first, memory, who)
     out[first.found, 0] = first.best[first.found]
     for option in range(1, k):
         if option > 1:
             search = Search(settings, people, banned.copy(), cap, streams, option)
-            search.start = first.start
+            search.start, search.memory = first.start, memory
         # a second option has a budget of its own, too
-        again = who[search.stuck[who] | (people.rows[who] >= cap[who])] if option == 1 else who
+        late = search.stuck | (people.rows >= cap) | (~search.found if memory is not None else False)
+        again = who[late[who]] if option == 1 else who
         search.floor, search.cap = (people, first.cost), people.rows + limit
         search.run(again)
         search.drop_repeats(out[:, :option])
@@ -65,6 +73,27 @@ def options_in_lockstep(
             wanting = np.flatnonzero(np.isnan(out).all(2).any(1) & first.found & ~few)
             fill_slots(people, out, [*spare, *first.variations(wanting, out)], first.cost, whatever=True)
     return out, first.none
+
+
+def _memory(settings: SearchSettings, people: Population) -> Memory | None:
+    """Return an empty memory of what an opaque model says, where a stand-in proposes."""
+    if settings.stand_in is None or people.problem.robust is not None or people.aim is not None:
+        return None
+    return Memory(settings.stand_in, people)
+
+
+def _look_again(
+    first: Search, memory: Memory, who: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Look for something cheaper than the incumbents with all that was learned of people since; return spares."""
+    again = Search(
+        first.settings, first.people, np.zeros((first.n, first.d), dtype=bool), first.cap, first.streams, 2
+    )
+    again.start, again.memory, again.floor = first.start, memory, first.floor
+    again.keep(who, first.best[who], first.cost[who])
+    again.run(who, sparing_only=True)
+    first.keep(who, again.best[who], again.cost[who], pool=False)
+    return again.spare
 
 
 def _swap(one: Search, two: Search, who: np.ndarray) -> None:

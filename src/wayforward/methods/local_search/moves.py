@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.methods.local_search.candidates import Candidates, set_values
 from wayforward.shapes import Rows
-
-if TYPE_CHECKING:
-    from wayforward.problem import Problem
 
 _GREEDY_STEPS = 6
 _SLACKS = (0.6, 0.8, 1.0, 1.25, 1.7, 2.5)  # how far beyond the boundary an additive guess aims
@@ -31,13 +27,19 @@ class ScannedMoves:
 class Moves(Candidates):
     """Scan single moves from where people stand, and combine them."""
 
-    def _single_moves(self, who: np.ndarray, dense: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    def _single_moves(
+        self,
+        who: np.ndarray,
+        dense: int = 1,
+        crossings: dict[int, tuple[np.ndarray, np.ndarray]] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """List single moves of some people; return feature (M,) and value (c, M), NaN where there is no such move.
 
         Ordered features: a grid on either side, out to the person's reach or to what the incumbent could pay for.
-        Categorical features: every level that the person may choose.
+        Categorical features: every level that the person may choose. crossings: others than those of the settings.
         """
         people, schema = self.people, self.schema
+        crossings = self.settings.crossings if crossings is None else crossings
         x, low, high = people.x[who], people.low[who].copy(), people.high[who].copy()
         if self.separable and np.isfinite(self.cost[who]).any():
             reach_low, reach_high = self.problem.cost.reach_for(x, self.cost[who], people.weight[who])
@@ -52,8 +54,8 @@ class Moves(Candidates):
                 level = np.arange(schema.n_levels[j], dtype=np.float64)
                 value = np.where(people.level_ok[int(j)][who], level, np.nan)
             else:
-                if j in self.settings.crossings:
-                    above, below = self.settings.crossings[int(j)]
+                if j in crossings:
+                    above, below = crossings[int(j)]
                     size = 2 * self.settings.grid * dense
                     fine = np.arange(1, size + 1) / size
                     up = _points_between(above, here[:, j], high[:, j], fine, up=True)
@@ -206,26 +208,6 @@ class Moves(Candidates):
             here, paid = score[each, pick], cost[each, pick]
             if step + 2 < _GREEDY_STEPS:
                 score, cost = self._scan(who, base, feature, value, self.cost[who])
-
-
-def tree_crossings(problem: Problem) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Return where a tree model can change: for each numeric feature the least legal values above its thresholds, and
-    the greatest at or below them; empty for models that change anywhere."""
-    thresholds = problem.model.thresholds()
-    if thresholds is None:
-        return {}
-    schema, out = problem.schema, {}
-    for j in np.flatnonzero(~schema.has_levels).tolist():
-        cut = np.asarray(thresholds[j], dtype=np.float64)
-        if not len(cut):
-            continue
-        above, below, step = np.nextafter(cut, np.inf), cut, schema.step[j]
-        if not np.isnan(step):
-            above, below = schema.round(cut, columns=j), schema.round(cut, columns=j)
-            above = np.where(above > cut, above, schema.round(above + step, columns=j))
-            below = np.where(below <= cut, below, schema.round(below - step, columns=j))
-        out[j] = (np.unique(above), np.unique(below))
-    return out
 
 
 def _points_between(

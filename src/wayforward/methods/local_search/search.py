@@ -9,8 +9,9 @@ import numpy as np
 from wayforward.methods.local_search.candidates import cheapest, set_values
 from wayforward.methods.local_search.domination import goes_farther
 from wayforward.methods.local_search.listing import Listing
-from wayforward.methods.local_search.polish import TIGHT, CandidatePolish
+from wayforward.methods.local_search.polish import TIGHT
 from wayforward.methods.local_search.rule_repair import RuleRepair
+from wayforward.methods.local_search.sparing import Sparing
 from wayforward.methods.local_search.starts import Starts
 
 if TYPE_CHECKING:
@@ -19,19 +20,24 @@ if TYPE_CHECKING:
 _FINER = 2  # times the thresholds that a second sweep looks at, inside what the incumbent could pay for
 
 
-class Search(Starts, RuleRepair, CandidatePolish, Listing):
+class Search(Starts, RuleRepair, Sparing, Listing):
     """One option for everyone.
 
     Afterwards: found (n,), best (n, d), cost (n,), and spare: other options met on the way.
     """
 
-    def run(self, who: np.ndarray) -> None:
-        """Search for some of the people."""
+    def run(self, who: np.ndarray, sparing_only: bool = False) -> None:
+        """Search for some of the people; sparing_only: not for those for whom a stand-in finds nothing."""
         if not who.size:
             return
         unknown = who[np.isnan(self.start[who])]
         if unknown.size:
             self.start[unknown] = self._look(unknown)
+        if self.memory is not None:
+            self._search_sparingly(who)
+            who = who[~self.found[who]]
+            if sparing_only or not who.size:
+                return
         self._start_from_neighbours(who)
         self._sweep(who)
         if self.coupled:

@@ -117,10 +117,15 @@ class Seeker:
                 out[again[lost]], score[again[lost]] = more[lost], other[lost]
         people.rows += rows
         people.problem.model.counter.add(int(rows.sum()))
-        found = ~np.isnan(score)
-        x = people.x[:, None, :]
-        acted = found[:, :, None] & people.schema.differs(out, x)
-        return np.where(acted, out, np.nan)
+        return _actions(people, out, score)
+
+    def proposals(self, people: Population, k: int, limit: int, aim: float) -> Actions:
+        """Return up to k options a person (n, k, d) whose margin is `aim` beyond what is asked for, as far as this
+        model goes: nobody is asked about them and no row is counted. For a model that stands in for another one."""
+        number = self.land.number.copy()
+        number[3:5] += aim * np.array([1.0, -1.0])
+        out, score, _ = self._seek(people, k, limit, Terrain(self.land.feature, number))
+        return _actions(people, out, score)
 
     def _seek(
         self, people: Population, k: int, limit: int, land: Terrain
@@ -171,6 +176,12 @@ class Seeker:
         net = self.net
         of_net = ("room", "rest", "bracket", "live")
         return net._replace(**{name: getattr(net, name).copy() for name in of_net}), room
+
+
+def _actions(people: Population, after: np.ndarray, score: np.ndarray) -> Actions:
+    """Return rows after the change (n, k, d) as actions; NaN where the score (n, k) is."""
+    acted = ~np.isnan(score)[:, :, None] & people.schema.differs(after, people.x[:, None, :])
+    return np.where(acted, after, np.nan)
 
 
 def _kernels() -> ModuleType:
