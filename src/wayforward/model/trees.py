@@ -177,11 +177,12 @@ def _split_boxes(
         index = np.arange(len(table) - 1)
         with np.errstate(invalid="ignore"):
             allowed = levels.get(int(j), (index >= low[:, j, None]) & (index <= high[:, j, None]))
-        gone = (np.isnan(low[:, j]) | ~allowed.any(axis=1))[:, None]
+        many = allowed.sum(axis=1)[:, None]
+        gone = np.isnan(low[:, j])[:, None] | (many == 0)
         within = slice(space.level_start[i], space.level_start[i] + table.shape[1])
-        for box, other, pick in ((least, np.inf, np.min), (most, -np.inf, np.max)):
-            ends = pick(np.where(allowed[:, :, None], table[:-1], other), axis=1)
-            box[:, within] = np.where(gone, table[-1], ends)
+        ones = allowed.astype(np.float64) @ table[:-1]  # whole numbers: exact in any order
+        least[:, within] = np.where(gone, table[-1], ones == many)
+        most[:, within] = np.where(gone, table[-1], ones > 0)
     return least, most
 
 
