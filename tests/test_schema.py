@@ -322,3 +322,19 @@ def test_tables_of_blocks_are_those_of_one_column_after_the_other(n, missing):
         got.loc[0, "town"] = "x"
         got.loc[0, "grade"] = 20
     np.testing.assert_array_equal(MIXED.encode(MIXED.decode(x)), x)
+
+
+@pytest.mark.parametrize(
+    "kinds", [{}, {"kids": "Int64", "job": "category", "own": "boolean"}, {"job": object}]
+)
+def test_few_rows_are_read_as_many_are(kinds):
+    """A table of few rows is read row by row, whatever types pandas has for its columns."""
+    frame = table().astype({"school": str})
+    schema = Schema.infer(frame)
+    frame.loc[1, "kids"] = None
+    many = pd.concat([frame.astype(kinds)] * 5, ignore_index=True)
+    numbers = many[["age", "pay", "rate"]]
+    for some, of in ((many, schema), (numbers, schema.drop("school", "job", "own", "kids", "flag"))):
+        x = of.encode(some)
+        for n in (1, 2, 8):
+            np.testing.assert_array_equal(of.encode(some.iloc[:n]), x[:n])

@@ -403,9 +403,12 @@ class Method(Portable, ABC):
 
 def _warn_of_unknown_columns(table: Any, schema: Schema) -> None:
     """Warn of a table's columns that the schema does not know: a misspelled optional one would go unnoticed."""
-    names = getattr(table, "column_names", None) or getattr(table, "columns", None)
-    known = [] if names is None or isinstance(table, np.ndarray) else [str(name) for name in names]
-    unused = [name for name in known if name not in schema.names]
+    if isinstance(table, np.ndarray):
+        return
+    names = getattr(table, "columns" if hasattr(table, "iloc") else "column_names", None)
+    names = getattr(table, "columns", None) if names is None else names
+    known = set(schema.names)
+    unused = [name for name in map(str, [] if names is None else names) if name not in known]
     if unused:
         shown = ", ".join(repr(name) for name in unused[:5]) + (", ..." if unused[5:] else "")
         warnings.warn(

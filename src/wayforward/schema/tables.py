@@ -57,11 +57,12 @@ def _encode_table(features: Sequence[Feature], table: Any, what: str) -> np.ndar
         frame = read_frame(table, what)
         columns, names, n = frame, frame.columns, len(frame)
         if 0 < n <= _FEW:  # row by row costs a tenth of one column object after the other
+            rows = _rows_of(frame.to_native(), n) or frame.rows()
             columns = {
-                name: list(values)
-                for name, values in zip(names, zip(*frame.rows(), strict=True), strict=True)
+                name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)
             }
-    absent = [feature.name for feature in features if feature.name not in names]
+    there = set(names)
+    absent = [feature.name for feature in features if feature.name not in there]
     if absent:
         raise DataError(
             f"The {what} table has no column '{absent[0]}'"
@@ -110,15 +111,16 @@ def _encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
         values = column.to_list() if hasattr(column, "to_list") else list(column)
     code = _codes(feature.levels)
     try:
-        found = np.array([code.get(value, -1.0) for value in values], dtype=np.float64)
+        found = [code.get(value, -1.0) for value in values]
     except TypeError as error:
         raise DataError(f"Column '{feature.name}' of the {what} table holds lists or objects.") from error
-    # usually none: float NaN, pandas NA, numpy scalars and text that spells a number
-    for i in np.flatnonzero(found == -1.0).tolist():
-        found[i] = _level_of(values[i], feature, code)
-    unknown = np.flatnonzero(found == -1.0)
-    if unknown.size:
-        i = int(unknown[0])
+    if -1.0 in found:  # usually not: float NaN, pandas NA, numpy scalars and text that spells a number
+        found = [
+            _level_of(value, feature, code) if index == -1.0 else index
+            for value, index in zip(values, found, strict=True)
+        ]
+    if -1.0 in found:
+        i = found.index(-1.0)
         known = ", ".join(repr(level) for level in feature.levels[:8])
         known += ", ..." if feature.n_levels > 8 else ""
         hint = did_you_mean(str(values[i]), [str(level) for level in feature.levels])
@@ -126,7 +128,15 @@ def _encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
             f"Column '{feature.name}' of the {what} table has the value {values[i]!r} in row {i}, which is not "
             f"one of its levels ({known}).{hint} Correct it, or add the level to the schema and refit the model."
         )
-    return found
+    return np.array(found, dtype=np.float64)
+
+
+def _rows_of(table: Any, n: int) -> list[list[Any]] | None:
+    """The rows of a pandas table of values of several kinds; None for any other table."""
+    if not hasattr(table, "iloc"):
+        return None
+    rows = [table.iloc[i] for i in range(n)]
+    return [row.to_list() for row in rows] if rows[0].dtype == object else None
 
 
 @lru_cache(maxsize=4096)
