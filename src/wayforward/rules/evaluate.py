@@ -212,10 +212,17 @@ class PointAtoms:
         return self._compare(node.operator, node.left, node.right)
 
     def _compare(self, operator: Operator, left: Quantity, right: Quantity) -> Truth:
-        ops, column = self.ops, self.column
-        difference = ops.lift(value_of(left, column, ops) - value_of(right, column, ops))
-        size = ops.maximum(magnitude_of(left, column, ops), magnitude_of(right, column, ops))
+        ops = self.ops
+        (one, its_size), (other, other_size) = self._sized(left), self._sized(right)
+        difference, size = ops.lift(one - other), ops.maximum(its_size, other_size)
         return ordered(operator, difference, TOLERANCE * ops.minimum(size, HUGE))
+
+    def _sized(self, node: Quantity) -> tuple[Array, Array]:
+        """The value of a quantity, and its magnitude."""
+        if type(node) is Ref and node.when != "change":
+            value = self.column(node)
+            return value, self.ops.abs(value)
+        return value_of(node, self.column, self.ops), magnitude_of(node, self.column, self.ops)
 
     def member(self, node: Member) -> Truth:
         """A quantity among values."""
