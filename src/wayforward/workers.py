@@ -1,4 +1,4 @@
-"""The same work on several threads or processes of this machine: bounded, in any order, and stopped cleanly.
+"""The same work on several threads, processes or machines: bounded, in any order, and stopped cleanly.
 
 What is worked out does not depend on how many work at it; only the order of completion does, so results come with the
 number of their piece.
@@ -29,7 +29,7 @@ from typing import Any, Literal, TypeVar
 from wayforward.errors import WorkerError
 
 R = TypeVar("R")
-Kind = Literal["threads", "processes"]
+Kind = Literal["threads", "processes", "ray"]
 
 _PIECES_A_WORKER = 2  # pieces in flight for each worker: one in work, one waiting
 
@@ -38,8 +38,8 @@ def check_workers(workers: Any, on: Any = None) -> None:
     """Raise WorkerError for what is no number of workers or no kind of them."""
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise WorkerError(f"workers={workers!r} is no number of workers. Give 1 or more.")
-    if on not in (None, "threads", "processes"):
-        raise WorkerError(f"on={on!r} is not known. Choose 'threads' or 'processes'.")
+    if on not in (None, "threads", "processes", "ray"):
+        raise WorkerError(f"on={on!r} is not known. Choose 'threads', 'processes' or 'ray'.")
 
 
 def as_done(
@@ -49,10 +49,15 @@ def as_done(
 
     The pieces are taken from their iterable as workers become free, so that few of them are in memory. Processes are
     given the function once, by pickle; each computes with one thread unless OMP_NUM_THREADS says otherwise. Whoever
-    stops listening, or interrupts, stops the workers.
+    stops listening, or interrupts, stops the workers. On 'ray' see `cluster.on_ray`.
     Raises: what the function raises; WorkerError if it cannot be sent or a process dies.
     """
     check_workers(workers, on)
+    if on == "ray":
+        from wayforward.cluster import on_ray
+
+        yield from on_ray(function, pieces, workers)
+        return
     if workers == 1:
         for i, piece in enumerate(pieces):
             yield i, function(*piece)

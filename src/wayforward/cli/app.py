@@ -130,7 +130,7 @@ On = Annotated[
     str | None,
     typer.Option(
         "--on",
-        help="Workers are threads or processes, or ray (into a folder). Left out: what suits the method.",
+        help="Workers are threads, processes or ray (a cluster). Left out: what suits the method.",
     ),
 ]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the numbers as JSON; '-' for the output.")]

@@ -125,8 +125,8 @@ class Method(Portable, ABC):
         x: a table of people or an (n, d) array; equal rows with equal wishes are searched once. seed: one integer; a
         person's answer depends on it and on their own row only. budget: model rows a person. progress: called with
         (people done, people in all). workers: how many search at once; the answers are the same bits; left out, those
-        of `with_workers`, else one. on: 'threads' or 'processes'; left out, threads where the search runs outside the
-        interpreter, else processes.
+        of `with_workers`, else one. on: 'threads', 'processes' or 'ray' (a cluster); left out, threads where the search
+        runs outside the interpreter, else processes.
         Raises: MethodError for k < 1; DataError for people who do not fit the schema; WorkerError.
         """
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
@@ -215,13 +215,14 @@ class Method(Portable, ABC):
         workers = min(workers, len(pieces))
         kind: Kind = on or ("threads" if self.frees_interpreter else "processes")
         counter = self.problem_.model.counter
+        apart = workers > 1 or kind == "ray"
         with (
-            warnings.catch_warnings() if workers > 1 else nullcontext()
+            warnings.catch_warnings() if apart else nullcontext()
         ):  # threads would mix up each other's filters
             for i, part in as_done(self.answer_piece, pieces, workers=workers, on=kind):
-                if workers > 1:
+                if apart:
                     part = replace(part, problem=self.problem_)
-                    if kind == "processes":  # threads have counted here
+                    if kind != "threads":  # which have counted here
                         counter.add(part.meta["model_rows"], part.meta["model_calls"])
                         counter.add_native(part.meta["native_rows"], 0)
                 yield i, part

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,13 +30,12 @@ from wayforward.scale.shard import (
     answer_shard,
 )
 from wayforward.scale.sources import TableSource, open_source
-from wayforward.workers import as_done, check_workers
+from wayforward.workers import Kind, as_done, check_workers
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
 
-Engine = Literal["threads", "processes", "ray"]
 Progress = Callable[[int, int | None], None]  # (people done, people in all or None where nobody knows)
 
 
@@ -71,7 +70,7 @@ def recommend_table(
     form: Form = "long",
     rows_per_shard: int = 20_000,
     workers: int = 1,
-    on: Engine | None = None,
+    on: Kind | None = None,
     fresh: bool = False,
     progress: Progress | None = None,
     note: dict[str, Any] | None = None,
@@ -92,7 +91,7 @@ def recommend_table(
     Example: ``wf.recommend_table(problem, "people.csv", "answers", k=3, id="customer", workers=2)``.
     """
     chosen = _fitted(problem, method, parameters)
-    check_workers(workers, None if on == "ray" else on)
+    check_workers(workers, on)
     if isinstance(rows_per_shard, bool) or not isinstance(rows_per_shard, int) or rows_per_shard < 1:
         raise DataError(f"rows_per_shard={rows_per_shard!r} is no number of rows. Give 1 or more.")
     source = open_source(people)
@@ -113,7 +112,7 @@ def recommend_table(
             raise DataError(f"id='{id}' is a column that answers have anyway. Rename it in the table.")
         columns.append(id)
     source.check(columns)
-    engine: Engine = on or ("threads" if chosen.frees_interpreter else "processes")
+    engine: Kind = on or ("threads" if chosen.frees_interpreter else "processes")
     settings = ShardSettings(k, seed, budget, id, form)
     folder = Path(out)
     question = {
@@ -127,7 +126,7 @@ def recommend_table(
     pieces = _pieces(source, columns, folder, rows_per_shard, done, preferences)
     total, ready = source.people(), sum(done.values())
     with warnings.catch_warnings():  # threads would mix up each other's filters
-        for _, entry in _run(work, pieces, workers, engine):
+        for _, entry in as_done(work, pieces, workers=workers, on=engine):
             _staged(folder, entry["shard"]).unlink(missing_ok=True)
             ready += entry["people"]
             if progress is not None:
@@ -241,14 +240,4 @@ def _pieces(
         raise DataError(f"'{source.name}' has no rows. Give at least one person.")
 
 
-def _run(
-    work: ShardWork, pieces: Iterable[tuple[Any, ...]], workers: int, engine: Engine
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    if engine == "ray":
-        from wayforward.scale.cluster import on_ray
-
-        return on_ray(work, pieces, workers)
-    return as_done(work, pieces, workers=workers, on=engine)
-
-
-__all__ = ["Engine", "ShardWork", "recommend_table"]
+__all__ = ["ShardWork", "recommend_table"]

@@ -1,4 +1,4 @@
-"""Shards on Ray, started here with two workers: the same bits, also when a worker is killed in the middle."""
+"""Work on Ray, started here with two workers: the same bits, also when a worker is killed in the middle."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import wayforward as wf
@@ -33,7 +34,7 @@ def test_two_workers_of_a_cluster_give_the_bits_of_one_process(tmp_path: Path) -
 
 def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     """Its shard is answered again by another; an error of the work itself arrives as it is."""
-    from wayforward.scale.cluster import on_ray
+    from wayforward.cluster import on_ray
 
     mark = tmp_path / "killed"
 
@@ -49,3 +50,20 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     assert mark.exists()
     with pytest.raises(wf.WayforwardError, match="no such shard"):
         list(on_ray(work, [(99,)], 2))
+
+
+def test_a_method_an_audit_and_a_society_work_on_a_cluster() -> None:
+    """Same actions, outcomes and counts as in one process."""
+    it = case("forest", "independent", 0, 60)
+    fitted = method("local-search").fit(it.problem)
+    alone = fitted.recommend(it.x, 2)
+    for workers in (1, 2):
+        shared = fitted.recommend(it.x, 2, workers=workers, on="ray")
+        np.testing.assert_array_equal(shared.action, alone.action)
+        assert (shared.outcome == alone.outcome).all()
+        assert shared.meta["model_rows"] == alone.meta["model_rows"]
+    kinds = wf.Groups.of("kind", ["a", "b"] * 30)
+    settings: dict[str, Any] = {"society": False, "beside": None, "summaries": ()}
+    one = wf.audit(it.problem, it.x, kinds, **settings)
+    two = wf.audit(it.problem, it.x, kinds, workers=2, on="ray", **settings)
+    assert two.to_dict() == one.to_dict()

@@ -1,4 +1,4 @@
-"""Shards as tasks of Ray: on a cluster that was joined, or on a local one that is started and stopped."""
+"""Pieces of work as tasks of Ray: on a cluster that was joined, or on a local one that is started and stopped."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def on_ray(
 ) -> Iterator[tuple[int, Any]]:
     """Call the work with each piece as a task; yield (number of the piece, result) as they get ready.
 
-    workers: shards in flight. A cluster that `ray.init` has joined is used as it is; else one is started here, with so
-    many processors, and stopped in the end. Raises: what the work raises; WorkerError where workers die again and
-    again; MissingExtra.
+    workers: pieces at work, of which as many wait. A cluster that `ray.init` has joined is used as it is; else one is
+    started here, with so many processors, and stopped in the end. Raises: what the work raises; WorkerError where
+    workers die again and again; MissingExtra.
     """
     ray = require("ray", extra="ray")
     own = not ray.is_initialized()
@@ -55,6 +55,6 @@ def _result(ray: Any, one: Any) -> Any:
     except ray.exceptions.RayError as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise WorkerError(
-            f"A worker of the cluster ended without an answer: {first}. Look at its log, or use smaller shards; the "
-            "same call goes on with the shards that are missing."
+            f"A worker of the cluster ended without an answer: {first}. Look at its log, or use smaller pieces "
+            "(rows_per_shard); a folder of answers goes on with the shards that are missing."
         ) from None
