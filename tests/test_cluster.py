@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import wayforward as wf
+from wayforward.groups import Groups
+from wayforward.impact import audit
 from wayforward.methods import method
 from wayforward.testing import case
 
@@ -52,7 +54,7 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
         list(on_ray(work, [(99,)], 2))
 
 
-def test_a_method_an_audit_and_a_society_work_on_a_cluster() -> None:
+def test_a_method_and_an_audit_work_on_a_cluster() -> None:
     """Same actions, outcomes and counts as in one process."""
     it = case("forest", "independent", 0, 60)
     fitted = method("local-search").fit(it.problem)
@@ -62,8 +64,8 @@ def test_a_method_an_audit_and_a_society_work_on_a_cluster() -> None:
         np.testing.assert_array_equal(shared.action, alone.action)
         assert (shared.outcome == alone.outcome).all()
         assert shared.meta["model_rows"] == alone.meta["model_rows"]
-    kinds = wf.Groups.of("kind", ["a", "b"] * 30)
+    kinds = Groups.of("kind", ["a", "b"] * 30)
     settings: dict[str, Any] = {"society": False, "beside": None, "summaries": ()}
-    one = wf.audit(it.problem, it.x, kinds, **settings)
-    two = wf.audit(it.problem, it.x, kinds, workers=2, on="ray", **settings)
+    one = audit(it.problem, it.x, kinds, **settings)
+    two = audit(it.problem, it.x, kinds, workers=2, on="ray", **settings)
     assert two.to_dict() == one.to_dict()

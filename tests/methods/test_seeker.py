@@ -188,9 +188,32 @@ def test_what_is_not_one_score_goes_to_the_search_in_batches():
         Problem(ruled, two, Target(1), data=x),
     ):
         method = make_method("local-search").fit(problem)
-        assert method.seeker_ is None
+        assert method.seeker_ is None or not method.seeker_.judges
         refused = x[~problem.reached(x)[0]][:5]
         assert method.recommend(refused).found[:, 0].all()
+
+
+@pytest.mark.parametrize("kind", ["lr", "gb"])
+def test_a_rule_that_couples_features_is_kept_and_costs_no_more_than_in_lockstep(kind, monkeypatch):
+    """Who has a compiled answer that keeps the rule has it at once; the others are mended from it."""
+    plain, _ = lattice(kind, 4)
+    schema = SCHEMA.with_rules("after.a + 2 * after.b <= 14")
+    problem = Problem(schema, wrap(plain.model.wrapped, schema), Target(1), data=plain.reference)
+    x = plain.reference[~problem.reached(plain.reference)[0]][:60]
+    method = make_method("local-search").fit(problem)
+    assert not method.seeker_.judges
+    monkeypatch.setattr(
+        "wayforward.methods.local_search.lockstep.may_be_listed",
+        lambda people: np.zeros(people.n, dtype=bool),
+    )
+    got, three = (method.recommend(x, k) for k in (1, 3))
+    slow = make_method("local-search", compiled=False).fit(problem).recommend(x)
+    assert (got.found[:, 0] >= slow.found[:, 0]).all()
+    both = slow.found[:, 0]
+    assert (got.cost[both, 0] <= slow.cost[both, 0] * 1.02 + 1e-9).all()
+    assert got.cost[both, 0].mean() <= slow.cost[both, 0].mean() + 1e-9
+    np.testing.assert_allclose(three.cost[:, 0], got.cost[:, 0], rtol=1e-12)
+    assert (three.found.sum(1) >= got.found.sum(1)).all() and three.found[:, 1].any()
 
 
 def test_a_rule_about_one_feature_with_levels_is_within_the_compiled_search():

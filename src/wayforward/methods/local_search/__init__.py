@@ -13,9 +13,11 @@ from wayforward.methods.local_search.candidates import SearchSettings
 from wayforward.methods.local_search.crossings import tree_crossings
 from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.lockstep import options_in_lockstep
+from wayforward.methods.local_search.search import fill_slots
 from wayforward.methods.local_search.seeker import Seeker
 from wayforward.methods.local_search.surrogate import stand_in
-from wayforward.shapes import Actions, Mask, Rows
+from wayforward.problem.proofs import out_of_reach
+from wayforward.shapes import Actions, Mask, Rows, Who
 
 if TYPE_CHECKING:
     from wayforward.neighbours import NeighbourIndex
@@ -55,8 +57,9 @@ class LocalSearch(Method):
 
     grid: values scanned per feature and side. starts: neighbours tried. beam: candidates polished.
     rounds: sweeps in the shrunken box. fill: slots that would stay empty take options that ask for more than others.
-    compiled: where the model, the world and the cost allow it, one person after another is searched in compiled code
-    (see `Seeker`), and in lockstep only who has nothing then; grid, starts, beam and rounds are for the lockstep.
+    compiled: where the model and the cost allow it, one person after another is searched in compiled code (see
+    `Seeker`), and in lockstep only who has nothing then; where a rule couples features the answer stands if it keeps
+    the rule, else, as in a causal world, the lockstep starts from it. grid, starts, beam, rounds: for the lockstep.
     sparing: a model that cannot be read is asked few rows, at several times the work beside the model.
     device: torch evaluates a dense network there, the candidates of all people of a step in one product a layer; all
     is then searched in lockstep, whose moves and bounds stay on the CPU. See `Model.on`.
@@ -103,7 +106,7 @@ class LocalSearch(Method):
     @property
     def frees_interpreter(self) -> bool:
         """True where the search is compiled."""
-        return self.seeker_ is not None
+        return self.seeker_ is not None and self.seeker_.judges
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the method with all accepted people, whom its last resort follows: the table itself stays behind."""
@@ -118,26 +121,95 @@ class LocalSearch(Method):
         if self.seeker_ is None or people.aim is not None:
             return self._in_lockstep(people, k, streams, limit)
         out, none = np.full((people.n, k, people.d), np.nan), np.zeros(people.n, dtype=bool)
+        hint = np.full((people.n, people.d), np.nan)
         few = may_be_listed(people)
         many = np.flatnonzero(~few)
         if many.size:
             some = people if many.size == people.n else people.take(many)
-            out[many] = self.seeker_.options(some, k, limit)
+            if self.seeker_.judges:
+                out[many], none[many] = self._compiled(some, k, limit)
+            else:
+                out[many], hint[many] = self._as_far_as_rules_allow(some, k, limit)
             if some is not people:
                 people.rows[many] += some.rows
         # who can do little has all of it looked at; for who is without an answer the lockstep has the last word
-        rest = np.flatnonzero(np.isnan(out[:, -1 if self.fill else 0]).all(1))
+        wanting = np.isnan(out[:, -1 if self.fill or not self.seeker_.judges else 0]).all(1)
+        rest = np.flatnonzero(wanting & ~none)
         if rest.size:
             some = people.take(rest)
             left = np.maximum(limit - people.rows[rest], 0)
-            out[rest], none[rest] = self._in_lockstep(some, k, streams.take(rest), left)
+            more, none[rest] = self._in_lockstep(some, k, streams.take(rest), left, hint[rest])
+            out[rest] = more if self.seeker_.judges else self._added(some, out[rest], more)
             people.rows[rest] += some.rows
         return out, none
 
+    def _compiled(self, people: Population, k: int, limit: int) -> tuple[Actions, Mask]:
+        """Return the options (n, k, d) of the compiled search, and (n,) bool: proved that there is none.
+
+        A proof is tried before the rest of the budget is spent on those for whom little is promised.
+        """
+        assert self.seeker_ is not None
+        out, none = self.seeker_.options(people, k, limit, everyone=False), np.zeros(people.n, dtype=bool)
+        lost = np.flatnonzero(np.isnan(out[:, 0]).all(1))
+        if lost.size:
+            none[lost] = out_of_reach(people.take(lost))
+            lost = lost[~none[lost]]
+        if lost.size:
+            some = people.take(lost)
+            out[lost] = self.seeker_.options(some, k, np.maximum(limit - people.rows[lost], 0))
+            people.rows[lost] += some.rows
+        return out, none
+
+    def _as_far_as_rules_allow(self, people: Population, k: int, limit: int) -> tuple[Actions, Rows]:
+        """Return what the compiled search finds without the rules that it does not know: the options (n, k, d) that
+        keep them all the same, and each person's first one (n, d), for the lockstep to mend."""
+        assert self.seeker_ is not None
+        n, d = people.n, people.d
+        first = self.seeker_.options(people, 1, limit, everyone=False)
+        out, who = np.full((n, k, d), np.nan), np.arange(n)
+        problem = people.problem
+        if not problem.independent or problem.plausibility is not None:
+            return out, first[:, 0]
+        good = self._allowed(people, who, first[:, 0])
+        out[good, 0] = first[good, 0]
+        if k > 1 and good.any():
+            some = people.take(np.flatnonzero(good))
+            more = self.seeker_.options(some, k, limit, everyone=False)
+            keeps = self._allowed(some, np.repeat(np.arange(some.n), k), more.reshape(-1, d)).reshape(-1, k)
+            order = np.argsort(~keeps, axis=1, kind="stable")
+            more = np.take_along_axis(np.where(keeps[:, :, None], more, np.nan), order[:, :, None], axis=1)
+            out[good] = more
+            people.rows[good] += some.rows
+        return out, first[:, 0]
+
+    @staticmethod
+    def _allowed(people: Population, who: Who, action: Rows) -> Mask:
+        """Return (m,) bool: there is an act, and it is allowed."""
+        return np.asarray(people.allowed(who, action, people.after(who, action)) & ~np.isnan(action).all(1))
+
+    @staticmethod
+    def _added(people: Population, out: Actions, more: Actions) -> Actions:
+        """Fill the slots of people who have an option with others, and take all of the others for who has none."""
+        none = np.isnan(out[:, 0]).all(1)
+        out[none] = more[none]
+        who, option = np.nonzero(~np.isnan(more).all(2) & ~none[:, None])
+        if who.size:
+            least = np.full(people.n, np.inf)
+            least[~none] = people.cost(np.flatnonzero(~none), out[~none, 0])
+            spare = more[who, option]
+            fill_slots(people, out, [(who, spare, people.cost(who, spare))], least)
+        return out
+
     def _in_lockstep(
-        self, people: Population, k: int, streams: Streams, limit: int | np.ndarray
+        self,
+        people: Population,
+        k: int,
+        streams: Streams,
+        limit: int | np.ndarray,
+        hint: Rows | None = None,
     ) -> tuple[Actions, Mask]:
-        """Search for everybody at once, in steps; limit: model rows a person and option."""
+        """Search for everybody at once, in steps; limit: model rows a person and option; hint (n, d): where to start,
+        NaN where nothing is known."""
         if self.there_ is not None:
             people = same_people(people, self.there_)
         settings = SearchSettings(
@@ -152,7 +224,7 @@ class LocalSearch(Method):
             self.fill,
             self.stand_in_,
         )
-        return options_in_lockstep(settings, people, k, streams, limit)
+        return options_in_lockstep(settings, people, k, streams, limit, hint)
 
     def _everyone(self) -> Rows:
         """Return all accepted reference people (R, d), each once."""

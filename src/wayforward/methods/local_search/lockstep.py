@@ -10,7 +10,7 @@ from wayforward.methods.local_search.candidates import SearchSettings
 from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.memory import Memory
 from wayforward.methods.local_search.search import Search, fill_slots
-from wayforward.shapes import Actions, Mask
+from wayforward.shapes import Actions, Mask, Rows
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -18,18 +18,24 @@ if TYPE_CHECKING:
 
 
 def options_in_lockstep(
-    settings: SearchSettings, people: Population, k: int, streams: Streams, limit: int | np.ndarray
+    settings: SearchSettings,
+    people: Population,
+    k: int,
+    streams: Streams,
+    limit: int | np.ndarray,
+    hint: Rows | None = None,
 ) -> tuple[Actions, Mask]:
     """Return up to k options of each person (n, k, d), and (n,) bool: proved that there is none.
 
     The first is searched for in the same way whatever k is; the others lie at or above its cost. limit: model rows a
-    person and option.
+    person and option. hint (n, d): an action to start from, NaN where there is none.
     """
     n, d = people.n, people.d
     out = np.full((n, k, d), np.nan)
     cap = people.rows + limit
     first = Search(settings, people, np.zeros((n, d), dtype=bool), cap, streams, 0)
     memory = first.memory = _memory(settings, people)
+    first.hint = hint
     few = may_be_listed(people)
     first.run(np.flatnonzero(~few))
     first.look_at_all(np.flatnonzero(few))

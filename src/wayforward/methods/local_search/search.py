@@ -33,6 +33,9 @@ class Search(Starts, RuleRepair, Sparing, Listing):
         unknown = who[np.isnan(self.start[who])]
         if unknown.size:
             self.start[unknown] = self._look(unknown)
+        if self.hint is not None:
+            some = who[~np.isnan(self.hint[who]).all(1)]
+            self._try_actions(some, self._legal(some, self.hint[some]))
         if self.memory is not None:
             self._search_sparingly(who)
             who = who[~self.found[who]]

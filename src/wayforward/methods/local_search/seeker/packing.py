@@ -102,26 +102,27 @@ def terrain(
     return Terrain(feature, np.array([fixed, slope, square, *margins, *forest], dtype=np.float64))
 
 
-def level_rules(schema: Schema) -> list[tuple[int, np.ndarray]] | None:
-    """Return the rules as (feature, (levels + 1, levels) bool: what may follow what, the last row a missing value).
+def level_rules(schema: Schema) -> tuple[list[tuple[int, np.ndarray]], bool]:
+    """Return the rules about levels of one feature, and whether these are all.
 
-    None where a rule is about more than one feature, or about a number.
+    Each rule is (feature, (levels + 1, levels) bool: what may follow what, the last row a missing value).
     """
     found: list[tuple[int, np.ndarray]] = []
     if not schema.rules:
-        return found
-    rules = schema.compiled_rules
+        return found, True
+    rules, every = schema.compiled_rules, True
     for r, involved in enumerate(rules.involved):
         j = int(involved.argmax())
         if involved.sum() != 1 or not schema.has_levels[j]:
-            return None
+            every = False
+            continue
         count = int(schema.n_levels[j])
         before = np.full((count + 1, count, schema.d), np.nan)
         after = before.copy()
         before[:count, :, j] = np.arange(count)[:, None]
         after[:, :, j] = np.arange(count)
         found.append((j, np.asarray(rules.holds(before, after))[:, :, r]))
-    return found
+    return found, every
 
 
 def cell_forest(

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 _FEW = 1024  # references that everybody looks at
-_EFFORT = np.array([8.0, 4.0, 6.0, 4.0, 6.0])  # first grid, grid, leads, rounds of exchange, steps of a walk
+_EFFORT = np.array([8.0, 4.0, 6.0, 4.0, 16.0])  # first grid, grid, leads, rounds of exchange, steps of a walk
 
 
 class Seeker:
     """Search a person's options in compiled code, for a score that is one additive forest or one net.
 
-    Make it with `Seeker.of`, which returns None where the model, the target, the world or the cost is of another kind.
+    Make it with `Seeker.of`, which returns None where the model, the target or the cost is of another kind. It knows
+    rules about levels of one feature; `judges` is False where what it finds may break another rule, or is not all that
+    an option must be, because something follows from it or it must be plausible: then it is a start.
     """
 
     def __init__(
@@ -42,10 +44,11 @@ class Seeker:
         land: Terrain,
         reference: Rows,
         rules: list[tuple[int, np.ndarray]],
+        judges: bool,
     ) -> None:
         self.forest = None if forest is None else CellForest(*map(np.array, forest))
         self.net = None if net is None else LayeredNet(*map(np.array, net))
-        self.land, self.rules = land, rules
+        self.land, self.rules, self.judges = land, rules, judges
         number = land.number.copy()
         number[3:6] += number[5] * np.array([1.0, -1.0, -1.0])
         self.strict = Terrain(land.feature, number)  # only what is a yes in every precision
@@ -63,12 +66,10 @@ class Seeker:
     @classmethod
     def of(cls, problem: Problem, reference: Rows) -> Seeker | None:
         """Pack a problem; None where it is not of this kind. reference (N, d): accepted people to start from."""
-        plain = problem.independent and problem.plausibility is None and problem.robust is None
-        if kernels.jit() is None or not plain or problem.demanding:
+        if kernels.jit() is None or problem.robust is not None or problem.demanding:
             return None
-        rules = packing.level_rules(problem.schema)
-        if rules is None:
-            return None
+        rules, every = packing.level_rules(problem.schema)
+        judges = every and problem.independent and problem.plausibility is None
         if not problem.cost.separable or problem.cost.step_sum() is None:
             return None
         flat, dense = problem.model.forest, problem.model.dense
@@ -97,12 +98,22 @@ class Seeker:
             assert dense is not None
             net, used = packing.layered_net(dense, problem.schema, mix)
         return cls(
-            problem.schema, forest, net, packing.terrain(problem, used, margins, scale), reference, rules
+            problem.schema,
+            forest,
+            net,
+            packing.terrain(problem, used, margins, scale),
+            reference,
+            rules,
+            judges,
         )
 
-    def options(self, people: Population, k: int, limit: int) -> Actions:
-        """Return up to k options a person (n, k, d). limit: rows a person and option."""
-        out, score, rows = self._seek(people, k, limit, self.land)
+    def options(
+        self, people: Population, k: int, limit: int | np.ndarray, *, everyone: bool = True
+    ) -> Actions:
+        """Return up to k options a person (n, k, d). limit: rows a person and option. everyone: who has nothing tries
+        to become like any accepted reference, which spends the budget where nothing exists."""
+        hints = self.hints if everyone else Hints(self.hints.all[:0], self.hints.few)
+        out, score, rows = self._seek(people, k, limit, self.land, hints)
         # a score so near to the boundary is decided by the model itself; where it says no, the search is stricter
         who, option = np.nonzero(score < self.gap)
         if who.size:
@@ -111,7 +122,8 @@ class Seeker:
             if again.size:
                 score[who[wrong], option[wrong]] = np.nan
                 some = people.take(again)
-                more, other, spent = self._seek(some, k, limit, self.strict)
+                left = limit[again] if isinstance(limit, np.ndarray) else limit
+                more, other, spent = self._seek(some, k, left, self.strict, hints)
                 rows[again] += spent
                 lost = np.isnan(score[again, 0])
                 out[again[lost]], score[again[lost]] = more[lost], other[lost]
@@ -128,7 +140,7 @@ class Seeker:
         return _actions(people, out, score)
 
     def _seek(
-        self, people: Population, k: int, limit: int, land: Terrain
+        self, people: Population, k: int, limit: int | np.ndarray, land: Terrain, hints: Hints
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n, d = people.n, people.d
         level = np.array(people.levels, order="C") if self.n_levels else np.zeros((n, 1), dtype=np.bool_)
@@ -145,7 +157,7 @@ class Seeker:
             np.array(people.free, dtype=np.bool_, order="C"),
             level,
             np.array(people.max_changes, dtype=np.int64),
-            np.full(n, limit, dtype=np.int64),
+            np.full(n, limit, dtype=np.int64) if np.ndim(limit) == 0 else np.array(limit, dtype=np.int64),
         )
         out, score, rows = np.empty((n, k, d)), np.empty((n, k)), np.zeros(n, np.int64)
         jit = _kernels()
@@ -154,7 +166,7 @@ class Seeker:
             model, room = self._idle.pop()
         except IndexError:  # one for each thread that searches at the same time
             model, room = self._rooms(jit)
-        seek(wishes, 0, n, model, land, self.hints, _EFFORT, room, out, score, rows)
+        seek(wishes, 0, n, model, land, hints, _EFFORT, room, out, score, rows)
         self._idle.append((model, room))
         return out, score, rows
 
