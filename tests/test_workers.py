@@ -108,7 +108,7 @@ def test_what_cannot_be_sent_is_named() -> None:
     [
         ({"workers": 0}, "workers=0 is no number of workers"),
         ({"workers": True}, "workers=True"),
-        ({"workers": 2, "on": "ray"}, "on='ray' is not known. Choose 'threads' or 'processes'"),
+        ({"workers": 2, "on": "dask"}, "on='dask' is not known. Choose 'threads', 'processes' or 'ray'"),
     ],
 )
 def test_a_wrong_number_or_kind_of_workers_is_refused(given: dict[str, object], message: str) -> None:

@@ -190,7 +190,7 @@ def test_options_are_alternatives_and_not_more_of_the_same(kind, rules):
 def test_slots_are_filled_where_nothing_can_be_listed():
     it = case("linear", "independent", 1, 30)
     problem, x = it.problem, it.x[it.refused]
-    few, full = recommend(problem, x, k=5), recommend(problem, x, k=5, fill=True)
+    few, full = recommend(problem, x, k=8), recommend(problem, x, k=8, fill=True)
     assert full.found.all() and not few.found.all()
     np.testing.assert_array_equal(few.cost[:, 0], full.cost[:, 0])
 

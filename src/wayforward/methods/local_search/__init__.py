@@ -187,8 +187,7 @@ class LocalSearch(Method):
         """Return (m,) bool: there is an act, and it is allowed."""
         return np.asarray(people.allowed(who, action, people.after(who, action)) & ~np.isnan(action).all(1))
 
-    @staticmethod
-    def _added(people: Population, out: Actions, more: Actions) -> Actions:
+    def _added(self, people: Population, out: Actions, more: Actions) -> Actions:
         """Fill the slots of people who have an option with others, and take all of the others for who has none."""
         none = np.isnan(out[:, 0]).all(1)
         out[none] = more[none]
@@ -197,7 +196,10 @@ class LocalSearch(Method):
             least = np.full(people.n, np.inf)
             least[~none] = people.cost(np.flatnonzero(~none), out[~none, 0])
             spare = more[who, option]
-            fill_slots(people, out, [(who, spare, people.cost(who, spare))], least)
+            spares = [(who, spare, people.cost(who, spare))]
+            fill_slots(people, out, spares, least)
+            if self.fill:
+                fill_slots(people, out, spares, least, whatever=True)
         return out
 
     def _in_lockstep(
