@@ -136,7 +136,7 @@ class Seeker:
         model goes: nobody is asked about them and no row is counted. For a model that stands in for another one."""
         number = self.land.number.copy()
         number[3:5] += aim * np.array([1.0, -1.0])
-        out, score, _ = self._seek(people, k, limit, Terrain(self.land.feature, number))
+        out, score, _ = self._seek(people, k, limit, Terrain(self.land.feature, number), self.hints)
         return _actions(people, out, score)
 
     def _seek(
