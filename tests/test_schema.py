@@ -319,6 +319,9 @@ def test_tables_of_blocks_are_those_of_one_column_after_the_other(n, missing):
     for _ in range(2):
         got = MIXED.decode(x, like="pandas")
         pd.testing.assert_frame_equal(got, pd.DataFrame(columns), check_column_type=True)
+        before = Schema(MIXED.features)
+        vars(before)["_pandas_tables"] = None  # as before version 3 of pandas
+        pd.testing.assert_frame_equal(got, before.decode(x, like="pandas"), check_column_type=True)
         got.loc[0, "town"] = "x"
         got.loc[0, "grade"] = 20
     np.testing.assert_array_equal(MIXED.encode(MIXED.decode(x)), x)

@@ -265,21 +265,25 @@ class Schema:
         is a whole number where the feature counts.
         """
         with np.errstate(invalid="ignore"):
-            slack = self.slack
-            inside = (after >= self.low - slack) & (after <= self.high + slack)
+            low, high, any_number = self._edges
             origin, step, _ = self.lattice
             units = (after - origin) / step
             off = np.abs(units - np.round(units)) > _LATTICE_TOLERANCE
-            if acted is not None:
+            if acted is not None and not acted.all():
                 off = np.where(
                     acted | ~self.counted, off, np.abs(after - np.round(after)) > _LATTICE_TOLERANCE
                 )
                 off &= acted | self.counted
-            good = inside & ~(off & ~np.isnan(self.step))
+            good = (after >= low) & (after <= high) & (any_number | ~off)
             good |= np.isnan(after) & self.missing
             if before is not None:
                 good |= ~self.differs(after, before)
         return np.asarray(good)
+
+    @cached_property
+    def _edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(d,) least and greatest value that passes for legal, and whether any number between them is."""
+        return self.low - self.slack, self.high + self.slack, np.isnan(self.step)
 
     def differs(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(..., d) bool: two values are not the same (missing equals missing)."""
