@@ -68,7 +68,7 @@ class Memory:
         at = self.count[who] + rank_in_run(who)
         short = int(min(at.max() + 1, _SIZE)) - self.key.shape[1]
         if short > 0:
-            short = max(short, 32)
+            short = max(short, _NEAREST)
             n, d = self.people.n, self.people.d
             self.key = np.concatenate([self.key, np.zeros((n, short), np.uint64)], axis=1)
             self.miss = np.concatenate([self.miss, np.zeros((n, short))], axis=1)
@@ -136,16 +136,16 @@ class Memory:
         pad_place[owner, rank], pad_value[owner, rank] = own_place, own_value
         cross = self._kernel(pad_place, pad_value, place, value, scale) * there[:, None, :]
         more = (cross * weight[:, None, :]).sum(2)
-        left = np.maximum(self._alone(pad_place, scale) - ((cross @ inverse) * cross).sum(2), _NUGGET)
+        # one product a row, and matrices of one size, so that nobody's bits hang on who else is asked about
+        known = (np.einsum("cpi,cij->cpj", cross, inverse) * cross).sum(2)
+        left = np.maximum(self._alone(pad_place, scale) - known, _NUGGET)
         mean = guess + more[owner, rank]
         return mean.round(9), np.sqrt(var[owner] * left[owner, rank]).round(9)
 
     def _nearest(self, who: np.ndarray, centre: Rows, scale: PerRow) -> tuple[np.ndarray, Mask]:
         """Return positions (c, r) of the rows that are remembered nearest to a centre, and where there is one."""
         size = self.key.shape[1]
-        there = np.arange(size) < self.count[who][:, None]
-        if size <= _NEAREST:
-            return np.tile(np.arange(size), (len(who), 1)), there
+        there = np.arange(size) < np.minimum(self.count[who], _SIZE)[:, None]
         place, value = self._place(who, centre)
         levels = self.people.schema.is_categorical
         own, code = self.place[who], self.value[who]

@@ -325,8 +325,9 @@ class Sparing(CandidatePolish):
     def _narrow_alone(self, who: np.ndarray, limit: np.ndarray) -> None:
         """Move the values of the incumbents towards where people stand, one row at a time, the dearest change first."""
         assert self.memory is not None
-        order = np.argsort(-self.people.parts(who, self.best[who]), axis=1, kind="stable")
         acted = ~np.isnan(self.best[who]) & ~self.schema.is_categorical
+        part = np.where(acted, self.people.parts(who, self.best[who]), -1.0)
+        order = np.argsort(-part, axis=1, kind="stable")
         for turn in range(int(acted.sum(1).max(initial=0))):
             col = order[:, turn]
             go = np.flatnonzero(acted[np.arange(len(who)), col])
