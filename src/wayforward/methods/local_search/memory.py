@@ -68,7 +68,7 @@ class Memory:
         at = self.count[who] + rank_in_run(who)
         short = int(min(at.max() + 1, _SIZE)) - self.key.shape[1]
         if short > 0:
-            short = max(short, _NEAREST)
+            short = min(max(short, _NEAREST), _SIZE - self.key.shape[1])
             n, d = self.people.n, self.people.d
             self.key = np.concatenate([self.key, np.zeros((n, short), np.uint64)], axis=1)
             self.miss = np.concatenate([self.miss, np.zeros((n, short))], axis=1)

@@ -30,8 +30,9 @@ _ALIKE = 1  # of them with the same set of changes
 _ROUNDS = 60
 _ODD, _ODD_AT_ONCE, _ODD_WORTH = 20, 1, 0.02  # rows that are asked about because the stand-in alone says so
 _FRESH = 2  # rounds after which proposals near the incumbents are drawn anew
+_PATIENCE = 5  # rounds without anything worth asking about, after which no more proposals are made
 _WIDE = 6  # rounds after which there is another look at all that one or two changes could be
-_WORTH = 3e-3  # share of the cost that a row must be expected to save
+_WORTH = 5e-3  # share of the cost that a row must be expected to save
 _TIGHT = 5e-4  # share of the cost to which a value is narrowed
 
 
@@ -86,6 +87,8 @@ class Sparing(CandidatePolish):
         row, option = np.nonzero(~np.isnan(every).all(2))
         action = every[row, option]
         new = _first_of_each(row, action) & self._above_floor(who[row], action)
+        if self.coupled:
+            new[new] = self._rules_hold(who[row[new]], action[new])
         return who[row[new]], action[new]
 
     def _above_floor(self, who: Who, action: Rows) -> np.ndarray:
@@ -142,6 +145,7 @@ class Sparing(CandidatePolish):
         """Ask about the most promising of the proposals (m, d) and of what is near the incumbents, a few at a time."""
         assert self.memory is not None
         rows = owner, action, self.memory.guess(owner, action), self.people.cost(owner, action)
+        idle = np.zeros(self.n, dtype=np.int64)
         for turn in range(_ROUNDS):
             who = who[self.people.rows[who] < np.minimum(limit, self.cap)[who]]
             if not who.size:
@@ -151,7 +155,10 @@ class Sparing(CandidatePolish):
             owner, action, guess, cost = (
                 np.concatenate([a[here], b]) for a, b in zip(rows, more, strict=True)
             )
-            who, rows = self._ask_best((owner, action, guess, cost))
+            busy, rows = self._ask_best((owner, action, guess, cost))
+            idle += 1
+            idle[busy] = 0
+            who = who[idle[who] < _PATIENCE]
 
     def _ask_best(self, rows: Proposals) -> tuple[np.ndarray, Proposals]:
         """Ask about the few rows of each person that are most worth it; return people for whom there were some, and
