@@ -20,7 +20,7 @@ _LEVEL, _SLOPE, _LOCAL = 0.2, 0.3, 0.5  # shares of the variance of what the sta
 _RANGE = 0.3  # how far a local error reaches, in costs of the incumbent
 _NUGGET = 1e-2  # share of the variance that belongs to single rows
 _PRIOR = 6.0  # rows that the stand-in's error at large counts for
-_HARD = 0.3  # of the error: how far beyond the boundary a label that was not expected is taken to lie
+_HARD = 0.7  # of the error: how far beyond the boundary a label that was not expected is taken to lie
 
 
 class Memory:

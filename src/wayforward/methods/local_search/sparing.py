@@ -32,7 +32,7 @@ _ODD, _ODD_AT_ONCE, _ODD_WORTH = 20, 1, 0.02  # rows that are asked about becaus
 _FRESH = 2  # rounds after which proposals near the incumbents are drawn anew
 _PATIENCE = 5  # rounds without anything worth asking about, after which no more proposals are made
 _WIDE = 6  # rounds after which there is another look at all that one or two changes could be
-_WORTH = 5e-3  # share of the cost that a row must be expected to save
+_WORTH, _LABEL_WORTH = 5e-3, 2e-3  # share of the cost that a row must be expected to save; a label says less
 _TIGHT = 5e-4  # share of the cost to which a value is narrowed
 
 
@@ -193,8 +193,9 @@ class Sparing(CandidatePolish):
         worth = self._worth(cost, bound, mean / spread)
         least = np.where(np.isfinite(bound), bound, 0.0)
         sets = (~np.isnan(action)) @ (2.0 ** (np.arange(self.d) % 50))
-        pick = _first(owner, np.where(worth > _WORTH * least, worth, -1.0), _AT_ONCE, sets)
-        pick = pick[worth[pick] > _WORTH * least[pick]]
+        enough = (_LABEL_WORTH if self.settings.stand_in.labels else _WORTH) * least
+        pick = _first(owner, np.where(worth > enough, worth, -1.0), _AT_ONCE, sets)
+        pick = pick[worth[pick] > enough[pick]]
         odd = _first(owner, np.where(np.isin(np.arange(len(owner)), pick), -1.0, alone), _ODD_AT_ONCE, sets)
         odd = odd[(alone[odd] > _ODD_WORTH * least[odd]) & (self.odd[owner[odd]] < _ODD)]
         self.odd += np.bincount(owner[odd], minlength=self.n)
