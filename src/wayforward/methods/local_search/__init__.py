@@ -118,69 +118,97 @@ class LocalSearch(Method):
         self, people: Population, k: int, streams: Streams, budget: Budget
     ) -> tuple[Actions, Mask]:
         limit = budget.rows_or(20_000)
-        if self.seeker_ is None or people.aim is not None:
+        if people.aim is not None:
             return self._in_lockstep(people, k, streams, limit)
+        if self.seeker_ is None:
+            out, none = self._in_lockstep(people, k, streams, limit)
+        else:
+            out, none = self._compiled_first(self.seeker_, people, k, streams, limit)
+        lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & ~none)
+        if lost.size:  # for the others it was tried on the way
+            lost = lost[may_be_listed(people.take(lost))]
+            none[lost] = out_of_reach(people.take(lost))
+        return out, none
+
+    @property
+    def _prove(self) -> bool:
+        return False  # it looks for proofs itself, before it spends a whole budget
+
+    def _compiled_first(
+        self, seeker: Seeker, people: Population, k: int, streams: Streams, limit: int
+    ) -> tuple[Actions, Mask]:
+        """Search in compiled code, and go on with those for whom that was not enough.
+
+        A proof is tried before much of the budget is spent on somebody for whom little is promised. Then come the
+        lockstep's own starts and draws, then all accepted people, in compiled code, and draws until the budget is gone.
+        """
         out, none = np.full((people.n, k, people.d), np.nan), np.zeros(people.n, dtype=bool)
         hint = np.full((people.n, people.d), np.nan)
-        few = may_be_listed(people)
+        final = (
+            people.problem.independent and people.problem.plausibility is None
+        )  # else a start is all it gives
+        few = may_be_listed(people)  # who can do little has all of it looked at
         many = np.flatnonzero(~few)
         if many.size:
             some = people if many.size == people.n else people.take(many)
-            if self.seeker_.judges:
-                out[many], none[many] = self._compiled(some, k, limit)
-            else:
-                out[many], hint[many] = self._as_far_as_rules_allow(some, k, limit)
+            first = seeker.options(some, k if seeker.judges else 1, limit, everyone=False)
+            hint[many] = first[:, 0]
+            if final:
+                out[many, : first.shape[1]] = self._kept(seeker, some, first)
+                more = np.flatnonzero(~np.isnan(out[many, 0]).all(1)) if k > first.shape[1] else many[:0]
+                if more.size:
+                    all_ = some.take(more)
+                    out[many[more]] = self._kept(seeker, all_, seeker.options(all_, k, limit, everyone=False))
+                    some.rows[more] += all_.rows
             if some is not people:
                 people.rows[many] += some.rows
-        # who can do little has all of it looked at; for who is without an answer the lockstep has the last word
-        wanting = np.isnan(out[:, -1 if self.fill or not self.seeker_.judges else 0]).all(1)
-        rest = np.flatnonzero(wanting & ~none)
-        if rest.size:
-            some = people.take(rest)
-            left = np.maximum(limit - people.rows[rest], 0)
-            more, none[rest] = self._in_lockstep(some, k, streams.take(rest), left, hint[rest])
-            out[rest] = more if self.seeker_.judges else self._added(some, out[rest], more)
-            people.rows[rest] += some.rows
-        return out, none
-
-    def _compiled(self, people: Population, k: int, limit: int) -> tuple[Actions, Mask]:
-        """Return the options (n, k, d) of the compiled search, and (n,) bool: proved that there is none.
-
-        A proof is tried before the rest of the budget is spent on those for whom little is promised.
-        """
-        assert self.seeker_ is not None
-        out, none = self.seeker_.options(people, k, limit, everyone=False), np.zeros(people.n, dtype=bool)
-        lost = np.flatnonzero(np.isnan(out[:, 0]).all(1))
-        if lost.size:
-            none[lost] = out_of_reach(people.take(lost))
-            lost = lost[~none[lost]]
-        if lost.size:
+        lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & np.isnan(hint).all(1) & ~few)
+        none[lost] = out_of_reach(people.take(lost))
+        slots = out[:, -1 if self.fill or not seeker.judges else 0]
+        rest = np.flatnonzero(np.isnan(slots).all(1) & ~none)
+        self._go_on(people, rest, out, none, k, streams, limit, hint, patient=few | (not final))
+        lost = np.isnan(out[:, 0]).all(1) & ~none & ~few
+        if final:  # a yes that breaks a rule is none
+            broken = np.flatnonzero(lost & ~np.isnan(hint).all(1))
+            none[broken] = out_of_reach(people.take(broken))
+        lost = np.flatnonzero(lost & ~none & (people.rows < limit))
+        if final and lost.size:
             some = people.take(lost)
-            out[lost] = self.seeker_.options(some, k, np.maximum(limit - people.rows[lost], 0))
+            out[lost] = self._kept(seeker, some, seeker.options(some, k, limit - people.rows[lost]))
             people.rows[lost] += some.rows
+            lost = lost[np.isnan(out[lost, 0]).all(1) & (people.rows[lost] < limit)]
+            self._go_on(people, lost, out, none, k, streams, limit, hint, patient=np.ones_like(few))
         return out, none
 
-    def _as_far_as_rules_allow(self, people: Population, k: int, limit: int) -> tuple[Actions, Rows]:
-        """Return what the compiled search finds without the rules that it does not know: the options (n, k, d) that
-        keep them all the same, and each person's first one (n, d), for the lockstep to mend."""
-        assert self.seeker_ is not None
-        n, d = people.n, people.d
-        first = self.seeker_.options(people, 1, limit, everyone=False)
-        out, who = np.full((n, k, d), np.nan), np.arange(n)
-        problem = people.problem
-        if not problem.independent or problem.plausibility is not None:
-            return out, first[:, 0]
-        good = self._allowed(people, who, first[:, 0])
-        out[good, 0] = first[good, 0]
-        if k > 1 and good.any():
-            some = people.take(np.flatnonzero(good))
-            more = self.seeker_.options(some, k, limit, everyone=False)
-            keeps = self._allowed(some, np.repeat(np.arange(some.n), k), more.reshape(-1, d)).reshape(-1, k)
-            order = np.argsort(~keeps, axis=1, kind="stable")
-            more = np.take_along_axis(np.where(keeps[:, :, None], more, np.nan), order[:, :, None], axis=1)
-            out[good] = more
-            people.rows[good] += some.rows
-        return out, first[:, 0]
+    def _go_on(
+        self,
+        people: Population,
+        who: np.ndarray,
+        out: Actions,
+        none: Mask,
+        k: int,
+        streams: Streams,
+        limit: int,
+        hint: Rows,
+        patient: Mask,
+    ) -> None:
+        """Search for some people in lockstep, with what is left of their budgets; add to their options and proofs."""
+        if not who.size:
+            return
+        some = people.take(who)
+        left = np.maximum(limit - people.rows[who], 0)
+        more, none[who] = self._in_lockstep(some, k, streams.take(who), left, hint[who], patient[who])
+        out[who] = self._added(some, out[who], more)
+        people.rows[who] += some.rows
+
+    def _kept(self, seeker: Seeker, people: Population, found: Actions) -> Actions:
+        """Return those of the options (n, k, d) that keep all rules, in their order."""
+        if seeker.judges:
+            return found
+        n, k, d = found.shape
+        keeps = self._allowed(people, np.repeat(np.arange(n), k), found.reshape(-1, d)).reshape(n, k)
+        order = np.argsort(~keeps, axis=1, kind="stable")
+        return np.take_along_axis(np.where(keeps[:, :, None], found, np.nan), order[:, :, None], axis=1)
 
     @staticmethod
     def _allowed(people: Population, who: Who, action: Rows) -> Mask:
@@ -209,9 +237,10 @@ class LocalSearch(Method):
         streams: Streams,
         limit: int | np.ndarray,
         hint: Rows | None = None,
+        patient: Mask | None = None,
     ) -> tuple[Actions, Mask]:
         """Search for everybody at once, in steps; limit: model rows a person and option; hint (n, d): where to start,
-        NaN where nothing is known."""
+        NaN where nothing is known; patient (n,): spend the whole budget before giving up."""
         if self.there_ is not None:
             people = same_people(people, self.there_)
         settings = SearchSettings(
@@ -226,7 +255,7 @@ class LocalSearch(Method):
             self.fill,
             self.stand_in_,
         )
-        return options_in_lockstep(settings, people, k, streams, limit, hint)
+        return options_in_lockstep(settings, people, k, streams, limit, hint, patient)
 
     def _everyone(self) -> Rows:
         """Return all accepted reference people (R, d), each once."""

@@ -70,6 +70,7 @@ class Candidates:
         self.none = np.zeros(self.n, dtype=bool)  # proved: there is no way
         self.start = np.full(self.n, np.nan)  # score of people as they are
         self.hint: Rows | None = None  # (n, d) an action of each person to start from
+        self.patient: Mask | None = None  # (n,) goes on until the budget is gone; None: everybody
         self.floor: tuple[Population, PerPerson] | None = (
             None  # what an option must cost, as these people weigh it
         )

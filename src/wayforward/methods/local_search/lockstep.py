@@ -24,18 +24,20 @@ def options_in_lockstep(
     streams: Streams,
     limit: int | np.ndarray,
     hint: Rows | None = None,
+    patient: Mask | None = None,
 ) -> tuple[Actions, Mask]:
     """Return up to k options of each person (n, k, d), and (n,) bool: proved that there is none.
 
     The first is searched for in the same way whatever k is; the others lie at or above its cost. limit: model rows a
-    person and option. hint (n, d): an action to start from, NaN where there is none.
+    person and option. hint (n, d): an action to start from, NaN where there is none. patient (n,): who has nothing is
+    searched for until the budget is gone, or there is a proof; left out, everybody.
     """
     n, d = people.n, people.d
     out = np.full((n, k, d), np.nan)
     cap = people.rows + limit
     first = Search(settings, people, np.zeros((n, d), dtype=bool), cap, streams, 0)
     memory = first.memory = _memory(settings, people)
-    first.hint = hint
+    first.hint, first.patient = hint, patient
     few = may_be_listed(people)
     first.run(np.flatnonzero(~few))
     first.look_at_all(np.flatnonzero(few))

@@ -39,6 +39,8 @@ class Starts(Moves):
             return
         self._draw_actions(who, range(_DRAWS))
         who = who[~self.found[who]]
+        if self.patient is not None:
+            who = who[self.patient[who]]
         if who.size:
             self.none[who] = out_of_reach(self.people.take(who))
             who = who[~self.none[who]]
