@@ -132,7 +132,10 @@ class LocalSearch(Method):
 
     @property
     def _prove(self) -> bool:
-        return False  # it looks for proofs itself, before it spends a whole budget
+        # it looks for proofs itself, before it spends a whole budget; where what was seen bounds the search, they are
+        # about less than all that may be done
+        schema = self.problem_.schema
+        return bool((~np.isfinite(schema.low) | ~np.isfinite(schema.high))[schema.actionable].any())
 
     def _compiled_first(
         self, seeker: Seeker, people: Population, k: int, streams: Streams, limit: int
@@ -154,11 +157,13 @@ class LocalSearch(Method):
             first = seeker.options(some, k if seeker.judges else 1, limit, everyone=False)
             hint[many] = first[:, 0]
             if final:
-                out[many, : first.shape[1]] = self._kept(seeker, some, first)
+                out[many, : first.shape[1]] = self._that_keep_rules(seeker, some, first)
                 more = np.flatnonzero(~np.isnan(out[many, 0]).all(1)) if k > first.shape[1] else many[:0]
                 if more.size:
                     all_ = some.take(more)
-                    out[many[more]] = self._kept(seeker, all_, seeker.options(all_, k, limit, everyone=False))
+                    out[many[more]] = self._that_keep_rules(
+                        seeker, all_, seeker.options(all_, k, limit, everyone=False)
+                    )
                     some.rows[more] += all_.rows
             if some is not people:
                 people.rows[many] += some.rows
@@ -174,7 +179,9 @@ class LocalSearch(Method):
         lost = np.flatnonzero(lost & ~none & (people.rows < limit))
         if final and lost.size:
             some = people.take(lost)
-            out[lost] = self._kept(seeker, some, seeker.options(some, k, limit - people.rows[lost]))
+            out[lost] = self._that_keep_rules(
+                seeker, some, seeker.options(some, k, limit - people.rows[lost])
+            )
             people.rows[lost] += some.rows
             lost = lost[np.isnan(out[lost, 0]).all(1) & (people.rows[lost] < limit)]
             self._go_on(people, lost, out, none, k, streams, limit, hint, patient=np.ones_like(few))
@@ -201,7 +208,7 @@ class LocalSearch(Method):
         out[who] = self._added(some, out[who], more)
         people.rows[who] += some.rows
 
-    def _kept(self, seeker: Seeker, people: Population, found: Actions) -> Actions:
+    def _that_keep_rules(self, seeker: Seeker, people: Population, found: Actions) -> Actions:
         """Return those of the options (n, k, d) that keep all rules, in their order."""
         if seeker.judges:
             return found
