@@ -60,7 +60,12 @@ def stand_in(problem: Problem, reference: Rows) -> Surrogate | None:
     plain = problem.independent and problem.plausibility is None and problem.robust is None
     if not plain or not problem.cost.separable:
         return None
-    if model.bounded or model.linear is not None or model.dense is not None or find_spec("sklearn") is None:
+    if (
+        model.bounded
+        or model.linear is not None
+        or model.dense is not None
+        or not (find_spec("sklearn") and (find_spec("pandas") or find_spec("polars")))
+    ):
         return None
     if problem.reference is None or len(problem.reference) < _LEAST or not len(reference):
         return None
@@ -74,6 +79,8 @@ def stand_in(problem: Problem, reference: Rows) -> Surrogate | None:
         return None
     target = Target(1) if labels else Target(interval=(0.0, None))
     best, error = _fitted(problem.schema, rows[place], np.clip(score, -_CLIP, _CLIP), target)
+    if not best.has_fast_path:  # thousands of rows a person would cost more than the model itself
+        return None
     seen = problem.decided_by(best, target)
     return Surrogate(seen, Seeker.of(seen, reference), tree_crossings(seen), error, labels)
 
