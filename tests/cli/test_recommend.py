@@ -228,6 +228,20 @@ BAD = {
     ),
     "wrong ending": (f"{ASK} --out r.pickle", "should end in .parquet or .json"),
     "a folder as output": (f"{ASK} --json .", "is a folder"),
+    "a folder that is not there": (
+        f"{ASK} --n 5 --out nowhere/deep/o.json",
+        "there is no such folder. Make it",
+    ),
+    "no such people": (f"{ASK} --people nobody.csv", "There is no file 'nobody.csv'. Check the path."),
+    "a folder for people": (f"{ASK} --people .", "is a folder. Name a file in it."),
+    "no such people for a folder": (
+        f"{ASK} --people nobody.csv --out o/",
+        "There is no file 'nobody.csv'. Check the path.",
+    ),
+    "a folder for a training table": (
+        "recommend --train . --label y --favourable 1",
+        "is a folder. Name a file in it.",
+    ),
     "no schema file": (f"{ASK} --schema other.yaml", "other.yaml"),
     "no preferences file": (f"{ASK} --preferences none.json --n 5", "There is no file 'none.json'"),
     "broken answers": ("explain schema.yaml", "schema.yaml"),
@@ -243,6 +257,7 @@ def test_bad_input_ends_in_one_line_and_exit_code_2(shell: Shell, what: str):
     said = " ".join(got.output.split())
     assert message in said, got.output
     assert "Traceback" not in got.output
+    assert not Path("nowhere").exists()
 
 
 FILES = {

@@ -43,10 +43,12 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from wayforward import recommend
 from wayforward.errors import MissingExtra, ModelError, UnsupportedModel
 from wayforward.model import Access, wrap
 from wayforward.model.adapters.sklearn_inside import knows_none
 from wayforward.model.wrapping import Wrapped
+from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
 
 NUMERIC, LEVELS = ["age", "income", "debt"], ["job", "edu", "own"]
@@ -486,7 +488,118 @@ def test_a_callable_is_asked_in_one_batch_size_only(full, full_schema):
     x = full_schema.encode(full)
     assert model.outputs(x[:1]).shape == (1, 2) and model.outputs(x[:150]).shape == (150, 2)
     assert sizes == {64}
-    assert model.counter.rows == 151 and model.counter.calls == 2
+    assert (model.counter.rows, model.counter.calls) == (64 + 192, 1 + 3), (
+        "the rows that fill up are asked too"
+    )
+    model.native(x[:65])
+    assert (model.counter.native_rows, model.counter.native_calls) == (128, 2)
+
+
+@pytest.mark.parametrize("output", ["probability", "label"])
+@pytest.mark.parametrize("size", [None, 64])
+def test_a_callable_is_handed_what_is_counted(full, full_schema, output, size):
+    sizes: list[int] = []
+
+    def ask(rows: np.ndarray) -> np.ndarray:
+        sizes.append(len(rows))
+        return np.full(len(rows), 0.5 if output == "probability" else 1)
+
+    model = wrap(
+        ask, full_schema, output=output, classes=(0, 1), **({} if size is None else {"batch_rows": size})
+    )
+    sizes.clear()
+    x = full_schema.encode(full)
+    for m in (1, 7, 150):
+        model.outputs(x[:m])
+        model.native(x[:m])
+    counter = model.counter
+    assert (
+        sum(sizes) == counter.rows + counter.native_rows
+        and len(sizes) == counter.calls + counter.native_calls
+    )
+    if size is None:
+        assert sizes == [1, 1, 7, 7, 150, 150], "no rows that nobody asked about"
+
+
+@pytest.mark.parametrize("size", [0, -3, 1.5, "many", True])
+def test_a_batch_of_no_rows_is_refused(full_schema, size):
+    with pytest.raises(ModelError, match="batch_rows=.* is no number of rows. Give 1 or more, or None"):
+        wrap(lambda rows: np.full(len(rows), 0.5), full_schema, batch_rows=size)
+
+
+def _writes(rows):
+    """Standardises the first two numbers in place, then decides."""
+    rows[:, 0] -= 5.0
+    rows[:, 1] -= 4.0
+    return (rows[:, 0] + rows[:, 1] > 3.0).astype(int)
+
+
+def _writes_frame(frame):
+    frame["a"] -= 5.0
+    frame["b"] -= 4.0
+    return (frame["a"] + frame["b"] > 3.0).astype(int).to_numpy()
+
+
+@pytest.mark.parametrize("size", [None, 512])
+@pytest.mark.parametrize(("takes", "writes"), [("array", _writes), ("frame", _writes_frame)])
+def test_a_callable_may_write_to_what_it_is_given(takes, writes, size):
+    schema = Schema([Feature(name=name, kind="real", low=0, high=10) for name in "abc"])
+    rng = np.random.default_rng(0)
+    x = rng.uniform([0, 0, 0], [10, 10, 1], (2048, 3))
+    asked, options = x.copy(), {"output": "label", "classes": (0, 1), "takes": takes, "batch_rows": size}
+    careful = wrap(lambda rows: writes(rows.copy()), schema, **options)
+    careless = wrap(writes, schema, **options)
+    for m in (3, 512, 1024, 2048):
+        np.testing.assert_array_equal(careless.native(asked[:m])[1], (x[:m, 0] + x[:m, 1] > 12).astype(int))
+        np.testing.assert_array_equal(careless.outputs(asked[:m]), careful.outputs(x[:m]))
+        np.testing.assert_array_equal(asked, x, err_msg=f"{takes} of {m} rows")
+    people = x[x[:, 0] + x[:, 1] <= 12][:12].copy()
+    one, two = (
+        recommend(Problem(schema, model, Target(favourable=1), data=x[:300].copy()), people.copy(), k=2)
+        for model in (careful, careless)
+    )
+    for name in ("x", "action", "after", "cost", "outcome"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    np.testing.assert_array_equal(two.x, people)
+    assert two.found[:, 0].all() and (two.after[:, 0, :2].sum(axis=1) > 12).all()
+
+
+def test_a_callable_may_return_the_same_array_every_time(full, full_schema):
+    held = np.empty(64)
+
+    def ask(rows: np.ndarray) -> np.ndarray:
+        held[:] = rows[:, 0] / 100
+        return held
+
+    x = full_schema.encode(full)
+    model = wrap(ask, full_schema, output="probability", batch_rows=64)
+    np.testing.assert_array_equal(model.outputs(x[:150])[:, 1], x[:150, 0] / 100)
+
+
+def test_steps_that_write_to_their_table_leave_the_rows_alone():
+    """A pipeline with a step in place, on a table; an encoder and a preparation that write."""
+    schema = Schema([Feature(name=name, kind="real", low=0, high=10) for name in "ab"])
+    x = np.random.default_rng(0).uniform(0, 10, (1100, 2))
+    y = (x.sum(axis=1) > 12).astype(int)
+    table = pd.DataFrame(x, columns=["a", "b"])
+
+    def shift(rows):
+        rows -= 5.0
+        return rows
+
+    piped = make_pipeline(FunctionTransformer(shift), LogisticRegression()).fit(table.copy(), y)
+    bare = LogisticRegression().fit(x - 5.0, y)
+    for model in (
+        wrap(piped, schema),
+        wrap(bare, schema, encoder=shift),
+        wrap(bare, schema, prepare=shift),
+        wrap(lambda rows: bare.predict(rows), schema, prepare=shift, output="label"),
+    ):
+        rows = x.copy()
+        label = model.native(rows)[1]
+        model.outputs(rows)
+        np.testing.assert_array_equal(rows, x)
+        assert (label == y).mean() > 0.95
 
 
 BAD_CALLABLES = [

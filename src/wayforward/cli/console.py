@@ -163,7 +163,7 @@ def write_json(value: Any, path: Path | None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file, whole or not at all, in a folder that is made if there is none. Raises: FileFormatError."""
+    """Write a file, whole or not at all. Raises: FileFormatError."""
     room_for(path)
     plain_files.write_text(path, text)
 
@@ -176,7 +176,7 @@ def room_for(path: Path | None, endings: Sequence[str] = ()) -> None:
         raise FileFormatError(f"'{path.name}' should end in {' or '.join(endings)}. Change the ending.")
     if path.is_dir():
         raise FileFormatError(f"'{path.name}' is a folder; name a file in it.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileFormatError(f"The folder of '{path.name}' cannot be made: {error.strerror}.") from None
+    if not path.parent.is_dir():
+        raise FileFormatError(
+            f"'{path}' cannot be written: there is no such folder. Make it, or choose another place."
+        )

@@ -79,8 +79,8 @@ class Inputs:
         prepared = self.prepare()
         problem, files = prepared.problem, dict(prepared.files)
         if self.people is not None:
-            files["people"] = _sha256(self.people)
             x = problem.schema.encode(without_label(read_table(self.people), self.label))[: self.n]
+            files["people"] = _sha256(self.people)
             from_training = 0
         else:
             x, from_training = _refused(prepared, self)
@@ -377,6 +377,8 @@ def read_table(path: Path) -> Any:
 
     Raises: DataError for an absent or empty file; FileFormatError for one that cannot be read; MissingExtra.
     """
+    if path.is_dir():
+        raise DataError(f"'{path}' is a folder. Name a file in it.")
     if not path.is_file():
         raise DataError(f"There is no file '{path}'. Check the path.")
     name = path.name.lower().removesuffix(".gz")

@@ -34,7 +34,7 @@ class WrapOptions:
     frame: Any = None
     encoder: Any = None
     prepare: Callable[[Any], Any] | None = None
-    batch_rows: int | None = 512
+    batch_rows: int | None = None
 
     def classes_of(self, columns: int, default: Sequence[Any] | None = None) -> tuple[Any, ...]:
         """Return one class a column: those given to `wrap`, else the default or 0, 1, ... Raises: ModelError."""
@@ -58,6 +58,7 @@ class Adapted:
     read: makes the fast path, which is used where it agrees with predict within the tolerance (relative for a
     regression); it raises `NotRead` where the model cannot be read. None: there is no fast path.
     decision: how the label follows from the outputs; None where that is not known, so that `wrap` finds it out.
+    batch: the rows that somebody's function is handed in each call, filled up where there are fewer; None: as they are.
     """
 
     predict: Callable[[Floats], tuple[Outputs, Ints]]
@@ -69,6 +70,7 @@ class Adapted:
     read: Callable[[], Fast] | None = None
     tolerance: float = SINGLE
     decision: Decision | None = LARGEST
+    batch: int | None = None
 
     @classmethod
     def of_values(cls, ask: Callable[[Floats], Floats], name: str) -> Adapted:

@@ -232,6 +232,10 @@ class Model(ABC):
     def _native(self, x: Floats) -> tuple[Floats, Ints]:
         """(m, d) checked rows -> outputs (m, c) and label index (m,) of the wrapped object itself."""
 
+    def _handed(self, m: int, native: bool) -> tuple[int, int]:
+        """How many rows and calls it takes to ask about m rows: what is counted."""
+        return m, 1
+
     def outputs(self, x: Floats) -> Floats:
         """(m, d) -> (m, c) by the fast path: probabilities in `classes` order, or predictions (m, 1).
 
@@ -240,7 +244,7 @@ class Model(ABC):
         x = self.as_rows(x)
         if len(x) == 0:
             return np.empty((0, self.width))
-        self.counter.add(len(x))
+        self.counter.add(*self._handed(len(x), native=False))
         return self._checked.outputs(self._outputs(x), len(x))
 
     def native(self, x: Floats) -> tuple[Floats, Ints]:
@@ -252,7 +256,7 @@ class Model(ABC):
         x = self.as_rows(x)
         if len(x) == 0:
             return np.empty((0, self.width)), np.empty(0, np.int64)
-        self.counter.add_native(len(x))
+        self.counter.add_native(*self._handed(len(x), native=True))
         out, label = self._native(x)
         return self._checked.outputs(out, len(x)), label
 

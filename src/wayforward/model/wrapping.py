@@ -84,6 +84,11 @@ class Wrapped(Portable, Model):
         if self.device is not None and isinstance(self.fast, DenseFast):
             self.fast = _on_device(self.fast, self.device)
 
+    def _handed(self, m: int, native: bool) -> tuple[int, int]:
+        size = self.native_path.batch if native or not self.has_fast_path else None
+        calls = 1 if size is None else -(-m // size)
+        return (m if size is None else calls * size), calls
+
     def _outputs(self, x: Floats) -> Floats:
         return self.native_path.predict(x)[0] if self.fast is None else self.fast.outputs(x)
 
@@ -204,7 +209,7 @@ def wrap(
     prepare: Callable[[Any], Any] | None = None,
     verify_on: Any = None,
     fast: bool = True,
-    batch_rows: int | None = 512,
+    batch_rows: int | None = None,
 ) -> Model:
     """Wrap a trained model so that every method can ask it; a wrapped model comes back as it is.
 
@@ -218,8 +223,10 @@ def wrap(
     arrays, a fitted transformer from the raw table, or a callable. prepare: a last function on each table.
     verify_on: a table or (N, d) array of further rows on which the fast path must agree with the model, and where it is
     looked for how `predict` follows from the probabilities (`Model.decision`), unless the model itself says so.
-    fast=False keeps to the wrapped object alone. batch_rows: a callable is asked in padded batches of this
-    size, so that a row's result cannot depend on its batch; None asks all rows at once.
+    fast=False keeps to the wrapped object alone. batch_rows: None hands a callable the rows in question and no others.
+    A number hands it batches of that size, the last one filled up with copies of a row, for a callable whose result for
+    a row hangs on its batch, as matrix products do in their last bits; the rows that fill up are counted too.
+    Callables get arrays and tables of their own, which they may write to.
     Raises: ModelError that says what is wrong and what to do; MissingExtra.
     Example: ``wrap(pipeline, schema)``.
     """

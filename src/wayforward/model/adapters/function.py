@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,16 @@ def adapt(function: Callable[[Any], Any], schema: Schema, options: WrapOptions) 
     """Look at two rows to see what it returns. Raises: ModelError."""
     if options.takes not in ("array", "frame"):
         raise ModelError(f"takes={options.takes!r} is not known. Use 'array' or 'frame'.")
+    size = options.batch_rows
+    if size is not None and (isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1):
+        raise ModelError(f"batch_rows={size!r} is no number of rows. Give 1 or more, or None for no padding.")
     name, table = options.name, options.prepare or (lambda x: x)
     if options.takes == "frame":
         table = Table(schema, list(schema.names), options.frame, name, options.prepare)
 
     def once(x: Floats) -> np.ndarray:
         try:
-            got = _array(function(table(x)), name)
+            got = _array(function(table(x.copy())), name)  # its own: it may write to what it is given
         except ModelError:
             raise
         except Exception as error:
@@ -41,17 +45,20 @@ def adapt(function: Callable[[Any], Any], schema: Schema, options: WrapOptions) 
         return got
 
     def ask(x: Floats) -> np.ndarray:
-        return padded(once, x, options.batch_rows) if options.batch_rows else once(x)
+        return once(x) if size is None else padded(once, x, size)
 
     first = ask(sample_rows(schema, 2, missing=False))
     if options.task == "regression":
-        return Adapted.of_values(lambda x: _numbers(ask(x), name), name)
-    kind, classes = _kind(first, options)
-    if kind == "label":
-        return Adapted.of_labels(ask, classes, name)
-    return Adapted.of_probabilities(
-        lambda x: as_probabilities(_numbers(ask(x), name), kind, name), classes, name
-    )
+        made = Adapted.of_values(lambda x: _numbers(ask(x), name), name)
+    else:
+        kind, classes = _kind(first, options)
+        if kind == "label":
+            made = Adapted.of_labels(ask, classes, name)
+        else:
+            made = Adapted.of_probabilities(
+                lambda x: as_probabilities(_numbers(ask(x), name), kind, name), classes, name
+            )
+    return replace(made, batch=size)
 
 
 def _array(got: Any, name: str) -> np.ndarray:
@@ -59,7 +66,7 @@ def _array(got: Any, name: str) -> np.ndarray:
         got = got.detach().cpu().numpy()
     if hasattr(got, "to_numpy"):
         got = got.to_numpy()
-    array = np.asarray(got)
+    array = np.array(got)  # a copy: it may return the same array every time
     if array.ndim == 0:
         raise ModelError(
             f"{name} returned one value, {array.item()!r}, for a batch of rows. Return one for each row."
