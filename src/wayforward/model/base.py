@@ -332,6 +332,11 @@ class Model(ABC):
         """True where `margin_bounds` and `box_bounds` know something."""
         return type(self).margin_bounds is not Model.margin_bounds
 
+    @property
+    def listed(self) -> Ints:
+        """(l,) features that were read value by value: bounds are about their legal values, not what lies between."""
+        return np.empty(0, np.int64)
+
     def box_bounds(
         self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None = None
     ) -> BoxBounds | None:

@@ -19,7 +19,7 @@ from wayforward.model.encoder import MONOTONE, Column, Encoder
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Link, Network
 from wayforward.model.network import dense_network
 from wayforward.model.records import DenseArrays
-from wayforward.shapes import Floats, Mask
+from wayforward.shapes import Floats, Ints, Mask
 
 DOUBLE_UNIT, SINGLE_UNIT = 2.0**-53, 2.0**-24  # roundoff of one operation
 _OPERATIONS = 16  # roundings on a term's way into a sum beside the sum's own: encoding, folding, products
@@ -107,6 +107,11 @@ class Fast:
     def bounded(self) -> bool:
         """True where there are bounds."""
         return type(self).bounds is not Fast.bounds
+
+    @property
+    def listed(self) -> Ints:
+        """See Model.listed."""
+        return np.empty(0, np.int64)
 
     def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask], unit: float) -> BoxBounds | None:
         """Bounds on what an object gives that computes the same with this roundoff; see Model.box_bounds."""

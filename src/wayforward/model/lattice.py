@@ -88,6 +88,11 @@ class LatticeFast(Fast):
         """See Fast.bounded."""
         return self.inner.bounded
 
+    @property
+    def listed(self) -> Ints:
+        """See Model.listed."""
+        return self.features
+
     def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask], unit: float) -> BoxBounds | None:
         """See Fast.bounds; endless where a box reaches beyond the list."""
         least, most = low.copy(), high.copy()

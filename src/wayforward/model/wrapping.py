@@ -159,6 +159,11 @@ class Wrapped(Portable, Model):
         """See Model.bounded."""
         return self.fast is not None and self.fast.bounded
 
+    @property
+    def listed(self) -> Ints:
+        """See Model.listed."""
+        return super().listed if self.fast is None else self.fast.listed
+
     def margin_bounds(
         self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None = None
     ) -> tuple[Floats, Floats] | None:

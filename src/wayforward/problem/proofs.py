@@ -58,12 +58,15 @@ class _Search:
     led: Mask = field(init=False)
     loose: bool = field(init=False)
     legal: tuple[Rows, Rows] = field(init=False)  # (n, d) twice: how far a consequence may lead
+    between: Mask = field(init=False)  # (n, d) people stand where the model's bounds know nothing
 
     def __post_init__(self) -> None:
         people, problem = self.people, self.people.problem
         self.led = people.may.astype(np.int64) @ problem.descendants.astype(np.int64) > 0
         self.loose = not problem.independent and not problem.world.bounded
         self.legal = branching.legal_range(people)
+        self.between, listed = np.zeros(people.x.shape, dtype=bool), problem.model.listed
+        self.between[:, listed] = (people.x != people.schema.round(people.x))[:, listed]
         self.conditions = bool(people.schema.rules) and len(people.schema.compiled_rules.conditions) > 0
 
     def run(self) -> tuple[Mask, Mask]:
@@ -116,6 +119,8 @@ class _Search:
         # a missing value that may be set, or may follow, has no box
         unclear = np.isnan(after.low) & (people.may | self.led)[after.owner]
         unclear |= np.isnan(after.low) != np.isnan(people.x[after.owner])
+        if self.between.any():  # nor a value of their own that the bounds leave out
+            unclear |= self.between[after.owner] & after.holds(people.x[after.owner]) & ~after.single()
         rows = np.flatnonzero(~boxes.answered & ~unclear.any(1))
         bounds = None
         if rows.size:

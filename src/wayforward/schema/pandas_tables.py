@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.schema.feature import Feature
-from wayforward.schema.tables import decode_column
+from wayforward.schema.tables import all_whole, decode_column
 
 _ROWS, _MOST = 512, 1024  # rows of a column of one text that is made once, and how many such columns
 
@@ -53,7 +53,7 @@ class PandasTables:
         others = self._others.copy()
         blocks: list[tuple[Any, np.ndarray]] = [(values[self._reals], self._reals)]
         whole = values[self._whole]
-        if np.isnan(whole).any():
+        if not all_whole(whole):
             others += self._whole.tolist()
         else:
             block = whole.astype(np.int64)

@@ -305,7 +305,7 @@ class Schema:
         """(n, d) in feature units -> a table with the original level values.
 
         `like`: 'pandas', 'polars', 'pyarrow', 'dict', a table of that library, or None for the first installed.
-        Whole-number columns come back as integers where no value is missing.
+        Whole-number columns come back as integers where no value is missing or has a fraction, which is never cut off.
         """
         x = np.asarray(x, dtype=np.float64)
         if x.ndim != 2 or x.shape[1] != self.d:

@@ -286,11 +286,16 @@ def native_table(columns: dict[str, Any], like: Any, *, copy: bool = True) -> An
     raise DataError(f"decode knows 'pandas', 'polars', 'pyarrow' and 'dict'; got {like!r}.")
 
 
+def all_whole(value: np.ndarray) -> bool:
+    """Return whether every number is whole, none missing: a fraction that somebody has is no integer, and stays."""
+    return bool((value == np.trunc(value)).all())
+
+
 def decode_column(value: np.ndarray, feature: Feature) -> np.ndarray:
     """Return (n,) values as the table holds them: levels for indices, None for missing ones."""
     gone = np.isnan(value)
     if not feature.has_levels:
-        return value.astype(np.int64) if feature.kind == "integer" and not gone.any() else value
+        return value.astype(np.int64) if feature.kind == "integer" and all_whole(value) else value
     kinds = {type(level) for level in feature.levels}
     plain = len(kinds) == 1 and kinds <= {bool, int, float}
     index = np.where(gone, 0, value).astype(np.int64)
