@@ -244,3 +244,49 @@ def test_real_numbers_reach_the_boundary_of_a_linear_score():
     got = make_method("local-search").fit(problem).recommend(x)
     np.testing.assert_allclose(got.cost[:, 0], (1.5 - x[:, 0] - 2 * x[:, 1]) / 2, atol=2e-6)
     assert (got.after[:, 0, 0] == x[:, 0]).all()
+
+
+def coupled(seed, kind):
+    """People, a model and two rules over several numbers of them, none of which the compiled search knows."""
+    rng = np.random.default_rng(seed)
+    n = 300
+    x = np.column_stack(
+        [
+            rng.gamma(4, 3, n).round(2) + 1,
+            rng.gamma(1.5, 12, n).round(1),
+            rng.gamma(1, 10, n).round(2),
+            rng.integers(0, 10, n),
+            rng.integers(8, 20, n),
+        ]
+    )
+    features = [Feature(name=name, kind="real", low=0, high=200) for name in ("income", "savings", "debt")]
+    features += [Feature(name=name, kind="integer", low=0, high=20) for name in ("lo", "hi")]
+    rules = ("abs(change.savings) + abs(change.debt) <= 12", "after.lo <= after.hi")
+    schema = Schema(tuple(features), rules)
+    score = x @ (rng.normal(size=5) / x.std(0))
+    model = train(kind, schema, x, (score > np.quantile(score, 0.8)).astype(int), seed=0)
+    problem = Problem(schema, model, Target(1), data=x)
+    return problem, x[~problem.reached(x)[0]][:15]
+
+
+@pytest.mark.parametrize("kind", ["lr", "rf"])
+def test_neither_budget_nor_options_make_an_answer_dearer_where_rules_couple_features(kind):
+    """Found once is found with more; the first option is the same with k of 1 and of 3."""
+    for seed in (1, 5):
+        problem, people = coupled(seed, kind)
+        method = make_method("local-search").fit(problem)
+        little, much = (
+            [method.recommend(people, budget=budget).cost[:, 0] for budget in budgets]
+            for budgets in ((50, 500, 5_000), (20_000, 60_000))
+        )
+        for less, more in (*itertools.pairwise(little), *itertools.pairwise(much)):
+            assert (more <= less + 1e-9).all()
+        # with all of the default budget somebody may be served by another search
+        assert np.isfinite(much[0])[np.isfinite(little[-1])].all()
+        both = np.isfinite(little[-1])
+        assert much[0][both].mean() <= little[-1][both].mean()
+        one, three = method.recommend(people), method.recommend(people, 3)
+        np.testing.assert_allclose(three.cost[:, 0], one.cost[:, 0], rtol=1e-12)
+        slow = make_method("local-search", compiled=False).fit(problem).recommend(people)
+        assert (one.found[:, 0] >= slow.found[:, 0]).all()
+        assert one.found[:, 0].sum() >= 0.8 * len(people)

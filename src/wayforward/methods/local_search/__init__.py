@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 _STARTS = 20_000  # accepted reference people that starts are taken from
+_HINTS = 6  # options met past the rules, of which one may keep them
+_HINT_ROWS = 20_000  # rows that the compiled search may spend where it does not know all rules
 
 
 @dataclass
@@ -45,7 +47,7 @@ class LocalSearch(Method):
     another one does, and more, is not returned. People with nothing yet get draws from their own stream and a climb of
     the score; then, unless it is proved that there is nothing, all accepted observed people are tried, nearest first,
     and draws go on until the budget is gone. More budget goes on where less would have stopped, so that it never
-    makes the first option dearer. Who may do little enough has all of it looked at, cheapest first, so that nothing is
+    makes the first option dearer (where rules couple features: below the default budget, and from it on). Who may do little enough has all of it looked at, cheapest first, so that nothing is
     missed.
 
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
@@ -145,47 +147,75 @@ class LocalSearch(Method):
         A proof is tried before much of the budget is spent on somebody for whom little is promised. Then come the
         lockstep's own starts and draws, then all accepted people, in compiled code, and draws until the budget is gone.
         """
-        out, none = np.full((people.n, k, people.d), np.nan), np.zeros(people.n, dtype=bool)
-        hint = np.full((people.n, people.d), np.nan)
+        n = people.n
+        out, none = np.full((n, k, people.d), np.nan), np.zeros(n, dtype=bool)
+        hint = np.full((n, 2, people.d), np.nan)
         final = (
             people.problem.independent and people.problem.plausibility is None
         )  # else a start is all it gives
         few = may_be_listed(people)  # who can do little has all of it looked at
         many = np.flatnonzero(~few)
-        if many.size:
-            some = people if many.size == people.n else people.take(many)
-            first = seeker.options(some, k if seeker.judges else 1, limit, everyone=False)
-            hint[many] = first[:, 0]
-            if final:
-                out[many, : first.shape[1]] = self._that_keep_rules(seeker, some, first)
-                more = np.flatnonzero(~np.isnan(out[many, 0]).all(1)) if k > first.shape[1] else many[:0]
-                if more.size:
-                    all_ = some.take(more)
-                    out[many[more]] = self._that_keep_rules(
-                        seeker, all_, seeker.options(all_, k, limit, everyone=False)
-                    )
-                    some.rows[more] += all_.rows
+        if many.size and seeker.judges:
+            some = people if many.size == n else people.take(many)
+            out[many] = seeker.options(some, k, limit, everyone=False)
+            hint[many, 0] = out[many, 0]
             if some is not people:
                 people.rows[many] += some.rows
-        lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & np.isnan(hint).all(1) & ~few)
+        elif many.size:
+            out[many], hint[many] = self._past_the_rules(seeker, people, many, k, limit, final)
+        lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & np.isnan(hint[:, 0]).all(1) & ~few)
         none[lost] = out_of_reach(people.take(lost))
         slots = out[:, -1 if self.fill or not seeker.judges else 0]
         rest = np.flatnonzero(np.isnan(slots).all(1) & ~none)
         self._go_on(people, rest, out, none, k, streams, limit, hint, patient=few | (not final))
         lost = np.isnan(out[:, 0]).all(1) & ~none & ~few
-        if final:  # a yes that breaks a rule is none
-            broken = np.flatnonzero(lost & ~np.isnan(hint).all(1))
-            none[broken] = out_of_reach(people.take(broken))
+        if not final:
+            return out, none
+        broken = np.flatnonzero(lost & ~np.isnan(hint[:, 0]).all(1))  # a yes that breaks a rule is none
+        none[broken] = out_of_reach(people.take(broken))
         lost = np.flatnonzero(lost & ~none & (people.rows < limit))
-        if final and lost.size:
+        if lost.size:
             some = people.take(lost)
-            out[lost] = self._that_keep_rules(
-                seeker, some, seeker.options(some, k, limit - people.rows[lost])
-            )
+            found = seeker.options(some, k if seeker.judges else 1, limit - people.rows[lost])
             people.rows[lost] += some.rows
-            lost = lost[np.isnan(out[lost, 0]).all(1) & (people.rows[lost] < limit)]
-            self._go_on(people, lost, out, none, k, streams, limit, hint, patient=np.ones_like(few))
+            hint[lost, 0] = found[:, 0]
+            out[lost, : found.shape[1]] = self._that_keep_rules(seeker, some, found)
+            # what breaks a rule says nothing about the others
+            open_ = np.isnan(out[lost, 0]).all(1)
+            open_ &= (people.rows[lost] < limit) | ~np.isnan(found[:, 0]).all(1)
+            self._go_on(people, lost[open_], out, none, k, streams, limit, hint, patient=np.ones_like(few))
         return out, none
+
+    def _past_the_rules(
+        self, seeker: Seeker, people: Population, who: np.ndarray, k: int, limit: int, final: bool
+    ) -> tuple[Actions, np.ndarray]:
+        """Search without the rules that the seeker does not know, for some people: options (c, k, d) that keep them all
+        the same; and a start (c, 2, d) for those without one: what breaks a rule, and the cheapest that breaks none.
+
+        Where little may be asked nobody starts so: a start that budgets shape would make some of them worse than less.
+        """
+        some = people.take(who)
+        out, hint = np.full((some.n, k, some.d), np.nan), np.full((some.n, 2, some.d), np.nan)
+        if limit < _HINT_ROWS:
+            return out, hint
+        hint[:, :1] = seeker.options(some, 1, _HINT_ROWS, everyone=False)
+        if final:
+            out[:, :1] = self._that_keep_rules(seeker, some, hint[:, :1])
+        good = ~np.isnan(out[:, 0]).all(1)
+        broken, more = np.flatnonzero(~good & ~np.isnan(hint[:, 0]).all(1)), np.flatnonzero(good)
+        if broken.size:
+            few = some.take(broken)
+            found = seeker.options(few, _HINTS, _HINT_ROWS // _HINTS, everyone=False)
+            if final:
+                hint[broken, 1] = self._that_keep_rules(seeker, few, found)[:, 0]
+            some.rows[broken] += few.rows
+        if more.size and k > 1:
+            few = some.take(more)
+            found = self._that_keep_rules(seeker, few, seeker.options(few, k, limit, everyone=False))
+            out[more, 1:] = found[:, 1:]
+            some.rows[more] += few.rows
+        people.rows[who] += some.rows
+        return out, hint
 
     def _go_on(
         self,
@@ -196,15 +226,30 @@ class LocalSearch(Method):
         k: int,
         streams: Streams,
         limit: int,
-        hint: Rows,
+        hint: np.ndarray,
         patient: Mask,
     ) -> None:
         """Search for some people in lockstep, with what is left of their budgets; add to their options and proofs."""
         if not who.size:
             return
         some = people.take(who)
-        left = np.maximum(limit - people.rows[who], 0)
-        more, none[who] = self._in_lockstep(some, k, streams.take(who), left, hint[who], patient[who])
+        # whom a start was made for, or who has an option, still has the whole budget
+        least = np.where(np.isnan(hint[who, 0]).all(1) & np.isnan(out[who, 0]).all(1), 0, limit)
+        left = np.maximum(limit - people.rows[who], least)
+        more, none[who] = self._in_lockstep(some, k, streams.take(who), left, hint[who, 0], patient[who])
+        started = np.flatnonzero(~np.isnan(hint[who, 0]).all(1) & np.isnan(out[who, 0]).all(1))
+        if started.size:  # what a start makes the search overlook is looked for, too
+            few, at = some.take(started), streams.take(who[started])
+            plain, _ = self._in_lockstep(few, k, at, limit, None, patient[who[started]])
+            some.rows[started] += few.rows
+            other = np.full_like(plain, np.nan)
+            other[:, 0] = hint[who[started], 1]
+            for options in (plain, other):
+                mine = more[started]
+                price = [few.cost(np.arange(few.n), found[:, 0]) for found in (options, mine)]
+                there = ~np.isnan(options[:, 0]).all(1)
+                better = there & ((price[0] < price[1]) | np.isnan(mine[:, 0]).all(1))
+                more[started[better]] = options[better]
         out[who] = self._added(some, out[who], more)
         people.rows[who] += some.rows
 
@@ -246,8 +291,8 @@ class LocalSearch(Method):
         hint: Rows | None = None,
         patient: Mask | None = None,
     ) -> tuple[Actions, Mask]:
-        """Search for everybody at once, in steps; limit: model rows a person and option; hint (n, d): where to start,
-        NaN where nothing is known; patient (n,): spend the whole budget before giving up."""
+        """Search for everybody at once, in steps; limit: model rows a person and option; hint (n, d): where to
+        start, NaN where nothing is known; patient (n,): spend the whole budget before giving up."""
         if self.there_ is not None:
             people = same_people(people, self.there_)
         settings = SearchSettings(
