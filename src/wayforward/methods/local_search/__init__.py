@@ -47,8 +47,8 @@ class LocalSearch(Method):
     another one does, and more, is not returned. People with nothing yet get draws from their own stream and a climb of
     the score; then, unless it is proved that there is nothing, all accepted observed people are tried, nearest first,
     and draws go on until the budget is gone. More budget goes on where less would have stopped, so that it never
-    makes the first option dearer (where rules couple features: below the default budget, and from it on). Who may do little enough has all of it looked at, cheapest first, so that nothing is
-    missed.
+    makes the first option dearer (where rules couple features: below the default budget, and from it on). Who may do
+    little enough has all of it looked at, cheapest first, so that nothing is missed.
 
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
 
