@@ -112,6 +112,8 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
 
 
 def suggest(word: object, known: Collection[object]) -> str:
-    """Return " Did you mean 'x'?", or the first twelve names if none is near."""
+    """Return " Did you mean 'x'?", the first twelve names if none is near, or nothing if there are none."""
     names = [str(name) for name in known]
+    if not names:
+        return ""
     return did_you_mean(str(word), names) or f" Known: {', '.join(names[:12])}."

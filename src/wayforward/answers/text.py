@@ -71,8 +71,8 @@ def explain(recourse: Recourse, i: int, option: int | None = None, problem: Prob
     one = _person(recourse, i)
     if problem is not None:
         one = rounded(problem, one)
-    if option is not None and not 0 <= option < recourse.k:
-        raise DataError(f"There is no option {option}; options are numbered 0 to {recourse.k - 1}.")
+    if option is not None and (not isinstance(option, (int, np.integer)) or not 0 <= option < recourse.k):
+        raise DataError(f"There is no option {option!r}; options are numbered 0 to {recourse.k - 1}.")
     found = np.flatnonzero(one.found[0])
     if not len(found):
         return OUTCOME[one.outcome[0, 0]]
@@ -184,6 +184,10 @@ def _why_lines(problem: Problem, one: Recourse) -> list[str]:
 
 
 def _person(recourse: Recourse, i: int) -> Recourse:
+    if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
+        raise DataError(
+            f"There is no person {i!r}; people are numbered 0 to {recourse.n - 1}. Give a whole number."
+        )
     if not -recourse.n <= i < recourse.n:
         raise DataError(f"There is no person {i}; people are numbered 0 to {recourse.n - 1}.")
     return recourse[int(i)]

@@ -52,6 +52,12 @@ def recommend(
         raise MethodError(
             f"method={method!r} is neither a name nor a Method. Known names: {', '.join(names())}."
         )
+    from wayforward.problem import Problem
+
+    if isinstance(people, Problem) and not isinstance(problem, Problem):
+        raise MethodError(
+            "The problem comes first, then the people: wf.recommend(problem, people). Swap the two."
+        )
     return chosen.fit(problem).recommend(
         people,
         k,

@@ -47,7 +47,13 @@ class Budget:
     rows: int | None = None
 
     def __post_init__(self) -> None:
-        if self.rows is not None and self.rows < 1:
+        if self.rows is None:
+            return
+        if isinstance(self.rows, bool) or not isinstance(self.rows, (int, np.integer)):
+            raise MethodError(
+                f"budget={self.rows!r} is no number of model rows. Give a whole number, such as 2000, or leave it out."
+            )
+        if self.rows < 1:
             raise MethodError(f"budget={self.rows} model rows a person leaves no work to do. Use 1 or more.")
 
     def rows_or(self, default: int) -> int:
@@ -84,7 +90,14 @@ class Method(Portable, ABC):
         Raises: UnsupportedModel if the model offers too little access, naming methods that would fit; ProblemError
         if the method needs observed people and the problem has none.
         """
+        from wayforward.problem import Problem
+
         started = time.perf_counter()
+        if not isinstance(problem, Problem):
+            raise MethodError(
+                f"'{self.name}' is fitted to a wf.Problem; got {type(problem).__name__}. Make one: "
+                "wf.Problem(schema, model, wf.Target(favourable=...), data=table)."
+            )
         access = int(problem.model.access)
         if access < int(self.needs):
             from wayforward.methods.registry import methods_table
@@ -134,12 +147,13 @@ class Method(Portable, ABC):
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise MethodError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
         limit = budget if isinstance(budget, Budget) else Budget(budget)
-        problem = self.problem_
+        problem = self._fitted_problem()
         people = problem.schema.encode(x)
         _warn_of_unknown_columns(x, problem.schema)
         n = len(people)
         wishes = preferences
         if wishes is not None:
+            _check_wishes(wishes)
             problem.population(people[:1], wishes.take(np.arange(1)))  # shape errors before any work
             if wishes.frozen.shape[0] != n:
                 from wayforward.errors import PreferencesError
@@ -182,7 +196,7 @@ class Method(Portable, ABC):
         compiled or loaded, the model itself is touched, and what all people share is worked out. Counts as no query.
         Example: ``method = wf.method("local-search").fit(problem).warm()``.
         """
-        problem = self.problem_
+        problem = self._fitted_problem()
         with problem.model.counter.of_this_thread() as spent, warnings.catch_warnings():
             warnings.simplefilter("ignore", SchemaWarning)
             people = problem.typical_people()
@@ -192,6 +206,13 @@ class Method(Portable, ABC):
         problem.model.counter.add(-spent.rows, -spent.calls)
         problem.model.counter.add_native(-spent.native_rows, -spent.native_calls)
         return self
+
+    def _fitted_problem(self) -> Problem:
+        if not hasattr(self, "problem_"):
+            raise MethodError(
+                f"'{self.name}' knows no problem yet. Fit it to a problem first: method.fit(problem)."
+            )
+        return self.problem_
 
     def with_workers(self, workers: int, on: Kind | None = None) -> Self:
         """Return a copy that searches with so many workers wherever it is used: in an audit, a society, a dialogue.
@@ -400,6 +421,17 @@ class Method(Portable, ABC):
 
         Only people whom the model refuses and who may act on something arrive here. NaN: left alone.
         """
+
+
+def _check_wishes(wishes: Any) -> None:
+    from wayforward.errors import PreferencesError
+    from wayforward.preferences import Preferences
+
+    if not isinstance(wishes, Preferences):
+        raise PreferencesError(
+            f"preferences is a {type(wishes).__name__}. Give wf.Preferences: wf.Preferences.none(schema, n) has "
+            "freeze, limit, weigh and more."
+        )
 
 
 def _warn_of_unknown_columns(table: Any, schema: Schema) -> None:

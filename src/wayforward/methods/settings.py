@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wayforward.errors import MethodError
 
 if TYPE_CHECKING:
@@ -24,6 +26,21 @@ def check_least(method: Method, **least: float) -> None:
     for setting, low in least.items():
         value = getattr(method, setting)
         require_setting(method, setting, value is None or value >= low, f"Use {low} or more.")
+
+
+def check_whole(method: Method, **least: int) -> None:
+    """Check that settings are whole numbers of at least so much. Raises: MethodError."""
+    for setting, low in least.items():
+        value = getattr(method, setting)
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        require_setting(method, setting, whole and value >= low, f"Use a whole number of {low} or more.")
+
+
+def check_switches(method: Method, *settings: str) -> None:
+    """Check that settings are True or False. Raises: MethodError."""
+    for setting in settings:
+        valid = isinstance(getattr(method, setting), (bool, np.bool_))
+        require_setting(method, setting, valid, "Use True or False.")
 
 
 def check_positive(method: Method, *settings: str) -> None:

@@ -15,13 +15,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wayforward.errors import ModelError, UnsupportedModel
+from wayforward.errors import DeviceError, ModelError, UnsupportedModel
 from wayforward.model import kernels
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask, Who
 
 Task = Literal["classification", "regression"]
+_DEVICES = ("auto", "cpu", "cuda", "mps", "xpu", "hpu", "xla", "meta", "privateuseone")  # of torch
 
 
 class Access(IntEnum):
@@ -282,6 +283,8 @@ class Model(ABC):
         For dense networks whose weights are known. `native`, which has the last word, stays where it is.
         Raises: ModelError for another model; DeviceError; MissingExtra.
         """
+        if str(device).split(":")[0] not in _DEVICES:
+            raise DeviceError(f"device={device!r} is not known. Use 'cpu', 'cuda', 'cuda:1', ... or 'auto'.")
         raise ModelError(
             f"{self.name} is no dense network whose weights are known, so torch cannot evaluate it on '{device}'. "
             "Leave the device out."

@@ -77,7 +77,7 @@ class Table:
                     gone = np.isnan(x[:, j])
                     out[:, j] = np.where(gone, np.nan, values[np.where(gone, 0.0, x[:, j]).astype(np.int64)])
             return self.prepare(out) if self.prepare else out
-        frame = self.schema.decode(x.copy(), like=self.like)  # a step may write to the table that it is given
+        frame = self.schema.decode(x, like=self.like)
         if hasattr(frame, "iloc"):
             frame = self._texts(frame)
             frame = frame.astype(self._casts) if self._casts else frame

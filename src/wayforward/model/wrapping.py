@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -239,6 +239,9 @@ def wrap(
         return model
     if not isinstance(schema, Schema):
         raise ModelError(f"wrap needs a Schema; got {type(schema).__name__}. Make one: Schema.infer(table).")
+    for argument, given, known in (("task", task, get_args(Task)), ("output", output, get_args(OutputKind))):
+        if given not in known:
+            raise ModelError(f"{argument}={given!r} is not known. Use one of {', '.join(map(repr, known))}.")
     options = WrapOptions(
         _name(model), task, None if classes is None else tuple(classes), output, takes,
         frame.head(0) if hasattr(frame, "head") else frame,  # its types, nobody's row

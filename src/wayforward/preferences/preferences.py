@@ -385,7 +385,7 @@ class Preferences:
         """
         weight, rows = self.weight.copy(), self._rows(who)
         for name, value in {**(weights or {}), **more}.items():
-            j, given = self._at(name), np.asarray(value, dtype=np.float64)
+            j, given = self._at(name), _as_numbers(value, f"'{name}' has weight")
             if not self.schema.actionable[j] and (given != 1).any():
                 raise PreferencesError(
                     f"'{name}' has weight {given[given != 1].flat[0]:g}, but it is "
@@ -403,7 +403,7 @@ class Preferences:
     def at_most(self, changes: npt.ArrayLike, who: Who = None) -> Preferences:
         """Nobody of `who` changes more than so many features."""
         most = self.most.astype(np.float64)
-        most[self._rows(who)] = np.asarray(changes, dtype=np.float64)
+        most[self._rows(who)] = _as_numbers(changes, "max_changes is")
         return replace(self, max_changes=most)
 
     # -- people --------------------------------------------------------------------------------------------
@@ -751,3 +751,12 @@ class Preferences:
         ok = self.level_ok(j).copy()
         ok[rows] &= mask if keep else ~mask
         return replace(self, levels={**self.levels, j: ok})
+
+
+def _as_numbers(value: Any, what: str) -> Floats:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PreferencesError(
+            f"{what} {value!r:.60}, which is not a number. Give a number, or one for each person."
+        ) from None

@@ -95,6 +95,13 @@ class Problem(Portable):
             raise ProblemError(
                 f"target is {target!r}. Give a wayforward.Target, such as Target(favourable=1)."
             )
+        for name, part, able, example in (
+            ("world", world, "bind", "wf.SCM({...}); wf.world.load_world opens a saved one"),
+            ("cost", cost, "fit", "wayforward.problem.cost.LpMix(l1=1.0)"),
+            ("plausibility", plausibility, "fit_problem", "wayforward.problem.Neighbours()"),
+        ):
+            if part is not None and (isinstance(part, type) or not hasattr(part, able)):
+                raise ProblemError(f"{name}={part!r:.60} is no {name}. Give one, such as {example}.")
         self.schema = schema
         self.table_left = False  # True: the table of observed people was left in another process
         self._reference: People | None = None if data is None else schema.encode(data, "reference")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 _TINY = 1e-12
 _LEAST = 1e-15  # of a score that is not zero
 _DIGITS = 12  # to which sums of decimals are right: 0.5 + 0.07 is 0.57
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and not np.isnan(float(value))
 
 
 @dataclass(frozen=True)
@@ -42,11 +47,21 @@ class Target:
                 "A target is either favourable=<class label> (classification) or interval=(low, high) (regression). "
                 f"Got favourable={self.favourable!r} and interval={self.interval!r}."
             )
+        for name, value in (("threshold", self.threshold), ("margin", self.margin)):
+            if not (value is None and name == "threshold") and not _is_number(value):
+                raise ProblemError(
+                    f"{name}={value!r} is not a number. Give one, such as {name}=0.1, or leave it out."
+                )
         if self.threshold is not None and not 0.0 < self.threshold < 1.0:
             raise ProblemError(f"threshold={self.threshold} is not a probability between 0 and 1.")
         if self.margin < 0:
             raise ProblemError(f"margin={self.margin} is below zero. Use margin >= 0.")
         if self.interval is not None:
+            pair = tuple(self.interval) if isinstance(self.interval, Sequence) else ()
+            if len(pair) != 2 or not all(end is None or _is_number(end) for end in pair):
+                raise ProblemError(
+                    f"interval={self.interval!r} is no pair of numbers. Give (low, high); None leaves an end open."
+                )
             low, high = self.edges()
             if low + self.margin > high - self.margin:
                 raise ProblemError(f"The interval {self.interval} with margin {self.margin} is empty.")

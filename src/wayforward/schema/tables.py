@@ -196,6 +196,11 @@ def read_frame(table: Any, what: str) -> Any:
     try:
         frame = nw.from_native(table, eager_only=True)
     except TypeError:
+        if type(table).__name__ == "Series":
+            raise DataError(
+                f"The {what} table is a Series, which is no table. For one person, give a dict (series.to_dict()) or a "
+                "table of one row, such as table.iloc[[3]]."
+            ) from None
         raise DataError(
             f"The {what} table is a {type(table).__name__}. Give a pandas, polars or pyarrow table, or an array."
         ) from None

@@ -16,6 +16,7 @@ from wayforward.methods.local_search.lockstep import options_in_lockstep
 from wayforward.methods.local_search.search import fill_slots
 from wayforward.methods.local_search.seeker import Seeker
 from wayforward.methods.local_search.surrogate import stand_in
+from wayforward.methods.settings import check_switches, check_whole
 from wayforward.problem.proofs import out_of_reach
 from wayforward.shapes import Actions, Mask, Rows, Who
 
@@ -86,6 +87,10 @@ class LocalSearch(Method):
     compiled: bool = True
     sparing: bool = True
     device: str | None = None
+
+    def __post_init__(self) -> None:
+        check_whole(self, grid=1, starts=0, beam=1, rounds=0)
+        check_switches(self, "fill", "compiled", "sparing")
 
     def _fit(self, problem: Problem) -> None:
         self.reference_ = np.empty((0, problem.schema.d))

@@ -1,0 +1,116 @@
+"""Foreseeable mistakes in calls: each is told what is wrong and what to do next; none is accepted silently."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wayforward as wf
+from wayforward.errors import (
+    DataError,
+    DeviceError,
+    MethodError,
+    ModelError,
+    PreferencesError,
+    ProblemError,
+)
+
+pd = pytest.importorskip("pandas")
+linear = pytest.importorskip("sklearn.linear_model")
+
+
+class Case:
+    """A small problem and people who are refused."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self.table = pd.DataFrame(
+            {"a": rng.normal(5, 2, 200), "b": rng.integers(0, 9, 200), "c": rng.integers(0, 2, 200)}
+        )
+        estimator = linear.LogisticRegression().fit(
+            self.table, (self.table.a + self.table.b > 10).astype(int)
+        )
+        self.schema = wf.Schema.infer(self.table)
+        self.model = wf.wrap(estimator, self.schema)
+        self.problem = self.with_()
+        self.people = self.table[estimator.predict(self.table) == 0].iloc[:4]
+        self.none = wf.Preferences.none(self.schema, 4)
+
+    def with_(self, target=None, **parts):
+        return wf.Problem(
+            self.schema, self.model, target or wf.Target(favourable=1), data=self.table, **parts
+        )
+
+    def ask(self, people=None, **options):
+        return wf.recommend(self.problem, self.people if people is None else people, **options)
+
+    def wrap(self, **options):
+        return wf.wrap(lambda rows: (rows[:, 0] > 4).astype(int), self.schema, **options)
+
+
+@pytest.fixture(scope="module")
+def case():
+    return Case()
+
+
+BUDGETS = ("x", 1.5, float("nan"), True, [3])
+SETTINGS = (
+    {"grid": -1}, {"grid": 0}, {"grid": 2.5}, {"grid": "8"}, {"starts": -1}, {"starts": None},
+    {"beam": 0}, {"beam": True}, {"rounds": -1}, {"rounds": 1.0},
+    {"fill": "x"}, {"compiled": "no"}, {"compiled": 1}, {"sparing": None},
+)  # fmt: skip
+MISTAKES = {
+    **{f"budget {b!r}": (lambda c, b=b: c.ask(budget=b), MethodError, "Give a whole number") for b in BUDGETS},
+    **{
+        f"{s}": (lambda c, s=s: c.ask(**s), MethodError, f"'local-search' has {next(iter(s))}=.* Use ")
+        for s in SETTINGS
+    },
+    "threshold": (lambda c: wf.Target(1, threshold="a"), ProblemError, "threshold='a' is not a number"),
+    "true as a threshold": (lambda c: wf.Target(1, threshold=True), ProblemError, "threshold=True is not a number"),
+    "margin": (lambda c: wf.Target(1, margin="a"), ProblemError, "margin='a' is not a number"),
+    "margin of nothing": (lambda c: wf.Target(1, margin=float("nan")), ProblemError, "margin=nan is not a number"),
+    "interval of words": (lambda c: wf.Target(interval=("a", None)), ProblemError, "no pair of numbers"),
+    "interval of one": (lambda c: wf.Target(interval=5), ProblemError, "no pair of numbers. Give \\(low, high\\)"),
+    "interval of three": (lambda c: wf.Target(interval=(1, 2, 3)), ProblemError, "no pair of numbers"),
+    "interval of nothing": (lambda c: wf.Target(interval=(float("nan"), 2)), ProblemError, "no pair of numbers"),
+    "preferences": (lambda c: c.ask(preferences={"a": 1}), PreferencesError, "is a dict. Give wf.Preferences"),
+    "weight": (lambda c: c.none.weigh(a="x"), PreferencesError, "'a' has weight 'x', which is not a number"),
+    "most": (lambda c: c.none.at_most("x"), PreferencesError, "max_changes is 'x', which is not a number"),
+    "world": (lambda c: c.with_(world="x"), ProblemError, r"world='x' is no world. Give one, such as wf.SCM"),
+    "a class as a world": (lambda c: c.with_(world=wf.SCM), ProblemError, "is no world"),
+    "cost": (lambda c: c.with_(cost="l1"), ProblemError, "cost='l1' is no cost. Give one, such as"),
+    "plausibility": (lambda c: c.with_(plausibility="lof"), ProblemError, "plausibility='lof' is no plausibility"),
+    "person": (lambda c: c.ask().explain("a"), DataError, "There is no person 'a'; .* 0 to 3. Give a whole number"),
+    "half a person": (lambda c: c.ask().explain(1.5), DataError, "There is no person 1.5"),
+    "option": (lambda c: c.ask().explain(0, "a"), DataError, "There is no option 'a'"),
+    "unfitted": (lambda c: wf.method("nice").recommend(c.people), MethodError, "'nice' .* Fit it to a problem first"),
+    "unfitted, warm": (lambda c: wf.method("local-search").warm(), MethodError, "Fit it to a problem first"),
+    "swapped": (lambda c: wf.recommend(c.people, c.problem), MethodError, "Swap the two"),
+    "no problem": (lambda c: wf.method("local-search").fit(c.people), MethodError, "wf.Problem; got DataFrame. Make"),
+    "output labels": (lambda c: c.wrap(output="labels"), ModelError, "output='labels' is not known. Use one of 'auto'"),
+    "output prob": (lambda c: c.wrap(output="prob"), ModelError, "output='prob' is not known"),
+    "task": (lambda c: c.wrap(task="classify"), ModelError, "task='classify' is not known"),
+    "device": (lambda c: c.ask(device="gpu"), DeviceError, "device='gpu' is not known. Use 'cpu'"),
+    "a device that is a number": (lambda c: c.ask(device=0), DeviceError, "device=0 is not known"),
+    "series": (lambda c: c.ask(c.table.iloc[3]), DataError, r"is a Series.* give a dict .*table.iloc\[\[3\]\]"),
+    "empty": (lambda c: c.ask({}), DataError, r"no column 'a' \(nor 2 more: b, c\)\. Add the column"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_named_with_the_next_step(case, what):
+    call, error, message = MISTAKES[what]
+    with pytest.raises(error, match=message):
+        call(case)
+
+
+def test_what_is_right_is_taken(case):
+    """The same places, with what they take: numbers of NumPy, the edges of what settings may be."""
+    assert case.ask(
+        budget=np.int64(2000), grid=1, starts=0, beam=1, rounds=0, fill=True, sparing=False
+    ).found.any()
+    assert wf.Target(1, threshold=np.float32(0.5), margin=0).labels == (1,)
+    assert wf.Target(interval=[1, None]).edges() == (1.0, np.inf)
+    assert case.ask().explain(np.int64(-1), np.int64(0))
+    row = case.people.iloc[0]
+    np.testing.assert_array_equal(case.ask(row.to_dict()).after, case.ask(case.people.iloc[[0]]).after)
