@@ -33,7 +33,7 @@ _FRESH = 2  # rounds after which proposals near the incumbents are drawn anew
 _PATIENCE = 5  # rounds without anything worth asking about, after which no more proposals are made
 _WIDE = 6  # rounds after which there is another look at all that one or two changes could be
 _WORTH, _LABEL_WORTH = 5e-3, 2e-3  # share of the cost that a row must be expected to save; a label says less
-_TIGHT = 5e-4  # share of the cost to which a value is narrowed
+_TIGHT = 1e-5  # share of the cost to which a value is narrowed
 
 
 Proposals = tuple[Who, Rows, PerRow, PerRow]  # who, action, what the stand-in says, cost
@@ -45,11 +45,13 @@ class Sparing(CandidatePolish):
     memory: Memory | None = None
     run: Callable[[np.ndarray], None]  # the whole search
     odd: np.ndarray  # (n,) rows asked about because the stand-in alone says so
+    narrowed: np.ndarray  # (n,) cost of the incumbent whose values were narrowed last
 
     def _search_sparingly(self, who: np.ndarray) -> None:
         """Search for some of the people; whoever has nothing afterwards is to be searched for in another way."""
         assert self.memory is not None
         limit, self.odd = self.people.rows + _ROWS, np.zeros(self.n, dtype=np.int64)
+        self.narrowed = np.full(self.n, np.inf)
         proposed = self._proposals(who)
         for _ in range(2):
             before = self.cost.copy()
@@ -333,6 +335,7 @@ class Sparing(CandidatePolish):
     def _narrow_alone(self, who: np.ndarray, limit: np.ndarray) -> None:
         """Move the values of the incumbents towards where people stand, one row at a time, the dearest change first."""
         assert self.memory is not None
+        who = who[self.cost[who] < self.narrowed[who]]  # else it would ask the same again
         acted = ~np.isnan(self.best[who]) & ~self.schema.is_categorical
         part = np.where(acted, self.people.parts(who, self.best[who]), -1.0)
         order = np.argsort(-part, axis=1, kind="stable")
@@ -340,6 +343,7 @@ class Sparing(CandidatePolish):
             col = order[:, turn]
             go = np.flatnonzero(acted[np.arange(len(who)), col])
             self._section_one(who[go], col[go], limit)
+        self.narrowed[who] = self.cost[who]
 
     def _section_one(self, who: np.ndarray, col: np.ndarray, limit: np.ndarray) -> None:
         """Bisect the value of one feature each, col (c,), between where it holds and where the person stands."""
