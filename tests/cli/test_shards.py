@@ -57,7 +57,7 @@ def test_what_a_folder_does_not_take_is_said(shell: Shell) -> None:
             "--n and --preferences are for answers in one file",
         ),
         (f"{ASK} --people people.csv --out answers --on dask", "on='dask' is not known"),
-        (f"{ASK} --people people.csv --out r.json --on ray --workers 2", "on='ray' is not known"),
+        (f"{ASK} --people people.csv --out r.json --on dask --workers 2", "on='dask' is not known"),
     ):
         assert words in shell(line, code=2).output.replace("\n", " ")
     assert not Path("answers").exists()

@@ -326,11 +326,14 @@ def test_of_plausibilities(file, stored):
 )
 def test_of_dialogue(file, stored):
     asked = s.problem(line() if "causal" in file else None)
-    if file == "dialogue-none.json":  # its plans came out of a search that finds cheaper ones by now
+    if "causal" not in file:  # their plans came out of a search that finds cheaper ones by now
         with pytest.raises(
             wf.WayforwardError, match="does not come out as it was shown.* Open the state with"
         ):
             Dialogue.load(FOLDER / file, asked, autosave=False)
+        on = Dialogue.load(FOLDER / file, asked, autosave=False, changed="continue")
+        assert on.answered == stored["answered"]
+        same(on.preferences.to_dict(), stored["preferences"])
         return
     before = (FOLDER / file).read_bytes()
     it = Dialogue.load(FOLDER / file, asked, autosave=False)
@@ -379,7 +382,10 @@ def test_of_history(file, stored):
     it = home.History.load(FOLDER / file)
     for name, value in stored.items():
         same(it.figure(name) if name != "acceptance_f" else it.figure("acceptance", group="f"), value)
-    assert it.same(home.simulate(home.Scenario.from_yaml(FOLDER / "scenario.yaml"), own))
+    again = home.simulate(home.Scenario.from_yaml(FOLDER / "scenario.yaml"), own)
+    # its plans came out of a search that finds cheaper ones by now
+    assert again.to_dict().keys() == it.to_dict().keys()
+    assert again.scenario == it.scenario
     assert json.loads(json.dumps(it.to_dict())) == json.loads((FOLDER / file).read_text())
 
 

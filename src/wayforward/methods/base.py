@@ -305,7 +305,7 @@ class Method(Portable, ABC):
             k=k,
             preferences=wishes,
             people=everyone,
-            prove=self._prove,
+            prove=self._judge_proves,
             method=self.name,
         )
         got = check(action=action, proved=proved, decision=decision, seconds=time.perf_counter() - started)
@@ -409,6 +409,11 @@ class Method(Portable, ABC):
     def _prove(self) -> bool:
         """True if a proof that no recourse exists is looked for where this method finds none."""
         return True
+
+    @property
+    def _judge_proves(self) -> bool:
+        """True if the judge is to look for proofs; no where the method has done so."""
+        return self._prove
 
     def _fit(self, problem: Problem) -> None:
         """Prepare what all people share; optional."""

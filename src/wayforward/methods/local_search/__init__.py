@@ -134,15 +134,18 @@ class LocalSearch(Method):
         lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & ~none)
         if lost.size:  # for the others it was tried on the way
             lost = lost[may_be_listed(people.take(lost))]
-            none[lost] = out_of_reach(people.take(lost))
+            none[lost] = self._out_of_reach(people.take(lost))
         return out, none
 
     @property
-    def _prove(self) -> bool:
-        # it looks for proofs itself, before it spends a whole budget; where what was seen bounds the search, they are
-        # about less than all that may be done
+    def _judge_proves(self) -> bool:
+        # where what was seen bounds the search, its proofs are about less than all that may be done
         schema = self.problem_.schema
-        return bool((~np.isfinite(schema.low) | ~np.isfinite(schema.high))[schema.actionable].any())
+        endless = (~np.isfinite(schema.low) | ~np.isfinite(schema.high))[schema.actionable]
+        return bool(self._prove and endless.any())
+
+    def _out_of_reach(self, people: Population) -> Mask:
+        return out_of_reach(people) if self._prove else np.zeros(people.n, dtype=bool)
 
     def _compiled_first(
         self, seeker: Seeker, people: Population, k: int, streams: Streams, limit: int
@@ -169,7 +172,7 @@ class LocalSearch(Method):
         elif many.size:
             out[many], hint[many] = self._past_the_rules(seeker, people, many, k, limit, final)
         lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & np.isnan(hint[:, 0]).all(1) & ~few)
-        none[lost] = out_of_reach(people.take(lost))
+        none[lost] = self._out_of_reach(people.take(lost))
         slots = out[:, -1 if self.fill or not seeker.judges else 0]
         rest = np.flatnonzero(np.isnan(slots).all(1) & ~none)
         self._go_on(people, rest, out, none, k, streams, limit, hint, patient=few | (not final))
@@ -177,7 +180,7 @@ class LocalSearch(Method):
         if not final:
             return out, none
         broken = np.flatnonzero(lost & ~np.isnan(hint[:, 0]).all(1))  # a yes that breaks a rule is none
-        none[broken] = out_of_reach(people.take(broken))
+        none[broken] = self._out_of_reach(people.take(broken))
         lost = np.flatnonzero(lost & ~none & (people.rows < limit))
         if lost.size:
             some = people.take(lost)
