@@ -11,7 +11,7 @@ import pytest
 
 import wayforward as wf
 from wayforward.groups import Groups
-from wayforward.impact import audit
+from wayforward.impact.audit import audit
 from wayforward.methods import method
 from wayforward.testing import case
 
@@ -68,4 +68,7 @@ def test_a_method_and_an_audit_work_on_a_cluster() -> None:
     settings: dict[str, Any] = {"society": False, "beside": None, "summaries": ()}
     one = audit(it.problem, it.x, kinds, **settings)
     two = audit(it.problem, it.x, kinds, workers=2, on="ray", **settings)
-    assert two.to_dict() == one.to_dict()
+    figures = [found.to_dict() for found in (one, two)]
+    for found in figures:
+        found["meta"].pop("seconds_recommend")
+    assert repr(figures[1]) == repr(figures[0])  # NaN where nobody is to be compared
