@@ -109,6 +109,16 @@ def read_json(path: str | Path) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, where it is not there. Raises: FileFormatError that names it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileFormatError(
+            f"The folder '{folder.name}' cannot be made: {error.strerror}. Choose another place."
+        ) from None
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write beside the place, then move into it, so that a reader never sees half a file.
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 import zipfile
 from importlib.util import find_spec
 
@@ -177,11 +179,14 @@ def test_weights_without_layers_and_hostile_layers(full_schema, tmp_path):
             load(path, full_schema)
 
 
+def _said_by(code, *arguments):
+    """What a Python process of its own prints."""
+    asked = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+
+
 def test_a_skops_file_is_read_without_the_import_of_torch(tmp_path):
     """torch takes seconds to import, and skops comes by it on its way through scikit-learn."""
-    import subprocess
-    import sys
-
     code = (
         "import sys, numpy as np\n"
         "from sklearn.linear_model import LogisticRegression\n"
@@ -193,17 +198,12 @@ def test_a_skops_file_is_read_without_the_import_of_torch(tmp_path):
         "print(model.native(np.ones((1, 1)))[1][0], 'torch' in sys.modules, len(sys.meta_path))\n"
         "import importlib.util; importlib.util.find_spec('torch')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "m.skops")], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split()[:2] == ["1", "False"]
+    said = _said_by(code, str(tmp_path / "m.skops"))
+    assert said.split()[:2] == ["1", "False"]
 
 
 def test_a_command_reads_a_skops_file_without_a_look_through_all_of_scikit_learn(tmp_path):
     """What is loaded and what is refused stays the same, also of estimators that only scikit-learn's list names."""
-    import subprocess
-    import sys
-
     code = (
         "import sys, numpy as np\n"
         "from sklearn.linear_model import LogisticRegression\n"
@@ -228,9 +228,7 @@ def test_a_command_reads_a_skops_file_without_a_look_through_all_of_scikit_learn
         "    except FileFormatError as error:\n"
         "        print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "m.skops")], capture_output=True, text=True, check=True
-    )
-    first, second, third = done.stdout.splitlines()
+    said = _said_by(code, str(tmp_path / "m.skops"))
+    first, second, third = said.splitlines()
     assert (first, second) == ("1 False False", "1 True False")
     assert "__main__.own" in third and "not on the list" in third

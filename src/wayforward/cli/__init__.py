@@ -20,9 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # thread that waits for a core costs more than it gives. Whoever sets a number themselves keeps it.
     for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(pool, "1")
-    gc.set_threshold(
-        50_000
-    )  # a command imports a million objects, which the collector would look through every 700
+    # a command imports a million objects, which the collector would look through every 700
+    gc.set_threshold(50_000)
     from wayforward.cli.app import app
 
     app(args=list(arguments) if arguments is not None else sys.argv[1:], prog_name="wayforward")

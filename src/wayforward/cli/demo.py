@@ -14,7 +14,7 @@ from wayforward.cli.inputs import Inputs, Ready
 from wayforward.cli.personal import Personal, ask, lines
 from wayforward.cli.personal import files as write_personal
 from wayforward.cli.recommend import choose, run, show, summarise
-from wayforward.errors import FileFormatError
+from wayforward.plain_files import make_folder
 
 if TYPE_CHECKING:
     from wayforward.evaluate import Evaluation
@@ -29,12 +29,7 @@ def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
 
     started = time.perf_counter()
     room_for(json)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileFormatError(
-            f"The folder '{out.name}' cannot be made: {error.strerror}. Choose another place."
-        ) from None
+    make_folder(out)
     room_for(out / "report.html")
     say(f"1. Draw people from a loan world whose equations are known, and train a model ({MODEL}) to decide.")
     question, ready = _question(out, seed, n)

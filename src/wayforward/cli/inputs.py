@@ -96,10 +96,6 @@ class Inputs:
             raise DataError(
                 "Say where the data is: either --data NAME (see: wayforward datasets) or --train FILE."
             )
-        if self.model.endswith(
-            ".skops"
-        ):  # skops looks for SciPy's functions in module after module, as imported
-            import scipy.special  # noqa: F401
         return _from_data_set(self, schema) if self.data is not None else _from_tables(self, schema)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from wayforward.cli.console import plain, write_text
 from wayforward.errors import FileFormatError
+from wayforward.plain_files import make_folder
 from wayforward.recourse import Recourse
 
 _FORMAT = "wayforward.parts/1"
@@ -47,12 +48,7 @@ class Parts:
             return
         if self._manifest() != self._wanted():
             shutil.rmtree(folder, ignore_errors=True)
-            try:
-                folder.mkdir(parents=True)
-            except OSError as error:
-                raise FileFormatError(
-                    f"'{folder.name}' cannot be made: {error.strerror}. Choose another place."
-                ) from None
+            make_folder(folder)
             write_text(folder / "manifest.json", json.dumps(self._wanted(), indent=2))
 
     def _wanted(self) -> dict[str, Any]:

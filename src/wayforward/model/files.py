@@ -161,6 +161,7 @@ def _skops() -> Any:
     is not installed it goes on without. A process with other threads, which may want either at this moment, is left as
     it is.
     """
+    import scipy.special  # noqa: F401  # for whose functions skops looks in all that is imported until it has them
     import sklearn.utils
 
     alone = "skops.io" not in sys.modules and threading.active_count() == 1

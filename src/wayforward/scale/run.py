@@ -16,7 +16,7 @@ from wayforward.errors import DataError, FileFormatError, MethodError, Preferenc
 from wayforward.methods import Method
 from wayforward.methods import method as method_of
 from wayforward.methods.base import versions
-from wayforward.plain_files import write_text
+from wayforward.plain_files import make_folder, write_text
 from wayforward.scale.answers import MANIFEST, Answers
 from wayforward.scale.identity import digest, method_digest
 from wayforward.scale.shard import (
@@ -170,12 +170,7 @@ def _begin(
         raise FileFormatError(
             f"'{folder.name}' is there already and is no folder of answers. Choose a new or an empty folder."
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileFormatError(
-            f"'{folder.name}' cannot be made: {error.strerror}. Choose another place."
-        ) from None
+    make_folder(folder)
     manifest = {"format": FORMAT, "hash": digest(question), "question": question, **about, "finished": False}
     write_text(file, json.dumps(manifest, indent=2))
     return Answers.open(folder), {}

@@ -29,6 +29,7 @@ class SearchSettings:
 
     reference (N, d), index: accepted people to start from; everyone: makes all of them, (R, d). crossings: see
     `tree_crossings`. fill: empty slots take options that ask for more than others. stand_in: for an opaque model.
+    prove: (m,) bool, who has no option at all.
     """
 
     grid: int
@@ -41,6 +42,7 @@ class SearchSettings:
     everyone: Callable[[], Rows]
     fill: bool
     stand_in: Surrogate | None
+    prove: Callable[[Population], Mask]
 
 
 class Candidates:

@@ -27,6 +27,20 @@ class ScannedMoves:
 class Moves(Candidates):
     """Scan single moves from where people stand, and combine them."""
 
+    def _near_accepted(self, who: np.ndarray) -> np.ndarray:
+        """Return accepted neighbours, moved onto what each person may do (c, o, d); NaN where there is none."""
+        reference, index = self.settings.reference, self.settings.index
+        if index is None:
+            return np.full((len(who), 0, self.d), np.nan)
+        # people who are near in what one may act on, and people who are near in everything: like them in what decides
+        top = min(self.settings.starts, len(reference))
+        free = np.where(self.free[who], self.people.weight[who], 0.0)
+        near = [index.query(self.people.x[who], top, weight=weight).row for weight in (free, None)]
+        row = np.concatenate(near, axis=1)
+        owner = np.repeat(who, row.shape[1])
+        value = np.where(row.ravel()[:, None] >= 0, reference[row.ravel()], np.nan)
+        return self._legal(owner, np.where(self.free[owner], value, np.nan)).reshape(len(who), -1, self.d)
+
     def _single_moves(
         self,
         who: np.ndarray,

@@ -71,7 +71,7 @@ class Sparing(CandidatePolish):
         some = stand.problem.population(self.people.x[who], self.people.preferences.take(who))
         some.free, some.weight = self.free[who], self.people.weight[who]
         some.plain_weight = self.people.plain_weight
-        lists = [self._near(who)]
+        lists = [self._near_accepted(who)]
         guess = stand.score(self.people.x[who])
         score = self.start[who]
         if stand.labels:
@@ -129,19 +129,6 @@ class Sparing(CandidatePolish):
             order, rank = order[rank < _OPTIONS], rank[rank < _OPTIONS]
             out[owner[order], 1 + rank] = action[order]
         return out
-
-    def _near(self, who: np.ndarray) -> np.ndarray:
-        """Return accepted neighbours, moved onto what each person may do (c, o, d)."""
-        reference, index = self.settings.reference, self.settings.index
-        if index is None:
-            return np.full((len(who), 0, self.d), np.nan)
-        top = min(self.settings.starts, len(reference))
-        free = np.where(self.free[who], self.people.weight[who], 0.0)
-        near = [index.query(self.people.x[who], top, weight=weight).row for weight in (free, None)]
-        row = np.concatenate(near, axis=1)
-        owner = np.repeat(who, row.shape[1])
-        value = np.where(row.ravel()[:, None] >= 0, reference[row.ravel()], np.nan)
-        return self._legal(owner, value).reshape(len(who), -1, self.d)
 
     def _ask_in_turns(self, who: np.ndarray, owner: Who, action: Rows, limit: np.ndarray) -> None:
         """Ask about the most promising of the proposals (m, d) and of what is near the incumbents, a few at a time."""

@@ -10,7 +10,6 @@ import numpy as np
 from wayforward.methods.engines.references import References, l1_metric
 from wayforward.methods.local_search.candidates import set_values
 from wayforward.methods.local_search.moves import Moves
-from wayforward.problem.proofs import out_of_reach
 from wayforward.ranks import rank_in_run
 
 _DRAWS = 6  # rounds of draws before all accepted people are tried
@@ -21,17 +20,9 @@ class Starts(Moves):
 
     def _start_from_neighbours(self, who: np.ndarray) -> None:
         """Start from accepted observed people, moved onto what each person may do."""
-        reference, index = self.settings.reference, self.settings.index
-        if index is None:
-            return
-        # people who are near in what one may act on, and people who are near in everything: like them in what decides
-        top = min(self.settings.starts, len(reference))
-        free = np.where(self.free[who], self.people.weight[who], 0.0)
-        near = [index.query(self.people.x[who], top, weight=weight).row for weight in (free, None)]
-        row = np.concatenate(near, axis=1)
-        owner, row = np.repeat(who, row.shape[1]), row.ravel()
-        owner, row = owner[row >= 0], row[row >= 0]
-        self._try_actions(owner, self._legal(owner, np.where(self.free[owner], reference[row], np.nan)))
+        near = self._near_accepted(who)
+        row, start = np.nonzero(~np.isnan(near).all(2))
+        self._try_actions(who[row], near[row, start])
 
     def _last_resorts(self, who: np.ndarray) -> None:
         """Go on for those who have nothing yet, until the budget is gone, or it is proved that there is nothing."""
@@ -42,7 +33,7 @@ class Starts(Moves):
         if self.patient is not None:
             who = who[self.patient[who]]
         if who.size:
-            self.none[who] = out_of_reach(self.people.take(who))
+            self.none[who] = self.settings.prove(self.people.take(who))
             who = who[~self.none[who]]
         if who.size:
             self._follow_everyone(who)

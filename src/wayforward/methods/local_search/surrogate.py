@@ -21,9 +21,8 @@ _HELD = 5  # one in so many is held out, to choose and to measure
 _CLIP = 5.0  # scores beyond this are all alike
 _SURE = 15.0  # a score of certainty: what the model gives are labels
 _NEAR = 2.0  # scores nearer to the boundary than this count most
-_CLEARLY = (
-    0.85  # share of the loss of a simpler kind that another must have; labels of few people tell little
-)
+# share of the loss of a simpler kind that another must have; labels of few people tell little
+_CLEARLY = 0.85
 _EXACT = 0.02  # an error that nothing needs to be better than
 
 
