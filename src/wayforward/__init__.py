@@ -16,6 +16,7 @@ _HOME = {
     "Problem": "problem",
     "Confidence": "problem",
     "Population": "problem",
+    "Retraining": "problem",
     "Preferences": "preferences",
     "Recourse": "recourse",
     "Outcome": "recourse",
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
     from wayforward.methods import method, methods_table, recommend
     from wayforward.model import Access, wrap
     from wayforward.preferences import Preferences
-    from wayforward.problem import Confidence, Population, Problem, Target
+    from wayforward.problem import Confidence, Population, Problem, Retraining, Target
     from wayforward.recourse import Outcome, Recourse
     from wayforward.scale import recommend_table
     from wayforward.schema import Feature, Schema

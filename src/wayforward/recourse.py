@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from wayforward.preferences import Preferences
 
 _FORMAT = "wayforward.recourse/1"
-_PER_PERSON = ("x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds")
+_PER_PERSON = (
+    "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "lasts",
+)  # fmt: skip
+KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
 
 
 class Outcome(Enum):
@@ -52,6 +55,9 @@ class Recourse:
     saved by older versions). score (n, k): probability of the decision wanted
     (or the predicted number) after acting, from the model itself. outcome (n, k): `Outcome` members. chance (n, k): in
     an uncertain world, the share of what may follow that reaches the decision; NaN elsewhere and in empty slots.
+    kind (n, k): texts: what an option is the best at, where kinds were asked for: 'cheapest', 'fewest' (changes),
+    'lasting', or several with a + between them; '' elsewhere. lasts (n, k): the share of models trained again, none
+    of which the search knew, that still say yes; NaN where nobody measured it.
     seconds (n,): share of the search time. meta: seed, versions, counts of model rows and calls. path (n, k, s, d): the
     profiles that a method led each option through, the last one is `after`, NaN behind it; s is 0 for methods that
     lead nobody through anything.
@@ -70,6 +76,8 @@ class Recourse:
     plain_cost: Costs = field(default_factory=lambda: np.empty((0, 0)))
     chance: Costs = field(default_factory=lambda: np.empty((0, 0)))
     path: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0, 0)))
+    kind: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=object))
+    lasts: Costs = field(default_factory=lambda: np.empty((0, 0)))
     preferences: Preferences | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     # the `Problem` that judged, for whoever goes on asking; kept in memory, not in files
@@ -92,10 +100,12 @@ class Recourse:
                     f"Recourse.plain_cost has shape {self.plain_cost.shape}; it must be {(n, k)}."
                 )
             object.__setattr__(self, "plain_cost", self._plain_where_known())
-        if self.chance.shape != (n, k):
-            if self.chance.size:
-                raise DataError(f"Recourse.chance has shape {self.chance.shape}; it must be {(n, k)}.")
-            object.__setattr__(self, "chance", np.full((n, k), np.nan))
+        for name, empty in (("chance", np.nan), ("lasts", np.nan), ("kind", "")):
+            value = getattr(self, name)
+            if value.shape != (n, k):
+                if value.size:
+                    raise DataError(f"Recourse.{name} has shape {value.shape}; it must be {(n, k)}.")
+                object.__setattr__(self, name, np.full((n, k), empty, dtype=object if empty == "" else float))
         if self.path.ndim != 4 or self.path.shape[:2] != (n, k) or self.path.shape[3] != d:
             if self.path.size:
                 raise DataError(f"Recourse.path has shape {self.path.shape}; it must be {(n, k, 's', d)}.")
@@ -127,6 +137,20 @@ class Recourse:
     def uncertain(self) -> bool:
         """True if some option tells its chance: what follows from acting is uncertain in this problem's world."""
         return bool(np.isfinite(self.chance).any())
+
+    def is_kind(self, kind: str) -> Mask:
+        """(n, k) bool: the option is of this kind. Raises: DataError for an unknown one."""
+        if kind not in KINDS:
+            raise DataError(f"There is no kind '{kind}' of options. Known: {', '.join(KINDS)}.")
+        return np.array([[kind in text.split("+") for text in row] for row in self.kind], dtype=bool).reshape(
+            self.n, self.k
+        )
+
+    @property
+    def dearer(self) -> Costs:
+        """(n, k) by which share an option costs more than the person's first; NaN in empty slots."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(self.found, self.cost / self.cost[:, :1] - 1, np.nan))
 
     @property
     def n(self) -> int:
@@ -238,6 +262,7 @@ class Recourse:
         }
         if self.uncertain:
             columns["chance"] = self.chance.ravel()
+        columns |= self._kind_columns()
         before = np.repeat(self.x, k, axis=0)
         after = self.after.reshape(n * k, self.d)
         action = self.action.reshape(n * k, self.d)
@@ -245,6 +270,11 @@ class Recourse:
             for name, values in (("before", before), ("action", action), ("after", after)):
                 columns[f"{name}.{feature.name}"] = decode_column(values[:, j], feature)
         return native_table(columns, like)
+
+    def _kind_columns(self) -> dict[str, np.ndarray]:
+        """Columns of kinds and of how long options last, one row for each slot; none where nobody asked."""
+        out = {} if not (self.kind != "").any() else {"kind": self.kind.ravel()}
+        return out | ({"lasts": self.lasts.ravel()} if np.isfinite(self.lasts).any() else {})
 
     # -- files ---------------------------------------------------------------------------------------------
 
@@ -307,6 +337,10 @@ class Recourse:
             numbers["chance"] = _plain(self.chance)
         if self.path.size:
             numbers["path"] = _plain(self.path)
+        if np.isfinite(self.lasts).any():
+            numbers["lasts"] = _plain(self.lasts)
+        if (self.kind != "").any():
+            numbers["kind"] = self.kind.tolist()
         return {**self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers}
 
     @classmethod
@@ -321,7 +355,7 @@ class Recourse:
         schema = Schema.from_dict(header["schema"])
         n, k, d = len(numbers["x"]), header["k"], schema.d
         shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
-        shapes |= dict.fromkeys(("cost", "plain_cost", "chance", "score"), (n, k))
+        shapes |= dict.fromkeys(("cost", "plain_cost", "chance", "score", "lasts", "kind"), (n, k))
         return cls(
             schema=schema,
             outcome=outcome,
@@ -331,7 +365,7 @@ class Recourse:
             **{
                 name: values.reshape(shapes[name]) if name in shapes else values
                 for name, values in numbers.items()
-                if values.size or name not in ("plain_cost", "chance", "path")
+                if values.size or name not in ("plain_cost", "chance", "path", "lasts", "kind")
             },
         )
 
@@ -339,7 +373,8 @@ class Recourse:
     def _from_plain(cls, data: Any) -> Recourse:
         needed = ("x", "action", "after", "cost", "score", "seconds", "score_before")
         numbers = {name: _array(data[name]) for name in needed}
-        numbers |= {name: _array(data.get(name)) for name in ("plain_cost", "chance", "path")}
+        numbers |= {name: _array(data.get(name)) for name in ("plain_cost", "chance", "path", "lasts")}
+        numbers["kind"] = _kinds(data.get("kind") or ())
         # JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart
         empty = np.isnan(numbers["cost"])
         for name in ("cost", "plain_cost"):
@@ -364,6 +399,7 @@ class Recourse:
         }
         if self.uncertain:
             columns["chance"] = self.chance.ravel()
+        columns |= self._kind_columns()
         for j, name in enumerate(self.schema.names):
             columns[f"before.{name}"] = np.repeat(self.x[:, j], k)
             columns[f"action.{name}"] = self.action[:, :, j].ravel()
@@ -388,9 +424,11 @@ class Recourse:
 
         numbers = {name: column(name)[::k] for name in ("seconds", "score_before")}
         numbers |= {"x": stack("before")[:, 0], "action": stack("action"), "after": stack("after")}
-        for name in ("cost", "plain_cost", "chance", "score"):
+        for name in ("cost", "plain_cost", "chance", "score", "lasts"):
             if name in table.column_names or name in ("cost", "score"):
                 numbers[name] = column(name)
+        if "kind" in table.column_names:
+            numbers["kind"] = _kinds(column("kind"))
         if f"path.{schema.names[0]}" in table.column_names:
             lists = [np.stack(column(f"path.{name}").tolist()) for name in schema.names]
             numbers["path"] = np.stack(lists, -1)
@@ -424,6 +462,15 @@ def _outcomes(names: Any) -> np.ndarray:
     out = np.empty((len(names), len(names[0])), dtype=object)
     for i, row in enumerate(names):
         out[i] = [Outcome[name] for name in row]
+    return out
+
+
+def _kinds(texts: Any) -> np.ndarray:
+    """Kinds as files hold them, in any nesting. Raises: ValueError for one that is not known."""
+    out = np.array(texts, dtype=object)
+    for text in out.ravel():
+        if text != "" and any(part not in KINDS for part in str(text).split("+")):
+            raise ValueError("kind")
     return out
 
 

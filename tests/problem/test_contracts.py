@@ -2,10 +2,11 @@
 
 import pytest
 
-from wayforward.problem import AllModels, Stable, UnderNoise, WithinDelta
+from wayforward.problem import AllModels, NextModel, Stable, UnderNoise, WithinDelta
 from wayforward.problem.cost import named_costs
 from wayforward.problem.plausibility import Balanced, Domain, KernelDensity, Lof, Neighbours, Prototype
 from wayforward.testing import CostContract, PlausibilityContract, RobustContract, case
+from wayforward.testing.problems import random_model
 
 
 class TestCosts(CostContract):
@@ -60,3 +61,11 @@ class TestAllModels(RobustContract):
     def _another(self) -> None:
         it = case("linear", "independent", 0, 40)
         self.condition = AllModels([it.problem.model])
+
+
+class TestNextModel(RobustContract):
+    @pytest.fixture(autouse=True)
+    def _others(self) -> None:
+        it = case("linear", "independent", 0, 40).problem
+        models = [random_model(it.schema, it.reference[i::3], "linear") for i in range(3)]
+        self.condition = NextModel(models, share=0.6)

@@ -53,7 +53,7 @@ def test_several_must_all_hold():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("delta:0.05", "no 'delta'.*within-delta, noise, models, stable"),
+        ("delta:0.05", "no 'delta'.*within-delta, noise, models, next, stable"),
         ("nois:0.05", "Did you mean 'noise'"),
         ("noise", "needs the size of errors.*noise:0.02"),
         ("noise:", "needs the size"),

@@ -6,7 +6,7 @@ says how many that are. Rates of draws and models are means over people, so inte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ import numpy as np
 from wayforward.errors import DataError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
-from wayforward.problem.robust import AllModels, Stable, UnderNoise, WithinDelta
+from wayforward.problem.robust import AllModels, Stable, UnderNoise, WithinDelta, retrained
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -150,31 +150,6 @@ class _Fresh(UnderNoise):
     def _noise(self, before: np.ndarray) -> np.ndarray:
         moved = np.concatenate([before, np.full((len(before), 1), 17.0)], axis=1)
         return super()._noise(moved)
-
-
-def retrained(
-    fit: Callable[[np.ndarray, np.ndarray, int], Any],
-    x: np.ndarray,
-    y: np.ndarray,
-    m: int = 10,
-    *,
-    seed: int = 0,
-) -> list[Any]:
-    """m models trained on resamples of the table, as a lender may train next year's.
-
-    fit: (rows (N, d), labels (N,), seed) -> a model that `wf.wrap` takes. Each sees a bootstrap resample.
-    Example: ``retrained(lambda x, y, s: train("mlp", schema, x, y, seed=s), past.x, labels)``.
-    Raises: DataError for lengths that differ, or m below 1.
-    """
-    if len(x) != len(y) or not len(x):
-        raise DataError(f"There are {len(x)} rows and {len(y)} labels. Give one label for each row.")
-    if m < 1:
-        raise DataError(f"m={m} models were asked for. Ask for 1 or more.")
-    out = []
-    for i in range(m):
-        rows = np.random.default_rng([seed, i]).integers(0, len(x), len(x))
-        out.append(fit(x[rows], y[rows], seed + i))
-    return out
 
 
 def near_best(

@@ -9,6 +9,8 @@ from wayforward.methods.base import Budget, Method, Progress
 from wayforward.methods.registry import METHODS, methods_table, names, register
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
@@ -32,6 +34,7 @@ def recommend(
     method: str | Method = "local-search",
     k: int = 1,
     *,
+    kinds: Sequence[str] | None = None,
     preferences: Preferences | None = None,
     seed: int = 0,
     budget: Budget | int | None = None,
@@ -43,7 +46,10 @@ def recommend(
     """Fit a method to the problem and return options for everyone in `people`.
 
     people: a table or an (n, d) array; those whom the model accepts already are marked ACCEPTED. workers, on: as of
-    `Method.recommend`; the answers do not depend on them.
+    `Method.recommend`; the answers do not depend on them. kinds: instead of the k cheapest, one option of each of
+    'cheapest', 'fewest' (changes) and 'lasting' (likely to hold when the model is trained again, which the problem's
+    `Retraining` says how to do); `Recourse.kind` names them, `Recourse.lasts` says how often each holds. Two to three
+    searches instead of one; models are trained once a problem.
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
     Raises: MethodError, UnsupportedModel, DataError, PreferencesError, each with the next step.
     """
@@ -58,16 +64,18 @@ def recommend(
         raise MethodError(
             "The problem comes first, then the people: wf.recommend(problem, people). Swap the two."
         )
-    return chosen.fit(problem).recommend(
-        people,
-        k,
-        preferences=preferences,
-        seed=seed,
-        budget=budget,
-        progress=progress,
-        workers=workers,
-        on=on,
-    )
+    how: dict[str, Any] = {
+        "preferences": preferences, "seed": seed, "budget": budget, "progress": progress, "workers": workers, "on": on,
+    }  # fmt: skip
+    if kinds is None:
+        return chosen.fit(problem).recommend(people, k, **how)
+    if k != 1:
+        raise MethodError(
+            f"k={k} and kinds={kinds!r} are both given. Kinds say how many options there are: leave k out."
+        )
+    from wayforward.methods.kinds import options_by_kind
+
+    return options_by_kind(problem, chosen, people, kinds, **how)
 
 
 __all__ = ["Budget", "Method", "Progress", "method", "methods_table", "names", "recommend", "register"]

@@ -16,7 +16,15 @@ from wayforward.problem.plausibility import (
 )
 from wayforward.problem.population import Evaluated, Population
 from wayforward.problem.problem import Problem
-from wayforward.problem.robust import AllModels, Robust, Stable, UnderNoise, WithinDelta
+from wayforward.problem.robust import (
+    AllModels,
+    NextModel,
+    Retraining,
+    Robust,
+    Stable,
+    UnderNoise,
+    WithinDelta,
+)
 from wayforward.problem.target import BoundTarget, Target
 
 __all__ = [
@@ -34,11 +42,13 @@ __all__ = [
     "MadL1",
     "Mahalanobis",
     "Neighbours",
+    "NextModel",
     "PercentileShift",
     "Plausibility",
     "Population",
     "Problem",
     "Prototype",
+    "Retraining",
     "Robust",
     "SquaredShift",
     "Stable",

@@ -17,7 +17,7 @@ from wayforward.problem.confidence import Confidence
 from wayforward.problem.population import Population
 from wayforward.problem.proofs import out_of_reach
 from wayforward.problem.reach import CommonReach
-from wayforward.problem.robust import Robust
+from wayforward.problem.robust import Retraining, Robust
 from wayforward.problem.robust.base import Together
 from wayforward.problem.target import BoundTarget, Target
 from wayforward.ranks import rank_in_run
@@ -64,7 +64,8 @@ class Problem(Portable):
     left out, only the domain counts; given, every option must satisfy it. confidence: in a world that is uncertain,
     how sure an option must be: 0.95 for "succeeds with probability at least 0.95", or a `Confidence`. robust: what an
     option must withstand besides: other weights, other models, errors in carrying it out (`WithinDelta`, `AllModels`,
-    `UnderNoise`, `Stable`, or a list of them). Whom the model accepts as they are needs nothing.
+    `UnderNoise`, `Stable`, or a list of them). Whom the model accepts as they are needs nothing. retraining: how the
+    model is trained again on `data`, for options that last (`wf.recommend(kinds=...)`); of it alone nothing follows.
 
     Example: ``Problem(schema, pipeline, wf.Target(favourable=1), data=train)``.
     Raises: ProblemError, DataError, ModelError, WorldError.
@@ -82,6 +83,7 @@ class Problem(Portable):
         plausibility: Plausibility | None = None,
         confidence: float | Confidence | None = None,
         robust: Robust | Sequence[Robust] | None = None,
+        retraining: Retraining | None = None,
     ) -> None:
         from wayforward.model import wrap
         from wayforward.problem.cost import LpMix
@@ -121,6 +123,7 @@ class Problem(Portable):
             self.plausibility = plausibility.fit_problem(self)
         condition = Robust.of(robust)
         self.robust = None if condition is None else condition.fit(self)
+        self.retraining = None if retraining is None else retraining.bound(self, data)
 
     def with_(
         self,
@@ -180,8 +183,9 @@ class Problem(Portable):
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the question without what can be worked out anew: caches, and models that methods share."""
-        return {k: v for k, v in vars(self).items() if k != "reference_accepted"} | {"_shared": {}}
+        """Return the question without what can be worked out anew, and without what only its own process trains."""
+        state = {k: v for k, v in vars(self).items() if k != "reference_accepted"}
+        return state | {"_shared": {}, "retraining": None}
 
     # -- reference people ----------------------------------------------------------------------------------
 

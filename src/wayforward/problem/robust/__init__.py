@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from wayforward.problem.robust.base import Robust, Together, with_robust
 from wayforward.problem.robust.models import AllModels
+from wayforward.problem.robust.next_model import NextModel
 from wayforward.problem.robust.noise import Stable, UnderNoise, linear_slope
 from wayforward.problem.robust.reading import check, read, register_robust
+from wayforward.problem.robust.retraining import Retraining, retrained
 from wayforward.problem.robust.weights import WithinDelta
 
 __all__ = [
     "AllModels",
+    "NextModel",
+    "Retraining",
     "Robust",
     "Stable",
     "Together",
@@ -19,5 +23,6 @@ __all__ = [
     "linear_slope",
     "read",
     "register_robust",
+    "retrained",
     "with_robust",
 ]

@@ -13,13 +13,13 @@ from wayforward.problem.robust.base import Again, Robust
 from wayforward.problem.robust.spelling import Spelling, convert, whole
 
 if TYPE_CHECKING:
-    from wayforward.model import Model
+    from wayforward.model import Model, Scorer
     from wayforward.problem.population import Population
     from wayforward.problem.problem import Problem
     from wayforward.problem.target import BoundTarget
 
 _MOST_TRAINED = 100  # more is a slip of the finger
-_ROWS = 1 << 18  # shown to a model at once
+ROWS = 1 << 18  # shown to a model at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,20 +88,27 @@ class AllModels(Robust):
         plain: np.ndarray,
     ) -> np.ndarray:
         """See `Robust`."""
-        scorers = people.cache.get(self)
-        if scorers is None:
-            scorers = [model.specialise(people.x, people.changeable) for model, _, _ in self._bound]
-            people.cache[self] = scorers
-        for scorer, (_, target, slack) in zip(scorers, self._bound, strict=True):
+        for scorer, target, slack in self.scorers(people):
             plain = np.minimum(plain, target.score(scorer.outputs(who, after)) - slack)
         return plain
+
+    def scorers(self, people: Population) -> list[tuple[Scorer, BoundTarget, float]]:
+        """Return for each model what scores these people's candidates, its target and its slack; made once."""
+        found: list[tuple[Scorer, BoundTarget, float]] | None = people.cache.get(self)
+        if found is None:
+            found = [
+                (model.specialise(people.x, people.changeable), target, slack)
+                for model, target, slack in self._bound
+            ]
+            people.cache[self] = found
+        return found
 
     def votes(self, after: np.ndarray) -> np.ndarray:
         """(m, d) -> (models, m) bool: who says yes, by the models themselves."""
         out = np.zeros((len(self._bound), len(after)), dtype=bool)
         for i, (model, target, _) in enumerate(self._bound):
-            for start in range(0, len(after), _ROWS):
-                part = slice(start, start + _ROWS)
+            for start in range(0, len(after), ROWS):
+                part = slice(start, start + ROWS)
                 out[i, part] = target.reached(*model.native(after[part]))
         return out
 

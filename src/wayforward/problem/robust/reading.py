@@ -19,6 +19,7 @@ ROBUST = Registry(
         "within-delta": "weights:WithinDelta",
         "noise": "noise:UnderNoise",
         "models": "models:AllModels",
+        "next": "next_model:NextModel",
         "stable": "noise:Stable",
     },
 )
@@ -34,10 +35,11 @@ def read(text: str | Iterable[str], again: Again | None = None) -> Robust:
     - ``within-delta:0.05`` (norm=linf or l2, bias=yes or no): `WithinDelta`
     - ``noise:0.02`` (share=0.9 or alpha=0.1, on=acted or numbers, draws=100): `UnderNoise`
     - ``models:5``: `AllModels` of five that `again(5)` returns: the model trained again on resamples of the past
+    - ``next:20`` (share=0.9): `NextModel` of twenty that `again(20)` returns
     - ``stable:0.5`` (sigma=0.02, kind=trex or robx, draws=100): `Stable`
 
     Example: ``read(["within-delta:0.05", "noise:0.02,share=0.95"])``.
-    Raises: ProblemError that names the part at fault and what is known; for ``models`` where there is no `again`.
+    Raises: ProblemError that names the part at fault and what is known; for ``models`` and ``next`` without `again`.
     """
     if isinstance(text, str):
         return _one(text, again)

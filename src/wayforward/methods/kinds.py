@@ -1,0 +1,183 @@
+"""Kinds of options: the cheapest, the one with the fewest changes, the one that lasts; each told with its price.
+
+Every kind is a question to the same method: `fewest` under a limit on changes, `lasting` under one more condition, a
+yes that is likely from the next model (`NextModel`). The problem's judge has the last word on all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.errors import MethodError
+from wayforward.preferences import Preferences
+from wayforward.problem.robust import with_robust
+from wayforward.recourse import KINDS, Recourse
+from wayforward.shapes import Actions, Mask, People
+
+if TYPE_CHECKING:
+    from wayforward.methods.base import Method
+    from wayforward.problem import Problem
+
+
+@dataclass(frozen=True)
+class _Question:
+    """One question to a method: people x (n, d), their wishes, and how the method is to search."""
+
+    problem: Problem
+    method: Method
+    x: People
+    wishes: Preferences | None
+    how: dict[str, Any]
+
+    def answered(self, who: np.ndarray, problem: Problem | None = None, most: int | None = None) -> Recourse:
+        """Options of people who (c,), of another problem or with at most so many changes where that is given."""
+        wishes = None if self.wishes is None else self.wishes.take(who)
+        if most is not None:
+            wishes = Preferences.none(self.problem.schema, len(who)) if wishes is None else wishes
+            wishes = wishes.at_most(np.minimum(most, wishes.most))
+        method = copy(self.method).fit(self.problem if problem is None else problem)
+        return method.recommend(self.x[who], 1, preferences=wishes, **self.how)
+
+
+def options_by_kind(
+    problem: Problem,
+    method: Method,
+    people: Any,
+    kinds: Sequence[str],
+    *,
+    preferences: Preferences | None = None,
+    **how: Any,
+) -> Recourse:
+    """Return for every person one option of each kind, cheapest first; an option that is of several is there once.
+
+    kinds: of 'cheapest', 'fewest' and 'lasting'. how: seed, budget, workers ... as of `Method.recommend`. Whoever has
+    no option of a kind has none: `Recourse.is_kind` says who. Where the problem knows its retraining, every option says
+    in how many models trained again it holds (`Recourse.lasts`).
+    Raises: MethodError for an unknown kind; ProblemError where 'lasting' is asked for and nobody can train the model.
+    """
+    chosen = _checked(problem, kinds)
+    question = _Question(problem, method, problem.schema.encode(people), preferences, how)
+    everybody = np.arange(len(question.x))
+    first = question.answered(everybody)
+    has = np.flatnonzero(first.found[:, 0])
+    found = {"cheapest": first.action[:, 0]}
+    spent = [first]
+    if "fewest" in chosen:
+        found["fewest"] = _fewest(question, first, has, spent)
+    if "lasting" in chosen:
+        found["lasting"] = _lasting(question, found, has, spent)
+    got = problem.check(
+        question.x, np.stack([found[kind] for kind in chosen], axis=1), len(chosen), preferences=preferences,
+        proved=np.array([outcome.name == "NONE_EXISTS" for outcome in first.outcome[:, 0]]),
+        decision=(first.accepted, first.score_before), method=first.method,
+    )  # fmt: skip
+    got = replace(got, seconds=_seconds(first.seconds, spent), kind=_labels(got, chosen, found))
+    got.meta.update(_meta(problem, spent, chosen))
+    return with_survival(problem, got)
+
+
+def with_survival(problem: Problem, recourse: Recourse) -> Recourse:
+    """Return the answer with the share of models trained again that say yes to each option (`Recourse.lasts`).
+
+    The models are those of the problem's `Retraining` that no search sees; without one nothing is measured.
+    """
+    if problem.retraining is None:
+        return recourse
+    who, slot = np.nonzero(recourse.found)
+    lasts = np.full((recourse.n, recourse.k), np.nan)
+    if len(who):
+        lasts[who, slot] = problem.retraining.votes(problem, recourse.after[who, slot]).mean(0)
+    meta = {**recourse.meta, "retraining": problem.retraining.describe()}
+    return replace(recourse, lasts=lasts, meta=meta)
+
+
+def _checked(problem: Problem, kinds: Sequence[str]) -> tuple[str, ...]:
+    given = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    for kind in given:
+        if kind not in KINDS:
+            raise MethodError(f"There is no kind {kind!r} of options. Known: {', '.join(KINDS)}.")
+    if not given:
+        raise MethodError(f"kinds is empty. Give some of {', '.join(KINDS)}, or leave it out.")
+    if "lasting" in given and problem.retraining is None:
+        raise MethodError(
+            "A lasting option holds in models that are trained again, and this problem does not say how: "
+            "Problem(..., data=train, retraining=wf.Retraining(labels)). Or leave 'lasting' out."
+        )
+    return tuple(kind for kind in KINDS if kind in given)
+
+
+def _fewest(question: _Question, first: Recourse, has: np.ndarray, spent: list[Recourse]) -> Actions:
+    """Return (n, d) the cheapest option with the fewest changes: limits of 1, 2, ... below what is known are tried."""
+    action = first.action[:, 0].copy()
+    changes = first.acted[:, 0].sum(1)
+    for most in range(1, int(changes[has].max(initial=1))):
+        open_ = has[changes[has] > most]
+        if not open_.size:
+            break
+        got = question.answered(open_, most=most)
+        spent.append(got)
+        better = open_[got.found[:, 0]]
+        action[better] = got.action[got.found[:, 0], 0]
+        changes[better] = most
+    return action
+
+
+def _lasting(
+    question: _Question, found: dict[str, Actions], has: np.ndarray, spent: list[Recourse]
+) -> Actions:
+    """Return (n, d) the cheapest option found that is likely to hold in the next model; NaN where there is none."""
+    problem = question.problem
+    out = np.full_like(question.x, np.nan)
+    if not has.size:
+        return out
+    assert problem.retraining is not None
+    twin = with_robust(problem, problem.retraining.condition(problem))
+    got = question.answered(has, twin)
+    spent.append(got)
+    proposals = np.stack([*(action[has] for action in found.values()), got.action[:, 0]], axis=1)
+    best = twin.check(
+        question.x[has],
+        proposals,
+        1,
+        preferences=None if question.wishes is None else question.wishes.take(has),
+    )
+    out[has] = best.action[:, 0]
+    return out
+
+
+def _labels(got: Recourse, chosen: tuple[str, ...], found: dict[str, Actions]) -> np.ndarray:
+    """(n, k) what each option is the best at; what is cheapest, and fewest, is seen from all options together."""
+    of_kind: dict[str, Mask] = {}
+    if "cheapest" in chosen:
+        of_kind["cheapest"] = got.found & (np.arange(got.k) == 0)
+    if "fewest" in chosen:
+        changes = np.where(got.found, got.acted.sum(2), got.d + 1)
+        of_kind["fewest"] = got.found & (np.arange(got.k) == changes.argmin(1)[:, None])
+    if "lasting" in chosen:
+        same = ~got.schema.differs(got.action, found["lasting"][:, None, :]).any(2)
+        of_kind["lasting"] = got.found & same
+    out = np.full((got.n, got.k), "", dtype=object)
+    for kind, mask in of_kind.items():
+        out[mask] = [f"{text}+{kind}" if text else kind for text in out[mask]]
+    return out
+
+
+def _seconds(of_first: np.ndarray, spent: list[Recourse]) -> np.ndarray:
+    """(n,) the time of all searches, shared like that of the first."""
+    whole, more = float(of_first.sum()), sum(float(one.seconds.sum()) for one in spent[1:])
+    return np.asarray(of_first * (1 + more / whole if whole > 0 else 1))
+
+
+def _meta(problem: Problem, spent: list[Recourse], chosen: tuple[str, ...]) -> dict[str, Any]:
+    """What the first search says of itself, with the work of all searches together."""
+    counts = ("seconds_fit", "seconds_recommend", "model_rows", "model_calls", "native_rows")
+    return {
+        **spent[0].meta,
+        **{name: sum(one.meta.get(name, 0) for one in spent) for name in counts},
+        "kinds": list(chosen),
+    }

@@ -1,0 +1,159 @@
+"""Kinds of options: against brute force, and against models whose boundaries are known to the last digit."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import wayforward as wf
+from wayforward import Feature, Schema, Target
+from wayforward.errors import MethodError
+from wayforward.problem import Problem, Retraining
+from wayforward.recourse import KINDS, Recourse
+from wayforward.testing import case
+
+PAST = np.random.default_rng(0).uniform(size=(200, 2))
+NAMES = ("savings", "income")
+
+
+class Threshold:
+    """Yes from savings of `at` on, or income of .99 on: a model whose boundary is one number."""
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        return 1 / (1 + np.exp(-20 * np.maximum(rows[:, 0] - self.at, rows[:, 1] - 0.99)))
+
+
+def thresholds(m: int, seed: int) -> np.ndarray:
+    """(m,) where models that are trained again have their boundary."""
+    return np.array([np.random.default_rng(seed + i).normal(0.5, 0.05) for i in range(m)])
+
+
+def one_line(high: float = 1.0, **retraining) -> Problem:
+    """Two numbers; the first decides, and models trained again put the boundary somewhere near .5."""
+    schema = Schema(
+        tuple(
+            Feature(name=name, kind="real", low=0, high=top, direction="increase")
+            for name, top in zip(NAMES, (high, 0.98), strict=True)
+        )
+    )
+    again = Retraining(
+        np.zeros(200),
+        fit=lambda rows, labels, seed: wf.wrap(Threshold(thresholds(1, seed)[0]), schema),
+        **retraining,
+    )
+    past = PAST * [high, 0.9]
+    return Problem(schema, wf.wrap(Threshold(0.5), schema), Target(1), data=past, retraining=again)
+
+
+def test_a_lasting_option_ends_where_the_next_boundary_is_likely_to_be():
+    it = one_line(searched=12, judged=7, share=0.9)
+    x = np.array([[0.1, 0.2], [0.3, 0.4], [0.9, 0.1]])
+    got = wf.recommend(it, x, kinds=("cheapest", "lasting"))
+    assert got.kind.tolist() == [["cheapest", "lasting"], ["cheapest", "lasting"], ["", ""]]
+    scores = 20 * (0.5 - thresholds(12, 0))[:, None]  # of somebody at .5; one more unit of savings adds 20
+    end = 0.5 - it.retraining.condition(it).left(scores)[0] / 20
+    assert end > 0.55
+    np.testing.assert_allclose(got.after[:2, 0, 0], 0.5, atol=1e-5)
+    np.testing.assert_allclose(got.after[:2, 1, 0], end, rtol=0.01)
+    judges = thresholds(7, 500_009)
+    for option in (0, 1):
+        np.testing.assert_allclose(got.lasts[:2, option], (judges <= got.after[0, option, 0]).mean())
+    np.testing.assert_allclose(got.dearer[0], [0, (end - 0.1) / 0.4 - 1], rtol=0.03)
+    assert np.isnan(got.lasts[2]).all() and got.accepted[2]
+    assert got.meta["retraining"]["judged"] == 7 and got.meta["kinds"] == ["cheapest", "lasting"]
+
+
+def test_who_cannot_go_far_enough_has_no_lasting_option():
+    got = wf.recommend(one_line(high=0.51), np.array([[0.1, 0.2]]), kinds=KINDS)
+    assert got.found.tolist() == [[True, False, False]] and got.kind[0, 0] == "cheapest+fewest"
+    assert not got.is_kind("lasting").any()
+
+
+def test_what_lasts_already_is_told_once():
+    """With a step of .25 the cheapest yes is at .75, far beyond every boundary."""
+    it = one_line()
+    it = Problem(
+        it.schema.revise(savings={"step": 0.25}),
+        it.model,
+        it.target,
+        data=it.reference,
+        retraining=it.retraining,
+    )
+    got = wf.recommend(it, np.array([[0.25, 0.2]]), kinds=KINDS)
+    assert got.kind.tolist() == [["cheapest+fewest+lasting", "", ""]] and got.lasts[0, 0] == 1.0
+    assert got.found.sum() == 1
+
+
+def test_fewest_and_cheapest_are_those_of_brute_force():
+    """All actions of 4 small features are listed: fewest changes first, then the least cost."""
+    schema = Schema(tuple(Feature(name=f"f{j}", kind="integer", low=0, high=3) for j in range(4)))
+    weight = np.array([1.0, 1.3, 0.8, 2.9])
+    model = wf.wrap(
+        lambda rows: 1 / (1 + np.exp(-(rows @ weight - 7.1 + 0.4 * rows[:, 0] * rows[:, 1]))), schema
+    )
+    problem = Problem(schema, model, Target(1), cost=wf.problem.LpMix(l1=0.1, l2=1.0))
+    grid = np.array(list(itertools.product(range(4), repeat=4)), dtype=float)
+    x = grid[::7]
+    x = x[~problem.reached(x)[0]]
+    got = wf.recommend(problem, x, kinds=("fewest", "cheapest"))
+    yes = problem.reached(grid)[0]
+    both = 0
+    for i, row in enumerate(x):
+        changes = (grid != row).sum(1)
+        cost = problem.cost.total(
+            np.repeat(row[None], len(grid), 0), np.where(grid != row, grid, np.nan), None
+        )
+        best, few = cost[yes].min(), changes[yes].min()
+        cheapest, fewest = got.is_kind("cheapest")[i], got.is_kind("fewest")[i]
+        assert cheapest.sum() == fewest.sum() == 1
+        np.testing.assert_allclose(got.cost[i, cheapest], best)
+        assert got.acted[i, fewest].sum() == few
+        np.testing.assert_allclose(got.cost[i, fewest], cost[yes & (changes == few)].min())
+        both += int((cheapest != fewest).any())
+    assert both > 3  # the two are not always the same
+
+
+def test_wishes_bind_every_kind():
+    it = case("linear", n=30)
+    wishes = wf.Preferences.none(it.problem.schema, 30).freeze("income").at_most(3)
+    got = wf.recommend(it.problem, it.x, kinds=("cheapest", "fewest"), preferences=wishes)
+    assert got.found.any() and not got.acted[:, :, it.problem.schema.index("income")].any()
+    assert got.acted.sum(2).max() <= 3
+    alone = wf.recommend(it.problem, it.x[3:4], kinds=("cheapest", "fewest"), preferences=wishes.take([3]))
+    np.testing.assert_array_equal(alone.action[0], got.action[3])
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_kinds_are_kept_in_files_and_tables(ending, tmp_path):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    got = wf.recommend(one_line(), np.array([[0.1, 0.2], [0.9, 0.1]]), kinds=KINDS)
+    back = Recourse.load(got.save(tmp_path / f"answer.{ending}"))
+    assert back.kind.tolist() == got.kind.tolist()
+    np.testing.assert_array_equal(back.lasts, got.lasts)
+    assert back[:1].kind.tolist() == got.kind[:1].tolist()
+    assert Recourse.concat([got[:1], got[1:]]).kind.tolist() == got.kind.tolist()
+    frame = got.to_frame("dict")
+    assert frame["kind"].tolist() == got.kind.ravel().tolist() and "lasts" in frame
+    plain = case("linear", n=8)
+    assert "kind" not in wf.recommend(plain.problem, plain.x).to_frame("dict")
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ({"kinds": ("cheapst",)}, "Known: cheapest, fewest, lasting"),
+        ({"kinds": ()}, "kinds is empty"),
+        ({"kinds": ("lasting",)}, "retraining=wf.Retraining"),
+        ({"kinds": ("cheapest",), "k": 2}, "leave k out"),
+    ],
+)
+def test_what_cannot_be_asked_is_named(asked, error):
+    it = case("linear", n=8)
+    with pytest.raises(MethodError, match=error):
+        wf.recommend(it.problem, it.x, **asked)
