@@ -316,3 +316,15 @@ def test_errors_show_nobodys_whole_row(shell: Shell):
     (shell.folder / "people.csv").write_text("age,income,savings,housing\n37,1234,5678,castle\n")
     got = shell(f"{ASK} --people people.csv", code=2)
     assert "1234" not in got.output and "5678" not in got.output
+
+
+def test_kinds_of_options_in_place_of_the_cheapest(shell: Shell):
+    shell(
+        f"{ASK} --people people.csv --kind cheapest --kind lasting --json out.json --out r.json --report r.html"
+    )
+    summary, got = json.loads(Path("out.json").read_text()), Recourse.load("r.json")
+    kinds = summary["kinds"]
+    assert set(kinds) == {"cheapest", "lasting"} and kinds["cheapest"]["people"] == got.found[:, 0].sum()
+    assert kinds["cheapest"]["holds_in_retrained"] < kinds["lasting"]["holds_in_retrained"] <= 1
+    assert kinds["lasting"]["times_the_cheapest"] > 1
+    assert "made to last" in Path("r.html").read_text()

@@ -13,6 +13,7 @@ import numpy as np
 
 from wayforward.answers import figures, words
 from wayforward.answers.contrast import Contrast, why
+from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
 from wayforward.answers.preferences_text import wishes
 from wayforward.answers.rounding import rounded
 from wayforward.answers.tables import features_asked, group_table, options_table
@@ -57,6 +58,7 @@ def report(
     title: str = "Ways forward",
     side_by_side: Sequence[SideBySide] = (),
     side_by_side_counts: Sequence[dict[str, str]] = (),
+    kinds: Sequence[str] = (),
 ) -> Path:
     """Write the report of a recourse to one HTML file and return its path.
 
@@ -65,6 +67,8 @@ def report(
         people: how many examples, spread from the cheapest to the dearest plan, or the row numbers of some.
         side_by_side: people whose plan stands beside the one without causes (`answers.side_by_side`), and a
             table, rows of equal keys, of how often each case happens.
+        kinds: the examples show one option of each of these kinds ('cheapest', 'fewest', 'lasting'), looked for here;
+            left out, the options of the recourse.
     Raises: MissingExtra without matplotlib or Jinja2; DataError if an example does not exist.
     """
     from wayforward.evaluate import evaluate
@@ -74,8 +78,9 @@ def report(
     chosen = examples(recourse, people) if isinstance(people, int) else _checked(recourse, people)
     path = Path(path)
     text = render(
-        problem, recourse, evaluation, chosen, title, limits=side_by_side, limits_counts=side_by_side_counts
-    )
+        problem, recourse, evaluation, chosen, title, limits=side_by_side, limits_counts=side_by_side_counts,
+        kinds=kinds,
+    )  # fmt: skip
     write_text(path, text)
     return path
 
@@ -101,6 +106,7 @@ def render(
     *,
     limits: Sequence[SideBySide] = (),
     limits_counts: Sequence[dict[str, str]] = (),
+    kinds: Sequence[str] = (),
 ) -> str:
     """The HTML text. Everything that comes from data or schema is escaped by the template engine."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -124,7 +130,7 @@ def render(
     ]
     requested = features_asked(recourse)
     groups = group_table(evaluation) if evaluation.groups is not None else []
-    shown = rounded(problem, recourse[np.array(chosen, dtype=np.int64)]) if chosen else None
+    shown = rounded(problem, _of_kinds(problem, recourse, chosen, kinds)) if chosen else None
     contrast = None if shown is None else why(problem, shown.x)
     people = [] if shown is None else [_example(shown, contrast, i) for i in range(shown.n)]
     return engine.get_template("report.html.j2").render(
@@ -173,6 +179,17 @@ def render(
     )
 
 
+def _of_kinds(problem: Problem, recourse: Recourse, chosen: list[int], kinds: Sequence[str]) -> Recourse:
+    """The answers to some people: as they are, or one option of each kind."""
+    from wayforward.methods.kinds import kinds_beside
+
+    return (
+        kinds_beside(problem, recourse, chosen, kinds)
+        if kinds
+        else recourse[np.array(chosen, dtype=np.int64)]
+    )
+
+
 def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, Any]:
     from markupsafe import Markup
 
@@ -190,14 +207,14 @@ def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, An
     reason = contrast.text(i) if contrast is not None and not one.accepted[0] else ""
     return {
         "name": name,
-        "outcome": outcome_text(one.outcome[0, 0]),
+        "outcome": " ".join(filter(None, [outcome_text(one.outcome[0, 0]), no_lasting_text(one)])),
         "why": reason,
         "limits": [] if one.preferences is None else wishes(one.preferences, 0),
         "options": [
             {
                 "steps": steps(one, 0, o),
-                "follows": consequences(one, 0, o),
-                "cost": cost_text(one, 0, o),
+                "follows": [*consequences(one, 0, o), *kind_notes(one, o)],
+                "cost": ", ".join(filter(None, [kind_name(one, o), cost_text(one, 0, o)])),
             }
             for o in found
         ],

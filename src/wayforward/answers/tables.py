@@ -54,7 +54,7 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
     score, plan in words."""
     from wayforward.answers.text import consequences, steps
 
-    rows = []
+    rows, kinds = [], bool((recourse.kind != "").any())
     for i in range(recourse.n):
         for o in range(recourse.k):
             found = bool(recourse.found[i, o])
@@ -69,6 +69,7 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
                     "cost": float(recourse.cost[i, o]),
                     "plain_cost": float(recourse.plain_cost[i, o]),
                     "score": float(recourse.score[i, o]),
+                    **({"kind": recourse.kind[i, o], "lasts": float(recourse.lasts[i, o])} if kinds else {}),
                     "plan": plan or OUTCOME[recourse.outcome[i, o]],
                 }
             )

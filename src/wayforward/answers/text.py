@@ -8,6 +8,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.contrast import why
+from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
 from wayforward.answers.preferences_text import wishes
 from wayforward.answers.rounding import rounded
 from wayforward.errors import DataError
@@ -81,10 +82,10 @@ def explain(recourse: Recourse, i: int, option: int | None = None, problem: Prob
             return f"Option {option + 1} is empty. " + _how_many(len(found))
         return _option_text(one, option, lead="")
     if len(found) == 1:
-        return _option_text(one, int(found[0]), lead="")
+        return " ".join(filter(None, [_option_text(one, int(found[0]), lead=""), no_lasting_text(one)]))
     parts = [_how_many(len(found)) + " Each is enough on its own."]
-    parts += [_option_text(one, int(o), lead=f"Option {o + 1}. ") for o in found]
-    return "\n".join(parts)
+    parts += [_option_text(one, int(o), lead=f"Option {o + 1}{_kind(one, int(o))}. ") for o in found]
+    return "\n".join([*parts, *filter(None, [no_lasting_text(one)])])
 
 
 def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True) -> str:
@@ -117,11 +118,11 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
         lines += [f"We found {len(found)} plans. Each one is enough on its own.", ""]
     for place, o in enumerate(found):
         if len(found) > 1:
-            lines += [f"Plan {place + 1}"]
+            lines += [f"Plan {place + 1}{_kind(one, int(o))}"]
         lines += [f"- {text}" for text in steps(one, 0, int(o))]
         after = consequences(one, 0, int(o))
-        harder = _how_much_harder(one, int(found[0]), int(o)) if place else []
-        lines += [*after, *harder, ""]
+        harder = _how_much_harder(one, int(found[0]), int(o)) if place and not one.kind[0, o] else []
+        lines += [*after, *harder, *kind_notes(one, int(o)), ""]
     lines += ["Good to know", ""]
     lines += [
         "- We checked each plan with the model that said no."
@@ -129,6 +130,7 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
         else "- We checked the plan with the model that said no."
     ]
     lines += ["- A plan works as long as your other data stay the same and the model does not change."]
+    lines += [f"- {text}" for text in [no_lasting_text(one)] if text]
     chances = one.chance[0, found]
     if np.isfinite(chances).any():
         lines += [f"- What follows from a plan is not certain: {_of_100(float(np.nanmin(chances)))}."]
@@ -145,6 +147,12 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
             else "- We looked for the plan that should be least hard for you, by what you told us."
         ]
     return "\n".join(lines)
+
+
+def _kind(one: Recourse, option: int) -> str:
+    """ " (least effort)" behind the number of a plan, where kinds were asked for."""
+    name = kind_name(one, option)
+    return f" ({name})" if name else ""
 
 
 def _how_much_harder(one: Recourse, first: int, option: int) -> list[str]:
@@ -232,4 +240,4 @@ def _option_text(one: Recourse, option: int, lead: str) -> str:
         text += f" What follows is not certain: {_of_100(one.chance[0, option])}."
     if one.weighted:
         text += f" {words.sentence(cost_text(one, 0, option))}"
-    return text
+    return " ".join([text, *kind_notes(one, option)])

@@ -200,6 +200,14 @@ def recommend(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Into a folder: delete answers to another question there.")
     ] = False,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            help="Instead of the k cheapest, one option of each kind: cheapest, fewest (changes), lasting (likely to "
+            "hold when the model is trained again); repeat it.",
+        ),
+    ] = None,
 ) -> None:
     """Find options for everyone whom a model refused, check them, and say how good they are."""
     from wayforward.cli.recommend import answer
@@ -207,8 +215,8 @@ def recommend(
 
     question = _inputs(locals())
     if out is not None and is_folder(out):
-        if csv is not None or report is not None:
-            raise DataError("--csv and --report are for answers in one file. Leave them out.")
+        if csv is not None or report is not None or kind:
+            raise DataError("--csv, --report and --kind are for answers in one file. Leave them out.")
         ends = answer_table(
             question, out, method=method, k=k, budget=budget, device=device, workers=workers, on=on,
             rows_per_shard=rows_per_shard, id=id, form=form, fresh=fresh, json=json,
@@ -218,7 +226,7 @@ def recommend(
         return
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
-        out=out, csv=csv, report=report, json=json, metrics=metrics,
+        out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()),
     )  # fmt: skip
     if not got.found.any() and not got.accepted.all():
         raise typer.Exit(NOBODY)

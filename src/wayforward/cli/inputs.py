@@ -24,7 +24,7 @@ from wayforward.errors import (
 if TYPE_CHECKING:
     from wayforward.data import Dataset
     from wayforward.preferences import Preferences
-    from wayforward.problem import Problem
+    from wayforward.problem import Problem, Retraining
     from wayforward.schema import Schema
     from wayforward.world import World
 
@@ -226,8 +226,23 @@ def _put_together(
         plausibility=_plausibility(question.plausibility, found),
         confidence=question.confidence,
         robust=robust,
+        retraining=_retraining(question, schema, y),
     )
     return Prepared(problem, title, frame, y, test, seconds, files)
+
+
+def _retraining(question: Inputs, schema: Schema, y: np.ndarray) -> Retraining:
+    """How the model is trained again for options that last: as here, or a model from a file by its own recipe."""
+    from wayforward.model import ZOO, train
+    from wayforward.problem import Retraining
+
+    if question.model not in ZOO:
+        return Retraining(y, seed=question.seed)
+    return Retraining(
+        y,
+        fit=lambda rows, labels, at: train(question.model, schema, rows, labels, seed=at),
+        seed=question.seed,
+    )
 
 
 def trained_again(

@@ -6,17 +6,20 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wayforward.cli.console import number, room_for, say, steps, table, write_json
 from wayforward.cli.parts import Parts, fingerprint, forget, in_parts
 from wayforward.errors import MethodError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from wayforward.cli.inputs import Inputs, Ready
     from wayforward.evaluate import Evaluation
     from wayforward.methods import Method
+    from wayforward.problem import Problem
     from wayforward.recourse import Recourse
+
+_AFFORDABLE = 250_000  # rows that models may be trained on again without being asked to
 
 
 def choose(name: str, device: str | None) -> Method:
@@ -34,13 +37,16 @@ def choose(name: str, device: str | None) -> Method:
 def run(
     ready: Ready, chosen: Method, *, k: int, seed: int, budget: int | None = None, part: int = 2048,
     keep: Path | None = None, question: dict[str, Any] | None = None, workers: int = 1, on: Any = None,
+    kinds: tuple[str, ...] = (),
 ) -> Recourse:  # fmt: skip
-    """Answer all people of a ready problem; finished parts are stored in the folder `keep`."""
+    """Answer all people of a ready problem; finished parts are stored in the folder `keep`. kinds: of options, in
+    place of the k cheapest."""
+    from wayforward.methods import recommend as recommend_kinds
     from wayforward.methods.base import versions
 
     key = fingerprint(
         "recommend", versions(), question or {}, ready.files, chosen.name, chosen.parameters(), k, seed,
-        budget, ready.schema.to_dict(), ready.x,
+        budget, kinds, ready.schema.to_dict(), ready.x,
         ready.problem.reference if ready.problem.reference is not None else "",
     )  # fmt: skip
     parts = Parts(keep, key, part if workers == 1 else max(part, 16 * 2048))  # workers start once a part
@@ -50,9 +56,10 @@ def run(
         wishes = None if ready.preferences is None else ready.preferences.take(who)
         with warnings.catch_warnings():  # one part may be all accepted; the whole is looked at below
             warnings.filterwarnings("ignore", message="The model accepts every one")
-            return chosen.recommend(
-                rows, k, preferences=wishes, seed=seed, budget=budget, workers=workers, on=on
-            )
+            how = {"preferences": wishes, "seed": seed, "budget": budget, "workers": workers, "on": on}
+            if kinds:
+                return recommend_kinds(ready.problem, rows, chosen, kinds=kinds, **how)
+            return chosen.recommend(rows, k, **how)
 
     with steps(f"{chosen.name}: people", len(ready.x)) as progress:
         got, n_loaded = in_parts(ready.x, answer, parts, progress)
@@ -69,6 +76,7 @@ def run(
 def answer(
     question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
+    kinds: tuple[str, ...] = (),
 ) -> Recourse:  # fmt: skip
     """Do everything that `wayforward recommend` does; return the answers."""
     from wayforward.cli.inputs import density_of
@@ -78,6 +86,10 @@ def answer(
     room_for(csv, (".csv",))
     room_for(report, (".html",))
     room_for(json)
+    if kinds and k != 1:
+        raise MethodError(
+            f"--k {k} and --kind are both given. Kinds say how many options there are: leave --k out."
+        )
     chosen = choose(method, device)
     ready = question.ready()
     beside = next((p for p in (out, csv, report, json) if p is not None and str(p) != "-"), None)
@@ -93,6 +105,7 @@ def answer(
         question=question.plain(),
         workers=workers,
         on=on,
+        kinds=kinds,
     )
     judged = evaluate(got, ready.problem, metrics=metrics, density=density_of(ready.problem, ready.x))
     summary = summarise(got, ready, judged)
@@ -105,7 +118,10 @@ def answer(
     if report is not None:
         from wayforward.answers import report as write_report
 
-        write_report(ready.problem, got, report, judged, title=f"Ways forward: {ready.title}")
+        write_report(
+            ready.problem, got, report, judged, title=f"Ways forward: {ready.title}",
+            kinds=() if kinds else kinds_for_people(ready.problem),
+        )  # fmt: skip
     write_json(summary, json)
     forget(keep)
     if str(json) != "-":
@@ -134,10 +150,41 @@ def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]
         "parameters": got.meta.get("parameters", {}),
         "versions": got.meta.get("versions", {}),
     }
+    if (got.kind != "").any():
+        head["kinds"] = of_kinds(got)
     must = dict.fromkeys(
         ("usable", "usable_plausible", "validity", "legal", "rules_kept", "cost_l1_range", "cost_l0")
     )
     return {**head, **must, **{name: value for name, value in numbers.items() if name not in head}, **tail}
+
+
+def kinds_for_people(problem: Problem) -> tuple[str, ...]:
+    """Return the kinds of options that letters and examples show: those that last too, where that takes seconds."""
+    again = problem.retraining
+    if again is None or problem.reference is None:
+        return ()
+    rows = len(problem.reference) * (again.searched + again.judged)
+    return ("cheapest", "lasting") if rows <= _AFFORDABLE and callable(again.fit) else ()
+
+
+def of_kinds(got: Recourse) -> dict[str, dict[str, float | int | None]]:
+    """Return for each kind that was asked for: who has one, its price beside the cheapest, how often it holds."""
+    out: dict[str, dict[str, float | int | None]] = {}
+    for kind in got.meta["kinds"]:
+        who, slot = np.nonzero(got.is_kind(kind))
+        lasts = got.lasts[who, slot]
+        out[kind] = {
+            "people": len(who),
+            "times_the_cheapest": _finite(got.cost[who, slot].sum() / got.cost[who, 0].sum())
+            if len(who)
+            else None,
+            "holds_in_retrained": _finite(lasts.mean()) if len(who) else None,
+        }
+    return out
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def write_csv(got: Recourse, path: Path) -> None:
@@ -167,6 +214,7 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
         *_own_costs(summary),
         ("mean features changed", _number(summary["cost_l0"])),
         ("people a second", _number(summary["people_per_second"])),
+        *_kind_rows(summary),
     ]
     table(f"{summary['method']}", ("", ""), rows)
     for file in files:
@@ -184,6 +232,19 @@ def _likely(summary: dict[str, Any]) -> list[tuple[str, str]]:
             _share(summary["density_at_least"]) + " of the usable plans, in the causal world",
         )
     ]
+
+
+def _kind_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """A line for each kind of options: how many people have one, its price, how often it holds."""
+    rows = []
+    for kind, got in summary.get("kinds", {}).items():
+        parts = [f"{got['people']:,} people"]
+        if got["times_the_cheapest"] is not None and kind != "cheapest":
+            parts.append(f"{got['times_the_cheapest']:.2f} times the effort of the cheapest")
+        if got["holds_in_retrained"] is not None:
+            parts.append(f"hold in {_share(got['holds_in_retrained'])} of retrained models")
+        rows.append((f"{kind} options", ", ".join(parts)))
+    return rows
 
 
 def _own_costs(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ yes that is likely from the next model (`NextModel`). The problem's judge has th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from wayforward.errors import MethodError
 from wayforward.preferences import Preferences
 from wayforward.problem.robust import with_robust
 from wayforward.recourse import KINDS, Recourse
+from wayforward.schema import SchemaWarning
 from wayforward.shapes import Actions, Mask, People
 
 if TYPE_CHECKING:
@@ -41,7 +43,9 @@ class _Question:
             wishes = Preferences.none(self.problem.schema, len(who)) if wishes is None else wishes
             wishes = wishes.at_most(np.minimum(most, wishes.most))
         method = copy(self.method).fit(self.problem if problem is None else problem)
-        return method.recommend(self.x[who], 1, preferences=wishes, **self.how)
+        with warnings.catch_warnings():  # that everybody is accepted already is seen from the outcomes
+            warnings.simplefilter("ignore", SchemaWarning)
+            return method.recommend(self.x[who], 1, preferences=wishes, **self.how)
 
 
 def options_by_kind(
@@ -79,6 +83,22 @@ def options_by_kind(
     got = replace(got, seconds=_seconds(first.seconds, spent), kind=_labels(got, chosen, found))
     got.meta.update(_meta(problem, spent, chosen))
     return with_survival(problem, got)
+
+
+def kinds_beside(
+    problem: Problem, recourse: Recourse, who: Sequence[int], kinds: Sequence[str] = ("cheapest", "lasting")
+) -> Recourse:
+    """Ask again for some people of an answer, with the same method and wishes: one option of each kind.
+
+    For letters and pages about a few people of many. Raises: as `options_by_kind`.
+    """
+    from wayforward.methods.registry import METHODS
+
+    rows = np.asarray(who, dtype=np.int64)
+    method = METHODS.find(recourse.method)(**recourse.meta.get("parameters", {}))
+    wishes = None if recourse.preferences is None else recourse.preferences.take(rows)
+    seed = int(recourse.meta.get("seed", 0))
+    return options_by_kind(problem, method, recourse.x[rows], kinds, preferences=wishes, seed=seed)
 
 
 def with_survival(problem: Problem, recourse: Recourse) -> Recourse:

@@ -1,0 +1,68 @@
+"""Kinds of plans in words: what a plan is the best at, what it costs beside the cheapest, how long it may last."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wayforward.answers import words
+from wayforward.recourse import Recourse
+
+_NAMES = {"cheapest": "least effort", "fewest": "fewest changes", "lasting": "made to last"}
+
+
+def kind_name(one: Recourse, option: int, i: int = 0) -> str:
+    """What an option of person i is the best at: "least effort and made to last"; '' where no kinds were asked for."""
+    return " and ".join(_NAMES[kind] for kind in one.kind[i, option].split("+") if kind)
+
+
+def price_text(one: Recourse, option: int, i: int = 0) -> str:
+    """What an option costs beside the person's cheapest: "about 12 % more effort than plan 1"; '' for the cheapest."""
+    more = one.dearer[i, option]
+    if not np.isfinite(more) or more < 0.005:
+        return ""
+    if more < 1:
+        return f"about {words.percent(more)} more effort than plan 1"
+    times = 1 + more
+    return (
+        f"about {words.number(times, 1 if times < 10 else 0).removesuffix('.0')} times the effort of plan 1"
+    )
+
+
+def survival_text(one: Recourse, option: int, i: int = 0) -> str:
+    """In how many models trained again an option holds: "holds in 9 of 10 retrained models"; '' if not measured."""
+    count = _survived(one, option, i)
+    return f"holds in {count[0]} of {words.count(count[1], 'retrained model')}" if count else ""
+
+
+def kind_notes(one: Recourse, option: int, i: int = 0) -> list[str]:
+    """Sentences to stand below an option that is of some kind: its price, and how it fares when the model changes."""
+    price, count = price_text(one, option, i), _survived(one, option, i)
+    out = [f"This asks for {price}."] if price and one.kind[i, option] else []
+    if count:
+        out += [
+            f"We trained the model again {words.count(count[1], 'time')}. This plan still got a yes "
+            f"{words.count(count[0], 'time')}."
+        ]
+    if "lasting" in one.kind[i, option] and one.found[i].sum() == 1:
+        out += ["It is also the plan that is made to last."]
+    return out
+
+
+def _survived(one: Recourse, option: int, i: int) -> tuple[int, int] | None:
+    """(models trained again that say yes, all of them); None where nobody measured it."""
+    share, m = one.lasts[i, option], one.meta.get("retraining", {}).get("judged")
+    return (round(float(share) * m), m) if m and np.isfinite(share) else None
+
+
+def no_lasting_text(one: Recourse, i: int = 0) -> str:
+    """What to say to whom no lasting option was found, though one was looked for; '' to others."""
+    if (
+        "lasting" not in one.meta.get("kinds", ())
+        or not one.found[i].any()
+        or one.is_kind("lasting")[i].any()
+    ):
+        return ""
+    return (
+        "We found no plan that is likely to hold when the model is trained again. Ask how long this answer is good "
+        "for before you begin."
+    )

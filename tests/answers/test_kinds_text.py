@@ -1,0 +1,69 @@
+"""What is said of kinds of plans: their names, their price, how long they last; nothing where nobody asked."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wayforward.answers import letter, report
+from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text, price_text, survival_text
+from wayforward.answers.tables import plans_table
+
+
+@pytest.fixture
+def two(problem):
+    """Somebody with two plans: 5,000 EUR for .25 of the range, 5,600 EUR for .28."""
+    x = np.array([[40, 2000.0, 0, 0.2, 0, 0, 4.0]])
+    action = np.full((1, 2, 7), np.nan)
+    action[0, 0, 1], action[0, 1, 1] = 5000, 5600
+    got = problem.check(x, action, k=2)
+    assert got.found.all()
+    meta = {"kinds": ["cheapest", "lasting"], "retraining": {"judged": 10}}
+    kind = np.array([["cheapest", "lasting"]], dtype=object)
+    return replace(got, kind=kind, lasts=np.array([[0.4, 0.9]]), meta=meta)
+
+
+def test_names_prices_and_counts(two):
+    assert [kind_name(two, o) for o in (0, 1)] == ["least effort", "made to last"]
+    assert price_text(two, 0) == "" and "20" in price_text(two, 1)
+    assert survival_text(two, 1) == "holds in 9 of 10 retrained models"
+    both = replace(two, kind=np.array([["cheapest+fewest", "lasting"]], dtype=object))
+    assert kind_name(both, 0) == "least effort and fewest changes"
+    far = replace(two, cost=two.cost * [[1, 3]])
+    assert price_text(far, 1) == "about 3.6 times the effort of plan 1"
+
+
+def test_the_letter_names_each_plan_and_its_price(problem, two):
+    text = letter(problem, two, 0, reasons=False)
+    assert "Plan 1 (least effort)" in text and "Plan 2 (made to last)" in text
+    assert "more effort than plan 1." in text
+    assert "We trained the model again 10 times. This plan still got a yes 9 times." in text
+    assert "no plan that is likely to hold" not in text
+    assert "made to last" in two.explain(0)
+
+
+def test_who_has_no_lasting_plan_is_told_so(problem, two):
+    alone = replace(two, kind=np.array([["cheapest", ""]], dtype=object))
+    for text in (letter(problem, alone, 0, reasons=False), alone.explain(0)):
+        assert "We found no plan that is likely to hold when the model is trained again." in text
+    assert no_lasting_text(two) == ""
+
+
+def test_one_plan_that_is_both_is_told_once(problem, two):
+    one = problem.check(two.x, two.action[:, :1], k=2)
+    one = replace(one, kind=np.array([["cheapest+lasting", ""]], dtype=object), meta=two.meta)
+    text = letter(problem, one, 0, reasons=False)
+    assert text.count("savings") == 1 and "It is also the plan that is made to last." in text
+
+
+def test_where_nobody_asked_nothing_is_said(problem, two):
+    plain = problem.check(two.x, two.action, k=2)
+    assert kind_notes(plain, 1) == [] and no_lasting_text(plain) == ""
+    assert "least effort" not in letter(problem, plain, 0) and "kind" not in plans_table(plain)[0]
+    assert plans_table(two)[1]["kind"] == "lasting" and plans_table(two)[1]["lasts"] == 0.9
+
+
+def test_the_report_shows_kinds(problem, two, tmp_path):
+    pytest.importorskip("matplotlib")
+    text = report(problem, two, tmp_path / "page.html").read_text()
+    assert "made to last, cost" in text and "This plan still got a yes 9 times" in text
