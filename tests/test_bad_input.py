@@ -89,32 +89,131 @@ def test_missing_column(problem, people):
 
 def test_wrong_type(problem, people):
     with pytest.raises(DataError) as error:
-        wf.recommend(problem, people.assign(income="a lot"))
+        wf.recommend(problem, people.assign(income="a lot"), strict=True)
     said(error, "'income'", "'a lot'", "must be a number")
 
 
 def test_value_outside_the_schema(problem, people):
     with pytest.raises(DataError) as error:
-        wf.recommend(problem, people.assign(age=17))
+        wf.recommend(problem, people.assign(age=17), strict=True)
     said(error, "'age'", "17", "outside 18 to 80", "Correct the value")
 
 
 def test_unseen_category(problem, people):
     with pytest.raises(DataError) as error:
-        wf.recommend(problem, people.assign(job="cok"))
+        wf.recommend(problem, people.assign(job="cok"), strict=True)
     said(error, "'job'", "'cok'", "Did you mean 'cook'")
 
 
 def test_missing_value(problem, people):
     with pytest.raises(DataError) as error:
-        wf.recommend(problem, people.assign(income=np.nan))
+        wf.recommend(problem, people.assign(income=np.nan), strict=True)
     said(error, "'income'", "missing value in row 0", "Fill it in")
 
 
 def test_infinite_value(problem, people):
     with pytest.raises(DataError) as error:
-        wf.recommend(problem, people.assign(income=np.inf))
+        wf.recommend(problem, people.assign(income=np.inf), strict=True)
     said(error, "'income'", "infinite value in row 0")
+
+
+ODD = {
+    "income": [("a lot", "must be a number"), (np.nan, "missing value"), (np.inf, "infinite")],
+    "age": [(17, "outside 18 to 80"), (None, "missing value")],
+    "job": [("cok", "Did you mean 'cook'"), (None, "missing value")],
+}
+
+
+@pytest.mark.parametrize("like", ["pandas", "polars", "pyarrow", "dict"])
+@pytest.mark.parametrize(
+    ("column", "value", "words"), [(c, *case) for c, cases in ODD.items() for case in cases]
+)
+def test_an_odd_row_stops_nobody_else(problem, people, column, value, words, like):
+    """n in, n out: the row is kept with its reason, and the others have the answers that they have without it."""
+    cells = people.astype({column: object}).to_dict("list")
+    cells[column][3] = value
+    if like in ("polars", "pyarrow") and any(isinstance(v, str) for v in cells[column]) and column != "job":
+        pytest.skip("a column of several types is no column there")
+    if like == "polars":
+        cells = pytest.importorskip("polars").DataFrame(cells, strict=False)
+    elif like == "pyarrow":
+        cells = pytest.importorskip("pyarrow").table(cells)
+    elif like == "pandas":
+        cells = pd.DataFrame(cells)
+    with pytest.warns(SchemaWarning, match="1 of 8 people could not be read"):
+        got = wf.recommend(problem, cells, k=2)
+    assert (
+        got.n == 8
+        and got.outcomes()["NOT_ASKED"] == 1
+        and got.readable.tolist() == [i != 3 for i in range(8)]
+    )
+    assert column in got.reasons[3] and words in got.reasons[3] and "row" not in got.reasons[3]
+    assert np.isnan(got.x[3, problem.schema.index(column)]) and np.isinf(got.cost[3]).all()
+    others = np.delete(np.arange(8), 3)
+    alone = wf.recommend(problem, people.iloc[others], k=2)
+    for name in ("x", "action", "after", "cost", "score", "score_before", "plain_cost"):
+        np.testing.assert_array_equal(getattr(got[others], name), getattr(alone, name))
+    assert (got[others].outcome == alone.outcome).all()
+
+
+def test_odd_rows_only_are_all_kept(problem, people):
+    with pytest.warns(SchemaWarning, match="8 of 8 people could not be read"):
+        got = wf.recommend(problem, people.assign(age=3), k=2)
+    assert (got.outcome == Outcome.NOT_ASKED).all() and all("outside 18 to 80" in why for why in got.reasons)
+    with pytest.raises(DataError, match="None of these people could be read"):
+        wf.evaluate(got, problem)
+
+
+def test_a_faulty_table_or_argument_still_raises(problem, people):
+    for wrong in (people.drop(columns="age"), people.iloc[:0], np.zeros((3, 2)), "people.csv", 3):
+        with pytest.raises(WayforwardError):
+            wf.recommend(problem, wrong)
+    with pytest.raises(PreferencesError):
+        wf.recommend(problem, people.assign(age=3), preferences=wf.Preferences.none(problem.schema, 3))
+
+
+def test_an_odd_row_is_kept_by_files_tables_letters_and_rates(problem, people, tmp_path):
+    odd = people.astype({"income": object})
+    odd.iloc[2, odd.columns.get_loc("income")] = "lots"
+    with pytest.warns(SchemaWarning, match="could not be read"):
+        got = wf.recommend(problem, odd, preferences=wf.Preferences.none(problem.schema, 8))
+    for ending in ("json", "parquet"):
+        back = wf.Recourse.load(got.save(tmp_path / f"got.{ending}"))
+        assert (back.outcome == got.outcome).all() and back.reasons.tolist() == got.reasons.tolist()
+        np.testing.assert_array_equal(back.x, got.x)
+    frame = got.to_frame("pandas")
+    assert (
+        frame["outcome"].tolist() == [o.name for o in got.outcome.ravel()] and "'lots'" in frame["reason"][2]
+    )
+    from wayforward.answers import letter, plans_table
+
+    for text in (letter(problem, got, 2), got.explain(2), plans_table(got)[2]["plan"]):
+        assert "could not be read" in text and "check your income" in text and "lots" not in text
+    judged, without = wf.evaluate(got, problem, groups="job"), wf.evaluate(got[got.readable], problem)
+    found, refused = int((judged.outcome == Outcome.FOUND).sum()), int(without.refused.sum())
+    assert judged["usable"].value == found / (refused + 1) and judged["usable_read"].value == found / refused
+    assert judged["not_asked"].value == 1 / 8 and judged.outcomes["NOT_ASKED"] == 1 and judged.refuted == 0
+    rows = {(r["group"], r["metric"]): r for r in judged.by_group()}
+    assert sum(r["n"] for (_, metric), r in rows.items() if metric == "usable") == refused + 1
+    assert judged["cost"].value == without["cost"].value
+    assert judged.to_dict()["not_asked"] == 1 and any("could not be read" in note for note in judged.notes)
+
+
+def test_an_audit_counts_who_could_not_be_read(problem, train):
+    from wayforward.groups import Groups
+    from wayforward.impact.audit import audit
+
+    everybody = train.drop(columns="y")
+    odd = everybody.assign(age=np.where(np.arange(300) % 60 == 0, 3, everybody["age"]))
+    groups = Groups.of("job", everybody["job"])
+    quick = {"beside": None, "society": False, "summaries": (), "lasting_of": 0}
+    got = audit(problem, odd, groups, **quick)
+    rest = np.flatnonzero(np.arange(300) % 60 != 0)
+    want = audit(problem, everybody.iloc[rest], groups.take(rest), **quick)
+    assert (got.n, got.refused, got.unread.count, got.unread.columns) == (295, want.refused, 5, {"age": 5})
+    assert got.overall.figures == want.overall.figures
+    assert any("5 people could not be read" in note for note in got.notes)
+    assert got.to_dict()["unread"]["people"] == 5
 
 
 def test_empty_table(problem, people):

@@ -15,7 +15,7 @@ import numpy as np
 from wayforward.errors import DataError, FileFormatError, require
 from wayforward.lazy import hook
 from wayforward.plain_files import read_json, write_text
-from wayforward.schema import Schema, SchemaWarning, decode_column, native_table
+from wayforward.schema import Origin, Schema, SchemaWarning, decode_column, native_table
 from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FORMAT = "wayforward.recourse/1"
 _PER_PERSON = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "lasts",
+    "reasons",
 )  # fmt: skip
 KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
 
@@ -35,6 +36,7 @@ class Outcome(Enum):
     NONE_EXISTS = "No allowed change reaches the decision. This was proved."
     NOT_FOUND = "The search ended without an option; one may exist. Try another method."
     ACCEPTED = "The decision is already the one you want. Nothing needs to change."
+    NOT_ASKED = "This row could not be read, so the model was not asked. Correct it and ask again."
 
     def __lt__(self, other: object) -> bool:
         """In the order above, so that arrays of outcomes can be sorted and counted."""
@@ -58,9 +60,10 @@ class Recourse:
     kind (n, k): texts: what an option is the best at, where kinds were asked for: 'cheapest', 'fewest' (changes),
     'lasting', or several with a + between them; '' elsewhere. lasts (n, k): the share of models trained again, none
     of which the search knew, that still say yes; NaN where nobody measured it.
-    seconds (n,): share of the search time. meta: seed, versions, counts of model rows and calls. path (n, k, s, d): the
-    profiles that a method led each option through, the last one is `after`, NaN behind it; s is 0 for methods that
-    lead nobody through anything.
+    reasons (n,): why somebody was NOT_ASKED, '' for the others; their x is NaN in the cell at fault. origin: the names
+    of the rows, by an id column or an index, and the table they came from. seconds (n,): share of the search time.
+    meta: seed, versions, counts of model rows and calls. path (n, k, s, d): the profiles that a method led each
+    option through, the last one is `after`, NaN behind it; s is 0 for methods that lead nobody through anything.
     """
 
     schema: Schema
@@ -79,6 +82,8 @@ class Recourse:
     kind: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=object))
     lasts: Costs = field(default_factory=lambda: np.empty((0, 0)))
     preferences: Preferences | None = None
+    reasons: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    origin: Origin | None = field(default=None, repr=False, compare=False)
     meta: dict[str, Any] = field(default_factory=dict)
     # the `Problem` that judged, for whoever goes on asking; kept in memory, not in files
     problem: Any = field(default=None, repr=False, compare=False)
@@ -110,6 +115,10 @@ class Recourse:
             if self.path.size:
                 raise DataError(f"Recourse.path has shape {self.path.shape}; it must be {(n, k, 's', d)}.")
             object.__setattr__(self, "path", np.empty((n, k, 0, d)))
+        if self.reasons.shape != (n,):
+            if self.reasons.size:
+                raise DataError(f"Recourse.reasons has shape {self.reasons.shape}; it must be {(n,)}.")
+            object.__setattr__(self, "reasons", np.full(n, "", dtype=object))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what files keep: everything but the problem; outcomes as one byte each."""
@@ -118,7 +127,9 @@ class Recourse:
         return vars(self) | {"outcome": code.reshape(self.outcome.shape), "problem": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state | {"outcome": np.array(list(Outcome), dtype=object)[state["outcome"]]})
+        known = {"reasons": np.full(len(state["x"]), "", dtype=object), "origin": None}  # of earlier versions
+        outcome = np.array(list(Outcome), dtype=object)[state["outcome"]]
+        vars(self).update(known | state | {"outcome": outcome})
 
     def _plain_where_known(self) -> np.ndarray:
         """(n, k) `cost` where no acted feature has a weight of its own, NaN elsewhere."""
@@ -178,6 +189,16 @@ class Recourse:
         return np.asarray(self.outcome[:, 0] == Outcome.ACCEPTED, dtype=bool)
 
     @property
+    def readable(self) -> Mask:
+        """(n,) bool: the row could be read, so that the model was asked."""
+        return np.asarray(self.outcome[:, 0] != Outcome.NOT_ASKED, dtype=bool)
+
+    @property
+    def refused(self) -> Mask:
+        """(n,) bool: the model was asked and said no."""
+        return np.asarray(self.readable & ~self.accepted)
+
+    @property
     def acted(self) -> Mask:
         """(n, k, d) bool: the option asks the person to set this feature to another value."""
         return np.asarray(~np.isnan(self.action) & self.schema.differs(self.action, self.x[:, None, :]))
@@ -189,8 +210,7 @@ class Recourse:
 
     def outcomes(self) -> dict[str, int]:
         """How many people ended in each outcome, by their first slot."""
-        first = self.outcome[:, 0]
-        return {o.name: int((first == o).sum()) for o in Outcome}
+        return count_outcomes(self.outcome[:, 0])
 
     def __len__(self) -> int:
         return self.n
@@ -209,7 +229,47 @@ class Recourse:
         wishes = None
         if self.preferences is not None:
             wishes = self.preferences.take(np.arange(self.n)[who])
-        return replace(self, **parts, score_before=before, preferences=wishes)
+        origin = None if self.origin is None else self.origin.take(who)
+        return replace(self, **parts, score_before=before, preferences=wishes, origin=origin)
+
+    def among(self, x: People, reasons: dict[int, str], preferences: Preferences | None = None) -> Recourse:
+        """The answers to the people x (n, d) of whom these are those that could be read; reasons: of the others."""
+        n = len(x)
+        there = np.ones(n, dtype=bool)
+        there[list(reasons)] = False
+
+        def spread(name: str, empty: Any) -> np.ndarray:
+            values = getattr(self, name)
+            out = np.full((n, *values.shape[1:]), empty, dtype=values.dtype)
+            out[there] = values
+            return out
+
+        why = np.full(n, "", dtype=object)
+        for i, reason in reasons.items():
+            why[i] = reason
+        parts: dict[str, Any] = {
+            name: spread(name, np.nan) for name in ("action", "after", "score", "chance", "path", "lasts")
+        }
+        parts |= {name: spread(name, np.inf) for name in ("cost", "plain_cost")} | {
+            "kind": spread("kind", "")
+        }
+        before = self.score_before if self.score_before.size else np.full(self.n, np.nan)
+        score_before = np.full(n, np.nan)
+        score_before[there] = before
+        return replace(
+            self, x=x, outcome=spread("outcome", Outcome.NOT_ASKED), seconds=spread("seconds", 0.0), reasons=why,
+            score_before=score_before, preferences=preferences, origin=None, **parts,
+        )  # fmt: skip
+
+    @classmethod
+    def of_nobody(cls, schema: Schema, k: int, method: str = "") -> Recourse:
+        """The answers to no people at all."""
+        slots = np.empty((0, k))
+        return cls(
+            schema=schema, x=np.empty((0, schema.d)), action=np.empty((0, k, schema.d)),
+            after=np.empty((0, k, schema.d)), cost=slots, score=slots,
+            outcome=np.empty((0, k), dtype=object), seconds=np.empty(0), method=method,
+        )  # fmt: skip
 
     @classmethod
     def concat(cls, parts: list[Recourse]) -> Recourse:
@@ -221,6 +281,7 @@ class Recourse:
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in (*_PER_PERSON, "score_before")
         }
+        joined["origin"] = Origin.concat([part.origin for part in parts])
         longest = max(part.path.shape[2] for part in parts)
         joined["path"] = np.concatenate([_longer(part.path, longest) for part in parts])
         meta = dict(first.meta)
@@ -236,18 +297,49 @@ class Recourse:
 
     # -- words and tables ----------------------------------------------------------------------------------
 
-    def explain(self, i: int, option: int | None = None) -> str:
+    def explain(self, i: int | None = None, option: int | None = None, *, id: Any = None) -> str:
         """What person i can do, in plain sentences with units; all options, or one of them.
+
+        id: the person by name instead of position, see `find`; a tuple where the index has several levels.
 
         Numbers are rounded for people and checked again after rounding, where the answer still knows its problem
         (one read from a file does not: it shows the numbers that were checked).
         """
+        if (i is None) == (id is None):
+            raise DataError("Say whom to explain: a position, explain(3), or a name, explain(id='C-17').")
+        if i is None:
+            who = self.find(id)
+            if len(who) > 1:
+                raise DataError(
+                    f"{len(who)} people are called {id!r}: positions {', '.join(map(str, who[:8].tolist()))}. Give one."
+                )
+            i = int(who[0])
         # answers stand above recourse: found by name when somebody asks
         text: str = hook("answers:explain")(self, i, option, self.problem)
         return text
 
+    def find(self, id: Any) -> np.ndarray:
+        """Positions of the people of this name, by id column or index. Raises: DataError where there is none."""
+        return (self.origin or Origin()).find(id)
+
+    def people_after(self, option: int = 0) -> Any:
+        """Everybody where this option leads, as the table they came from: its columns, types, order and index.
+
+        n rows, ready for the model: whoever has no such option stays as they are, and so does every cell that no option
+        changes, columns that the schema does not know included. People who came as an array, or from a file, are
+        decoded by the schema. Raises: DataError if there is no such option.
+        """
+        if isinstance(option, bool) or not isinstance(option, (int, np.integer)) or not 0 <= option < self.k:
+            raise DataError(f"There is no option {option!r}; options are numbered 0 to {self.k - 1}.")
+        changed = self.changed[:, option]
+        x = np.where(changed, self.after[:, option], self.x)
+        origin = self.origin
+        if origin is None or origin.table is None:
+            return self.schema.decode(x)
+        return origin.with_values(self.schema.features, x, changed)
+
     def to_frame(self, like: Any = None) -> Any:
-        """One row for each person and option: outcome, costs, score, and the values before and after.
+        """One row for each person and option: names, outcome, costs, score, and the values before and after.
 
         `like`: 'pandas', 'polars', 'pyarrow', or None for the first that is installed.
         """
@@ -263,6 +355,9 @@ class Recourse:
         if self.uncertain:
             columns["chance"] = self.chance.ravel()
         columns |= self._kind_columns()
+        if not self.readable.all():
+            columns["reason"] = np.repeat(self.reasons, k)
+        columns = self._named(columns)
         before = np.repeat(self.x, k, axis=0)
         after = self.after.reshape(n * k, self.d)
         action = self.action.reshape(n * k, self.d)
@@ -275,6 +370,18 @@ class Recourse:
         """Columns of kinds and of how long options last, one row for each slot; none where nobody asked."""
         out = {} if not (self.kind != "").any() else {"kind": self.kind.ravel()}
         return out | ({"lasts": self.lasts.ravel()} if np.isfinite(self.lasts).any() else {})
+
+    def _named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Put the names of people behind the first of the columns (n * k,)."""
+        if self.origin is None or not self.origin.names:
+            return columns
+        own = self.origin.columns((*columns, "reason"))
+        first, *rest = columns
+        return (
+            {first: columns[first]}
+            | {name: np.repeat(v, self.k) for name, v in own.items()}
+            | {name: columns[name] for name in rest}
+        )
 
     # -- files ---------------------------------------------------------------------------------------------
 
@@ -313,7 +420,8 @@ class Recourse:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SchemaWarning)  # said when these people were asked about
-                got.schema.encode(got.x, "saved people")
+                if got.readable.any():
+                    got.schema.encode(got.x[got.readable], "saved people")
         except DataError as error:
             raise FileFormatError(f"'{path.name}' does not hold people of its own schema. {error}") from None
         return got
@@ -341,10 +449,21 @@ class Recourse:
             numbers["lasts"] = _plain(self.lasts)
         if (self.kind != "").any():
             numbers["kind"] = self.kind.tolist()
-        return {**self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers}
+        more: dict[str, Any] = {}
+        if not self.readable.all():
+            more["reasons"] = self.reasons.tolist()
+        if self.origin is not None and self.origin.names:
+            values = [[_json_value(v) for v in value.tolist()] for value in self.origin.values]
+            more["ids"] = {"names": list(self.origin.names), "values": values}
+        return {
+            **self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers, **more,
+        }  # fmt: skip
 
     @classmethod
-    def _restored(cls, header: Any, numbers: dict[str, np.ndarray], outcome: np.ndarray) -> Recourse:
+    def _restored(
+        cls, header: Any, numbers: dict[str, np.ndarray], outcome: np.ndarray, reasons: Any = None,
+        ids: tuple[Any, Any] | None = None,
+    ) -> Recourse:  # fmt: skip
         """Put an answer together from its header and arrays of any shape. Raises: ValueError, KeyError, TypeError."""
         if (
             not isinstance(header, dict)
@@ -362,6 +481,8 @@ class Recourse:
             method=str(header["method"]),
             preferences=_preferences(header.get("preferences"), schema),
             meta=header["meta"],
+            reasons=np.array([] if reasons is None else [str(r or "") for r in reasons], dtype=object),
+            origin=None if not ids else _origin(*ids, n),
             **{
                 name: values.reshape(shapes[name]) if name in shapes else values
                 for name, values in numbers.items()
@@ -380,7 +501,9 @@ class Recourse:
         for name in ("cost", "plain_cost"):
             if numbers[name].size:
                 numbers[name] = np.where(empty, np.inf, numbers[name])
-        return cls._restored(data, numbers, _outcomes(data["outcome"]))
+        ids = data.get("ids")
+        named = None if ids is None else (ids["names"], ids["values"])
+        return cls._restored(data, numbers, _outcomes(data["outcome"]), data.get("reasons"), named)
 
     def _to_parquet(self, path: Path) -> None:
         pa = require("pyarrow", extra="frames")
@@ -406,7 +529,14 @@ class Recourse:
             columns[f"after.{name}"] = self.after[:, :, j].ravel()
             if self.path.size:  # one list a row
                 columns[f"path.{name}"] = list(self.path[..., j].reshape(n * k, -1))
-        table = pa.table(columns).replace_schema_metadata({"wayforward": json.dumps(self._header())})
+        if not self.readable.all():
+            columns["reason"] = np.repeat(self.reasons, k).tolist()
+        header = self._header()
+        if self.origin is not None and self.origin.names:
+            header["ids"] = list(self.origin.names)
+            for name, value in zip(self.origin.names, self.origin.values, strict=True):
+                columns[f"id.{name}"] = _arrow_values(np.repeat(value, k), pa)
+        table = pa.table(columns).replace_schema_metadata({"wayforward": json.dumps(header)})
         pq.write_table(table, path)
 
     @classmethod
@@ -432,7 +562,12 @@ class Recourse:
         if f"path.{schema.names[0]}" in table.column_names:
             lists = [np.stack(column(f"path.{name}").tolist()) for name in schema.names]
             numbers["path"] = np.stack(lists, -1)
-        return cls._restored(header, numbers, _outcomes(column("outcome").reshape(-1, k)))
+        reasons = column("reason")[::k] if "reason" in table.column_names else None
+        names = header.get("ids") or []
+        ids = names, [table.column(f"id.{name}").to_pylist()[::k] for name in names]
+        return cls._restored(
+            header, numbers, _outcomes(column("outcome").reshape(-1, k)), reasons, ids if names else None
+        )
 
     def __repr__(self) -> str:
         ends = ", ".join(
@@ -441,11 +576,37 @@ class Recourse:
         return f"Recourse({self.n} people, up to {self.k} options, {self.method}: {ends})"
 
 
+def count_outcomes(outcome: np.ndarray) -> dict[str, int]:
+    """Name -> people (n,) of `Outcome`; NOT_ASKED only where there are any."""
+    counts = {o: int((outcome == o).sum()) for o in Outcome}
+    return {o.name: count for o, count in counts.items() if count or o is not Outcome.NOT_ASKED}
+
+
 def _plain(values: np.ndarray) -> list[Any]:
     """Nested lists with None for NaN and infinity, because JSON has neither."""
     hidden = values.astype(object)
     hidden[~np.isfinite(values)] = None
     return list(hidden.tolist())
+
+
+def _json_value(value: Any) -> Any:
+    return value if isinstance(value, (str, int, bool, type(None))) else str(value)
+
+
+def _arrow_values(values: np.ndarray, pa: Any) -> Any:
+    try:
+        return pa.array(values.tolist())
+    except (pa.ArrowException, OverflowError):  # of several types
+        return pa.array([None if value is None else str(value) for value in values.tolist()])
+
+
+def _origin(names: Any, values: Any, n: int) -> Origin:
+    if len(names) != len(values) or any(len(value) != n for value in values):
+        raise ValueError("ids")
+    made = [np.empty(n, dtype=object) for _ in names]
+    for array, value in zip(made, values, strict=True):
+        array[:] = value
+    return Origin(tuple(str(name) for name in names), tuple(made))
 
 
 def _array(values: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ import wayforward as wf
 from wayforward.errors import DataError, FileFormatError, MethodError, PreferencesError, WorkerError
 from wayforward.methods import method
 from wayforward.recourse import Recourse
-from wayforward.scale import Answers, ShardSettings, answer_shard
+from wayforward.scale import Answers, ShardSettings, answer_shard, evaluate_table
 from wayforward.testing import case
 
 SAME = ("x", "action", "after", "cost", "plain_cost", "score", "score_before", "chance")
@@ -210,21 +210,33 @@ def test_an_odd_row_never_stops_the_others(
     assert "outside 0 to 50000 EUR" in odd[44]["reason"]
     assert not any("private" in row["reason"] for row in odd.values())
     others = np.array([i for i in range(N) if i not in odd])
-    _same(answers, whole[others])
-    person = pd.read_parquet(answers.folder / "answers")["person"]
-    assert person[::2].tolist() == others.tolist()
+    got, table = _parts(answers), pd.read_parquet(answers.folder / "answers")
+    assert table["person"][::2].tolist() == list(range(N))
+    assert np.flatnonzero(~got.readable).tolist() == sorted(odd) and got.origin is not None
+    assert [got.reasons[i] for i in sorted(odd)] == [odd[i]["reason"] for i in sorted(odd)]
+    assert got.origin.values[0].tolist() == frame["customer"].tolist()
+    for name in SAME:
+        np.testing.assert_array_equal(getattr(got[others], name), getattr(whole[others], name), err_msg=name)
+    assert answers.counts()["outcomes"]["NOT_ASKED"] == 5
+    judged, at_once = evaluate_table(answers, fitted.problem_), wf.evaluate(got, fitted.problem_)
+    for name in ("usable", "usable_read", "not_asked", "cost"):
+        assert judged[name].value == pytest.approx(at_once[name].value) and judged[name].n == at_once[name].n
+    assert judged.outcomes == at_once.outcomes
     assert answers.manifest["problems"] == 5
 
 
 def test_a_shard_of_odd_rows_only_is_no_trouble(fitted: Any, frame: pd.DataFrame, tmp_path: Path) -> None:
-    """It has a file without rows, so that the folder reads as one table."""
+    """Everybody keeps a row, and the folder reads as one table."""
     bad = frame.assign(income=["?"] * 10 + frame["income"].tolist()[10:])
     with pytest.raises(DataError, match="holds values of several types"):
         wf.recommend_table(fitted, bad, tmp_path / "out")
     bad.to_csv(tmp_path / "bad.csv", index=False)
     answers = wf.recommend_table(fitted, tmp_path / "bad.csv", tmp_path / "out", rows_per_shard=10)
-    assert len(answers.problems()) == 10 and _parts(answers).n == N - 10
-    assert len(pd.read_parquet(answers.folder / "answers")) == N - 10
+    got = _parts(answers)
+    assert len(answers.problems()) == 10 and got.n == N == len(pd.read_parquet(answers.folder / "answers"))
+    judged = evaluate_table(answers, fitted.problem_)
+    assert (judged.n, judged["not_asked"].value, judged.outcomes["NOT_ASKED"]) == (N, 10 / N, 10)
+    assert judged["usable"].n == judged["usable_read"].n + 10
 
 
 def test_wishes_go_with_their_people(fitted: Any, frame: pd.DataFrame, x: np.ndarray, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ _OUTCOME_LOOK = {  # colour and hatching
     Outcome.NONE_EXISTS: (ORANGE, "///"),
     Outcome.NOT_FOUND: ("#e69f00", "xxx"),
     Outcome.ACCEPTED: ("#999999", "..."),
+    Outcome.NOT_ASKED: ("#cccccc", "|||"),
 }
 _MOST_FEATURES = 12
 
@@ -231,6 +232,7 @@ def _place(one: Recourse, j: int, value: float) -> float:
 def _outcomes(ax: Axes, outcome: Any) -> None:
     total = max(1, len(outcome))
     rows = [(o, int((outcome == o).sum())) for o in Outcome]
+    rows = [(o, count) for o, count in rows if count or o is not Outcome.NOT_ASKED]
     for y, (o, count) in enumerate(rows):
         colour, hatch = _OUTCOME_LOOK[o]
         ax.barh(y, count, color=colour, hatch=hatch, edgecolor="white", height=0.62)

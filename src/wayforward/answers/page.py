@@ -89,7 +89,7 @@ def examples(recourse: Recourse, count: int) -> list[int]:
     """Row numbers of people to show: from the cheapest to the dearest plan, one without a plan last."""
     cost = recourse.cost[:, 0]
     found = np.flatnonzero(recourse.found[:, 0])
-    without = np.flatnonzero(~recourse.found[:, 0] & ~recourse.accepted)
+    without = np.flatnonzero(~recourse.found[:, 0] & recourse.refused)
     last = [int(without[0])] if len(without) and count > 1 else []
     room = min(count - len(last), len(found))
     ranked = found[np.argsort(cost[found], kind="stable")]
@@ -127,11 +127,12 @@ def render(
         }
         for o in Outcome
         for n in [int((evaluation.outcome == o).sum())]
+        if n or o is not Outcome.NOT_ASKED
     ]
     requested = features_asked(recourse)
     groups = group_table(evaluation) if evaluation.groups is not None else []
     shown = rounded(problem, _of_kinds(problem, recourse, chosen, kinds)) if chosen else None
-    contrast = None if shown is None else why(problem, shown.x)
+    contrast = None if shown is None or not shown.readable.all() else why(problem, shown.x)
     people = [] if shown is None else [_example(shown, contrast, i) for i in range(shown.n)]
     return engine.get_template("report.html.j2").render(
         title=title,
@@ -258,6 +259,11 @@ def _lead(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> str:
     if refused:
         with_plan = int(np.nansum(evaluation.people["usable"]))
         text += f"{words.number(with_plan)} of them have a plan that was checked and works. "
+    if evaluation.unread.any():
+        text += (
+            f"{words.number(int(evaluation.unread.sum()))} more could not be read and were not asked about; "
+            "they count as not served. "
+        )
     return text + f"The aim is {problem.target.describe()}."
 
 

@@ -52,7 +52,7 @@ def cell(recourse: Recourse, i: int, option: int, j: int) -> str:
 def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
     """Everybody's options, a row for each: person, option, outcome, cost with the person's own weights and without,
     score, plan in words."""
-    from wayforward.answers.text import consequences, steps
+    from wayforward.answers.text import amiss, consequences, steps
 
     rows, kinds = [], bool((recourse.kind != "").any())
     for i in range(recourse.n):
@@ -70,7 +70,7 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
                     "plain_cost": float(recourse.plain_cost[i, o]),
                     "score": float(recourse.score[i, o]),
                     **({"kind": recourse.kind[i, o], "lasts": float(recourse.lasts[i, o])} if kinds else {}),
-                    "plan": plan or OUTCOME[recourse.outcome[i, o]],
+                    "plan": plan or " ".join([OUTCOME[recourse.outcome[i, o]], *amiss(recourse[i])]),
                 }
             )
     return rows

@@ -28,6 +28,7 @@ OUTCOME: dict[Outcome, str] = {
         "A longer search or wider limits may help."
     ),
     Outcome.ACCEPTED: "The answer is yes already. You need not change anything.",
+    Outcome.NOT_ASKED: "Some of your data could not be read. So no answer was worked out.",
 }
 
 OUTCOME_LABEL: dict[Outcome, str] = {  # for tables and figures
@@ -35,6 +36,7 @@ OUTCOME_LABEL: dict[Outcome, str] = {  # for tables and figures
     Outcome.NONE_EXISTS: "no plan exists (proved)",
     Outcome.NOT_FOUND: "no plan found",
     Outcome.ACCEPTED: "accepted already",
+    Outcome.NOT_ASKED: "could not be read",
 }
 
 
@@ -76,7 +78,7 @@ def explain(recourse: Recourse, i: int, option: int | None = None, problem: Prob
         raise DataError(f"There is no option {option!r}; options are numbered 0 to {recourse.k - 1}.")
     found = np.flatnonzero(one.found[0])
     if not len(found):
-        return OUTCOME[one.outcome[0, 0]]
+        return " ".join([OUTCOME[one.outcome[0, 0]], *amiss(one)])
     if option is not None:
         if option not in found:
             return f"Option {option + 1} is empty. " + _how_many(len(found))
@@ -100,6 +102,9 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
     outcome = one.outcome[0, 0]
     if outcome is Outcome.ACCEPTED:
         return "Your answer\n\nThe answer is yes. You need not change anything."
+    if outcome is Outcome.NOT_ASKED:
+        lines = ["Your answer", "", OUTCOME[outcome], "", *amiss(one), ""]
+        return "\n".join([*lines, "Please correct this with us. Then we look at your case again."])
     lines = ["Your answer", "", "A computer model looked at your data. The answer is no for now.", ""]
     if reasons:
         lines += _why_lines(problem, one)
@@ -189,6 +194,17 @@ def _why_lines(problem: Problem, one: Recourse) -> list[str]:
     lines = ["Why", "", "The answer would have been yes if your data had been different here:"]
     lines += [words.sentence(f"- {name}: {now}, not {was}") for name, now, was in points]
     return [*lines, "This tells you why. It is not advice. You may not be able to change all of it.", ""]
+
+
+def amiss(one: Recourse) -> list[str]:
+    """What could not be read of the first person, for the person: one sentence; none where all was read."""
+    reason = str(one.reasons[0])
+    if not reason:
+        return []
+    for feature in one.schema.features:
+        if reason.startswith(f"'{feature.name}'"):
+            return [f"Please check your {words.label(feature)}: it is missing, or not a value that we know."]
+    return [words.sentence(f"The reason: {reason}")]
 
 
 def _person(recourse: Recourse, i: int) -> Recourse:

@@ -192,7 +192,7 @@ def recommend(
         int, typer.Option("--rows-per-shard", min=1, help="Into a folder: people in a shard.")
     ] = 20_000,
     id: Annotated[
-        str | None, typer.Option("--id", help="Into a folder: a column of --people that goes along.")
+        str | None, typer.Option("--id", help="A column of --people that names them in every output.")
     ] = None,
     form: Annotated[
         str, typer.Option("--form", help="Into a folder: long (values before, set and after) or compact.")
@@ -221,14 +221,14 @@ def recommend(
             question, out, method=method, k=k, budget=budget, device=device, workers=workers, on=on,
             rows_per_shard=rows_per_shard, id=id, form=form, fresh=fresh, json=json,
         ).counts()["outcomes"]  # fmt: skip
-        if not ends["FOUND"] and not ends["ACCEPTED"]:
+        if not ends.get("FOUND") and not ends.get("ACCEPTED"):
             raise typer.Exit(NOBODY)
         return
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
-        out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()),
+        out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()), id=id,
     )  # fmt: skip
-    if not got.found.any() and not got.accepted.all():
+    if not got.found.any() and not got.accepted[got.readable].all():
         raise typer.Exit(NOBODY)
 
 

@@ -63,7 +63,7 @@ def look(
     prepared = replace(question, n=None).prepare()
     problem = prepared.problem
     frame, whose = _people(question, prepared)
-    x = problem.schema.encode(frame)
+    x, odd = problem.schema.read(frame)
     named = list(groups) or list(_sensitive(question, problem))
     attributes = _groups(named, cuts, frame, x, problem)
     wishes = None
@@ -72,8 +72,8 @@ def look(
     others = _trained_again(question, prepared, again)
     with _stages() as progress:
         got = audit(
-            problem, x, attributes, chosen, preferences=wishes, most=most, smallest=smallest, beside=second,
-            twins_of=twins, others=others, summaries=makers, correction=correction, seed=question.seed,
+            problem, frame if odd else x, attributes, chosen, preferences=wishes, most=most, smallest=smallest,
+            beside=second, twins_of=twins, others=others, summaries=makers, correction=correction, seed=question.seed,
             budget=budget, say=progress, workers=workers, on=on,
         )  # fmt: skip
     source = {"people": whose, "table": prepared.title, "model named": question.model}
@@ -86,8 +86,9 @@ def look(
     got.meta["yes_means"] = prepared.yes_means
     got.meta["method_in_words"] = chosen.summary
     truth = _truth(question, prepared)
+    read = np.setdiff1d(np.arange(len(x)), list(odd))
     if truth is not None:
-        got.meta["quality"] = _quality(problem.reached(x)[0], truth)
+        got.meta["quality"] = _quality(problem.reached(x[read])[0], truth[read])
         got.meta["quality"]["weighted"] = question.model in _MODELS and _is_rare(prepared.labels)
     named_model = _MODELS.get(question.model, question.model)
     title = f"Audit of recourse: {prepared.title}, model: {named_model}, plans by the method {chosen.name}"

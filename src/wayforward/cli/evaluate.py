@@ -36,7 +36,9 @@ def judge(
     stored = got.meta.get("question") or {}
     problem = _question(path, stored, given).prepare(got.schema).problem
     with steps("judging", 1) as progress:
-        found = evaluate(got, problem, groups=groups, metrics=metrics, density=density_of(problem, got.x))
+        found = evaluate(
+            got, problem, groups=groups, metrics=metrics, density=density_of(problem, got.x[got.readable])
+        )
         progress(1)
     lasting = None if problem.robust is None else keeps(got, problem)
     numbers = found.to_dict()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wayforward.data import Dataset
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem, Retraining
-    from wayforward.schema import Schema
+    from wayforward.schema import Origin, Schema
     from wayforward.world import World
 
 _ASKED = 1_000_003  # of the resamples of --robust models:5, so that an audit judges by others
@@ -74,12 +74,27 @@ class Inputs:
             known[name] = tuple(known.get(name, ()))
         return cls(**known)
 
-    def ready(self) -> Ready:
-        """Read, train or load, put the problem together and choose the people. Raises: WayforwardError."""
+    def ready(self, id: str | None = None) -> Ready:
+        """Read, train or load, put the problem together and choose the people, named by the column id of --people.
+
+        Raises: WayforwardError.
+        """
+        from wayforward.schema import Origin
+
         prepared = self.prepare()
         problem, files = prepared.problem, dict(prepared.files)
+        reasons: dict[int, str] = {}
+        origin = None
+        if self.people is None and id is not None:
+            raise DataError(f"--id {id} names people by a column of --people, and no such table is given.")
         if self.people is not None:
-            x = problem.schema.encode(without_label(read_table(self.people), self.label))[: self.n]
+            table = read_table(self.people)
+            x, reasons = problem.schema.read(table)
+            origin = Origin.of(table, len(x), id) if id is not None else None
+            x, reasons = x[: self.n], {i: why for i, why in reasons.items() if i < len(x[: self.n])}
+            origin = None if origin is None else origin.take(np.arange(len(x)))
+            if len(reasons) == len(x):
+                raise DataError(f"None of these people could be read. Row 0: {reasons[0]}")
             files["people"] = _sha256(self.people)
             from_training = 0
         else:
@@ -88,7 +103,9 @@ class Inputs:
         if self.preferences is not None:
             wishes = read_wishes(self.preferences, problem.schema, x, self)
             files["preferences"] = _sha256(self.preferences)
-        return Ready(problem, x, wishes, prepared.title, prepared.seconds_train, from_training, files)
+        return Ready(
+            problem, x, wishes, prepared.title, prepared.seconds_train, from_training, files, reasons, origin
+        )
 
     def prepare(self, schema: Schema | None = None) -> Prepared:
         """Build the problem and its tables; a schema given (that of saved answers) is used as it is."""
@@ -125,6 +142,8 @@ class Ready:
     seconds_train: float
     from_training: int = 0  # how many of the people the model was trained on
     files: dict[str, str] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)  # of people who could not be read, by row
+    origin: Origin | None = None
 
     @property
     def schema(self) -> Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,11 @@ def run(
     place of the k cheapest."""
     from wayforward.methods import recommend as recommend_kinds
     from wayforward.methods.base import versions
+    from wayforward.schema.odd_rows import unread_note
 
+    there = np.setdiff1d(np.arange(len(ready.x)), list(ready.reasons))
+    if ready.reasons:
+        say(f"note: {unread_note(ready.reasons, len(ready.x))}")
     key = fingerprint(
         "recommend", versions(), question or {}, ready.files, chosen.name, chosen.parameters(), k, seed,
         budget, kinds, ready.schema.to_dict(), ready.x,
@@ -53,7 +58,7 @@ def run(
     chosen.fit(ready.problem)
 
     def answer(rows: np.ndarray, who: np.ndarray) -> Recourse:
-        wishes = None if ready.preferences is None else ready.preferences.take(who)
+        wishes = None if ready.preferences is None else ready.preferences.take(there[who])
         with warnings.catch_warnings():  # one part may be all accepted; the whole is looked at below
             warnings.filterwarnings("ignore", message="The model accepts every one")
             how = {"preferences": wishes, "seed": seed, "budget": budget, "workers": workers, "on": on}
@@ -61,10 +66,13 @@ def run(
                 return recommend_kinds(ready.problem, rows, chosen, kinds=kinds, **how)
             return chosen.recommend(rows, k, **how)
 
-    with steps(f"{chosen.name}: people", len(ready.x)) as progress:
-        got, n_loaded = in_parts(ready.x, answer, parts, progress)
+    with steps(f"{chosen.name}: people", len(there)) as progress:
+        got, n_loaded = in_parts(ready.x[there], answer, parts, progress)
     if n_loaded:
         say(f"{n_loaded:,} of {len(ready.x):,} people were answered before and are kept.")
+    if ready.reasons:
+        got = got.among(ready.x, ready.reasons, ready.preferences)
+    got = replace(got, origin=ready.origin)
     if got.accepted.all():
         say(
             "The model accepts every one of these people already. Check --favourable and the table of people."
@@ -76,7 +84,7 @@ def run(
 def answer(
     question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
-    kinds: tuple[str, ...] = (),
+    kinds: tuple[str, ...] = (), id: str | None = None,
 ) -> Recourse:  # fmt: skip
     """Do everything that `wayforward recommend` does; return the answers."""
     from wayforward.cli.inputs import density_of
@@ -91,7 +99,7 @@ def answer(
             f"--k {k} and --kind are both given. Kinds say how many options there are: leave --k out."
         )
     chosen = choose(method, device)
-    ready = question.ready()
+    ready = question.ready(id)
     beside = next((p for p in (out, csv, report, json) if p is not None and str(p) != "-"), None)
     keep = None if beside is None else beside.with_name(beside.name + ".parts")
     got = run(
@@ -107,7 +115,9 @@ def answer(
         on=on,
         kinds=kinds,
     )
-    judged = evaluate(got, ready.problem, metrics=metrics, density=density_of(ready.problem, ready.x))
+    judged = evaluate(
+        got, ready.problem, metrics=metrics, density=density_of(ready.problem, got.x[got.readable])
+    )
     summary = summarise(got, ready, judged)
     if out is not None:
         half = out.with_name(f"{out.stem}.half{out.suffix}")
@@ -133,7 +143,7 @@ def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]
     """Return the numbers of a run: the request, how good the answers are, the seconds spent."""
     numbers = judged.to_dict()
     seconds = float(got.meta.get("seconds_recommend", 0.0))
-    refused = int((~got.accepted).sum())
+    refused = int(got.refused.sum())
     head = {
         "n": got.n,
         "n_refused": refused,
@@ -208,6 +218,7 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
     rows = [
         ("people", f"{summary['n']:,}: {ends}"),
         ("usable", _share(summary["usable"]) + " of those refused (checked, legal, within rules and wishes)"),
+        *_unread(summary),
         ("usable and plausible", _share(summary["usable_plausible"])),
         *_likely(summary),
         ("mean cost", f"{_number(summary['cost_l1_range'])} (sum of changes as shares of their ranges)"),
@@ -220,6 +231,14 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
     for file in files:
         if str(file) != "-":
             say(f"written: {file}")
+
+
+def _unread(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """The other side of the share served, where somebody could not be read."""
+    if not summary.get("not_asked"):
+        return []
+    without = summary["metrics"]["usable_read"]["value"]
+    return [("", f"who could not be read counts as not served; without them {_share(without)}")]
 
 
 def _likely(summary: dict[str, Any]) -> list[tuple[str, str]]:

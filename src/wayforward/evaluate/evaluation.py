@@ -23,10 +23,11 @@ from wayforward.evaluate.evidence import Evidence
 from wayforward.evaluate.fairness import GroupGaps, as_groups, group_gaps
 from wayforward.evaluate.foreign import inferred_action, read_options, read_rows
 from wayforward.evaluate.judge import judge
-from wayforward.evaluate.metric import LEVELS, MEANING, METRICS, Level, measure
+from wayforward.evaluate.metric import LEVELS, MEANING, METRICS, UNREAD, Level, measure
 from wayforward.evaluate.stats import NOTHING, Estimate
+from wayforward.evaluate.unread import among_everybody, taken
 from wayforward.plain_files import write_text
-from wayforward.recourse import Outcome, Recourse
+from wayforward.recourse import Outcome, Recourse, count_outcomes
 from wayforward.shapes import Actions, Floats, Ints, Mask, People, PerPerson, PersonMask
 
 if TYPE_CHECKING:
@@ -77,6 +78,16 @@ class Evaluation:
     acted: Mask = field(
         default_factory=lambda: np.empty((0, 0), dtype=bool), repr=False
     )  # (n, d), chosen option
+    unread: PersonMask = field(default_factory=lambda: np.empty(0, dtype=bool), repr=False)  # (n,) NOT_ASKED
+
+    def __post_init__(self) -> None:
+        if self.unread.shape != (self.n,):
+            object.__setattr__(self, "unread", np.zeros(self.n, dtype=bool))
+
+    @property
+    def wanting(self) -> PersonMask:
+        """(n,) bool: refused by the model, or not read: those over whom a share served is told."""
+        return np.asarray(self.refused | self.unread)
 
     @property
     def asked(self) -> PersonMask:
@@ -194,7 +205,7 @@ class Evaluation:
                 "low": self.totals[name].low,
                 "high": self.totals[name].high,
                 "n": self.totals[name].n,
-                "meaning": MEANING.get(name, ""),
+                "meaning": (MEANING | UNREAD).get(name, ""),
             }
             for name in order
         ]
@@ -253,11 +264,11 @@ class Evaluation:
         seed, resamples = int(self.meta.get("evaluate_seed", 0)), int(self.meta.get("bootstrap", 1000))
         rows = []
         for group in sorted(set(labels.tolist())):
-            mine = (labels == group) & self.refused
+            wanting, mine = (labels == group) & self.wanting, (labels == group) & self.refused
             found: dict[str, Estimate] = {}
             for name in _RATES_BY_GROUP:
                 if name in self.people:
-                    found[name] = stats.rate(self.people[name][mine] > 0)
+                    found[name] = stats.rate(self.people[name][wanting] > 0)
             for name in _FLAGS_BY_GROUP:
                 if name in self.people:
                     values = self.people[name][mine]
@@ -289,7 +300,7 @@ class Evaluation:
         """
         cost = np.sort(self.people[metric][self.refused])
         cost = cost[np.isfinite(cost)]
-        return cost, np.arange(1, len(cost) + 1) / max(1, int(self.refused.sum()))
+        return cost, np.arange(1, len(cost) + 1) / max(1, int(self.wanting.sum()))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; NaN becomes null."""
@@ -297,6 +308,7 @@ class Evaluation:
             "method": self.method,
             "n": self.n,
             "asked": int(self.refused.sum()),
+            **({"not_asked": int(self.unread.sum())} if self.unread.any() else {}),
             "k": self.k,
             **{name: _plain(self.totals[name].value) for name in MEANING if name in self.totals},
             "outcomes": self.outcomes,
@@ -385,8 +397,23 @@ def evaluate(
         wanted: (n, d) the profile that each person truly wants, for GTP and GTD.
         reference_labels_right: (N,) bool, the model is right about each reference person, for connectedness.
     Returns: Evaluation.
+    People whose rows could not be read (NOT_ASKED) count as not served in the shares of people with an option, and
+    `usable_read` and `not_asked` tell both sides.
     Raises: DataError if shapes, groups or columns do not fit.
     """
+    if not recourse.readable.all():
+        readable = recourse.readable
+        if not readable.any():
+            raise DataError(
+                "None of these people could be read, so there is nothing to evaluate. See Recourse.reasons."
+            )
+        more = {"oracle": oracle, "wanted": wanted}
+        found = evaluate(
+            recourse[np.flatnonzero(readable)], problem, None, taken(preferences, readable), reference, seed,
+            metrics=metrics, bootstrap=bootstrap, density=density, other_model=other_model, true_world=true_world,
+            reference_labels_right=reference_labels_right, **{k: taken(v, readable) for k, v in more.items()},
+        )  # fmt: skip
+        return among_everybody(found, recourse, groups)
     evidence = Evidence.about(
         recourse,
         problem,
@@ -530,7 +557,7 @@ def _evaluation(
             "l0": evidence.norms["l0"],
         },
         chosen=evidence.chosen,
-        outcomes={o.name: int((outcome == o).sum()) for o in Outcome},
+        outcomes=count_outcomes(outcome),
         outcome=outcome,
         refuted=int((outcome != claimed[:, 0]).sum()),
         notes=tuple(evidence.notes()),

@@ -68,6 +68,11 @@ class Metric:
 METRICS: dict[str, Metric] = {}
 #: What each number means and how many stand behind it.
 MEANING: dict[str, str] = {}
+#: Of numbers that only an evaluation with people who could not be read has.
+UNREAD = {
+    "usable_read": "usable, among those whom the model was asked about and refused",
+    "not_asked": "could not be read, of everybody",
+}
 
 
 def register_metric(*metrics: Metric) -> None:

@@ -41,15 +41,18 @@ def recommend(
     progress: Progress | None = None,
     workers: int | None = None,
     on: Kind | None = None,
+    id: str | None = None,
+    strict: bool = False,
     **parameters: Any,
 ) -> Recourse:
     """Fit a method to the problem and return options for everyone in `people`.
 
-    people: a table or an (n, d) array; those whom the model accepts already are marked ACCEPTED. workers, on: as of
-    `Method.recommend`; the answers do not depend on them. kinds: instead of the k cheapest, one option of each of
-    'cheapest', 'fewest' (changes) and 'lasting' (likely to hold when the model is trained again, which the problem's
-    `Retraining` says how to do); `Recourse.kind` names them, `Recourse.lasts` says how often each holds. Two to three
-    searches instead of one; models are trained once a problem.
+    people: a table or an (n, d) array; those whom the model accepts already are marked ACCEPTED, and rows that cannot
+    be read NOT_ASKED, with a warning; strict=True raises for the first of these. id: a column that names people, kept
+    in every output. workers, on: as of `Method.recommend`; the answers do not depend on them. kinds: instead of the k
+    cheapest, one option of each of 'cheapest', 'fewest' (changes) and 'lasting' (likely to hold when the model is
+    trained again, which the problem's `Retraining` says how to do); `Recourse.kind` names them, `Recourse.lasts` says
+    how often each holds. Two to three searches instead of one; models are trained once a problem.
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
     Raises: MethodError, UnsupportedModel, DataError, PreferencesError, each with the next step.
     """
@@ -66,6 +69,7 @@ def recommend(
         )
     how: dict[str, Any] = {
         "preferences": preferences, "seed": seed, "budget": budget, "progress": progress, "workers": workers, "on": on,
+        "id": id, "strict": strict,
     }  # fmt: skip
     if kinds is None:
         return chosen.fit(problem).recommend(people, k, **how)

@@ -22,7 +22,8 @@ from wayforward.errors import MethodError, ProblemError, UnsupportedModel
 from wayforward.methods.alike import Alike
 from wayforward.portable import Portable
 from wayforward.recourse import Recourse
-from wayforward.schema import Schema, SchemaWarning
+from wayforward.schema import Origin, Schema, SchemaWarning
+from wayforward.schema.odd_rows import unread_note
 from wayforward.shapes import Actions, Mask, People, PersonMask
 from wayforward.streams import Streams
 from wayforward.workers import Kind, as_done, check_workers
@@ -132,10 +133,14 @@ class Method(Portable, ABC):
         progress: Progress | None = None,
         workers: int | None = None,
         on: Kind | None = None,
+        id: str | None = None,
+        strict: bool = False,
     ) -> Recourse:
         """Return up to k checked options for every person, cheapest first; n people in, n rows out.
 
-        x: a table of people or an (n, d) array; equal rows with equal wishes are searched once. seed: one integer; a
+        x: a table of people or an (n, d) array; equal rows with equal wishes are searched once. id: a column that names
+        people, kept in every output; left out, an index that somebody chose is. A row that cannot be read is kept as
+        NOT_ASKED, with a warning and its reason, and the others go on; strict=True raises instead. seed: one integer; a
         person's answer depends on it and on their own row only. budget: model rows a person. progress: called with
         (people done, people in all). workers: how many search at once; the answers are the same bits; left out, those
         of `with_workers`, else one. on: 'threads', 'processes' or 'ray' (a cluster); left out, threads where the search
@@ -148,9 +153,10 @@ class Method(Portable, ABC):
             raise MethodError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
         limit = budget if isinstance(budget, Budget) else Budget(budget)
         problem = self._fitted_problem()
-        people = problem.schema.encode(x)
-        _warn_of_unknown_columns(x, problem.schema)
+        people, reasons = (problem.schema.encode(x), {}) if strict else problem.schema.read(x)
         n = len(people)
+        origin = Origin.of(x, n, id)
+        _warn_of_unknown_columns(x, problem.schema, id)
         wishes = preferences
         if wishes is not None:
             _check_wishes(wishes)
@@ -163,15 +169,30 @@ class Method(Portable, ABC):
                 )
         workers, on = self.workers_ if workers is None else workers, on or self.on_
         check_workers(workers, on)
+        got = Recourse.of_nobody(problem.schema, int(k), self.name)
+        there = np.setdiff1d(np.arange(n), list(reasons))
+        if there.size:
+            own = wishes if wishes is None or not reasons else wishes.take(there)
+            rows = people if not reasons else people[there]
+            got = self._everybody(rows, int(k), own, int(seed), limit, progress, workers, on)
+        if reasons:
+            warnings.warn(unread_note(reasons, n), SchemaWarning, stacklevel=2)
+            got = replace(got.among(people, reasons, wishes), problem=problem)
+        return got if origin is None else replace(got, origin=origin)
+
+    def _everybody(
+        self, people: People, k: int, wishes: Preferences | None, seed: int, limit: Budget, progress: Progress | None,
+        workers: int, on: Kind | None,
+    ) -> Recourse:  # fmt: skip
+        """Answer people (n, d) who can be read: piece by piece, equal ones once."""
+        n = len(people)
         alike = Alike.of(people, wishes)
         parts: list[Recourse | None] = []
         pieces = []
         size = self.chunk if workers == 1 else min(self.chunk, max(16, -(-alike.n // (4 * workers))))
         for start in range(0, alike.n, size):
             who = alike.first[start : start + size]
-            pieces.append(
-                (people[who], None if wishes is None else wishes.take(who), int(k), int(seed), limit)
-            )
+            pieces.append((people[who], None if wishes is None else wishes.take(who), k, seed, limit))
             parts.append(None)
         done = 0
         for i, part in self._answered(pieces, workers, on):
@@ -185,7 +206,7 @@ class Method(Portable, ABC):
                 "The model accepts every one of these people already, so there is nothing to recommend. "
                 "Check the target (which class is favourable?) and the table of people.",
                 SchemaWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return got
 
@@ -439,13 +460,13 @@ def _check_wishes(wishes: Any) -> None:
         )
 
 
-def _warn_of_unknown_columns(table: Any, schema: Schema) -> None:
+def _warn_of_unknown_columns(table: Any, schema: Schema, id: str | None = None) -> None:
     """Warn of a table's columns that the schema does not know: a misspelled optional one would go unnoticed."""
     if isinstance(table, np.ndarray):
         return
     names = getattr(table, "columns" if hasattr(table, "iloc") else "column_names", None)
     names = getattr(table, "columns", None) if names is None else names
-    known = set(schema.names)
+    known = {*schema.names, id}
     unused = [name for name in map(str, [] if names is None else names) if name not in known]
     if unused:
         shown = ", ".join(repr(name) for name in unused[:5]) + (", ..." if unused[5:] else "")

@@ -18,7 +18,8 @@ from wayforward.errors import MethodError
 from wayforward.preferences import Preferences
 from wayforward.problem.robust import with_robust
 from wayforward.recourse import KINDS, Recourse
-from wayforward.schema import SchemaWarning
+from wayforward.schema import Origin, SchemaWarning
+from wayforward.schema.odd_rows import unread_note
 from wayforward.shapes import Actions, Mask, People
 
 if TYPE_CHECKING:
@@ -65,7 +66,30 @@ def options_by_kind(
     Raises: MethodError for an unknown kind; ProblemError where 'lasting' is asked for and nobody can train the model.
     """
     chosen = _checked(problem, kinds)
-    question = _Question(problem, method, problem.schema.encode(people), preferences, how)
+    strict, id = how.pop("strict", False), how.pop("id", None)
+    x, reasons = (problem.schema.encode(people), {}) if strict else problem.schema.read(people)
+    origin = Origin.of(people, len(x), id)
+    there = np.setdiff1d(np.arange(len(x)), list(reasons))
+    got = Recourse.of_nobody(problem.schema, len(chosen), method.name)
+    if there.size:
+        wishes = preferences if preferences is None or not reasons else preferences.take(there)
+        got = _of_kinds(problem, method, x[there], chosen, wishes, how)
+    if reasons:
+        warnings.warn(unread_note(reasons, len(x)), SchemaWarning, stacklevel=3)
+        got = replace(got.among(x, reasons, preferences), problem=problem)
+    return replace(got, origin=origin)
+
+
+def _of_kinds(
+    problem: Problem,
+    method: Method,
+    x: People,
+    chosen: tuple[str, ...],
+    wishes: Preferences | None,
+    how: dict[str, Any],
+) -> Recourse:
+    """As `options_by_kind`, of people x (n, d) who can be read."""
+    question = _Question(problem, method, x, wishes, how)
     everybody = np.arange(len(question.x))
     first = question.answered(everybody)
     has = np.flatnonzero(first.found[:, 0])
@@ -76,7 +100,7 @@ def options_by_kind(
     if "lasting" in chosen:
         found["lasting"] = _lasting(question, found, has, spent)
     got = problem.check(
-        question.x, np.stack([found[kind] for kind in chosen], axis=1), len(chosen), preferences=preferences,
+        question.x, np.stack([found[kind] for kind in chosen], axis=1), len(chosen), preferences=wishes,
         proved=np.array([outcome.name == "NONE_EXISTS" for outcome in first.outcome[:, 0]]),
         decision=(first.accepted, first.score_before), method=first.method,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from wayforward.plain_files import read_json
 from wayforward.recourse import Outcome, Recourse
 from wayforward.scale.rows import encode_column
 from wayforward.scale.shard import ANSWERS, ENTRIES, FORMAT, PROBLEMS
-from wayforward.schema import Schema
+from wayforward.schema import Origin, Schema
 
 MANIFEST = "manifest.json"
 
@@ -77,6 +77,7 @@ class Answers:
             for name in ("people", "problems", "model_rows", "native_rows", "seconds")
         }
         ends = {o.name: sum(entry["outcomes"].get(o.name, 0) for entry in entries) for o in Outcome}
+        ends = {name: count for name, count in ends.items() if count or name != Outcome.NOT_ASKED.name}
         return {"shards": len(entries), **total, "outcomes": ends}
 
     def file(self, shard: int) -> Path:
@@ -93,8 +94,9 @@ class Answers:
     def parts(self) -> Iterator[Recourse]:
         """Yield the answers of each shard as a `Recourse`, one at a time. Raises: FileFormatError."""
         for entry in self.entries():
-            if entry["people"] > entry["problems"]:
-                yield self.recourse(entry["shard"])
+            part = self.recourse(entry["shard"])
+            if part.n:
+                yield part
 
     def recourse(self, shard: int) -> Recourse:
         """Read a shard's answers back. Raises: FileFormatError for a compact table or a broken file."""
@@ -131,8 +133,18 @@ class Answers:
         for name in ("cost", "plain_cost"):
             score[name] = np.where(empty, np.inf, score[name])
         question = self.manifest["question"]
+        more: dict[str, Any] = {}
+        if "reason" in table.column_names:
+            more["reasons"] = np.array(
+                [why or "" for why in table.column("reason").to_pylist()[::k]], dtype=object
+            )
+        if question.get("id"):
+            name = str(question["id"])
+            own = np.empty(n, dtype=object)
+            own[:] = table.column(name).to_pylist()[::k]
+            more["origin"] = Origin((name,), (own,))
         return Recourse(
             schema=schema, x=features("before")[:, 0], action=features("action"), after=features("after"),
             outcome=outcome.reshape(n, k), seconds=np.zeros(n), score_before=column("score_before")[::k],
-            method=question["method"], meta={"seed": question["seed"]}, **score,
+            method=question["method"], meta={"seed": question["seed"]}, **score, **more,
         )  # fmt: skip

@@ -11,8 +11,10 @@ import numpy as np
 
 from wayforward.errors import DataError
 from wayforward.evaluate import Estimate, Evaluation, evaluate
-from wayforward.evaluate.metric import MEANING, Level
+from wayforward.evaluate.metric import MEANING, UNREAD, Level
 from wayforward.evaluate.stats import NOTHING, wilson
+from wayforward.evaluate.unread import RATES
+from wayforward.recourse import Outcome
 from wayforward.scale.answers import Answers
 from wayforward.workers import Kind, as_done, check_workers
 
@@ -104,7 +106,7 @@ class TableEvaluation:
                 "low": e.low,
                 "high": e.high,
                 "n": e.n,
-                "meaning": MEANING.get(name, ""),
+                "meaning": (MEANING | UNREAD).get(name, ""),
             }
             for name, e in self.totals.items()
         ]
@@ -151,7 +153,9 @@ def evaluate_table(
     """
     check_workers(workers, on)
     folder = answers if isinstance(answers, Answers) else Answers.open(answers)
-    shards = [entry["shard"] for entry in folder.entries() if entry["people"] > entry["problems"]]
+    entries = folder.entries()
+    shards = [entry["shard"] for entry in entries if entry["people"] > entry["problems"]]
+    odd = [_unread(entry["people"]) for entry in entries if 0 < entry["people"] == entry["problems"]]
     if not shards:
         raise DataError(f"'{folder.folder.name}' holds no answers yet. Run recommend_table first.")
     work = _Judge(folder, problem, groups, {"metrics": metrics, "seed": seed, **more})
@@ -160,7 +164,7 @@ def evaluate_table(
         parts[i] = part
         if progress is not None:
             progress(len(parts), len(shards))
-    return _together([parts[i] for i in range(len(shards))])
+    return _together([parts[i] for i in range(len(shards))] + odd)
 
 
 @dataclass
@@ -187,11 +191,19 @@ class _Judge:
 
     def __call__(self, shard: int) -> _Part:
         found = evaluate(self.answers.recourse(shard), self.problem, self.groups, bootstrap=0, **self.given)
+        totals = {name: Moments.of_estimate(e) for name, e in found.totals.items()}
+        if not found.unread.any():
+            totals |= {"usable_read": totals["usable"], "not_asked": Moments(found.n)}
         return _Part(
-            found.n, int(found.refused.sum()),
-            {name: Moments.of_estimate(e) for name, e in found.totals.items()}, _by_group(found, self.groups),
+            found.n, int(found.refused.sum()), totals, _by_group(found, self.groups),
             found.outcomes, found.refuted, found.notes,
         )  # fmt: skip
+
+
+def _unread(n: int) -> _Part:
+    """A shard of n people of whom none could be read."""
+    totals = dict.fromkeys(RATES, Moments(n)) | {"not_asked": Moments(n, 1.0), "usable_read": Moments()}
+    return _Part(n, 0, totals, {}, {Outcome.NOT_ASKED.name: n}, 0, ())
 
 
 def _by_group(found: Evaluation, groups: str | None) -> dict[str, dict[str, Moments]]:
@@ -200,7 +212,11 @@ def _by_group(found: Evaluation, groups: str | None) -> dict[str, dict[str, Mome
     labels = found.labels()
     return {
         group: {
-            name: Moments.of(values[(labels == group) & found.refused])
+            name: Moments.of(
+                np.where(found.unread, 0.0, values)[(labels == group) & found.wanting]
+                if name in RATES
+                else values[(labels == group) & found.refused]
+            )
             for name, values in found.people.items()
         }
         for group in sorted(set(labels.tolist()))
@@ -217,7 +233,10 @@ def _together(parts: list[_Part]) -> TableEvaluation:
             mine = groups.setdefault(group, {})
             for name, some in found.items():
                 mine[name] = mine.get(name, Moments()).plus(some)
-    ends = {name: sum(part.outcomes[name] for part in parts) for name in parts[0].outcomes}
+    names = dict.fromkeys(name for part in parts for name in part.outcomes)
+    ends = {name: sum(part.outcomes.get(name, 0) for part in parts) for name in names}
+    if not totals["not_asked"].mean:
+        del totals["not_asked"], totals["usable_read"]
     return TableEvaluation(
         n=sum(part.n for part in parts),
         n_refused=sum(part.n_refused for part in parts),

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError
 from wayforward.scale.sources import PROBLEM
 from wayforward.schema import Feature, Schema
 
@@ -24,15 +23,12 @@ def encode_shard(schema: Schema, table: Any, *, text: bool) -> tuple[np.ndarray,
     if PROBLEM in table.column_names:
         given = table.column(PROBLEM).to_pylist()
         reasons = {i: reason for i, reason in enumerate(given) if reason is not None}
+    good = np.array([i for i in range(n) if i not in reasons], dtype=np.int64)
     x = np.full((n, schema.d), np.nan)
-    good = np.array([i not in reasons for i in range(n)], dtype=bool)
-    for j, feature in enumerate(schema.features):
-        values = _values(table.column(feature.name), feature, text)
-        at = np.flatnonzero(good)
-        bad = _encode(Schema((feature,)), values, at, x[:, j])
-        for i, reason in bad.items():
-            reasons[i], good[i] = reason, False
-    x[~good] = np.nan
+    if good.size:
+        columns = {f.name: _values(table.column(f.name).take(good), f, text) for f in schema.features}
+        x[good], odd = schema.read(columns)
+        reasons |= {int(good[i]): reason for i, reason in odd.items()}
     return x, reasons
 
 
@@ -43,22 +39,6 @@ def encode_column(feature: Feature, column: Any) -> np.ndarray:
     code: dict[Any, float] = {level: float(i) for i, level in enumerate(feature.levels)}
     code |= {str(level): float(i) for i, level in enumerate(feature.levels)} | {None: np.nan}
     return np.array([code[value] for value in column.to_pylist()], dtype=np.float64)
-
-
-def _encode(alone: Schema, values: Any, at: np.ndarray, out: np.ndarray) -> dict[int, str]:
-    """Encode values[at] of one feature into out (n,); halve what fails until the rows at fault are found."""
-    if not len(at):
-        return {}
-    name = alone.names[0]
-    part = values[at] if isinstance(values, np.ndarray) else [values[i] for i in at.tolist()]
-    try:
-        out[at] = alone.encode({name: part})[:, 0]
-    except DataError as error:
-        if len(at) == 1:
-            return {int(at[0]): str(error).replace(" in row 0", "")}
-        half = len(at) // 2
-        return _encode(alone, values, at[:half], out) | _encode(alone, values, at[half:], out)
-    return {}
 
 
 def _values(column: Any, feature: Feature, text: bool) -> Any:

@@ -83,10 +83,10 @@ def recommend_table(
     budget, preferences: as of `wf.recommend`; the answers are its bits, whatever the shards and the workers. id: a
     column that names people, carried through. form: 'long' or 'compact', see `ShardSettings`. rows_per_shard: people
     in memory at once for each worker. on: 'threads', 'processes' or 'ray' (a cluster, if one was joined; `out` must
-    be a folder that all its machines see). Whoever cannot be read goes to `out/problems` with the reason, and the
-    others go on. A run that was stopped goes on with the shards that are missing; fresh=True begins again. progress:
-    called with (people done, people in all or None). note: plain data for the manifest (its `note`), for whoever
-    reads it later.
+    be a folder that all its machines see). Whoever cannot be read is NOT_ASKED, stands in `out/problems` with the
+    reason, and the others go on. A run that was stopped goes on with the shards that are missing; fresh=True begins
+    again. progress: called with (people done, people in all or None). note: plain data for the manifest (its `note`),
+    for whoever reads it later.
     Raises: FileFormatError where `out` holds answers to another question; DataError, MethodError, WorkerError.
     Example: ``wf.recommend_table(problem, "people.csv", "answers", k=3, id="customer", workers=2)``.
     """

@@ -68,8 +68,9 @@ def answer_shard(
 
     method: fitted. people: a Parquet file, or an Arrow table. shard: its number, which names the files. first: the
     number of its first person in the whole. preferences: of these people. text: values are texts, as a CSV has them.
-    `answers/` gets a file of options, `problems/` one where somebody cannot be read (`person`, `reason`), `entries/`
-    the entry, last: a shard with an entry is whole. The same call gives the same bits wherever it runs.
+    `answers/` gets a file of options, with a row for everybody: whoever cannot be read is NOT_ASKED and stands in
+    `problems/` once more (`person`, `reason`). `entries/` gets the entry, last: a shard with an entry is whole. The
+    same call gives the same bits wherever it runs.
     Raises: what `Method.recommend` raises; FileFormatError where nothing can be written.
     """
     started = time.perf_counter()
@@ -82,8 +83,7 @@ def answer_shard(
     ids = None if settings.id is None else table.column(settings.id)
     columns = answer_columns(schema, settings, None if ids is None else ids.type)
     counts = {"model_rows": 0, "native_rows": 0}
-    outcomes: dict[str, int] = {}
-    made = columns.empty_table()
+    got = Recourse.of_nobody(schema, settings.k, method.name)
     if len(there):
         with warnings.catch_warnings():  # said about the whole, not about each shard
             warnings.simplefilter("ignore")
@@ -91,10 +91,11 @@ def answer_shard(
                 x[there], settings.k, seed=settings.seed, budget=settings.budget, workers=1,
                 preferences=None if preferences is None else preferences.take(there),
             )  # fmt: skip
-        own = {} if ids is None else {str(settings.id): ids.take(there)}
-        made = _table(got, first + there, own, columns)
         counts = {name: int(got.meta[name]) for name in counts}
-        outcomes = got.outcomes()
+    if reasons:
+        got = got.among(x, reasons, preferences)
+    own = {} if ids is None else {str(settings.id): ids}
+    made = _table(got, first + np.arange(len(x)), own, columns)
     folder = Path(out)
     _write(made, folder / ANSWERS / f"part-{shard:06d}.parquet")
     if reasons:
@@ -105,7 +106,7 @@ def answer_shard(
         "first": first,
         "people": len(x),
         "problems": len(reasons),
-        "outcomes": outcomes,
+        "outcomes": got.outcomes(),
         **counts,
         "seconds": time.perf_counter() - started,
     }
@@ -119,7 +120,7 @@ def answer_columns(schema: Schema, settings: ShardSettings, id_type: Any = None)
     pa = require("pyarrow", extra="frames")
     fields: list[tuple[str, Any]] = [("person", pa.int64())]
     fields += [] if id_type is None else [(str(settings.id), id_type)]
-    fields += [("option", pa.int32()), ("outcome", pa.string())]
+    fields += [("option", pa.int32()), ("outcome", pa.string()), ("reason", pa.string())]
     fields += [(name, pa.float64()) for name in ("cost", "plain_cost", "score", "score_before", "chance")]
     for feature in schema.features:
         kind = _arrow_type(feature)
@@ -149,6 +150,7 @@ def _table(got: Recourse, person: np.ndarray, own: dict[str, Any], columns: Any)
     frame = got.to_frame("dict")
     repeated = np.repeat(np.arange(got.n), got.k)
     frame |= {
+        "reason": np.array([why or None for why in got.reasons.tolist()], dtype=object)[repeated],
         "person": person[repeated],
         "score_before": got.score_before[repeated],
         "chance": got.chance.ravel(),

@@ -6,6 +6,7 @@ level; NaN is a missing value, and only where the feature declares that values m
 """
 
 from wayforward.schema.feature import Actionability, Bounds, Direction, Feature, Kind, Level
+from wayforward.schema.origin import Origin
 from wayforward.schema.schema import Schema
 from wayforward.schema.tables import SchemaWarning, decode_column, native_table, read_frame
 
@@ -16,6 +17,7 @@ __all__ = [
     "Feature",
     "Kind",
     "Level",
+    "Origin",
     "Schema",
     "SchemaWarning",
     "decode_column",

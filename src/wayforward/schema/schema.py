@@ -14,6 +14,7 @@ from wayforward.errors import DataError, RuleError, SchemaError, suggest
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.schema.feature import FIELDS, Feature, check_choice
 from wayforward.schema.inference import infer_feature
+from wayforward.schema.odd_rows import read
 from wayforward.schema.tables import (
     decode_column,
     encode,
@@ -300,6 +301,15 @@ class Schema:
         Raises: DataError that names the column, the value and the next step.
         """
         return encode(self, table, what)
+
+    def read(self, table: Any, what: str = "people") -> tuple[np.ndarray, dict[int, str]]:
+        """As `encode`, where one odd row stops nobody else: (n, d) numbers, and row number -> why it cannot be read.
+
+        A cell at fault is NaN. A value outside declared bounds, an unknown level, a text where a number belongs and a
+        missing value where none may be are faults of the row. Raises: DataError for a faulty table: a column that is
+        not there, an array of another shape, no rows.
+        """
+        return read(self, table, what)
 
     def decode(self, x: np.ndarray, like: Any = None) -> Any:
         """(n, d) in feature units -> a table with the original level values.

@@ -26,18 +26,16 @@ class SchemaWarning(UserWarning):
 def encode(schema: Schema, table: Any, what: str) -> np.ndarray:
     """Return (n, d) numbers in feature units, checked; arguments and errors as of `Schema.encode`."""
     given = isinstance(table, np.ndarray)
-    x = _numbers_of(schema.d, table, what) if given else _encode_table(schema.features, table, what)
+    x = numbers_of(schema.d, table, what) if given else _encode_table(schema.features, table, what)
     # all at once first: only where something is amiss, feature by feature to say what
-    if not _inside(schema, x):
+    if not all_inside(schema, x):
         for j, feature in enumerate(schema.features):
-            if given and feature.has_levels:
-                _check_levels(x[:, j], feature, what)
-        for j, feature in enumerate(schema.features):
-            _check_values(x[:, j], feature, what)
+            check_values(x[:, j], feature, what)
+        warn_of_wider(schema, x, what)
     return x
 
 
-def _inside(schema: Schema, x: np.ndarray) -> bool:
+def all_inside(schema: Schema, x: np.ndarray) -> bool:
     """True if every value is there or may be missing, within its bounds, and a whole number where it is a level."""
     gone = np.isnan(x)
     with np.errstate(invalid="ignore"):
@@ -48,6 +46,15 @@ def _inside(schema: Schema, x: np.ndarray) -> bool:
 
 
 def _encode_table(features: Sequence[Feature], table: Any, what: str) -> np.ndarray:
+    columns, n = columns_of(features, table, what)
+    x = np.empty((n, len(features)))
+    for j, feature in enumerate(features):
+        x[:, j] = encode_column(columns[feature.name], feature, what)
+    return x
+
+
+def columns_of(features: Sequence[Feature], table: Any, what: str) -> tuple[Any, int]:
+    """Return the columns of a table by name, and its number of rows. Raises: DataError for another table."""
     if isinstance(table, Mapping):
         table = {k: v if isinstance(v, (list, tuple, np.ndarray)) else [v] for k, v in table.items()}
         columns: Any = table
@@ -71,13 +78,11 @@ def _encode_table(features: Sequence[Feature], table: Any, what: str) -> np.ndar
         )
     if n == 0:
         raise DataError(f"The {what} table has no rows. Give at least one person.")
-    x = np.empty((n, len(features)))
-    for j, feature in enumerate(features):
-        x[:, j] = _encode_column(columns[feature.name], feature, what)
-    return x
+    return columns, n
 
 
-def _numbers_of(d: int, array: np.ndarray, what: str) -> np.ndarray:
+def numbers_of(d: int, array: np.ndarray, what: str) -> np.ndarray:
+    """Return a copy of an array (n, d) as numbers. Raises: DataError for another shape or type."""
     if array.ndim != 2 or array.shape[1] != d:
         raise DataError(
             f"The {what} array has shape {array.shape}; the schema has {d} features, so it must be "
@@ -91,18 +96,8 @@ def _numbers_of(d: int, array: np.ndarray, what: str) -> np.ndarray:
         raise DataError(f"The {what} array holds {array.dtype} values. Give numbers, or a table.") from error
 
 
-def _check_levels(value: np.ndarray, feature: Feature, what: str) -> None:
-    """Raise for a number that is no level index."""
-    wrong = ~np.isnan(value) & ((value < 0) | (value >= feature.n_levels) | (value != np.round(value)))
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise DataError(
-            f"Column '{feature.name}' of the {what} array has {value[i]:g} in row {i}; a level index must "
-            f"be a whole number from 0 to {feature.n_levels - 1}. Give the table itself to use level names."
-        )
-
-
-def _encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
+def encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
+    """Return the numbers (n,) of a column. Raises: DataError for the first value that is none."""
     if not feature.has_levels:
         return _numbers(column, feature, what)
     if isinstance(column, (list, tuple)):
@@ -145,48 +140,79 @@ def _codes(levels: tuple[Any, ...]) -> dict[Any, float]:
     return {level: float(i) for i, level in enumerate(levels)} | {None: math.nan}
 
 
-def _check_values(value: np.ndarray, feature: Feature, what: str) -> None:
-    """Raise for a value of the column that cannot be; warn of values somewhat outside observed bounds."""
+def faults(value: np.ndarray, feature: Feature) -> np.ndarray:
+    """(n,) bool: values of a feature that cannot be: missing where none may be, no level, outside declared bounds."""
+    gone = np.isnan(value)
+    wrong = np.isinf(value) | (gone & (not feature.missing))
+    if feature.has_levels:
+        return np.asarray(
+            wrong | (~gone & ((value < 0) | (value >= feature.n_levels) | (value != np.round(value))))
+        )
+    return np.asarray(wrong | (_outside(value, feature) if feature.bounds == "declared" else False))
+
+
+def _bounds(feature: Feature) -> tuple[float, float]:
+    return (
+        -math.inf if feature.low is None else feature.low,
+        math.inf if feature.high is None else feature.high,
+    )
+
+
+def _outside(value: np.ndarray, feature: Feature) -> np.ndarray:
+    """(n,) bool: beyond the bounds of a number, rounding aside."""
+    low, high = _bounds(feature)
+    slack = 1e-9 * feature.span
+    return np.asarray((value < low - slack) | (value > high + slack))
+
+
+def _edge(feature: Feature) -> str:
+    low, high = _bounds(feature)
+    return f"{low:g} to {high:g} {feature.unit}".strip()
+
+
+def check_values(value: np.ndarray, feature: Feature, what: str) -> None:
+    """Raise DataError for the first value (n,) that cannot be."""
+    wrong = faults(value, feature)
+    if not wrong.any():
+        return
+    i = int(np.argmax(wrong))
     column = f"Column '{feature.name}' of the {what} table"
-    gone, endless = np.isnan(value), np.isinf(value)
-    if gone.any() and not feature.missing:
+    if np.isnan(value[i]):
         raise DataError(
-            f"{column} has a missing value in row {int(np.argmax(gone))}. "
-            f"Fill it in, or, if the model accepts missing values, "
+            f"{column} has a missing value in row {i}. Fill it in, or, if the model accepts missing values, "
             f"revise the schema: {feature.name}={{'missing': True}}."
         )
-    if endless.any():
-        raise DataError(
-            f"{column} has an infinite value in row {int(np.argmax(endless))}. Replace it with a number."
-        )
+    if np.isinf(value[i]):
+        raise DataError(f"{column} has an infinite value in row {i}. Replace it with a number.")
     if feature.has_levels:
-        return
-    low = -math.inf if feature.low is None else feature.low
-    high = math.inf if feature.high is None else feature.high
-    slack = 1e-9 * feature.span
-    outside = (value < low - slack) | (value > high + slack)
-    if not outside.any():
-        return
-    i = int(np.argmax(outside))
-    edge = f"{low:g} to {high:g} {feature.unit}".strip()
-    if feature.bounds == "declared":
         raise DataError(
-            f"{column} has the value {value[i]:g} in row {i}, outside {edge}. Correct the value, or widen the "
-            "schema with revise."
+            f"{column} has {value[i]:g} in row {i}; a level index must be a whole number from 0 to "
+            f"{feature.n_levels - 1}. Give the table itself to use level names."
         )
-    far = (value < low - feature.span) | (value > high + feature.span)
-    if far.any():
-        i = int(np.argmax(far))
-        raise DataError(
-            f"{column} has the value {value[i]:g} in row {i}, far outside what was observed ({edge}). Check the "
-            "unit; if it is right, widen the schema with revise."
-        )
-    warnings.warn(
-        f"{column} has {int(outside.sum())} value(s) outside what was observed ({edge}). They are kept; no advice "
-        "leads outside. Widen the schema with revise if it may.",
-        SchemaWarning,
-        stacklevel=5,
+    raise DataError(
+        f"{column} has the value {value[i]:g} in row {i}, outside {_edge(feature)}. Correct the value, or widen the "
+        "schema with revise."
     )
+
+
+def warn_of_wider(schema: Schema, x: np.ndarray, what: str) -> None:
+    """Warn of values (n, d) beyond bounds that were only seen in a table: they widen for whoever stands there."""
+    for j, feature in enumerate(schema.features):
+        if feature.has_levels or feature.bounds == "declared":
+            continue
+        value = x[:, j]
+        outside = _outside(value, feature)
+        if not outside.any():
+            continue
+        far = np.maximum(schema.low[j] - value, value - schema.high[j]) > feature.span
+        unit = " Some are far outside: check the unit." if far[outside].any() else ""
+        warnings.warn(
+            f"Column '{feature.name}' of the {what} table has {int(outside.sum())} value(s) outside what was observed "
+            f"({_edge(feature)}). They are kept; no advice leads outside.{unit} Widen the schema with revise if it "
+            "may.",
+            SchemaWarning,
+            stacklevel=5,
+        )
 
 
 def read_frame(table: Any, what: str) -> Any:

@@ -16,6 +16,7 @@ from wayforward.impact.audit.figures import MEANING, SHARES_SERVED, GroupFigures
 from wayforward.impact.audit.gaps import Correction, Gap, corrected
 from wayforward.impact.audit.strata import Simpson
 from wayforward.impact.audit.twins import Twins
+from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import Subgroup
 from wayforward.lazy import Renamed, hook
 from wayforward.plain_files import write_text
@@ -69,11 +70,11 @@ class AttributeAudit:
 class Audit:
     """What `audit` found out. It holds no person's row; `report` writes the page, `to_json` the numbers.
 
-    n: people looked at; refused: of them by the model; answered: of these, looked for a plan. overall: figures of
-    everybody. attributes: each attribute, then each intersection. worst: subgroups that fare worst. summaries: few
-    lines for many people. budgets: common costs at which `served` is measured, their curve at `grid`. comparisons: how
-    many gaps were looked at; n_significant: how many are larger than chance makes them. meta: method, model, target,
-    cost, seed, versions. notes: what could not be measured.
+    n: people looked at; unread: who could not be read, besides; refused: of them by the model; answered: of these,
+    looked for a plan. overall: figures of everybody. attributes: each attribute, then each intersection. worst:
+    subgroups that fare worst. summaries: few lines for many people. budgets: common costs at which `served` is
+    measured, their curve at `grid`. comparisons: how many gaps were looked at; n_significant: how many are larger
+    than chance makes them. meta: method, model, target, cost, seed, versions. notes: what could not be measured.
     """
 
     n: int
@@ -87,6 +88,7 @@ class Audit:
     correction: Correction
     schema: Schema
     robustness: dict[str, Any] = field(default_factory=dict)
+    unread: Unread = field(default_factory=Unread)
     summaries: tuple[Summary, ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -127,6 +129,7 @@ class Audit:
             "n": self.n,
             "refused": self.refused,
             "answered": self.answered,
+            "unread": self.unread.to_dict(),
             "overall": self.overall.to_dict(names),
             "budgets": list(self.budgets),
             "shares_served": list(SHARES_SERVED),

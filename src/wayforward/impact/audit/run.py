@@ -32,6 +32,7 @@ from wayforward.impact.audit.summary_lines import summaries_of as make_summaries
 from wayforward.impact.audit.summary_lines import summarisers_of, with_line_gaps
 from wayforward.impact.audit.suppression import without_people
 from wayforward.impact.audit.twins import Twins, twins, why_no_twins
+from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import worst_off_of
 from wayforward.impact.privacy import FEWEST
 from wayforward.methods import method as method_named
@@ -75,7 +76,8 @@ def audit(
     """Measure who has recourse under a model and a method, by group.
 
     Args:
-        x: everybody the model decides about, a table or (n, d), accepted people included.
+        x: everybody the model decides about, a table or (n, d), accepted people included. Rows that cannot be read are
+            counted by group and told beside the shares (`Audit.unread`); figures are of the others.
         groups: the attributes to compare along, each with a label for everybody in x.
         method: a name or a method; its answers are judged again, nothing is believed.
         preferences: wishes of the people in x.
@@ -98,12 +100,17 @@ def audit(
 
     Example: ``report(audit(problem, people, [Groups.of("sex", people, schema)]), "audit.html")``.
     """
-    x = problem.schema.encode(x)
-    if len(x) < FEWEST:
+    x, reasons = problem.schema.read(x)
+    read = np.setdiff1d(np.arange(len(x)), list(reasons))
+    if len(read) < FEWEST:
         raise DataError(
-            f"An audit of {len(x)} people would tell of each. Give everybody the model decides about."
+            f"An audit of {len(read)} people would tell of each. Give everybody the model decides about."
         )
     attributes = [_with_level_names(one, problem.schema, x) for one in _checked(groups, len(x), smallest)]
+    unread = Unread.of(problem.schema, reasons, attributes)
+    if reasons:
+        x, attributes = x[read], [one.take(read) for one in attributes]
+        preferences = None if preferences is None else preferences.take(read)
     summarisers = summarisers_of(summaries)
     refused, who = _refused(problem, x, most, seed)
     method = _method(method)
@@ -128,11 +135,13 @@ def audit(
     hidden = {(one.name, g.name) for one in audits for g in one.groups if g.hidden}
     robustness = robustness_by_group(measured, others, lasting_of, hidden)
     evaluation_notes = (n for n in measured.judged.notes if "oracle" not in n and "MAD" not in n)
+    overall = group_figures(measured, "everybody", np.ones(len(x), dtype=bool))
     return Audit(
         n=len(x),
         refused=int(refused.sum()),
         answered=len(who),
-        overall=group_figures(measured, "everybody", np.ones(len(x), dtype=bool)),
+        unread=unread,
+        overall=overall,
         attributes=tuple(audits),
         worst=worst,
         budgets=measured.budgets,
@@ -142,7 +151,7 @@ def audit(
         robustness=robustness,
         summaries=tuple(without_people(one, hidden) for one in lines),
         meta=_meta(measured),
-        notes=(*measured.notes, *evaluation_notes),
+        notes=(*unread.notes(overall), *measured.notes, *evaluation_notes),
     )
 
 

@@ -30,7 +30,7 @@ from wayforward.impact.segregation.dimensions import (
     standard_error,
 )
 from wayforward.lazy import Renamed
-from wayforward.recourse import Outcome, Recourse
+from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
@@ -198,7 +198,7 @@ def impacted(
     x[at[follows]] = recourse.after[follows, option]
     counts = {
         "people": len(x),
-        "asked": int((recourse.outcome[:, 0] != Outcome.ACCEPTED).sum()),
+        "asked": int(recourse.refused.sum()),
         "served": int(served.sum()),
         "followed": int(follows.sum()),
     }

@@ -1,0 +1,66 @@
+"""People whom an audit could not read: counted by group, and told beside the shares that leave them out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.impact.privacy import FEWEST
+
+if TYPE_CHECKING:
+    from wayforward.groups import Groups
+    from wayforward.impact.audit.figures import GroupFigures
+    from wayforward.schema import Schema
+
+
+@dataclass(frozen=True)
+class Unread:
+    """count: people whose rows could not be read. columns: in which column, how often. by_group: attribute -> group ->
+    people, without groups of so few that a count would tell of a person."""
+
+    count: int = 0
+    columns: dict[str, int] = field(default_factory=dict)
+    by_group: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, schema: Schema, reasons: dict[int, str], groups: Sequence[Groups]) -> Unread:
+        """Count the rows with a reason (row number -> why) by column and by the group that is known of them."""
+        if not reasons:
+            return cls()
+        columns = Counter(
+            next((name for name in schema.names if why.startswith(f"'{name}'")), "the row")
+            for why in reasons.values()
+        )
+        by_group = {}
+        for one in groups:
+            counts = one.take(np.array(sorted(reasons))).sizes.tolist()
+            by_group[one.name] = {
+                name: count for name, count in zip(one.names, counts, strict=True) if count >= FEWEST
+            }
+        return cls(len(reasons), dict(columns.most_common()), by_group)
+
+    def notes(self, overall: GroupFigures) -> list[str]:
+        """What the reader of an audit must know: how many, why, who, and the share served if they counted."""
+        if not self.count:
+            return []
+        why = ", ".join(f"{name}: {count:,}" for name, count in self.columns.items())
+        text = f"{self.count:,} people could not be read and were not asked about ({why})."
+        for attribute, counts in self.by_group.items():
+            if counts:
+                shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+                text += f" By {attribute}: {shown}."
+        served = overall.figures["usable"].value
+        lower = served * overall.refused / (overall.refused + self.count)
+        text += (
+            f" All shares leave them out: of those refused {served:.1%} have a usable plan, and {lower:.1%} if whoever "
+            "could not be read is counted as refused and without one."
+        )
+        return [text]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"people": self.count, "columns": self.columns, "by_group": self.by_group}

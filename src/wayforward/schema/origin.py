@@ -1,0 +1,163 @@
+"""Where the rows of an answer come from: the table as it was given, and how its rows are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import DataError, suggest
+from wayforward.schema.tables import decode_column, read_frame
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """n rows of a table and their names.
+
+    names: of the id column, or of the levels of the index. values: one (n,) array a name; they may repeat. table: as it
+    was given, in memory only; rows (n,): which of its rows these are.
+    """
+
+    names: tuple[str, ...] = ()
+    values: tuple[np.ndarray, ...] = ()
+    table: Any = None
+    rows: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, table: Any, n: int, id: str | None = None) -> Origin | None:
+        """Return the origin of n people: named by the column `id`, else by an index that somebody chose.
+
+        None where there is nothing to remember: an array, or a mapping without ids. Raises: DataError for an id that is
+        no column.
+        """
+        names: tuple[str, ...] = ()
+        values: tuple[np.ndarray, ...] = ()
+        known = None if isinstance(table, np.ndarray) else columns_in(table)
+        if id is not None:
+            if known is None or id not in known:
+                near = "" if known is None else suggest(str(id), [str(name) for name in known])
+                raise DataError(f"The people table has no column '{id}' to name people by.{near}")
+            names, values = (str(id),), (_plain_values(table[id]),)
+        elif hasattr(table, "iloc") and hasattr(table, "columns") and not _default(table.index):
+            index = table.index
+            names = tuple(
+                str(name) if name is not None else ("index" if index.nlevels == 1 else f"index_{i}")
+                for i, name in enumerate(index.names)
+            )
+            values = tuple(_plain_values(index.get_level_values(i)) for i in range(index.nlevels))
+        elif known is None or isinstance(table, dict):
+            return None
+        return cls(names, values, None if isinstance(table, dict) else table, np.arange(n))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"table": None, "rows": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    def take(self, who: Any) -> Origin:
+        """Some of the rows."""
+        rows = None if self.rows is None else self.rows[who]
+        return replace(self, values=tuple(value[who] for value in self.values), rows=rows)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Origin | None]) -> Origin | None:
+        """Rows of several answers, one after the other; None where one has no names of the same kind."""
+        first = parts[0]
+        if first is None or any(p is None or p.names != first.names for p in parts) or not first.names:
+            return None
+        values = [np.concatenate(v) for v in zip(*(p.values for p in parts if p is not None), strict=True)]
+        return cls(first.names, tuple(values))
+
+    def columns(self, taken: Sequence[str] = ()) -> dict[str, np.ndarray]:
+        """The names of the rows as columns; one called as a column that is taken is 'id.' and its name."""
+        return {
+            (f"id.{name}" if name in taken else name): value
+            for name, value in zip(self.names, self.values, strict=True)
+        }
+
+    def find(self, key: Any) -> np.ndarray:
+        """Return the rows called `key`, a tuple where the index has several levels. Raises: DataError for none."""
+        wanted = key if isinstance(key, tuple) and len(self.names) > 1 else (key,)
+        if not self.names or len(wanted) != len(self.names):
+            raise DataError(
+                f"People have no names such as {key!r}. Name the column: wf.recommend(..., id='customer')."
+                if not self.names
+                else f"People are named by {', '.join(self.names)}. Give one value for each, as a tuple."
+            )
+        found = np.ones(len(self.values[0]), dtype=bool)
+        for value, one in zip(self.values, wanted, strict=True):
+            found &= np.array([v == one or str(v) == str(one) for v in value.tolist()], dtype=bool)
+        if not found.any():
+            raise DataError(f"Nobody is called {key!r} (by {', '.join(self.names)}). Check the spelling.")
+        return np.flatnonzero(found)
+
+    def with_values(self, features: Sequence[Any], x: np.ndarray, changed: np.ndarray) -> Any:
+        """Return the rows as the table had them (types, order, index), with x (n, d) where changed (n, d)."""
+        if hasattr(self.table, "iloc"):
+            out = self.table.iloc[self.rows].copy()
+            for j in np.flatnonzero(changed.any(0)).tolist():
+                at = np.flatnonzero(changed[:, j])
+                place = [str(name) for name in out.columns].index(features[j].name)
+                out.isetitem(place, _filled(out.iloc[:, place], at, decode_column(x[at, j], features[j])))
+            return out
+        import narwhals.stable.v2 as nw
+
+        frame = read_frame(self.table, "people")[self.rows]
+        new = []
+        for j in np.flatnonzero(changed.any(0)).tolist():
+            series = frame[features[j].name]
+            values = series.to_list()
+            at = np.flatnonzero(changed[:, j])
+            for i, value in zip(at.tolist(), decode_column(x[at, j], features[j]).tolist(), strict=True):
+                values[i] = value
+            kind = series.dtype
+            if kind.is_integer() and any(isinstance(v, float) and not v.is_integer() for v in values):
+                kind = nw.Float64()
+            new.append(nw.new_series(features[j].name, values, kind, backend=nw.get_native_namespace(frame)))
+        return nw.to_native(frame.with_columns(*new) if new else frame)
+
+
+def columns_in(table: Any) -> list[Any]:
+    """The names of a table's columns, as it holds them."""
+    if isinstance(table, dict) or not hasattr(table, "columns"):
+        return list(table) if isinstance(table, dict) else []
+    names = table.column_names if hasattr(table, "column_names") else table.columns
+    return list(names)
+
+
+def _default(index: Any) -> bool:
+    """True if nobody chose this index: 0, 1, 2 ... without a name."""
+    return (
+        type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1 and index.name is None
+    )
+
+
+def _plain_values(column: Any) -> np.ndarray:
+    values = (
+        column.to_list()
+        if hasattr(column, "to_list")
+        else column.to_pylist()
+        if hasattr(column, "to_pylist")
+        else column
+    )
+    out = np.empty(len(values), dtype=object)
+    out[:] = [v.item() if isinstance(v, np.generic) else v for v in values]
+    return out
+
+
+def _filled(series: Any, at: np.ndarray, values: np.ndarray) -> Any:
+    """A pandas column with values at some positions, of its own type where that can hold them."""
+    import pandas as pd
+
+    whole = series.astype(object).to_numpy(copy=True)
+    whole[at] = values
+    kind = series.dtype
+    try:
+        if pd.api.types.is_integer_dtype(kind) and any(v != int(v) for v in values.tolist()):
+            kind = float
+        return pd.Series(whole, index=series.index, name=series.name).astype(kind)
+    except (TypeError, ValueError):
+        return pd.Series(whole, index=series.index, name=series.name)
