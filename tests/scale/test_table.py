@@ -214,7 +214,8 @@ def test_an_odd_row_never_stops_the_others(
     assert table["person"][::2].tolist() == list(range(N))
     assert np.flatnonzero(~got.readable).tolist() == sorted(odd) and got.origin is not None
     assert [got.reasons[i] for i in sorted(odd)] == [odd[i]["reason"] for i in sorted(odd)]
-    assert got.origin.values[0].tolist() == frame["customer"].tolist()
+    named = np.delete(np.arange(N), 30)  # of a line with too few values nothing is known
+    assert got.origin.values[0][named].tolist() == frame["customer"].iloc[named].tolist()
     for name in SAME:
         np.testing.assert_array_equal(getattr(got[others], name), getattr(whole[others], name), err_msg=name)
     assert answers.counts()["outcomes"]["NOT_ASKED"] == 5
