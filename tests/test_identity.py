@@ -136,6 +136,8 @@ def test_people_after_of_arrays_and_files_are_decoded(problem, people, tmp_path)
 
 def test_kinds_of_options_keep_odd_rows_and_names_too(problem, people):
     with pytest.warns(UserWarning, match="1 of 4 people could not be read"):
-        got = wf.recommend(problem, people.assign(age=[30, 7, 50, 60]), id="customer", kinds=("cheapest", "fewest"))
+        got = wf.recommend(
+            problem, people.assign(age=[30, 7, 50, 60]), id="customer", kinds=("cheapest", "fewest")
+        )
     assert got.readable.tolist() == [True, False, True, True] and got.find("c9").tolist() == [3]
     assert got.found[:, 0].tolist() == [True, False, True, False] and (got.kind[1] == "").all()

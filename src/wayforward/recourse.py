@@ -285,7 +285,7 @@ class Recourse:
         longest = max(part.path.shape[2] for part in parts)
         joined["path"] = np.concatenate([_longer(part.path, longest) for part in parts])
         meta = dict(first.meta)
-        for key in ("seconds_recommend", "model_rows", "model_calls", "native_rows"):
+        for key in ("seconds_recommend", "model_rows", "model_calls", "native_rows", "n_shortened"):
             if key in meta:
                 meta[key] = sum(part.meta.get(key, 0) for part in parts)
         wishes = None

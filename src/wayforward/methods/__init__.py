@@ -43,6 +43,7 @@ def recommend(
     on: Kind | None = None,
     id: str | None = None,
     strict: bool = False,
+    minimal: bool | None = None,
     **parameters: Any,
 ) -> Recourse:
     """Fit a method to the problem and return options for everyone in `people`.
@@ -52,7 +53,8 @@ def recommend(
     in every output. workers, on: as of `Method.recommend`; the answers do not depend on them. kinds: instead of the k
     cheapest, one option of each of 'cheapest', 'fewest' (changes) and 'lasting' (likely to hold when the model is
     trained again, which the problem's `Retraining` says how to do); `Recourse.kind` names them, `Recourse.lasts` says
-    how often each holds. Two to three searches instead of one; models are trained once a problem.
+    how often each holds. Two to three searches instead of one; models are trained once a problem. minimal: False
+    returns options as the search proposed them, with changes that they may not need.
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
     Raises: MethodError, UnsupportedModel, DataError, PreferencesError, each with the next step.
     """
@@ -70,6 +72,7 @@ def recommend(
     how: dict[str, Any] = {
         "preferences": preferences, "seed": seed, "budget": budget, "progress": progress, "workers": workers, "on": on,
         "id": id, "strict": strict,
+        "minimal": minimal,
     }  # fmt: skip
     if kinds is None:
         return chosen.fit(problem).recommend(people, k, **how)

@@ -84,6 +84,7 @@ class Method(Portable, ABC):
     seconds_fit_: float
     workers_: int = 1
     on_: Kind | None = None
+    minimal_: bool = True
 
     def fit(self, problem: Problem) -> Self:
         """Check that the method fits the problem and prepare what all people share.
@@ -135,6 +136,7 @@ class Method(Portable, ABC):
         on: Kind | None = None,
         id: str | None = None,
         strict: bool = False,
+        minimal: bool | None = None,
     ) -> Recourse:
         """Return up to k checked options for every person, cheapest first; n people in, n rows out.
 
@@ -144,13 +146,19 @@ class Method(Portable, ABC):
         person's answer depends on it and on their own row only. budget: model rows a person. progress: called with
         (people done, people in all). workers: how many search at once; the answers are the same bits; left out, those
         of `with_workers`, else one. on: 'threads', 'processes' or 'ray' (a cluster); left out, threads where the search
-        runs outside the interpreter, else processes.
+        runs outside the interpreter, else processes. minimal: leave out of every option what it does not need; True
+        unless `with_minimal` says otherwise. `meta["n_shortened"]` counts the options that this made shorter.
         Raises: MethodError for k < 1; DataError for people who do not fit the schema; WorkerError.
         """
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise MethodError(f"k={k!r} options were asked for. Ask for k=1 or more.")
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise MethodError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
+        if minimal is not None and minimal != self.minimal_:
+            return self.with_minimal(minimal).recommend(
+                x, k, preferences=preferences, seed=seed, budget=budget, progress=progress, workers=workers, on=on,
+                id=id, strict=strict,
+            )  # fmt: skip
         limit = budget if isinstance(budget, Budget) else Budget(budget)
         problem = self._fitted_problem()
         people, reasons = (problem.schema.encode(x), {}) if strict else problem.schema.read(x)
@@ -245,6 +253,17 @@ class Method(Portable, ABC):
         other.workers_, other.on_ = workers, on
         return other
 
+    def with_minimal(self, minimal: bool) -> Self:
+        """Return a copy that shortens its options wherever it is used, or with False returns them as published.
+
+        Example: ``wf.method("wachter").with_minimal(False)``. Raises: MethodError.
+        """
+        if not isinstance(minimal, (bool, np.bool_)):
+            raise MethodError(f"minimal={minimal!r} is neither True nor False. Use one of them.")
+        other = copy(self)
+        other.minimal_ = bool(minimal)
+        return other
+
     @property
     def frees_interpreter(self) -> bool:
         """True if most of the search runs outside the interpreter, so that threads work at the same time."""
@@ -327,6 +346,7 @@ class Method(Portable, ABC):
             preferences=wishes,
             people=everyone,
             prove=self._judge_proves,
+            minimal=self.minimal_,
             method=self.name,
         )
         got = check(action=action, proved=proved, decision=decision, seconds=time.perf_counter() - started)
@@ -361,7 +381,7 @@ class Method(Portable, ABC):
             lead[refused] = more[:, 0]
             people.aim = None
             again = problem.check(
-                people.x, more, k, preferences=people.preferences, people=people,
+                people.x, more, k, preferences=people.preferences, people=people, minimal=self.minimal_,
                 decision=(got.accepted[refused], got.score_before[refused]),
             )  # fmt: skip
             better = np.flatnonzero(again.cost[:, 0] < got.cost[refused, 0])

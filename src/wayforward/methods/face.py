@@ -76,8 +76,8 @@ class Face(Method):
     the schema, and stay among people with the same immutable values as far as all combinations of these have 1,000
     different rows. Every row of a path is legal for the person, and so is every step. immutables='ignore' is the
     published method: rows as they are, whoever they are. The judge finds such an option only where nothing forbidden
-    changes;
-    `observed` returns the rows themselves.
+    changes; `observed` returns the rows themselves. An option that was shortened (`Method.with_minimal`) leaves the
+    walk: its path is its end alone.
 
     The nearest usable target is found exactly if it is among the `ends` nearest targets of the person; those who can
     use none of these are asked about the `ends` nearest of the surest eighth of the targets, then of the surest 64th;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wayforward.problem.confidence import Confidence
 from wayforward.problem.cost import Cost, LpMix, MadL1, Mahalanobis, PercentileShift, SquaredShift
+from wayforward.problem.minimal import minimal_actions
 from wayforward.problem.plausibility import (
     AtLeastAsLikely,
     Balanced,
@@ -55,4 +56,5 @@ __all__ = [
     "Target",
     "UnderNoise",
     "WithinDelta",
+    "minimal_actions",
 ]

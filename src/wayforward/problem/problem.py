@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +14,8 @@ import numpy as np
 from wayforward.errors import DataError, ProblemError
 from wayforward.portable import Portable
 from wayforward.problem.confidence import Confidence
+from wayforward.problem.minimal import minimal_options
+from wayforward.problem.options import Options, cheapest
 from wayforward.problem.population import Population
 from wayforward.problem.proofs import out_of_reach
 from wayforward.problem.reach import CommonReach
@@ -29,7 +31,6 @@ from wayforward.shapes import (
     Mask,
     People,
     PerPerson,
-    PerRow,
     PersonMask,
     Points,
     Rows,
@@ -435,6 +436,7 @@ class Problem(Portable):
         decision: tuple[PersonMask, PerPerson] | None = None,
         people: Population | None = None,
         prove: bool = False,
+        minimal: bool = False,
         method: str = "",
         seconds: float = 0.0,
         meta: dict[str, Any] | None = None,
@@ -445,7 +447,8 @@ class Problem(Portable):
         rule and no wish is broken, it is plausible where the problem asks for it, and as sure and as robust as it
         asks. proved (n,): nothing exists for this person (an exact method's claim). decision: what `reached(x)`
         returned; left out, the model is asked about people and options in one call. prove: look for proofs that
-        nothing exists where nothing was found.
+        nothing exists where nothing was found. minimal: leave out what an option does not need (see `problem.minimal`);
+        a slot that this would make a duplicate goes to the next proposal; `meta["n_shortened"]` counts the options.
         """
         started = time.perf_counter()
         n, _, d = action.shape
@@ -455,6 +458,9 @@ class Problem(Portable):
             )
         people = self.population(x, preferences) if people is None else people
         options, (accepted, value_before) = self._judged(people, action, decision)
+        shortened = 0
+        if minimal:
+            options, shortened = minimal_options(self, options, people, k)
         best = self._best(options, people, k)
         at = best.who, rank_in_run(best.who)
         found = np.zeros(n, dtype=bool)
@@ -493,19 +499,30 @@ class Problem(Portable):
             score_before=value_before,
             method=method,
             preferences=preferences,
-            meta={} if meta is None else meta,
+            meta=({"n_shortened": shortened} if minimal else {}) | ({} if meta is None else meta),
             problem=self,
         )
 
     def _judged(
         self, people: Population, action: Actions, decision: tuple[PersonMask, PerPerson] | None
-    ) -> tuple[_Options, tuple[PersonMask, PerPerson]]:
+    ) -> tuple[Options, tuple[PersonMask, PerPerson]]:
         """Judge the proposals (n, k', d) of those who are refused; return the good ones, and everybody's decision."""
         proposed = ~np.isnan(action).all(2)
         if decision is not None:
             proposed &= ~decision[0][:, None]
         who, slot = np.nonzero(proposed)
-        x, rows = people.x[who], action[who, slot]
+        every, good, decision = self.judge_options(people, who, action[who, slot], decision)
+        return (every if good.all() else every.take(np.flatnonzero(good))), decision
+
+    def judge_options(
+        self,
+        people: Population,
+        who: Who,
+        rows: Rows,
+        decision: tuple[PersonMask, PerPerson] | None,
+    ) -> tuple[Options, Mask, tuple[PersonMask, PerPerson]]:
+        """Judge actions (m, d) of refused people: the options that they are, (m,) bool: good, everybody's decision."""
+        x = people.x[who]
         if self.independent:  # setting a value that is there already is not an act in this world
             rows = np.where(self.schema.differs(rows, x), rows, np.nan)
         after = self.consequences(x, rows)
@@ -527,61 +544,16 @@ class Problem(Portable):
         if self.demanding and good.any():
             ask = np.flatnonzero(good)
             chance[ask], good[ask] = self.chance(x[ask], rows[ask])
-        every = _Options(who, rows, after, value, chance, people.cost(who, rows))
-        return (every if good.all() else every.take(np.flatnonzero(good))), decision
+        return Options(who, rows, after, value, chance, people.cost(who, rows)), good, decision
 
-    def _best(self, options: _Options, people: Population, k: int) -> _Options:
+    def _best(self, options: Options, people: Population, k: int) -> Options:
         """Keep each person's k cheapest distinct options, cheapest first, with their chance in an uncertain world."""
         best = options
         if (np.diff(options.who) == 0).any():  # somebody has several
-            best = options.take(_cheapest(options, k, self.independent))
+            best = options.take(cheapest(options, k, self.independent))
         if self.world.uncertain and not self.demanding:
             best = replace(best, chance=self.chance(people.x[best.who], best.action)[0])
         return best
-
-
-@dataclass(frozen=True)
-class _Options:
-    """Judged rows: who (m,), action and after (m, d), value, chance and cost (m,)."""
-
-    who: Who
-    action: Rows
-    after: Rows
-    value: PerRow
-    chance: PerRow
-    cost: PerRow
-
-    def take(self, rows: np.ndarray) -> _Options:
-        """Return some of the rows, in the order given."""
-        return _Options(
-            self.who[rows],
-            self.action[rows],
-            self.after[rows],
-            self.value[rows],
-            self.chance[rows],
-            self.cost[rows],
-        )
-
-
-def _cheapest(options: _Options, k: int, independent: bool) -> np.ndarray:
-    """Positions of each person's k cheapest rows that differ in where they lead, cheapest first.
-
-    Ties go to fewer acts, then to a hash of the profile, so that the order of the proposals does not matter.
-    """
-    who, cost = options.who, options.cost.round(12)
-    order = np.lexsort((cost, who))
-    tied = (np.diff(cost[order]) == 0) & (np.diff(who[order]) == 0)
-    if independent and not tied.any():  # where nothing follows, who gets to the same place pays the same
-        return order[rank_in_run(who[order]) < k]
-    profile = keys_of(np.nan_to_num(options.after, nan=np.inf), 0)
-    acted = (~np.isnan(options.action)).sum(1)
-    order = np.lexsort((profile, acted, cost, who))
-    by_profile = np.lexsort((np.arange(len(order)), profile[order], who[order]))
-    same = (np.diff(profile[order][by_profile].view(np.int64)) == 0) & (np.diff(who[order][by_profile]) == 0)
-    first = np.ones(len(order), dtype=bool)
-    first[by_profile[1:][same]] = False
-    order = order[first]
-    return order[rank_in_run(who[order]) < k]
 
 
 def _some(reference: People | None) -> People | None:

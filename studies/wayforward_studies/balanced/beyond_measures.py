@@ -110,7 +110,7 @@ def advise(study: BalancedStudy, chosen: AtBeta, wishes: Preferences | None = No
     started = time.process_time()
     made = chosen.made(study).fit(problem)
     fit, started = time.process_time() - started, time.process_time()
-    got = made.recommend(study.x[refused], preferences=wishes, seed=study.seed)
+    got = made.recommend(study.x[refused], preferences=wishes, seed=study.seed, minimal=False)
     return StudyAdvice(study, problem, refused, got, fit, time.process_time() - started, made)
 
 
@@ -155,7 +155,7 @@ def option(study: BalancedStudy, chosen: AtBeta) -> dict[str, float]:
     if chosen.asks:  # the same fitted method, and nobody to lead people where it does not
         made = unproved(advice.made)
         made.problem_ = chosen.problem(study, lead=False)
-        alone = made.recommend(study.x[advice.refused], seed=study.seed)
+        alone = made.recommend(study.x[advice.refused], seed=study.seed, minimal=False)
     out["alone"] = float(alone.found[:, 0].mean())
     return out | _moved(study.origin, study.indices(advice.after()))
 

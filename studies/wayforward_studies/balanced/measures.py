@@ -56,7 +56,7 @@ def answer(name: str, study: BalancedStudy) -> tuple[np.ndarray, np.ndarray, np.
             study.schema, problem.model, problem.target, data=study.x, plausibility=Balanced(study.groups)
         )
     refused = ~problem.reached(study.x)[0]
-    got = recommend(problem, study.x[refused], method=method_of(name, study), seed=study.seed)
+    got = recommend(problem, study.x[refused], method=method_of(name, study), seed=study.seed, minimal=False)
     found = np.zeros(len(study.x), dtype=bool)
     found[refused] = got.found[:, 0]
     after = study.x.copy()

@@ -161,7 +161,7 @@ class HareStudy:
             return self._as_observed()
         name = "face" if base == "face-strict" else base
         wishes = setting.numbers if base in _NUMBERS else None
-        made = method(name, **parameters_of(base))
+        made = method(name, **parameters_of(base)).with_minimal(False)  # as published
         got = made.fit(setting.problem).recommend(setting.x, 1, preferences=wishes, seed=self.seed)
         return Plans(setting.problem, got.action[:, 0], got.after[:, 0], got.found[:, 0], wishes)
 
@@ -222,7 +222,7 @@ class HareStudy:
         for search in self._search:
             if search.problem_ is problem:
                 return search
-        self._search.append(method("local-search").fit(problem))
+        self._search.append(method("local-search").with_minimal(False).fit(problem))
         return self._search[-1]
 
 

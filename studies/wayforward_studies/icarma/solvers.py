@@ -114,7 +114,9 @@ class IcarmaStudy:
         def make() -> dict[str, np.ndarray]:
             oracle.fit(self.problems["true" if method == "oracle-free" else "true strict"])
             with self.show(f"{method}: {name}", len(people)) as tick:
-                got = oracle.recommend(people, preferences=wishes, progress=lambda done, total: tick(done))
+                got = oracle.recommend(
+                    people, preferences=wishes, progress=lambda done, total: tick(done), minimal=False
+                )
             return {"action": got.action[:, 0]}
 
         decides = [self._decides(method, wishes), people.tolist()]

@@ -1,0 +1,110 @@
+"""Leave out of options what they do not need: the last step of every method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.problem.options import Options, cheapest
+from wayforward.ranks import rank_in_run
+from wayforward.shapes import Actions, Mask, Rows, Who
+
+if TYPE_CHECKING:
+    from wayforward.problem.population import Population
+    from wayforward.problem.problem import Problem
+
+_SAME = 1e-12  # costs this close are equal
+
+
+def minimal_actions(people: Population, action: Actions) -> Actions:
+    """Drop every act that an accepted option does not need; people of the problem, action (n, k, d) -> (n, k, d).
+
+    An act is dropped where all that the judge asks for (`Problem.check`) still holds without it and nothing gets
+    dearer: dearest first, until each act that is left is needed. An act that holds a feature in place is dropped like
+    any other, only if the yes needs no holding. Of equal options the first stays, the slots of the others are emptied
+    (NaN). Proposals that the judge refuses stay as they are.
+    Example: ``minimal_actions(problem.population(x), got.action)``.
+    """
+    out = np.array(action, dtype=np.float64)
+    who, slot = np.nonzero((~np.isnan(out)).any(2))
+    options, good, _ = people.problem.judge_options(people, who, out[who, slot], _refused(people))
+    at = np.flatnonzero(good)
+    if not at.size:
+        return out
+    short, dropped = drop_acts(people, options.take(at))
+    rows = at[dropped]
+    out[who[rows], slot[rows]] = short.action[dropped]
+    for later in range(1, out.shape[1]):
+        same = (out[:, :later] == out[:, later, None]) | (
+            np.isnan(out[:, :later]) & np.isnan(out[:, later, None])
+        )
+        out[same.all(2).any(1), later] = np.nan
+    return out
+
+
+def minimal_options(problem: Problem, options: Options, people: Population, k: int) -> tuple[Options, int]:
+    """Shorten each person's k cheapest options; return them and how many were shortened.
+
+    Where two become one, the next of the person's options takes the place.
+    """
+    ranked = options.take(cheapest(options, max(len(options.who), 1), problem.independent))
+    who, rank = ranked.who, rank_in_run(ranked.who)
+    used, have = np.zeros(people.n, dtype=np.int64), np.zeros(people.n, dtype=np.int64)
+    kept, count = ranked.take(rank[:0]), 0
+    while True:
+        turn = np.flatnonzero((rank >= used[who]) & (rank < (used + k - have)[who]))
+        if not turn.size:
+            return kept, count
+        used += np.bincount(who[turn], minlength=people.n)
+        short, dropped = drop_acts(people, ranked.take(turn))
+        count += int(dropped.sum())
+        kept = kept.and_(short)
+        if dropped.any():
+            kept = kept.take(cheapest(kept, k, problem.independent))
+        have = np.bincount(kept.who, minlength=people.n)
+
+
+def drop_acts(people: Population, options: Options) -> tuple[Options, Mask]:
+    """Drop acts of options that the judge accepted, dearest first; return them and (m,) bool: something was dropped.
+
+    All single acts of all options are tried in one call of the fast path; what it does not rule out, the judge decides.
+    Whoever lost an act is tried again, until nobody does.
+    """
+    dropped = np.zeros(len(options.who), dtype=bool)
+    live = np.flatnonzero((~np.isnan(options.action)).sum(1) > 1)
+    while live.size:
+        place, act = np.nonzero(~np.isnan(options.action[live]))
+        row = live[place]
+        trial = options.action[row]
+        trial[np.arange(len(row)), act] = np.nan
+        at = _promising(people, options.who[row], trial, options.cost[row])
+        if not at.size:
+            break
+        row = row[at]
+        tried, good, _ = people.problem.judge_options(people, options.who[row], trial[at], _refused(people))
+        best = np.flatnonzero(good)
+        best = best[np.lexsort((tried.cost[best], row[best]))]  # what saves most comes first
+        best = best[np.diff(row[best], prepend=-1) != 0]
+        live = row[best]
+        options, dropped[live] = options.put(live, tried.take(best)), True
+        live = live[(~np.isnan(options.action[live])).sum(1) > 1]
+    return options, dropped
+
+
+def _promising(people: Population, who: Who, action: Rows, most: np.ndarray) -> np.ndarray:
+    """Positions of the rows (m, d) that cost at most `most` (m,), are allowed, and are no clear no to the fast path."""
+    at: np.ndarray = np.flatnonzero(people.cost(who, action) <= most + _SAME)
+    after = people.after(who[at], action[at])
+    allowed = people.allowed(who[at], action[at], after)
+    at, after = at[allowed], after[allowed]
+    problem = people.problem
+    if not at.size or not problem.model.has_fast_path:
+        return np.asarray(at)
+    score = problem.bound_target.score(people.outputs(who[at], after))
+    return np.asarray(at[score >= -problem.slack])
+
+
+def _refused(people: Population) -> tuple[np.ndarray, np.ndarray]:
+    """The decision about people who are known to be refused; the model need not be asked again."""
+    return np.zeros(people.n, dtype=bool), np.full(people.n, np.nan)
