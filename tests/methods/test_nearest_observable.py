@@ -54,7 +54,7 @@ def test_it_is_the_nearest_usable_row_of_the_table(kind, cost, project):
         it.problem.schema, it.problem.model, it.problem.target, data=it.problem.reference, cost=cost
     )
     no = np.flatnonzero(it.refused)[:6]
-    got = NearestObservable(project=project).fit(problem).recommend(it.x[no])
+    got = NearestObservable(project=project).fit(problem).recommend(it.x[no], minimal=False)
     for i, x in enumerate(it.x[no]):
         expected = brute_force(problem, x, project, 1)
         assert got.found[i, 0] == (len(expected) > 0)
