@@ -41,7 +41,8 @@ class Judged:
     """What is true of each option, worked out again: (n, k) bool, False in empty slots.
 
     returned: the slot claims an option. follows: the profile is what the acts lead to. legal: values exist
-    and sit on the step, nothing immutable moved, only actionable features were acted on, in their direction.
+    and sit on the step, nothing immutable moved, only actionable features were acted on, in their direction and by
+    their least change at least.
     rules: all rules hold. wishes: the person's limits hold. valid: the model itself says yes to the profile.
     value (n, k): the model's probability or prediction for it, NaN where it could not be asked.
     refused (n,): the model says no to the person as they are, so that they ask for recourse.
@@ -104,6 +105,9 @@ def judge(
     returned = np.asarray(~np.isnan(action).all(-1))
     who, slot = np.nonzero(returned)
     columns = [_Column(feature) for feature in problem.schema.features]
+    if not problem.least_change.any():  # where every change counts
+        for column in columns:
+            column.least = 0.0
     act = action[who, slot]
     if problem.independent:  # staying put is no act where nothing else moves
         act = np.array([_real_acts(columns, *row) for row in _rows(x[who], act)]).reshape(act.shape)
@@ -224,7 +228,7 @@ def _class_of(classes: Sequence[object], label: object) -> int:
 
 
 class _Column:
-    """A feature as numbers: its bounds, its span, its lattice, which way and by whom it may be moved."""
+    """A feature as numbers: bounds, span, lattice, which way, how far at least and by whom it may be moved."""
 
     def __init__(self, feature: Feature) -> None:
         levels = feature.has_levels
@@ -237,6 +241,7 @@ class _Column:
         self.missing = feature.missing
         self.actionable = feature.actionability == "actionable"
         self.immutable = feature.actionability == "immutable"
+        self.least = 0.0 if feature.least_change is None else feature.least_change
         self.direction = {"increase": 1, "decrease": -1, "any": 0}[feature.direction]
 
     def differs(self, a: float, b: float) -> bool:
@@ -269,6 +274,10 @@ class _Column:
             return True
         steps = (x - self.start) / self.step if acted and self.step is not None else x
         return math.isfinite(steps) and abs(steps - round(steps)) <= 1e-6
+
+    def too_little(self, before: float, act: float) -> bool:
+        """Return whether an act moves the value, and by less than is worth an effort."""
+        return self.differs(before, act) and abs(act - before) < self.least - 1e-9 * self.span
 
     def backwards(self, before: float, act: float) -> bool:
         """Return whether an act goes against the direction."""
@@ -308,7 +317,7 @@ def _legal(
         acted = not math.isnan(a)
         if differs and (column.immutable or not column.on_step(now, acted)):
             return False
-        if acted and (not column.actionable or column.backwards(was, a)):
+        if acted and (not column.actionable or column.backwards(was, a) or column.too_little(was, a)):
             return False
     return True
 

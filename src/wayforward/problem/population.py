@@ -137,6 +137,13 @@ class Population:
             # a lattice point other than where the person stands must lie within reach
             first, last = self._lattice_ends(reach)
             free[:, j] &= (first <= last + schema.slack[j]) & ~((first == last) & (first == x[:, j]))
+        least = self.problem.least_change
+        if least.any():  # and be farther than the least change
+            low, high = self.low.copy(), self.high.copy()
+            if j.size:
+                low[:, j], high[:, j] = first, last
+            with np.errstate(invalid="ignore"):
+                free &= ~((low > x - least + schema.slack) & (high < x + least - schema.slack))
         if wish is not None:
             free &= ~wish.frozen
         if not self.problem.independent:
@@ -225,7 +232,36 @@ class Population:
             if bad.any():
                 out[bad, j] = self._nearest_level(who[bad], j, index[bad])
         out[~self.free[who]] = np.nan
-        return np.asarray(out)
+        little = self.too_little(who, out)
+        return self._moved_enough(who, out, little) if little.any() else np.asarray(out)
+
+    def too_little(self, who: Who, action: Rows) -> Mask:
+        """(m, d) bool: the action moves the feature by less than what is worth an effort; holding it is no move."""
+        least = self.problem.least_change
+        if not least.any():
+            return np.zeros(action.shape, dtype=bool)
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(action - self.x[who])
+            return np.asarray((gap < least - self.schema.slack) & (gap > self.schema.slack))
+
+    def _moved_enough(self, who: Who, action: Rows, little: Mask) -> Rows:
+        """Round moves of too little: to the least one where they are half of it or more, else to none (NaN)."""
+        out = np.where(little, np.nan, action)
+        row, j = np.nonzero(little)
+        x, least, schema = self.x[who[row], j], self.problem.least_change[j], self.schema
+        side = np.sign(action[row, j] - x)
+        edge = x + side * least
+        value = schema.round(edge, columns=j)
+        step = np.nan_to_num(schema.step[j])
+        value = np.where(
+            side * (edge - value) > schema.slack[j], schema.round(value + side * step, columns=j), value
+        )
+        good = np.abs(action[row, j] - x) >= least / 2
+        good &= (value >= self.low[who[row], j] - schema.slack[j]) & (
+            value <= self.high[who[row], j] + schema.slack[j]
+        )
+        out[row[good], j[good]] = value[good]
+        return out
 
     def _nearest_level(self, who: np.ndarray, j: int, index: np.ndarray) -> np.ndarray:
         if self.schema.is_categorical[j]:

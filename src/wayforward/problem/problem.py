@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from wayforward.shapes import (
     FeatureMask,
     Mask,
     People,
+    PerFeature,
     PerPerson,
     PersonMask,
     Points,
@@ -68,6 +69,9 @@ class Problem(Portable):
     `UnderNoise`, `Stable`, or a list of them). Whom the model accepts as they are needs nothing. retraining: how the
     model is trained again on `data`, for options that last (`wf.recommend(kinds=...)`); of it alone nothing follows.
 
+    least_change: no option changes a feature by less than the schema says is worth an effort; None: every change
+    counts.
+
     Example: ``Problem(schema, pipeline, wf.Target(favourable=1), data=train)``.
     Raises: ProblemError, DataError, ModelError, WorldError.
     """
@@ -84,6 +88,7 @@ class Problem(Portable):
         plausibility: Plausibility | None = None,
         confidence: float | Confidence | None = None,
         robust: Robust | Sequence[Robust] | None = None,
+        least_change: Literal["schema"] | None = "schema",
         retraining: Retraining | None = None,
     ) -> None:
         from wayforward.model import wrap
@@ -105,7 +110,13 @@ class Problem(Portable):
         ):
             if part is not None and (isinstance(part, type) or not hasattr(part, able)):
                 raise ProblemError(f"{name}={part!r:.60} is no {name}. Give one, such as {example}.")
+        if least_change not in ("schema", None):
+            raise ProblemError(
+                f"least_change={least_change!r} is not known. Use 'schema', which names the least changes of "
+                "features, or None, with which every change counts."
+            )
         self.schema = schema
+        self._every_change_counts = least_change is None
         self.table_left = False  # True: the table of observed people was left in another process
         self._reference: People | None = None if data is None else schema.encode(data, "reference")
         self.model: Model = target.decided_by(wrap(model, schema, verify_on=_some(self.reference)))
@@ -291,6 +302,11 @@ class Problem(Portable):
             moved = more
         return moved
 
+    @property
+    def least_change(self) -> PerFeature:
+        """(d,) options change a feature by so much at least, or not at all; 0 where every change counts."""
+        return np.zeros(self.schema.d) if self._every_change_counts else self.schema.least_change
+
     @cached_property
     def never_moves(self) -> FeatureMask:
         """(d,) bool: features that no act changes, neither directly nor as a consequence."""
@@ -394,8 +410,8 @@ class Problem(Portable):
         """(m,) bool for each question about rows that needs no model: legal, rules, wishes.
 
         legal: values exist (schema; a step binds what is set, not what follows), nothing immutable differs, only
-        actionable features are acted on, in their direction. rules: no rule is surely broken. wishes: personal limits,
-        frozen features, allowed levels and the number of changes are kept. A feature that a person froze may still
+        actionable features are acted on, in their direction, and by their least change at least. rules: no rule is
+        surely broken. wishes: personal limits, frozen features, allowed levels and the number of changes are kept. A feature that a person froze may still
         move as a consequence.
         """
         schema, wish = self.schema, people.wishes
@@ -409,6 +425,7 @@ class Problem(Portable):
             good &= ~((differs & schema.immutable) | (acted & (backward | ~schema.actionable)))
             if self.independent:
                 good &= ~differs | acted
+            good &= ~people.too_little(who, action)
             legal = good.all(1)
             wishes = np.ones(len(who), dtype=bool)
             if wish is not None:

@@ -30,6 +30,8 @@ class Feature:
 
     name: the column. kind: real, integer, binary, ordinal or categorical.
     low, high: the least and the greatest legal value (numeric kinds). step: the distance between legal values.
+    least_change: the least change that is worth an effort, in the feature's unit; no advice moves it by less, None:
+    every change counts (numeric kinds).
     levels: the values of a binary, ordinal (in order) or categorical column as the table holds them;
     level_labels: the same for people. unit, label, description: words for people.
     actionability: 'actionable', 'mutable' (changes only as a consequence) or 'immutable'.
@@ -44,6 +46,7 @@ class Feature:
     low: float | None = None
     high: float | None = None
     step: float | None = None
+    least_change: float | None = None
     levels: tuple[Level, ...] = ()
     level_labels: tuple[str, ...] = ()
     unit: str = ""
@@ -67,7 +70,7 @@ class Feature:
         self._check_levels() if self.has_levels else self._check_numbers()
 
     def _check_levels(self) -> None:
-        for field in ("low", "high", "step"):
+        for field in ("low", "high", "step", "least_change"):
             if getattr(self, field) is not None:
                 raise SchemaError(
                     f"'{self.name}' is {self.kind} and has {field}={getattr(self, field)}. "
@@ -103,7 +106,7 @@ class Feature:
             raise SchemaError(
                 f"'{self.name}' is {self.kind} and lists levels. Use kind='ordinal' or 'categorical'."
             )
-        for field in ("low", "high", "step"):
+        for field in ("low", "high", "step", "least_change"):
             value = getattr(self, field)
             if value is None:
                 continue
@@ -118,6 +121,11 @@ class Feature:
         if self.step is not None and self.step <= 0:
             raise SchemaError(
                 f"'{self.name}' has step={self.step}. A step is above zero; leave it out for none."
+            )
+        if self.least_change is not None and self.least_change <= 0:
+            raise SchemaError(
+                f"'{self.name}' has least_change={self.least_change:g}. It is above zero; leave it out where every "
+                "change counts."
             )
         if self.kind == "integer":
             step = 1.0 if self.step is None else self.step

@@ -10,6 +10,8 @@ from wayforward.errors import SchemaError
 from wayforward.schema.feature import Feature, Kind
 
 _MAX_LEVELS = 500
+_PART = 50  # a least change is about this part of the range in which the middle half of the people are
+_FEWEST = 20  # different values by which a spread can be told
 
 
 def infer_feature(series: Any) -> Feature:
@@ -64,7 +66,10 @@ def _infer_number(name: str, values: np.ndarray, gone: bool) -> Feature:
     if set(values.tolist()) <= {0.0, 1.0} and len(values) == 2:
         return Feature(name=name, kind="binary", levels=(0, 1), missing=gone)
     if (values == np.round(values)).all() and max(abs(low), abs(high)) < 2**52:
-        return Feature(name=name, kind="integer", low=low, high=high, missing=gone, bounds="observed")
+        least = least_change_of(values, 1.0)
+        return Feature(
+            name=name, kind="integer", low=low, high=high, least_change=least, missing=gone, bounds="observed"
+        )
     for decimals in range(1, 5):
         scaled = values * 10**decimals
         if (np.abs(scaled - np.round(scaled)) < 1e-6).all():
@@ -72,4 +77,31 @@ def _infer_number(name: str, values: np.ndarray, gone: bool) -> Feature:
             break
     else:
         step = None
-    return Feature(name=name, kind="real", low=low, high=high, step=step, missing=gone, bounds="observed")
+    least = least_change_of(values, step)
+    return Feature(
+        name=name,
+        kind="real",
+        low=low,
+        high=high,
+        step=step,
+        least_change=least,
+        missing=gone,
+        bounds="observed",
+    )
+
+
+def least_change_of(values: np.ndarray, step: float | None) -> float | None:
+    """Return a least change that people may find worth an effort: a round number near a fiftieth of the middle half.
+
+    1, 2 or 5 times a power of ten; None where a step is as much, or where the values are too few or too alike to say.
+    """
+    spread = float(np.subtract(*np.quantile(values, (0.75, 0.25)))) / _PART if len(values) >= _FEWEST else 0.0
+    if spread <= 0.0:
+        return None
+    tens = 10.0 ** np.floor(np.log10(spread))
+    least = float(max(share for share in (1.0, 2.0, 5.0) if share <= spread / tens * (1 + 1e-9)) * tens)
+    least = float(f"{least:.6g}")
+    if step is None:
+        return least
+    least = round(least / step) * step
+    return float(f"{least:.12g}") if least > step * (1 + 1e-9) else None

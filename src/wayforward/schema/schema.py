@@ -123,6 +123,11 @@ class Schema:
         return np.where(self.has_levels, 1.0, self._column("step", np.nan))
 
     @cached_property
+    def least_change(self) -> np.ndarray:
+        """(d,) least change that is worth an effort; 0 where every change counts."""
+        return self._column("least_change", 0.0)
+
+    @cached_property
     def span(self) -> np.ndarray:
         """(d,) width of the range, above zero."""
         return np.array([feature.span for feature in self.features])
@@ -344,7 +349,9 @@ class Schema:
 
         Whole numbers become integers (0 and 1: binary), other numbers reals with the number of decimals seen as
         step, text and booleans levels; an ordered pandas categorical becomes ordinal; a column with missing values
-        is marked `missing`. Bounds are those observed. `overrides` are given on to `revise`.
+        is marked `missing`. Bounds are those observed. The least change of a number is proposed: a round number near
+        a fiftieth of the range in which the middle half of its values lie, where that is more than a step.
+        `overrides` are given on to `revise`.
         Raises: DataError for an empty table, SchemaError for a column that cannot be a feature.
         """
         frame = read_frame(table, "training")
@@ -386,7 +393,7 @@ class Schema:
             if kind in ("real", "integer") and old.has_levels:
                 edit = {"levels": (), "level_labels": (), **edit}
             elif kind not in ("real", "integer") and not old.has_levels:
-                edit = {"low": None, "high": None, "step": None, **edit}
+                edit = {"low": None, "high": None, "step": None, "least_change": None, **edit}
                 if "levels" not in edit:
                     raise SchemaError(f"'{name}' becomes {kind} and needs its levels. Add levels=[...].")
             if "levels" in edit and "level_labels" not in edit and tuple(edit["levels"]) != old.levels:
@@ -480,6 +487,7 @@ class Schema:
             "low": "Least legal value.",
             "high": "Greatest legal value.",
             "step": "Distance between legal values; leave out if any real number is legal.",
+            "least_change": "The least change worth an effort, in the unit; no advice moves it by less.",
             "levels": "The values of a binary, ordinal (in order) or categorical column.",
             "level_labels": "The levels in words for people, in the same order.",
             "unit": "The unit that people say, such as EUR/month.",

@@ -140,7 +140,13 @@ def _as_runs(
         return None
     x, free = people.x[:, j], people.free[:, j]
     low, high = _edges(people, j)
-    slack = 1e-9 * schema.span[j]
+    slack, least = 1e-9 * schema.span[j], people.problem.least_change[j]
+    if least > 0.0:
+        start = np.stack([np.maximum(low, x + least), np.minimum(high, x - least)], axis=1)
+        if np.isnan(step):
+            width = np.stack([high, low], axis=1) - start
+            there = (width * np.array([1.0, -1.0]) >= -slack) & free[:, None]
+            return start, np.where(there, width, 0.0), np.where(there, 1.0, -1.0)
     if np.isnan(step):
         start = np.stack([x, x], axis=1)
         width = np.stack([high - x, low - x], axis=1)
@@ -154,6 +160,10 @@ def _as_runs(
     up, down = schema.snap(x, columns=j), schema.snap(x, columns=j)
     up = np.maximum(np.where(up <= x + slack, schema.snap(up + step, columns=j), up), low)
     down = np.minimum(np.where(down >= x - slack, schema.snap(down - step, columns=j), down), high)
+    if least > 0.0:
+        up, down = schema.snap(start[:, 0], columns=j), schema.snap(start[:, 1], columns=j)
+        up = np.where(up < start[:, 0] - slack, schema.snap(up + step, columns=j), up)
+        down = np.where(down > start[:, 1] + slack, schema.snap(down - step, columns=j), down)
     count = np.stack([np.round((high - up) / step), np.round((down - low) / step)], axis=1)
     beyond = np.stack([up > x + slack, down < x - slack], axis=1) & free[:, None]
     return (
@@ -161,6 +171,13 @@ def _as_runs(
         np.broadcast_to(np.array([step, -step]), (len(x), 2)),
         np.where(beyond & (count >= 0), count, -1.0),
     )
+
+
+def _too_little(people: Population, j: int, value: np.ndarray) -> np.ndarray:
+    """(n, v) bool: the value (n, v) of feature j is nearer to the person's than the least change."""
+    with np.errstate(invalid="ignore"):
+        gap, slack = np.abs(value - people.x[:, j, None]), 1e-9 * people.schema.span[j]
+        return np.asarray((gap < people.problem.least_change[j] - slack) & (gap > slack))
 
 
 def _values(prepared: PreparedPrograms, people: Population, j: int) -> tuple[np.ndarray, np.ndarray]:
@@ -176,13 +193,16 @@ def _values(prepared: PreparedPrograms, people: Population, j: int) -> tuple[np.
         if np.isfinite(schema.span[j]) and schema.span[j] / step <= max(_TABLE, 4 * prepared.grid):
             width = int(count.max(initial=-1)) + 1
             value = schema.snap(low[:, None] + step * np.arange(width), columns=j)
-            return np.where(np.arange(width) <= count[:, None], value, np.nan), np.ones(n, dtype=bool)
+            there = (np.arange(width) <= count[:, None]) & ~_too_little(people, j, value)
+            return np.where(there, value, np.nan), np.ones(n, dtype=bool)
     knots = prepared.quantiles[j]
-    value = np.concatenate([np.broadcast_to(knots, (n, len(knots))), low[:, None], high[:, None]], axis=1)
+    ends = [people.x[:, j, None] + side * people.problem.least_change[j] for side in (-1.0, 1.0)]
+    value = np.concatenate(
+        [np.broadcast_to(knots, (n, len(knots))), low[:, None], high[:, None], *ends], axis=1
+    )
     if not np.isnan(step):
         value = schema.snap(value, columns=j)
-    value = np.sort(
-        np.where((value < low[:, None] - slack) | (value > high[:, None] + slack), np.nan, value), axis=1
-    )
+    outside = (value < low[:, None] - slack) | (value > high[:, None] + slack)
+    value = np.sort(np.where(outside | _too_little(people, j, value), np.nan, value), axis=1)
     value[:, 1:][value[:, 1:] == value[:, :-1]] = np.nan
     return value, np.zeros(n, dtype=bool)

@@ -134,6 +134,8 @@ class Candidates:
             after = np.where(np.isnan(action), before, action)
             if self.limits_changes:
                 ok &= (~np.isnan(action)).sum(1) <= people.max_changes[who]
+            if self.problem.least_change.any():
+                ok &= ~people.too_little(who, action).any(1)
             if self.coupled:
                 rules = np.asarray(self.schema.compiled_rules.satisfied(before, after))
         else:

@@ -36,12 +36,13 @@ _LEAST = 1e-12  # what costs less by less than this is not cheaper
 _REACH = 1.15  # a walk may cost this much more than the incumbent before it is settled
 
 # rows of `per`; the first come from `Terrain.feature`
-KIND, ORIGIN, STEP, PER_UNIT, TINY, NEAR, SPAN, INVERSE, WHOLE, N_LEVELS, LEVEL_AT, USED = range(12)
-X, FIRST, LAST, WEIGHT, PLAIN = range(12, 17)  # the person; WEIGHT is what the search goes by
-PART, CHEAP, CHEAP_AT, RATE, RATE_AT, TOP, TOP_AT = range(17, 24)  # what a profile found; see `_profile`
-BEST, HERE, TRIAL, LEAD, LEAD_RATE, LEAD_TOP = range(24, 30)
-OWN_FIRST, OWN_LAST = range(30, 32)  # FIRST and LAST of the person, where a search is to stay within less
-PER_ROWS = 32
+KIND, ORIGIN, STEP, PER_UNIT, TINY, NEAR, SPAN, INVERSE, WHOLE, N_LEVELS, LEVEL_AT, USED, LEAST = range(13)
+X, FIRST, LAST, WEIGHT, PLAIN = range(13, 18)  # the person; WEIGHT is what the search goes by
+PART, CHEAP, CHEAP_AT, RATE, RATE_AT, TOP, TOP_AT = range(18, 25)  # what a profile found; see `_profile`
+BEST, HERE, TRIAL, LEAD, LEAD_RATE, LEAD_TOP = range(25, 31)
+OWN_FIRST, OWN_LAST = range(31, 33)  # FIRST and LAST of the person, where a search is to stay within less
+UP_FROM, DOWN_FROM = range(33, 35)  # the nearest values on either side of X that are worth an effort
+PER_ROWS = 35
 # rows of `mark`
 MAY, ONLY, ACTIVE, CELL, FROM_CELL, TO_CELL, LOW_CELL, HIGH_CELL, STAMP, LEVELED, OWN_MAY = range(11)
 MARK_ROWS = 11
@@ -154,6 +155,12 @@ def _changed(f: Any, v: Any, per: Any) -> Any:
     if np.isnan(x):
         return not np.isnan(v)
     return not abs(v - x) <= per[TINY, f]
+
+
+@small
+def _too_little(f: Any, v: Any, per: Any) -> Any:
+    """True for a move by less than what is worth an effort."""
+    return v > per[DOWN_FROM, f] and v < per[UP_FROM, f] and abs(v - per[X, f]) > per[TINY, f]
 
 
 @small
@@ -577,7 +584,7 @@ def _forest_profile(
             got = _score(margin + one[UNIT] * run[i, 1], one)
             if got <= best:
                 continue
-            v = max(forest.cells[0, run[i, 0]], first)
+            v = max(forest.cells[0, run[i, 0]], first, per[UP_FROM, f])
             if v > min(forest.cells[1, run[i + 1, 0] - 1], last) or abs(v - x) <= per[TINY, f]:
                 continue
             price = rest + _price(f, v, x, weight, per, one)
@@ -593,7 +600,7 @@ def _forest_profile(
             got = _score(margin + one[UNIT] * run[i, 1], one)
             if got <= best:
                 continue
-            v = min(forest.cells[1, run[i + 1, 0] - 1], last)
+            v = min(forest.cells[1, run[i + 1, 0] - 1], last, per[DOWN_FROM, f])
             if v < max(forest.cells[0, run[i, 0]], first) or abs(v - x) <= per[TINY, f]:
                 continue
             price = rest + _price(f, v, x, weight, per, one)
@@ -822,6 +829,10 @@ def _net_profile(
                 begin = per[FIRST, f]
             elif side == 0 and per[LAST, f] < x:
                 begin = per[LAST, f]
+            if side == 1 and per[UP_FROM, f] > begin:
+                begin = per[UP_FROM, f]
+            elif side == 0 and per[DOWN_FROM, f] < begin:
+                begin = per[DOWN_FROM, f]
             if sign * (end - begin) < 0.0 or sign * (end - x) <= per[TINY, f]:
                 continue
             before, before_score = x, at_x
@@ -842,6 +853,8 @@ def _net_profile(
                     price = rest + _price(f, v, x, per[WEIGHT, f], per, one)
                     if price < bound:
                         _consider(f, v, got, price, start, total, per)
+                if got >= 0.0 and open_ and before == x and begin != x:
+                    open_ = False  # the nearest value there is
                 if got >= 0.0 and before_score < 0.0 and open_:
                     net.bracket[brackets, 0] = f
                     net.bracket[brackets, 1] = before
@@ -1084,6 +1097,8 @@ def _project(ref: Any, limit: Any, y: Any, per: Any, one: Any, mark: Any, ok: An
         else:
             v = min(max(v, per[FIRST, f]), per[LAST, f])
             v = _snap(f, v, per)
+            if _too_little(f, v, per):
+                v = per[UP_FROM, f] if v > x else per[DOWN_FROM, f]
             if not (v >= per[FIRST, f] and v <= per[LAST, f]):
                 continue
         if not _changed(f, v, per):
@@ -1176,6 +1191,8 @@ def _to_try(lead: Any, way: Any, per: Any, ok: Any) -> Any:
             step = abs(v - x) / 16.0
         to = v - step if (v > x) == (way == 3) else v + step
         to = _snap(lead, to, per)
+    if _too_little(lead, to, per):
+        return v
     if not _changed(lead, to, per) or (to > x) != (v > x) or to < per[FIRST, lead] or to > per[LAST, lead]:
         return v
     if per[KIND, lead] > 0 and not ok[int(per[LEVEL_AT, lead]) + int(to)]:
@@ -1488,6 +1505,10 @@ def _seek(
                 per[FIRST, f] = _inside(f, wishes.low[i, f], 1.0, per)
                 per[LAST, f] = _inside(f, wishes.high[i, f], -1.0, per)
             per[OWN_FIRST, f], per[OWN_LAST, f] = per[FIRST, f], per[LAST, f]
+            per[UP_FROM, f], per[DOWN_FROM, f] = -_INF, _INF
+            if per[LEAST, f] > 0.0 and not np.isnan(per[X, f]):
+                per[UP_FROM, f] = _inside(f, per[X, f] + per[LEAST, f], 1.0, per)
+                per[DOWN_FROM, f] = _inside(f, per[X, f] - per[LEAST, f], -1.0, per)
             mark[OWN_MAY, f] = wishes.free[i, f] and per[USED, f] > 0
         one[MOST] = wishes.most[i]
         one[LIMIT] = wishes.limit[i]

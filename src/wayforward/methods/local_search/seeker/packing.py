@@ -96,6 +96,7 @@ def terrain(
             levels,
             np.cumsum(levels) - levels,
             used,
+            problem.least_change,
         ],
         dtype=np.float64,
     )

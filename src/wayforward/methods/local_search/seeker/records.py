@@ -13,10 +13,10 @@ from wayforward.shapes import Floats, Ints, Mask
 class Terrain(NamedTuple):
     """What everybody shares but the model.
 
-    feature (12, d): kind (0 numeric, 1 ordered levels, 2 categories); origin, step (NaN: any real number) and steps per
+    feature (13, d): kind (0 numeric, 1 ordered levels, 2 categories); origin, step (NaN: any real number) and steps per
     unit, as in `Schema.lattice`; tiny, values nearer than this are the same; near, values nearer than this go equally
     far; span; one over the divisor of the cost; the scaled size of a full change; levels; first column of its levels in
-    `Wishes.level`; 1 where the model looks at it.
+    `Wishes.level`; 1 where the model looks at it; the least change that is worth an effort.
     number: the cost of a change is fixed + slope * size + square * size^2; the score is min(margin - lowest,
     highest - margin), in units of the margin; gap: how far above 0 a score must be to be a yes in every precision;
     the margin of a forest is base + unit * sum of leaves.
