@@ -47,7 +47,7 @@ def measure(data: str, acts: str, names: list[str], n: int) -> list[dict[str, An
     table = wf.datasets.load(data, variant=acts)
     past, held = table.split(test=0.3, seed=0)
     model = train("mlp", table.schema, past.x, past.is_favourable.astype(int), seed=0)
-    problem = wf.Problem(table.schema, model, wf.Target(favourable=1), data=past.x)
+    problem = wf.Problem(table.schema, model, wf.Target(favourable=1), data=past.x, least_change=None)
     refused = held.x[~problem.reached(held.x)[0]]
     people = np.random.default_rng(0).permutation(refused)[:n]
     answers, rows = {}, []

@@ -68,7 +68,7 @@ def problem_of(data: str, model: str) -> tuple[Any, np.ndarray]:
     table = wf.datasets.load(name, variant=variant) if variant else wf.datasets.load(name)
     past, held = table.split(test=0.3, seed=SEED)
     fitted = train(model, table.schema, past.x, past.y, seed=SEED)
-    problem = wf.Problem(table.schema, fitted, wf.Target(favourable=1), data=past.x)
+    problem = wf.Problem(table.schema, fitted, wf.Target(favourable=1), data=past.x, least_change=None)
     rng = np.random.default_rng(SEED)
     pools = [rng.permutation(part.x[~problem.reached(part.x)[0]]) for part in (held, past)]
     return problem, np.concatenate(pools)

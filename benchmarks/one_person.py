@@ -105,7 +105,7 @@ def cell(data: str, model: str, name: str, n: int) -> list[dict[str, Any]]:
     schema = table.schema
     pipeline = train(model, schema, past.x, past.y, seed=0)
     watch = Estimator(pipeline)
-    problem = wf.Problem(schema, pipeline, wf.Target(favourable=1), data=past.x)
+    problem = wf.Problem(schema, pipeline, wf.Target(favourable=1), data=past.x, least_change=None)
     everybody = np.concatenate([held.x, past.x])
     refused = everybody[~problem.reached(everybody)[0]][: n + 2]
     method = wf.method(name).fit(problem)
@@ -136,7 +136,7 @@ b = time.perf_counter()
 import wayforward as wf
 model = wf.wrap(pipeline, schema)
 c = time.perf_counter()
-problem = wf.Problem(schema, model, wf.Target(favourable=1), data=past)
+problem = wf.Problem(schema, model, wf.Target(favourable=1), data=past, least_change=None)
 method = wf.method(sys.argv[2]).fit(problem)
 d = time.perf_counter()
 got = method.recommend(person)
@@ -156,7 +156,7 @@ def first(data: str, model: str, name: str, repeats: int = 5) -> dict[str, Any]:
     table = wf.datasets.load(data, variant="recommended")
     past, held = table.split(test=0.3, seed=0)
     pipeline = train(model, table.schema, past.x, past.y, seed=0)
-    problem = wf.Problem(table.schema, pipeline, wf.Target(favourable=1), data=past.x)
+    problem = wf.Problem(table.schema, pipeline, wf.Target(favourable=1), data=past.x, least_change=None)
     person = held.x[~problem.reached(held.x)[0]][:40]
     person = person[wf.method(name).fit(problem).recommend(person).found[:, 0]][:1]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

@@ -54,7 +54,9 @@ class Cell:
         self.pipeline = train(model, self.schema, past.x, past.y, seed=SEED)
         self.train_seconds = time.perf_counter() - started
         self.train_x, self.train_y = past.x, past.is_favourable.astype(int)
-        self.problem = wf.Problem(self.schema, self.pipeline, wf.Target(favourable=1), data=past.x)
+        self.problem = wf.Problem(
+            self.schema, self.pipeline, wf.Target(favourable=1), data=past.x, least_change=None
+        )
         # Refused people: those held back first, then the training people, each in a shuffled order.
         rng = np.random.default_rng(SEED)
         pools = [rng.permutation(part.x[~self.problem.reached(part.x)[0]]) for part in (held, past)]

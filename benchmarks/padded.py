@@ -48,7 +48,7 @@ def cell(data: str, model: str, names: list[str], n: int) -> list[dict[str, Any]
     table = wf.datasets.load(data, variant="recommended")
     past, held = table.split(test=0.3, seed=0)
     pipeline = train(model, table.schema, past.x, past.y, seed=0)
-    problem = wf.Problem(table.schema, pipeline, wf.Target(favourable=1), data=past.x)
+    problem = wf.Problem(table.schema, pipeline, wf.Target(favourable=1), data=past.x, least_change=None)
     people = held.x[~problem.reached(held.x)[0]][:n]
     rows = []
     for name in names:

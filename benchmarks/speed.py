@@ -146,7 +146,7 @@ def opaque(cell: Cell) -> Any:
         cell.pipeline.predict_proba, cell.schema, classes=tuple(cell.pipeline.classes_), output="probability",
         takes="frame", batch_rows=None,
     )  # fmt: skip
-    return wf.Problem(cell.schema, model, wf.Target(favourable=1), data=cell.train_x)
+    return wf.Problem(cell.schema, model, wf.Target(favourable=1), data=cell.train_x, least_change=None)
 
 
 FIRST = """
@@ -156,7 +156,7 @@ import numpy as np, pickle
 import wayforward as wf
 with open(sys.argv[1], "rb") as file:
     schema, pipeline, data, people = pickle.load(file)
-problem = wf.Problem(wf.Schema.from_dict(schema), pipeline, wf.Target(favourable=1), data=data)
+problem = wf.Problem(wf.Schema.from_dict(schema), pipeline, wf.Target(favourable=1), data=data, least_change=None)
 wf.recommend(problem, people, method="local-search", seed=0)
 """
 

@@ -70,7 +70,7 @@ def without_causes(problem: Problem) -> Problem:
 
     alone = NewProblem(
         problem.schema, problem.model, problem.target, data=problem.reference, cost=problem.cost,
-        plausibility=problem.plausibility, robust=problem.robust,
+        plausibility=problem.plausibility, robust=problem.robust, least_change=problem.least_change_source,
     )  # fmt: skip
     if problem.reference is not None:  # the same people before the same model
         alone.reference_reached = problem.reference_reached

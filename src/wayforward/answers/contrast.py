@@ -105,7 +105,13 @@ def why(problem: Problem, people: Any, *, seed: int = 0) -> Contrast:
         accepted, _ = problem.reached(x)
         profile = np.full(x.shape, np.nan)
         if not accepted.all():
-            question = NewProblem(Schema(free), problem.model, problem.target, data=problem.reference)
+            question = NewProblem(
+                Schema(free),
+                problem.model,
+                problem.target,
+                data=problem.reference,
+                least_change=problem.least_change_source,
+            )
             if problem.reference is not None:
                 # The same people before the same model: what it says about them is known.
                 question.reference_reached = problem.reference_reached

@@ -49,7 +49,7 @@ def schema() -> Schema:
             ),
             Feature(
                 name="loan_amount", kind="integer", low=1000, high=37_000, unit="EUR", label="loan amount",
-                bounds="observed",
+                least_change=100, bounds="observed",
             ),
             Feature(
                 name="loan_duration", kind="integer", low=1, high=81, unit="months", label="loan duration",
@@ -57,11 +57,11 @@ def schema() -> Schema:
             ),
             Feature(
                 name="income", kind="integer", low=0, high=6750, unit="EUR/month", direction="increase",
-                bounds="observed",
+                least_change=50, bounds="observed",
             ),
             Feature(
                 name="savings", kind="integer", low=0, high=32_500, unit="EUR", direction="increase",
-                bounds="observed",
+                least_change=100, bounds="observed",
             ),
         )
     )  # fmt: skip

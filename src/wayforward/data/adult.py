@@ -200,6 +200,7 @@ def _acts(made_of: tuple[Feature, ...]) -> dict[str, Acts]:
             "hours_per_week": "A",
             "native_country": "I",
         },
+        least={"capital_gain": 100},
     )
     return {
         "recommended": recommended,

@@ -54,12 +54,14 @@ class Acts:
     """Who may change what, as one source says.
 
     marks: feature -> 'I' immutable, 'M' mutable, 'A' actionable, 'A+' and 'A-' in one direction only.
-    rules: conditions that belong to this reading, in the grammar of `wayforward.rules`.
+    rules: conditions that belong to this reading, in the grammar of `wayforward.rules`. least: feature -> the least
+    change that is worth an effort.
     """
 
     source: str
     marks: Mapping[str, str]
     rules: tuple[str, ...] = ()
+    least: Mapping[str, float] = field(default_factory=dict)
 
     @staticmethod
     def except_for(
@@ -77,8 +79,10 @@ class Acts:
         return Acts(source, {**self.marks, **marks}, self.rules)
 
     def apply(self, schema: Schema) -> Schema:
-        """The schema with this set's actionability, directions and rules in place of its own."""
-        marks = {name: _MARKS[self.marks[name]] for name in schema.names}
+        """The schema with this set's actionability, directions, least changes and rules in place of its own."""
+        marks = {
+            name: {**_MARKS[self.marks[name]], "least_change": self.least.get(name)} for name in schema.names
+        }
         return Schema(schema.revise(marks).features, self.rules)
 
 

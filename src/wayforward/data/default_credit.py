@@ -128,6 +128,7 @@ def _acts(made_of: tuple[Feature, ...], raw_codes: bool) -> dict[str, Acts]:
         "Owe less on the last bill, pay more of it, more education; earlier months are the past and the "
         "bank sets the limit.",
         marks,
+        least={"BILL_AMT1": 500, "PAY_AMT1": 500},
     )
     return {
         "recommended": recommended,

@@ -212,6 +212,7 @@ ACTS = {
             "after.other_installment_plans == before.other_installment_plans or "
             "after.other_installment_plans == 'A143'",
         ),
+        {"credit_amount": 100},
     ),
     "benchmark": Acts.except_for(
         "A common convention: age, personal status and sex, foreign worker and purpose are fixed, the "

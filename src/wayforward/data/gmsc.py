@@ -139,6 +139,7 @@ def _acts(made_of: tuple[Feature, ...]) -> dict[str, Acts]:
         },
         # A real-estate loan is one of the loans; every raw row agrees.
         (f"after.{name(_HOMES)} <= after.{name(_LINES)}",),
+        {name(_USE): 0.02, name(_DEBT): 0.01, name(_INCOME): 100},
     )
     people = (name(_AGE), name(_DEPENDENTS))
     late = {name(j): "A-" for j in _LATE}

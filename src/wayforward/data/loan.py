@@ -114,6 +114,8 @@ ACTS = {
     "recommended": Acts(
         "Raise education, income or savings; change the amount; the duration follows.",
         dict(zip(NAMES, ("I", "I", "A+", "A", "M", "A+", "A+"), strict=True)),
+        # 100 EUR, 50 EUR a month and 100 EUR in the units that people say
+        least={"loan_amount": 0.1, "income": 0.2, "savings": 0.2},
     ),
     "carma": Acts(
         "CARMA (2024): acts on education, amount, income and savings in either direction.",

@@ -116,7 +116,7 @@ class Problem(Portable):
                 "features, or None, with which every change counts."
             )
         self.schema = schema
-        self._every_change_counts = least_change is None
+        self.least_change_source = least_change
         self.table_left = False  # True: the table of observed people was left in another process
         self._reference: People | None = None if data is None else schema.encode(data, "reference")
         self.model: Model = target.decided_by(wrap(model, schema, verify_on=_some(self.reference)))
@@ -305,7 +305,7 @@ class Problem(Portable):
     @property
     def least_change(self) -> PerFeature:
         """(d,) options change a feature by so much at least, or not at all; 0 where every change counts."""
-        return np.zeros(self.schema.d) if self._every_change_counts else self.schema.least_change
+        return self.schema.least_change if self.least_change_source else np.zeros(self.schema.d)
 
     @cached_property
     def never_moves(self) -> FeatureMask:
@@ -411,8 +411,8 @@ class Problem(Portable):
 
         legal: values exist (schema; a step binds what is set, not what follows), nothing immutable differs, only
         actionable features are acted on, in their direction, and by their least change at least. rules: no rule is
-        surely broken. wishes: personal limits, frozen features, allowed levels and the number of changes are kept. A feature that a person froze may still
-        move as a consequence.
+        surely broken. wishes: personal limits, frozen features, allowed levels and the number of changes are kept. A
+        feature that a person froze may still move as a consequence.
         """
         schema, wish = self.schema, people.wishes
         before = people.x[who]

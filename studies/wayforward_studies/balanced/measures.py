@@ -53,7 +53,12 @@ def answer(name: str, study: BalancedStudy) -> tuple[np.ndarray, np.ndarray, np.
     problem = study.problem
     if name == "balanced local-search":
         problem = Problem(
-            study.schema, problem.model, problem.target, data=study.x, plausibility=Balanced(study.groups)
+            study.schema,
+            problem.model,
+            problem.target,
+            data=study.x,
+            plausibility=Balanced(study.groups),
+            least_change=None,
         )
     refused = ~problem.reached(study.x)[0]
     got = recommend(problem, study.x[refused], method=method_of(name, study), seed=study.seed, minimal=False)

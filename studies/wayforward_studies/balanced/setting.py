@@ -89,7 +89,7 @@ class BalancedStudy:
 
         model = self._trained() if self.model is None else self.model
         world = LinearWorld.fit(CausalGraph.read(self.edges), self.x, self.schema) if self.edges else None
-        return Problem(self.schema, model, Target(1), data=self.x, world=world)
+        return Problem(self.schema, model, Target(1), data=self.x, world=world, least_change=None)
 
     def _trained(self) -> Any:
         from sklearn.base import clone

@@ -105,7 +105,12 @@ def make_setting(table: HareData, classifier: str, seed: int, n: int, *, world: 
     taught = np.random.default_rng([_SPLIT, seed]).permutation(fit)[: round(_TAUGHT * len(fit))]
     model = _trained(table, classifier, np.sort(taught), seed)
     problem = Problem(
-        table.schema, model, Target(favourable=1), data=table.x[fit], world=_world(table, world, fit)
+        table.schema,
+        model,
+        Target(favourable=1),
+        data=table.x[fit],
+        world=_world(table, world, fit),
+        least_change=None,
     )
     yes = problem.reached(table.x[rest])[0]
     order = np.random.default_rng(_SPLIT + 1).permutation(len(rest))

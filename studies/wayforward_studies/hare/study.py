@@ -176,7 +176,7 @@ class HareStudy:
         found = ~np.isnan(after).any(1)
         found[found] = problem.reached(after[found])[0]
         free = Schema(tuple(replace(f, actionability="actionable") for f in schema.features))
-        relaxed = Problem(free, problem.model, problem.target, data=problem.reference)
+        relaxed = Problem(free, problem.model, problem.target, data=problem.reference, least_change=None)
         here = np.where(found[:, None], after, x)
         wishes = Preferences.none(free, len(x))
         pinned = schema.immutable & ~schema.has_levels

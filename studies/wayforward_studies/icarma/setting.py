@@ -71,6 +71,7 @@ class IcarmaSetting:
             model,
             Target(favourable=1),
             data=self.train,
+            least_change=None,
             world=self.world if world is None else world,
             cost=SquaredShift(),
             plausibility=plausibility,

@@ -263,7 +263,7 @@ class PearReplication(Replication):
             data = datasets.load(f"{name}:pear")
             past, new = data.split(test=0.3, seed=0)
             model = train("mlp", data.schema, past.x, past.is_favourable.astype(int), seed=0)
-            problem = Problem(data.schema, model, Target(favourable=1), data=past.x)
+            problem = Problem(data.schema, model, Target(favourable=1), data=past.x, least_change=None)
             yes, chance = problem.reached(new.x)
             self._problems[name] = problem, new.x[~yes], chance[~yes]
         return self._problems[name]
