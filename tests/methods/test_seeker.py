@@ -271,8 +271,8 @@ def coupled(seed, kind):
 
 @pytest.mark.parametrize("kind", ["lr", "rf"])
 def test_neither_budget_nor_options_make_an_answer_dearer_where_rules_couple_features(kind):
-    """Found once is found with more; the first option is the same with k of 1 and of 3. Of what the search proposes: the
-    step after it may leave more out of a poorer proposal."""
+    """Found once is found with more; the first option is the same with k of 1 and of 3. Budgets: of what is proposed,
+    for the step after it may leave more out of a poorer proposal."""
     for seed in (1, 5):
         problem, people = coupled(seed, kind)
         method = make_method("local-search").fit(problem)
