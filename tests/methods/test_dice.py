@@ -93,8 +93,8 @@ def test_small_moves_of_numbers_go_back(linear):
     data = np.random.default_rng(0).random((400, 2)) * 10
     problem = linear(square(), -8, {"x0": 1.0, "x1": 0.01}, data=data)
     x = np.full((6, 2), 3.0) + np.arange(6)[:, None] * 0.1
-    plain = Dice(sparse=False, shrink=False).fit(problem).recommend(x, 2)
-    sparse = Dice(sparse=True, quantile=0.9, shrink=False).fit(problem).recommend(x, 2)
+    plain = Dice(sparse=False, shrink=False).fit(problem).recommend(x, 2, minimal=False)
+    sparse = Dice(sparse=True, quantile=0.9, shrink=False).fit(problem).recommend(x, 2, minimal=False)
     assert sparse.found.all()
     changes = [(~np.isnan(g.action)).sum(2)[g.found].mean() for g in (plain, sparse)]
     assert changes[1] < changes[0]

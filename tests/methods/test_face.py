@@ -91,10 +91,10 @@ def test_walks_go_round_where_nobody_is():
     rows = np.concatenate([crowd, [[0.0, 4.0]]])  # one accepted person, straight across, alone
     problem = problem_of(plain(), rows, lambda x: (x[:, 0] > 9) | (x[:, 1] > 3.5))
     x = np.array([[0.3, 1.0]])
-    face = Face(neighbours=3).fit(problem).recommend(x)
+    face = Face(neighbours=3).fit(problem).recommend(x, minimal=False)
     assert face.after[0, 0, 0] > 9
     assert face.path[0, 0].shape[0] > 10
-    near = wf.recommend(problem, x, method="nearest-observable")
+    near = wf.recommend(problem, x, method="nearest-observable", minimal=False)
     np.testing.assert_allclose(near.after[0, 0], [0.0, 4.0])
 
 
@@ -157,7 +157,7 @@ def test_the_nearest_target_that_can_be_used_is_offered():
     it = case("forest", "independent")
     method = Face(ends=400).fit(it.problem)
     people = it.problem.population(it.x)
-    got = method.recommend(it.x)
+    got = method.recommend(it.x, minimal=False)
     zero = np.zeros(1, dtype=np.int64)
     for i in np.flatnonzero(it.refused):
         far = shortest_to(method, it.x[i], people.free[i])
@@ -192,7 +192,7 @@ def test_every_row_and_every_step_of_a_path_is_legal(kind, world):
     it = case(kind, world)
     schema = it.problem.schema
     wish = Preferences.none(schema, len(it.x)).freeze("phone").limit("income", high=6000.0)
-    got = Face(neighbours=6).fit(it.problem).recommend(it.x, 2, preferences=wish)
+    got = Face(neighbours=6).fit(it.problem).recommend(it.x, 2, preferences=wish, minimal=False)
     steps = 0
     for i, slot in zip(*np.nonzero(got.found), strict=True):
         way = got.path[i, slot][~np.isnan(got.path[i, slot]).all(1)]

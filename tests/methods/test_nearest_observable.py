@@ -73,7 +73,7 @@ def test_without_projection_an_answer_is_a_row_of_the_table(linear):
     )
     table = np.array([[4, 5, 1], [3, 6, 0], [5, 5, 0], [9, 9, 0], [0, 0, 0.0]])
     problem = linear(schema, -8.5, {"a": 1, "b": 1}, table)
-    got = NearestObservable(project=False).fit(problem).recommend(np.array([[4, 4, 0.0]]), 3)
+    got = NearestObservable(project=False).fit(problem).recommend(np.array([[4, 4, 0.0]]), 3, minimal=False)
     np.testing.assert_array_equal(got.after[0, :2], [[5, 5, 0], [9, 9, 0]])
     assert not got.found[0, 2]
     projected = NearestObservable().fit(problem).recommend(np.array([[4, 4, 0.0]]))
