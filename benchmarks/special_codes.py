@@ -91,7 +91,7 @@ def problem(model: str = "rf", rows: int = ROWS, seed: int = 0) -> tuple[Any, np
 
     x, y, names = applicants(rows, seed)
     frame = pd.DataFrame(x.astype(np.int64), columns=names)
-    schema = wf.Schema.infer(frame).revise(months_since_oldest={"actionability": "mutable"})
+    schema = wf.Schema.infer(frame, propose=False).revise(months_since_oldest={"actionability": "mutable"})
     order = np.random.default_rng(seed).permutation(rows)
     past, held = order[: int(0.7 * rows)], order[int(0.7 * rows) :]
     encoded = schema.encode(frame)

@@ -516,16 +516,22 @@ def schema_infer(
     frame = features_of(read_table(source), label, source.name)
     got = Schema.infer(frame)
     if immutable:
-        got = got.revise(**{name: {"actionability": "immutable"} for name in immutable})
+        got = got.revise({name: {"actionability": "immutable"} for name in immutable})
+    hints = _HINTS
+    if got.guesses:
+        hints += "# Guessed by name; confirm or change:\n"
+        hints += "".join(f"#   {name}: {guess}\n" for name, guess in got.guesses.items())
     write_json(got.to_dict(), json)
     if out is None:
         if str(json) != "-":
-            typer.echo(_HINTS + got.to_yaml(), nl=False)
+            typer.echo(hints + got.to_yaml(), nl=False)
         return
     from wayforward.cli.console import write_text
 
-    write_text(out, _HINTS + got.to_yaml())
+    write_text(out, hints + got.to_yaml())
     say(f"{got.d} features written to {out}. Now say who can change what: actionability, direction, rules.")
+    for name, guess in got.guesses.items():
+        say(f"guessed, to be confirmed: {name}: {guess}")
 
 
 _HINTS = """\

@@ -196,7 +196,14 @@ def _from_tables(question: Inputs, schema: Schema | None) -> Prepared:
 def _schema(question: Inputs, features: Any) -> Schema:
     from wayforward.schema import Schema
 
-    return Schema.from_yaml(question.schema) if question.schema is not None else Schema.infer(features)
+    if question.schema is not None:
+        return Schema.from_yaml(question.schema)
+    from wayforward.cli.console import say
+
+    schema = Schema.infer(features)
+    for name, guess in schema.guesses.items():
+        say(f"note: guessed of '{name}': {guess}. A --schema file says otherwise.")
+    return schema
 
 
 def _put_together(

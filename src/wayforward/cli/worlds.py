@@ -31,7 +31,7 @@ def fit(
     read = CausalGraph.read(graph, drop=drop)
     if label is not None and label in read.names:  # the decision is no feature
         read = CausalGraph.read(read, drop=[label])
-    about = Schema.from_yaml(schema) if schema is not None else Schema.infer(features)
+    about = Schema.from_yaml(schema) if schema is not None else Schema.infer(features, propose=False)
     options: dict[str, Any] = {"soft": soft, "seed": seed}
     if kind == "flow":
         options["checkpoint"] = out.with_name(out.name + ".part")
@@ -67,7 +67,7 @@ def inspect(
     about = Schema.from_yaml(schema) if schema is not None else None
     found = load_world(world, about)
     if found.schema is None:  # equations know no schema
-        about = about or Schema.infer(features)
+        about = about or Schema.infer(features, propose=False)
     say(_show(found, features, about, f"{world.name} beside {train.name}", seed, json))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import MethodError
@@ -69,6 +70,7 @@ def recommend(
         raise MethodError(
             "The problem comes first, then the people: wf.recommend(problem, people). Swap the two."
         )
+    _warn_if_all_is_actionable(problem)
     how: dict[str, Any] = {
         "preferences": preferences, "seed": seed, "budget": budget, "progress": progress, "workers": workers, "on": on,
         "id": id, "strict": strict,
@@ -83,6 +85,22 @@ def recommend(
     from wayforward.methods.kinds import options_by_kind
 
     return options_by_kind(problem, chosen, people, kinds, **how)
+
+
+def _warn_if_all_is_actionable(problem: Any) -> None:
+    """Warn once a schema: where nobody said what people cannot change, plans may ask for another age or sex."""
+    from wayforward.schema import Schema, SchemaWarning
+
+    schema = getattr(problem, "schema", None)
+    if not isinstance(schema, Schema) or not schema.actionable.all() or "warned_of_acts" in vars(schema):
+        return
+    vars(schema)["warned_of_acts"] = True
+    warnings.warn(
+        "Nothing in this schema is declared immutable, so plans may ask people to change anything. Say what nobody can "
+        "change: schema.revise(age={'actionability': 'immutable'}).",
+        SchemaWarning,
+        stacklevel=3,
+    )
 
 
 __all__ = ["Budget", "Method", "Progress", "method", "methods_table", "names", "recommend", "register"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.schema.feature import FIELDS, Feature, check_choice
 from wayforward.schema.inference import infer_feature
 from wayforward.schema.odd_rows import read
+from wayforward.schema.proposals import check_label, learnt_levels
+from wayforward.schema.proposals import propose as proposed
 from wayforward.schema.tables import (
     decode_column,
     encode,
@@ -41,6 +43,9 @@ class Schema:
 
     features: tuple[Feature, ...]
     rules: tuple[str, ...] = ()
+    guesses: dict[str, str] = field(
+        default_factory=dict, compare=False
+    )  # feature -> what `infer` made of its name
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
@@ -69,10 +74,14 @@ class Schema:
                 raise RuleError(f"The rules contradict each other: {clash} Remove or loosen one of them.")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"features": self.features, "rules": self.rules}  # the rest is worked out anew
+        return {
+            "features": self.features,
+            "rules": self.rules,
+            "guesses": self.guesses,
+        }  # the rest is worked out anew
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        vars(self).update({"guesses": {}} | state)
 
     # -- nouns ---------------------------------------------------------------------------------------------
 
@@ -344,15 +353,21 @@ class Schema:
     # -- making and revising -------------------------------------------------------------------------------
 
     @classmethod
-    def infer(cls, table: Any, *, rules: Sequence[str] = (), **overrides: Mapping[str, Any]) -> Schema:
-        """Read a schema off a pandas, polars or pyarrow table of features (leave the label out).
+    def infer(
+        cls, table: Any, *, rules: Sequence[str] = (), label: str | None = None, propose: bool = True,
+        **overrides: Mapping[str, Any],
+    ) -> Schema:  # fmt: skip
+        """Read a schema off a pandas, polars or pyarrow table of features. label: the decision, which is left out.
 
         Whole numbers become integers (0 and 1: binary), other numbers reals with the number of decimals seen as
         step, text and booleans levels; an ordered pandas categorical becomes ordinal; a column with missing values
         is marked `missing`. Bounds are those observed. The least change of a number is proposed: a round number near
         a fiftieth of the range in which the middle half of its values lie, where that is more than a step.
-        `overrides` are given on to `revise`.
-        Raises: DataError for an empty table, SchemaError for a column that cannot be a feature.
+        `overrides` are given on to `revise`; a column that they make categorical learns its levels from the table.
+        propose: age, sex, names of people and what is past become immutable, an income goes up only, by their names;
+        `guesses` and the repr say so, for you to confirm or revise.
+        Raises: DataError for an empty table, SchemaError for a column that cannot be a feature, or that is called like
+        the decision.
         """
         frame = read_frame(table, "training")
         if len(frame) == 0:
@@ -361,8 +376,26 @@ class Schema:
             )
         if not frame.columns:
             raise DataError("The training table has no columns, so no schema can be read off it.")
-        schema = cls(tuple(infer_feature(frame[name]) for name in frame.columns))
-        schema = schema.revise(**overrides) if overrides else schema
+        if label is not None and label not in frame.columns:
+            raise DataError(f"The training table has no column '{label}'.{suggest(label, frame.columns)}")
+        made: list[Feature] = []
+        guesses: dict[str, str] = {}
+        for name in (name for name in frame.columns if name != label):
+            feature = infer_feature(frame[name])
+            if propose:
+                different = frame[name].drop_nulls().n_unique()
+                if name not in overrides:
+                    check_label(name, different)
+                feature, guess = proposed(feature, different, len(frame))
+                guesses |= {name: guess} if guess else {}
+            made.append(feature)
+        schema = cls(tuple(made), guesses=guesses)
+        learnt = {
+            name: learnt_levels(dict(change), frame[name].drop_nulls().unique().to_list())
+            for name, change in overrides.items()
+            if name in frame.columns and isinstance(change, Mapping)
+        }
+        schema = schema.revise({**overrides, **learnt}) if overrides else schema
         return schema.with_rules(*rules) if rules else schema
 
     def revise(
@@ -381,11 +414,10 @@ class Schema:
                 raise SchemaError(
                     f"The revision of '{name}' is {change!r}. Give a mapping such as {{'high': 60}}."
                 )
-            for field in change:
-                if field not in FIELDS:
-                    raise SchemaError(
-                        f"A feature has no field '{field}' (in '{name}').{suggest(field, FIELDS)}"
-                    )
+            for unknown in (key for key in change if key not in FIELDS):
+                raise SchemaError(
+                    f"A feature has no field '{unknown}' (in '{name}').{suggest(unknown, FIELDS)}"
+                )
             edit = dict(change)
             old = new[j]
             kind = edit.get("kind", old.kind)
@@ -401,25 +433,27 @@ class Schema:
             if "bounds" not in edit and ({"low", "high"} & set(edit)):
                 edit["bounds"] = "declared"
             new[j] = replace(old, **edit)
-        return Schema(tuple(new), self.rules)
+        revised = {**(changes or {}), **more}
+        return Schema(tuple(new), self.rules, {k: v for k, v in self.guesses.items() if k not in revised})
 
     def with_rules(self, *rules: str) -> Schema:
         """A new schema with more rules. Raises: RuleError that points into the rule's text."""
         for rule in rules:
             if not isinstance(rule, str):
                 raise SchemaError(f"A rule is a text; got {type(rule).__name__}.")
-        return Schema(self.features, self.rules + tuple(rules))
+        return Schema(self.features, self.rules + tuple(rules), self.guesses)
 
     def drop(self, *names: str) -> Schema:
         """A new schema without some features (rules that name them are an error)."""
         gone = {self.index(name) for name in names}
-        return Schema(tuple(f for j, f in enumerate(self.features) if j not in gone), self.rules)
+        kept = tuple(f for j, f in enumerate(self.features) if j not in gone)
+        return Schema(kept, self.rules, {k: v for k, v in self.guesses.items() if k not in names})
 
     # -- files ---------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: fields that hold their default are left out."""
-        plain = {field.name: field.default for field in fields(Feature)}
+        plain = {one.name: one.default for one in fields(Feature)}
         features = []
         for feature in self.features:
             entry = {k: v for k, v in asdict(feature).items() if k in ("name", "kind") or v != plain[k]}
@@ -483,6 +517,7 @@ class Schema:
         from pydantic import TypeAdapter
 
         schema = TypeAdapter(Schema).json_schema()
+        del schema["properties"]["guesses"]  # not in files
         help_text = {
             "low": "Least legal value.",
             "high": "Greatest legal value.",
@@ -496,8 +531,8 @@ class Schema:
             "missing": "May the value be missing? Only where the model accepts it.",
             "bounds": "declared: a value outside is an error. observed: read off a table.",
         }
-        for field, words in help_text.items():
-            schema["$defs"]["Feature"]["properties"][field]["description"] = words
+        for key, words in help_text.items():
+            schema["$defs"]["Feature"]["properties"][key]["description"] = words
         schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
         return schema
 
@@ -506,7 +541,8 @@ class Schema:
         for f in self.features:
             reach = f"{f.n_levels} levels" if f.has_levels else f"{f.low} to {f.high} {f.unit}".rstrip()
             lines.append(f"  {f.name}: {f.kind}, {reach}, {f.actionability}, {f.direction}")
-        return "\n".join([*lines, *(f"  rule: {rule}" for rule in self.rules)])
+        lines += [f"  rule: {rule}" for rule in self.rules]
+        return "\n".join([*lines, *(f"  guessed: {name}: {guess}" for name, guess in self.guesses.items())])
 
 
 def _plain(value: Any) -> Any:

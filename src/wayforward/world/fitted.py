@@ -129,7 +129,7 @@ def inferred_schema(graph: CausalGraph, table: Any) -> Schema:
     Raises: DataError for an array of another width.
     """
     if not isinstance(table, np.ndarray):
-        return Schema.infer(table)
+        return Schema.infer(table, propose=False)
     if table.ndim != 2 or table.shape[1] != graph.d:
         raise DataError(
             f"The rows have shape {table.shape}, but the graph has {graph.d} nodes. Give a table with column names, or "

@@ -1,0 +1,96 @@
+"""What a schema that was inferred proposes, and what it leaves for people to say."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import wayforward as wf
+from wayforward.errors import DataError, SchemaError
+from wayforward.schema import SchemaWarning
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    n = 120
+    return pd.DataFrame(
+        {
+            "customerId": np.arange(n) + 5000,
+            "Age": rng.integers(18, 80, n),
+            "sex": rng.choice(["f", "m"], n),
+            "monthly_income": rng.integers(500, 9000, n),
+            "times_late_90": rng.integers(0, 9, n),
+            "package": rng.choice([3, 7, 12], n),
+            "savings": rng.integers(0, 9000, n),
+            "granted": rng.integers(0, 2, n),
+        }
+    )
+
+
+def test_names_propose_who_can_change_what(table):
+    """A whole word counts, whatever the case: 'package' holds 'age' and is no age."""
+    schema = wf.Schema.infer(table, label="granted")
+    who = {f.name: (f.actionability, f.direction, f.sensitive) for f in schema.features}
+    assert who == {
+        "customerId": ("immutable", "any", False),
+        "Age": ("immutable", "any", False),
+        "sex": ("immutable", "any", True),
+        "monthly_income": ("actionable", "increase", False),
+        "times_late_90": ("immutable", "any", False),
+        "package": ("actionable", "any", False),
+        "savings": ("actionable", "any", False),
+    }
+    assert list(schema.guesses) == ["customerId", "Age", "sex", "monthly_income", "times_late_90"]
+    assert "guessed: Age: nobody changes it" in repr(schema)
+    assert pickle.loads(pickle.dumps(schema)).guesses == schema.guesses
+
+
+def test_what_is_said_is_no_guess_any_more(table):
+    schema = wf.Schema.infer(table, label="granted", Age={"actionability": "actionable"})
+    assert schema["Age"].actionability == "actionable" and "Age" not in schema.guesses
+    schema = schema.revise(sex={"sensitive": False}).drop("customerId").with_rules("at most 2 changes")
+    assert list(schema.guesses) == ["monthly_income", "times_late_90"]
+    assert wf.Schema.from_yaml(schema.to_yaml()) == schema
+    plain = wf.Schema.infer(table, label="granted", propose=False)
+    assert plain.actionable.all() and not plain.guesses and not plain.direction.any()
+
+
+def test_a_column_called_like_the_decision_is_refused(table):
+    with pytest.raises(SchemaError, match="'granted' is called like the decision.*label='granted'"):
+        wf.Schema.infer(table)
+    assert "granted" in wf.Schema.infer(table, granted={}).names
+    with pytest.raises(DataError, match="no column 'grantd'.*Did you mean 'granted'"):
+        wf.Schema.infer(table, label="grantd")
+
+
+def test_codes_learn_their_levels_from_the_table(table):
+    schema = wf.Schema.infer(
+        table, label="granted", package={"kind": "categorical"}, savings={"high": 10_000}
+    )
+    assert schema["package"].levels == (3, 7, 12) and schema["savings"].high == 10_000
+    floats = table.assign(package=table["package"].where(table.index > 3))
+    assert wf.Schema.infer(floats, label="granted", package={"kind": "ordinal"})["package"].levels == (
+        3,
+        7,
+        12,
+    )
+
+
+def test_a_schema_in_which_all_may_change_is_said_once(table):
+    schema = wf.Schema.infer(table[["package", "savings"]], propose=False)
+    table = table[table["savings"] < 4000]
+    model = wf.wrap(lambda x: (x[:, 1] > 4000) * 0.8, schema)
+    problem = wf.Problem(schema, model, wf.Target(favourable=1))
+    with pytest.warns(SchemaWarning, match="Nothing in this schema is declared immutable"):
+        wf.recommend(problem, schema.encode(table)[:3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wf.recommend(problem, schema.encode(table)[:3])
+        said = schema.revise(package={"actionability": "immutable"})
+        wf.recommend(wf.Problem(said, model.wrapped, wf.Target(favourable=1)), schema.encode(table)[:3])
