@@ -107,7 +107,7 @@ def test_people_after_are_the_table_with_what_changed(problem, people, like):
         after = after.to_pandas()
     np.testing.assert_array_equal(
         problem.schema.encode(after[list(problem.schema.names)]),
-        np.where(got.changed[:, 0], got.after[:, 0], got.x),
+        np.where(got.rounded.changed[:, 0], got.rounded.after[:, 0], got.x),
     )
     for name in ("customer", "rate"):
         assert after[name].tolist() == people[name].tolist()

@@ -17,6 +17,7 @@ R = TypeVar("R")
 
 #: Documented modules of the last release, and where they are now. They answer for one release.
 MOVED = {
+    "wayforward.answers.rounding": "wayforward.problem.rounding",
     "wayforward.impact.change": "wayforward.impact.segregation.change",
     "wayforward.impact.dimensions": "wayforward.impact.segregation.dimensions",
     "wayforward.impact.gaps": "wayforward.impact.audit.gaps",

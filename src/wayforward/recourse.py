@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,8 @@ class Recourse:
         """Return what files keep: everything but the problem; outcomes as one byte each."""
         order = {outcome: i for i, outcome in enumerate(Outcome)}
         code = np.array([order[o] for o in self.outcome.ravel()], dtype=np.uint8)
-        return vars(self) | {"outcome": code.reshape(self.outcome.shape), "problem": None}
+        fields = {name: value for name, value in vars(self).items() if name != "rounded"}
+        return fields | {"outcome": code.reshape(self.outcome.shape), "problem": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         known = {"reasons": np.full(len(state["x"]), "", dtype=object), "origin": None}  # of earlier versions
@@ -297,6 +299,17 @@ class Recourse:
 
     # -- words and tables ----------------------------------------------------------------------------------
 
+    @cached_property
+    def rounded(self) -> Recourse:
+        """The same options in numbers that people keep in mind: 2,050 and not 2,049.37, rounded outward, judged again.
+
+        What is written or said of an answer is this: sentences, letters, tables, files. Itself where its problem is not
+        known, as one read from a file.
+        """
+        rounding = hook("problem.rounding:rounded")  # the judge stands above recourse
+        got: Recourse = self if self.problem is None else rounding(self.problem, self)
+        return got
+
     def explain(self, i: int | None = None, option: int | None = None, *, id: Any = None) -> str:
         """What person i can do, in plain sentences with units; all options, or one of them.
 
@@ -331,18 +344,21 @@ class Recourse:
         """
         if isinstance(option, bool) or not isinstance(option, (int, np.integer)) or not 0 <= option < self.k:
             raise DataError(f"There is no option {option!r}; options are numbered 0 to {self.k - 1}.")
-        changed = self.changed[:, option]
-        x = np.where(changed, self.after[:, option], self.x)
+        changed = self.rounded.changed[:, option]
+        x = np.where(changed, self.rounded.after[:, option], self.x)
         origin = self.origin
         if origin is None or origin.table is None:
             return self.schema.decode(x)
         return origin.with_values(self.schema.features, x, changed)
 
-    def to_frame(self, like: Any = None) -> Any:
+    def to_frame(self, like: Any = None, *, exact: bool = False) -> Any:
         """One row for each person and option: names, outcome, costs, score, and the values before and after.
 
-        `like`: 'pandas', 'polars', 'pyarrow', or None for the first that is installed.
+        `like`: 'pandas', 'polars', 'pyarrow', or None for the first that is installed. exact: as found, to the last
+        digit; otherwise in the numbers that people are told (`rounded`).
         """
+        if not exact and self.rounded is not self:
+            return self.rounded.to_frame(like, exact=True)
         n, k = self.n, self.k
         columns: dict[str, np.ndarray] = {
             "person": np.repeat(np.arange(n), k),
@@ -385,8 +401,13 @@ class Recourse:
 
     # -- files ---------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> Path:
-        """Write to .json or .parquet; `Recourse.load` reads either back, value for value."""
+    def save(self, path: str | Path, *, exact: bool = False) -> Path:
+        """Write to .json or .parquet; `Recourse.load` reads either back, value for value.
+
+        exact: as found, to the last digit; otherwise in the numbers that people are told (`rounded`).
+        """
+        if not exact and self.rounded is not self:
+            return self.rounded.save(path, exact=True)
         path = Path(path)
         if path.suffix == ".json":
             write_text(path, json.dumps(self._to_plain(), allow_nan=False))

@@ -6,14 +6,16 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from wayforward.cli.app import app
 from wayforward.errors import DataError
-from wayforward.impact.society import FIGURES, History, Scenario, examples, figure_society
+from wayforward.impact.society import FIGURES, History, Lender, Scenario, examples, figure_society, simulate
 
 FILE = """
 rounds: 1
@@ -107,3 +109,61 @@ def test_the_examples_are_scenarios():
     assert Scenario.from_yaml("lasting").advice.robust == "noise:0.02"
     assert Scenario.from_yaml("balanced").advice.balanced == 0.3
     assert Scenario.from_yaml("loan").lender.learns_from == "accepted"
+
+
+TWO = """
+name: all the way
+rounds: 2
+people: 90
+model: lr
+measure: 0
+group_names: [group A, group B]
+"""
+
+
+def test_societies_are_compared_seed_by_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Means and differences by hand from single runs; a figure is the same as of that scenario alone."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text(TWO)
+    Path("b.yaml").write_text(TWO.replace("all the way", "half") + "compliance: {share: 0.5}\n")
+    out = ran("society a.yaml b.yaml --seeds 2 --html p.html --json p.json --csv p.csv --figure p.svg")
+    assert "2 seeds" in out and "half: more than all the way" in " ".join(out.split())
+    rows = json.loads(Path("p.json").read_text())["rows"]
+    got = {(r["scenario"], r["group"], r["figure"]): r for r in rows}
+    alone = [
+        [
+            float(simulate(replace(Scenario.from_yaml(f), seed=s)).figure("acceptance", over=True)[0])
+            for s in (0, 1)
+        ]
+        for f in ("a.yaml", "b.yaml")
+    ]
+    one, two = np.array(alone)
+    row = got["half", "all", "acceptance"]
+    assert row["value"] == pytest.approx(two.mean()) and row["more"] == pytest.approx((two - one).mean())
+    # Student's t with one degree of freedom: 12.706 standard errors
+    assert row["high"] - row["value"] == pytest.approx(12.7062 * two.std(ddof=1) / 2**0.5, rel=1e-4)
+    assert ("half", "group A", "acceptance") in got
+    page = Path("p.html").read_text()
+    assert "group A" in page and "<script" not in page and page.count("<svg") == 1
+    assert "one scenario and one seed" in ran("society a.yaml b.yaml --checkpoint c.npz", 2)
+    assert "entry `name`" in ran("society a.yaml a.yaml", 2)
+
+
+def test_money_is_interest_less_losses_on_what_was_lent():
+    got = simulate(Scenario(rounds=1, people=80, measure=0, lender=Lender(interest=0.2, loss=0.5)))
+    given, bad = got.total("given")[0], got.total("defaulted")[0]
+    assert got.total("earned")[0] == pytest.approx(0.2 * (given - bad) - 0.5 * bad)
+    assert got.figure("profit")[0] == pytest.approx(got.total("earned")[0] / given)
+    old = got.to_dict()
+    del old["flows"]["earned"]  # as files of earlier versions
+    assert History.from_dict(old).total("earned").tolist() == [0.0]
+
+
+def test_a_new_model_that_decides_about_nobody_is_said_to():
+    """Nobody arrives and all act at once: after two rounds nobody applies, and what is trained then changes nothing."""
+    plain = Scenario(rounds=4, people=60, measure=0)
+    trained = replace(plain, lender=Lender(retrain=2))
+    one, two = simulate(plain), simulate(trained)
+    assert {n: a.tolist() for n, a in one.flows.items()} == {n: a.tolist() for n, a in two.flows.items()}
+    assert one.notes() == [] and "decided about anybody" in two.notes()[0]
+    assert simulate(replace(trained, arrivals=10)).notes() == []

@@ -368,7 +368,7 @@ def test_conditions_add_up_and_are_told(models):
         assert part.holds(it, got.x[at], got.action[at, 0], got.after[at, 0]).all()
     assert "within 0.05" in got.meta["robust"]
     assert "other model" in got.meta["robust"]
-    from wayforward.answers.rounding import rounded
+    from wayforward.problem.rounding import rounded
 
     told = rounded(it, got)
     assert it.robust.holds(it, told.x[at], told.action[at, 0], told.after[at, 0]).all()

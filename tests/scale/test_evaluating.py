@@ -24,7 +24,7 @@ def test_shards_add_up_to_the_whole(tmp_path: Path) -> None:
     fitted = method("local-search").fit(it.problem)
     table = it.problem.schema.decode(it.x, like="pyarrow")
     answers = wf.recommend_table(fitted, table, tmp_path / "out", k=2, seed=1, rows_per_shard=17)
-    whole = wf.evaluate(fitted.recommend(it.x, 2, seed=1), it.problem, "region", bootstrap=0)
+    whole = wf.evaluate(fitted.recommend(it.x, 2, seed=1).rounded, it.problem, "region", bootstrap=0)
     found = evaluate_table(answers, it.problem, "region")
     assert (found.n, found.n_refused, found.outcomes, found.refuted) == (
         whole.n, int(whole.refused.sum()), whole.outcomes, 0,

@@ -41,7 +41,7 @@ def frame(fitted: Any, x: np.ndarray) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def whole(fitted: Any, x: np.ndarray) -> Recourse:
-    return fitted.recommend(x, 2, seed=4)
+    return fitted.recommend(x, 2, seed=4).rounded
 
 
 def _parts(answers: Answers) -> Recourse:
@@ -244,7 +244,7 @@ def test_wishes_go_with_their_people(fitted: Any, frame: pd.DataFrame, x: np.nda
     """Row by row, over the borders of shards; too few or too many rows are refused."""
     wish = wf.Preferences.none(fitted.problem_.schema, N).freeze("savings", who=np.arange(0, N, 3))
     answers = wf.recommend_table(fitted, frame, tmp_path / "out", seed=4, preferences=wish, rows_per_shard=16)
-    _same(answers, fitted.recommend(x, 1, seed=4, preferences=wish))
+    _same(answers, fitted.recommend(x, 1, seed=4, preferences=wish).rounded)
     for n, where in ((N - 2, "few"), (N + 2, "many")):
         wrong = wf.Preferences.none(fitted.problem_.schema, n)
         with pytest.raises(PreferencesError, match=f"for {n} people; there are"):

@@ -8,6 +8,8 @@ from wayforward.lazy import face
 
 _HOME = {
     "Contrast": "contrast",
+    "Letterhead": "text",
+    "Reason": "refusal",
     "SideBySide": "causes",
     "consequences": "text",
     "explain": "text",
@@ -20,8 +22,9 @@ _HOME = {
     "options_table": "tables",
     "outcome_text": "text",
     "plans_table": "tables",
+    "reasons": "refusal",
     "report": "page",
-    "rounded": "rounding",
+    "rounded": "text",
     "side_by_side": "causes",
     "steps": "text",
     "why": "contrast",
@@ -32,6 +35,8 @@ _HOME = {
 
 __all__ = [
     "Contrast",
+    "Letterhead",
+    "Reason",
     "SideBySide",
     "consequences",
     "explain",
@@ -44,6 +49,7 @@ __all__ = [
     "options_table",
     "outcome_text",
     "plans_table",
+    "reasons",
     "report",
     "rounded",
     "side_by_side",
@@ -64,6 +70,14 @@ if TYPE_CHECKING:
     from wayforward.answers.figures import figure_coverage, figure_options, figure_population
     from wayforward.answers.page import report
     from wayforward.answers.preferences_text import wishes
-    from wayforward.answers.rounding import rounded
+    from wayforward.answers.refusal import Reason, reasons
     from wayforward.answers.tables import features_asked, group_table, options_table, plans_table, write_csv
-    from wayforward.answers.text import consequences, explain, letter, outcome_text, steps
+    from wayforward.answers.text import (
+        Letterhead,
+        consequences,
+        explain,
+        letter,
+        outcome_text,
+        steps,
+    )
+    from wayforward.problem.rounding import rounded

@@ -14,11 +14,11 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.preferences_text import wishes
-from wayforward.answers.rounding import rounded
 from wayforward.answers.text import consequences, cost_text, outcome_text, steps
 from wayforward.errors import DataError
 from wayforward.evaluate.judge import judge
 from wayforward.lazy import Renamed, renamed_parameters
+from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.answers import words
-from wayforward.answers.rounding import rounded
 from wayforward.errors import DataError
 from wayforward.schema import Schema, SchemaWarning
 
@@ -56,13 +55,7 @@ class Contrast:
         order = np.argsort(-np.where(self.differs[i], size, -1.0), kind="stable")
         found = []
         for j in order[: int(self.differs[i].sum())]:
-            feature = self.schema.features[j]
-            was, now = words.before_after(feature, self.x[i, j], self.profile[i, j])
-            if feature.has_levels:
-                was, now = words.quoted(was), words.quoted(now)
-            elif not np.isnan(self.x[i, j]):
-                was = words.with_unit(was, feature, self.x[i, j])
-            found.append((words.label(feature), now, was))
+            found.append(words.difference(self.schema.features[j], self.x[i, j], self.profile[i, j]))
         return found
 
     def text(self, i: int) -> str:
@@ -115,6 +108,6 @@ def why(problem: Problem, people: Any, *, seed: int = 0) -> Contrast:
             if problem.reference is not None:
                 # The same people before the same model: what it says about them is known.
                 question.reference_reached = problem.reference_reached
-            answer = rounded(question, recommend(question, x[~accepted], k=1, seed=seed))
+            answer = recommend(question, x[~accepted], k=1, seed=seed).rounded
             profile[~accepted] = np.where(answer.found, answer.after[:, 0], np.nan)
     return Contrast(schema, x, profile, accepted)

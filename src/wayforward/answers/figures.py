@@ -58,7 +58,7 @@ def figure_options(
     if not len(found):
         raise DataError(f"Person {i} has no option to draw: {outcome_text(one.outcome[0, 0])}")
     if problem is not None:
-        from wayforward.answers.rounding import rounded
+        from wayforward.problem.rounding import rounded
 
         one = rounded(problem, one)
     touched = np.flatnonzero(one.changed[0, found].any(0) | (~np.isnan(one.action[0, found])).any(0))

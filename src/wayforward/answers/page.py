@@ -15,11 +15,11 @@ from wayforward.answers import figures, words
 from wayforward.answers.contrast import Contrast, why
 from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
 from wayforward.answers.preferences_text import wishes
-from wayforward.answers.rounding import rounded
 from wayforward.answers.tables import features_asked, group_table, options_table
-from wayforward.answers.text import OUTCOME_LABEL, consequences, cost_text, outcome_text, steps
+from wayforward.answers.text import OUTCOME_LABEL, beside, consequences, cost_text, outcome_text, steps
 from wayforward.errors import DataError
 from wayforward.plain_files import write_text
+from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -85,6 +85,20 @@ def report(
     return path
 
 
+def template_engine(package: str = "wayforward.answers") -> Any:
+    """Return the engine of a package's pages, with the shared parts of this one; data is escaped."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    packages = dict.fromkeys((package, "wayforward.answers"))
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(one) for one in packages]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def examples(recourse: Recourse, count: int) -> list[int]:
     """Row numbers of people to show: from the cheapest to the dearest plan, one without a plan last."""
     cost = recourse.cost[:, 0]
@@ -109,16 +123,8 @@ def render(
     kinds: Sequence[str] = (),
 ) -> str:
     """The HTML text. Everything that comes from data or schema is escaped by the template engine."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    engine = Environment(
-        loader=PackageLoader("wayforward.answers"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     outcomes = [
         {
             "Outcome": OUTCOME_LABEL[o],
@@ -134,50 +140,55 @@ def render(
     shown = rounded(problem, _of_kinds(problem, recourse, chosen, kinds)) if chosen else None
     contrast = None if shown is None or not shown.readable.all() else why(problem, shown.x)
     people = [] if shown is None else [_example(shown, contrast, i) for i in range(shown.n)]
-    return engine.get_template("report.html.j2").render(
-        title=title,
-        lead=_lead(problem, recourse, evaluation),
-        outcomes=outcomes,
-        headline=_headline(evaluation),
-        costs=_costs(evaluation),
-        asked=[
-            {
-                "Feature": row["feature"],
-                "Asked in": words.count(row["asked"], "plan"),
-                "Share": words.percent(row["share"]),
-                "Direction": _direction(row),
-            }
-            for row in requested
-        ],
-        coverage=_coverage(evaluation),
-        groups=[_group_row(row) for row in groups],
-        gap=_gap(evaluation) if groups else "",
-        population=Markup(
-            figures.svg(
-                figures.figure_population(recourse, evaluation),
-                "population",
-                "How people fared",
-                "Bar charts: outcomes, the cost of the cheapest plans, the features they ask for"
-                + (", and results by group" if groups else "")
-                + ". The tables below hold the same numbers.",
-            )
-        ),
-        curve=Markup(
-            figures.svg(
-                figures.figure_coverage(evaluation),
-                "coverage",
-                "Share of people with a usable plan within a given cost",
-                "A rising line. The table below holds the same numbers.",
-            )
-        ),
-        people=people,
-        limits=[_limits(one, place) for place, one in enumerate(limits)],
-        limits_counts=list(limits_counts),
-        features=features_table(problem.schema),
-        rules=list(problem.schema.rules),
-        facts=_facts(problem, recourse, evaluation),
-        notes=list(evaluation.notes),
+    text: str = (
+        template_engine()
+        .get_template("report.html.j2")
+        .render(
+            title=title,
+            lead=_lead(problem, recourse, evaluation),
+            outcomes=outcomes,
+            headline=_headline(evaluation),
+            costs=_costs(evaluation),
+            asked=[
+                {
+                    "Feature": row["feature"],
+                    "Asked in": words.count(row["asked"], "plan"),
+                    "Share": words.percent(row["share"]),
+                    "Direction": _direction(row),
+                }
+                for row in requested
+            ],
+            coverage=_coverage(evaluation),
+            groups=[_group_row(row) for row in groups],
+            gap=_gap(evaluation) if groups else "",
+            population=Markup(
+                figures.svg(
+                    figures.figure_population(recourse, evaluation),
+                    "population",
+                    "How people fared",
+                    "Bar charts: outcomes, the cost of the cheapest plans, the features they ask for"
+                    + (", and results by group" if groups else "")
+                    + ". The tables below hold the same numbers.",
+                )
+            ),
+            curve=Markup(
+                figures.svg(
+                    figures.figure_coverage(evaluation),
+                    "coverage",
+                    "Share of people with a usable plan within a given cost",
+                    "A rising line. The table below holds the same numbers.",
+                )
+            ),
+            people=people,
+            limits=[_limits(one, place) for place, one in enumerate(limits)],
+            limits_counts=list(limits_counts),
+            features=features_table(problem.schema),
+            rules=list(problem.schema.rules),
+            facts=_facts(problem, recourse, evaluation),
+            notes=list(evaluation.notes),
+        )
     )
+    return text
 
 
 def _of_kinds(problem: Problem, recourse: Recourse, chosen: list[int], kinds: Sequence[str]) -> Recourse:
@@ -216,8 +227,9 @@ def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, An
                 "steps": steps(one, 0, o),
                 "follows": [*consequences(one, 0, o), *kind_notes(one, o)],
                 "cost": ", ".join(filter(None, [kind_name(one, o), cost_text(one, 0, o)])),
+                "beside": beside(one, found[0], o, "option 1") if place and not one.kind[0, o] else "",
             }
-            for o in found
+            for place, o in enumerate(found)
         ],
         "figure": Markup(drawing),
         "table": [{k.capitalize(): v for k, v in row.items()} for row in options_table(one, 0)],

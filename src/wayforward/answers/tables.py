@@ -24,7 +24,7 @@ def options_table(recourse: Recourse, i: int, changed_only: bool = True) -> list
     Columns: "feature", "now", then "option 1" and so on; a cell says the value and how it came about, such as
     "2,050 EUR (up)" or "4 (follows)". With `changed_only` features that no option touches are left out.
     """
-    schema, one = recourse.schema, recourse[int(i)]
+    schema, one = recourse.schema, recourse[int(i)].rounded
     found = np.flatnonzero(one.found[0])
     rows = []
     for j, feature in enumerate(schema.features):
@@ -54,7 +54,7 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
     score, plan in words."""
     from wayforward.answers.text import amiss, consequences, steps
 
-    rows, kinds = [], bool((recourse.kind != "").any())
+    rows, recourse, kinds = [], recourse.rounded, bool((recourse.kind != "").any())
     for i in range(recourse.n):
         for o in range(recourse.k):
             found = bool(recourse.found[i, o])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.contrast import why
 from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
 from wayforward.answers.preferences_text import wishes
-from wayforward.answers.rounding import rounded
+from wayforward.answers.refusal import reasons as principal_reasons
+from wayforward.answers.standing import near_text, needed, number_text, points, score_text
 from wayforward.errors import DataError
+from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -50,15 +53,15 @@ def steps(recourse: Recourse, i: int, option: int = 0) -> list[str]:
 
     Example: ["Raise your savings from 1,200 to 2,050 EUR.", "Change your housing from rent to own."].
     """
-    return [words.sentence(part) for part in _parts(recourse, i, option)]
+    return [words.sentence(part) for part in _parts(_person(recourse, i).rounded, 0, option)]
 
 
 def consequences(recourse: Recourse, i: int, option: int = 0) -> list[str]:
     """What follows from the steps without anybody acting on it: sentences; empty where nothing else moves."""
-    schema = recourse.schema
-    moved = recourse.changed[i, option] & np.isnan(recourse.action[i, option])
+    schema, one = recourse.schema, _person(recourse, i).rounded
+    moved = one.changed[0, option] & np.isnan(one.action[0, option])
     return [
-        words.consequence_text(schema.features[j], recourse.x[i, j], recourse.after[i, option, j])
+        words.consequence_text(schema.features[j], one.x[0, j], one.after[0, option, j])
         for j in np.flatnonzero(moved)
     ]
 
@@ -81,31 +84,73 @@ def explain(recourse: Recourse, i: int, option: int | None = None, problem: Prob
         return " ".join([OUTCOME[one.outcome[0, 0]], *amiss(one)])
     if option is not None:
         if option not in found:
-            return f"Option {option + 1} is empty. " + _how_many(len(found))
+            return f"Option {option + 1} is empty. " + _how_many(len(found), one.k)
         return _option_text(one, option, lead="")
     if len(found) == 1:
-        return " ".join(filter(None, [_option_text(one, int(found[0]), lead=""), no_lasting_text(one)]))
-    parts = [_how_many(len(found)) + " Each is enough on its own."]
+        text = _option_text(one, int(found[0]), lead="")
+        fewer = "" if one.k == 1 or one.kind.any() else _how_many(1, one.k)
+        return " ".join(filter(None, [text, fewer, no_lasting_text(one)]))
+    parts = [
+        _how_many(len(found), len(found) if (one.kind != "").any() else one.k) + " Each is enough on its own."
+    ]
     parts += [_option_text(one, int(o), lead=f"Option {o + 1}{_kind(one, int(o))}. ") for o in found]
     return "\n".join([*parts, *filter(None, [no_lasting_text(one)])])
 
 
-def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True) -> str:
-    """A letter to person i, plain text: the answer, why, what they can do, what to keep in mind.
+@dataclass(frozen=True)
+class Letterhead:
+    """What stands around a letter. day: it was written on; left out, today. case: the number to quote. contact: whom
+    to ask, in one line. until: the last day on which the lender stands by the plans."""
 
-    Numbers are rounded for people and every plan is checked again after rounding. The letter holds no name
-    and no score. `reasons` adds why the answer was no (`why`).
+    day: date | None = None
+    case: str = ""
+    contact: str = ""
+    until: date | None = None
+
+    def lines(self) -> list[str]:
+        """Return the lines at the top."""
+        named = (("Date", _day(self.day or date.today())), ("Case", self.case), ("Contact", self.contact))
+        return [f"{name}: {text}" for name, text in named if text] + [""]
+
+    def holds(self, several: bool) -> str:
+        """Return until when the plans hold."""
+        what = "The plans hold" if several else "The plan holds"
+        if self.until is not None:
+            return f"- {what} until {_day(self.until)}. Ask again after that day."
+        return (
+            f"- {what} for the model in use on {_day(self.day or date.today())}. Ask again if you wait long."
+        )
+
+
+def letter(
+    problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True, head: Letterhead | None = None
+) -> str:
+    """A letter to person i, plain text: the answer and how near it was, why, what they can do, what to keep in mind.
+
+    Numbers are rounded for people and every plan is checked again after rounding. The letter holds no name.
+    `reasons` adds why the answer was no (`principal_reasons`). head: date, case number, contact, validity.
 
     Raises: DataError if there is no such person.
     """
+    head = Letterhead() if head is None else head
     one = rounded(problem, _person(recourse, i))
     outcome = one.outcome[0, 0]
     if outcome is Outcome.ACCEPTED:
-        return "Your answer\n\nThe answer is yes. You need not change anything."
+        return "\n".join(
+            [*head.lines(), "Your answer", "", "The answer is yes. You need not change anything."]
+        )
     if outcome is Outcome.NOT_ASKED:
-        lines = ["Your answer", "", OUTCOME[outcome], "", *amiss(one), ""]
+        lines = [*head.lines(), "Your answer", "", OUTCOME[outcome], "", *amiss(one), ""]
         return "\n".join([*lines, "Please correct this with us. Then we look at your case again."])
-    lines = ["Your answer", "", "A computer model looked at your data. The answer is no for now.", ""]
+    takes = problem.bound_target.needed()
+    near = near_text(takes, one.score_before[0]) if one.score_before.size else ""
+    lines = [
+        *head.lines(),
+        "Your answer",
+        "",
+        "A computer model looked at your data. The answer is no for now.",
+    ]
+    lines += [*([near] if near else []), ""]
     if reasons:
         lines += _why_lines(problem, one)
     limits = [] if one.preferences is None else wishes(one.preferences, 0)
@@ -117,41 +162,42 @@ def letter(problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True
         lines += [OUTCOME[outcome], ""]
         lines += ["You can ask for a person to look at your case."]
         return "\n".join(lines)
-    if len(found) == 1:
-        lines += ["We found a plan that would turn the answer into a yes.", ""]
-    else:
+    several = len(found) > 1
+    if several:
         lines += [f"We found {len(found)} plans. Each one is enough on its own.", ""]
+    else:
+        lines += ["We found a plan that would turn the answer into a yes.", ""]
     for place, o in enumerate(found):
-        if len(found) > 1:
+        if several:
             lines += [f"Plan {place + 1}{_kind(one, int(o))}"]
         lines += [f"- {text}" for text in steps(one, 0, int(o))]
-        after = consequences(one, 0, int(o))
-        harder = _how_much_harder(one, int(found[0]), int(o)) if place and not one.kind[0, o] else []
-        lines += [*after, *harder, *kind_notes(one, int(o)), ""]
-    lines += ["Good to know", ""]
-    lines += [
-        "- We checked each plan with the model that said no."
-        if len(found) > 1
-        else "- We checked the plan with the model that said no."
-    ]
+        lines += consequences(one, 0, int(o))
+        then = _then(takes, one.score[0, o])
+        harder = [beside(one, int(found[0]), int(o), "plan 1")] if place and not one.kind[0, o] else []
+        lines += [*([then] if then else []), *harder, *kind_notes(one, int(o)), ""]
+    lines += ["Good to know", "", *_good_to_know(one, found, head)]
+    return "\n".join(lines)
+
+
+def _good_to_know(one: Recourse, found: np.ndarray, head: Letterhead) -> list[str]:
+    several = len(found) > 1
+    each, the = ("each plan", "The plans keep") if several else ("the plan", "The plan keeps")
+    lines = [f"- We checked {each} with the model that said no."]
     lines += ["- A plan works as long as your other data stay the same and the model does not change."]
+    lines += [head.holds(several)]
     lines += [f"- {text}" for text in [no_lasting_text(one)] if text]
     chances = one.chance[0, found]
     if np.isfinite(chances).any():
         lines += [f"- What follows from a plan is not certain: {_of_100(float(np.nanmin(chances)))}."]
     if one.preferences is not None:
-        lines += [
-            "- The plans keep to the limits that you gave us."
-            if len(found) > 1
-            else "- The plan keeps to the limits that you gave us."
-        ]
+        lines += [f"- {the} to the limits that you gave us."]
     if one.weighted:
         lines += [
             "- The plan that should be least hard for you comes first, by what you told us."
-            if len(found) > 1
+            if several
             else "- We looked for the plan that should be least hard for you, by what you told us."
         ]
-    return "\n".join(lines)
+    return lines
 
 
 def _kind(one: Recourse, option: int) -> str:
@@ -160,15 +206,29 @@ def _kind(one: Recourse, option: int) -> str:
     return f" ({name})" if name else ""
 
 
-def _how_much_harder(one: Recourse, first: int, option: int) -> list[str]:
-    """How hard a further plan is for this person beside the first, where they gave weights of their own."""
-    if not one.weighted or not one.cost[0, first] > 0:
-        return []
+def _day(day: date) -> str:
+    """A day as letters write it: "23 November 2026"."""
+    return f"{day.day} {day:%B} {day.year}"
+
+
+def _then(takes: dict[str, Any], score: float) -> str:
+    """Where a plan leads before the decision, in one short sentence; '' where no score is known."""
+    if "level" in takes and np.isfinite(score):
+        return f"You would then be at {points(score, takes['level'])}."
+    return f"The model would then put you at {number_text(takes, score)}." if "low" in takes else ""
+
+
+def beside(one: Recourse, first: int, option: int, name: str) -> str:
+    """What a further option asks for beside the first, in a sentence; for this person where they gave weights.
+
+    Examples: "This asks for about 12 % more than plan 1."; "For you this is about 3 times as hard as plan 1.".
+    """
+    if not one.cost[0, first] > 0:
+        return ""
     times = one.cost[0, option] / one.cost[0, first]
-    if times < 1.05:
-        return ["For you this is about as hard as plan 1."]
-    shown = words.number(times, 1 if times < 10 else 0)
-    return [f"For you this is about {shown.removesuffix('.0')} times as hard as plan 1."]
+    if one.weighted:
+        return f"For you this is {words.times_as(times, 'hard', 'harder')} {name}."
+    return f"This asks for {words.times_as(times)} {name}."
 
 
 def cost_text(one: Recourse, i: int, option: int) -> str:
@@ -187,13 +247,18 @@ def cost_text(one: Recourse, i: int, option: int) -> str:
 
 
 def _why_lines(problem: Problem, one: Recourse) -> list[str]:
-    contrast = why(problem, one.x)
-    if not contrast.known[0]:
+    found = principal_reasons(problem, one, 0)
+    if not found:
         return []
-    points = contrast.points(0)
-    lines = ["Why", "", "The answer would have been yes if your data had been different here:"]
-    lines += [words.sentence(f"- {name}: {now}, not {was}") for name, now, was in points]
-    return [*lines, "This tells you why. It is not advice. You may not be able to change all of it.", ""]
+    lead = (
+        f"There are {len(found)} main reasons. Each of these differences would have been enough on its own:"
+        if len(found) > 1
+        else "With all else the same, this difference would have been enough:"
+    )
+    lines = [lead, *(words.sentence(f"- {reason.text(one.schema, one.x[0])}") for reason in found)]
+    return [
+        "Why", "", *lines, "This tells you why. It is not advice. You may not be able to change all of it.", "",
+    ]  # fmt: skip
 
 
 def amiss(one: Recourse) -> list[str]:
@@ -217,8 +282,12 @@ def _person(recourse: Recourse, i: int) -> Recourse:
     return recourse[int(i)]
 
 
-def _how_many(found: int) -> str:
-    return f"There {'is' if found == 1 else 'are'} {words.count(found, 'option')}."
+def _how_many(found: int, k: int) -> str:
+    """How many options there are, and why no more where fewer were found than asked for."""
+    text = f"There {'is' if found == 1 else 'are'} {words.count(found, 'option')}"
+    return (
+        f"{text}." if found >= k else f"{text} and not {k}: the search found no other that leads elsewhere."
+    )
 
 
 def _parts(recourse: Recourse, i: int, option: int) -> list[str]:
@@ -246,14 +315,14 @@ def _option_text(one: Recourse, option: int, lead: str) -> str:
     stops = int((~np.isnan(one.path[0, option]).all(1)).sum()) - 1
     if stops > 0:
         text += f" The way there leads by {stops} step{'s' * (stops > 1)} close to what other people have."
-    was, now = one.score_before, one.score[0, option]
-    if was.size and np.isfinite(was[0]) and np.isfinite(now):
-        a, b = words.number(was[0], 2), words.number(now, 2)
-        text += f" The answer would then be yes, with a score of {b} (now {a})."
-    else:
-        text += " The answer would then be yes."
+    score = ""
+    if one.score_before.size:
+        score = score_text(needed(one), float(one.score_before[0]), float(one.score[0, option]))
+    text += f" The answer would then be yes{', ' * bool(score)}{score}."
     if np.isfinite(one.chance[0, option]):
         text += f" What follows is not certain: {_of_100(one.chance[0, option])}."
     if one.weighted:
         text += f" {words.sentence(cost_text(one, 0, option))}"
+    elif option and not one.kind[0, option]:
+        text += f" {beside(one, 0, option, 'option 1')}"
     return " ".join([text, *kind_notes(one, option)])

@@ -45,8 +45,13 @@ def about(value: float, digits: int = 3) -> int:
 
 
 def with_unit(text: str, feature: Feature, value: float) -> str:
-    """A number and its unit: "2,050 EUR", "1 year", "1 hour/week", "35 %"."""
-    unit = feature.unit.strip()
+    """A number and the unit of its feature: "2,050 EUR", "1 year", "1 hour/week", "35 %"."""
+    return in_unit(text, feature.unit, value)
+
+
+def in_unit(text: str, unit: str, value: float) -> str:
+    """A number and a unit, in the singular where it is one: "2,050 EUR", "1 year", "35 %"."""
+    unit = unit.strip()
     if not unit:
         return text
     head, slash, rest = unit.partition("/")
@@ -127,11 +132,22 @@ def before_after(feature: Feature, before: float, after: float, exact: bool = Tr
     after_decimals = decimals_of(after) if exact else about(after, 4)
     before_decimals = max(min(after_decimals, decimals_of(before)), about(before))
     if before != after:
-        while before_decimals < _MOST_DECIMALS and number(before, before_decimals) == number(
-            after, after_decimals
-        ):
+        shown = round(after, after_decimals)
+        while before_decimals < _MOST_DECIMALS and round(before, before_decimals) == shown:
             before_decimals += 1
+    before_decimals = min(before_decimals, decimals_of(round(before, before_decimals)))
     return number(before, before_decimals), value_text(feature, after, after_decimals)
+
+
+def difference(feature: Feature, before: float, other: float) -> tuple[str, str, str]:
+    """Label, another value and the own one, for "savings 2,050 EUR, not 1,200 EUR"."""
+    exact = decimals_of(other) <= max(2, about(other, 4))  # else it only follows from an act
+    was, now = before_after(feature, before, other, exact)
+    if feature.has_levels:
+        was, now = quoted(was), quoted(now)
+    elif not math.isnan(before):
+        was = with_unit(was, feature, before)
+    return label(feature), now if exact else f"about {now}", was
 
 
 def change_text(feature: Feature, before: float, after: float) -> str:
@@ -184,6 +200,15 @@ def sentence(text: str) -> str:
         if not text
         else text[0].upper() + text[1:] + ("" if text.endswith((".", "?", "!", ":")) else ".")
     )
+
+
+def times_as(times: float, much: str = "much", more: str = "more") -> str:
+    """A ratio of costs as people say it: "about as much as", "about 12 % more than", "about 3 times as much as"."""
+    if times < 1.05:
+        return f"about as {much} as"
+    if times < 2:
+        return f"about {percent(times - 1)} {more} than"
+    return f"about {number(times, 1 if times < 10 else 0).removesuffix('.0')} times as {much} as"
 
 
 def count(n: int, one: str, many: str | None = None) -> str:

@@ -380,11 +380,15 @@ def audit(
 @app.command()
 def society(
     scenario: Annotated[
-        str, typer.Argument(help="A scenario file (YAML), or the name of an example: loan, balanced.")
+        list[str],
+        typer.Argument(
+            help="Scenario files (YAML), or names of examples: loan, balanced. Several are compared."
+        ),
     ],
     rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="In place of the file's.")] = None,
     people: Annotated[int | None, typer.Option("--people", min=2, help="In place of the file's.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="In place of the file's.")] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Play each with so many seeds.")] = 1,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -394,17 +398,18 @@ def society(
     figure: Annotated[
         Path | None, typer.Option("--figure", help="Draw lines over rounds: .png, .svg or .pdf.")
     ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write one page with all of it.")] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write one row a round and group.")] = None,
     json: Json = None,
     workers: Workers = 1,
     on: On = None,
 ) -> None:
-    """Play a society over rounds: people act on advice, a lender retrains, groups move."""
+    """Play a society over rounds: people act on advice, a lender retrains, groups move. Several are compared."""
     from wayforward.cli.society import play
 
     play(
-        scenario, rounds=rounds, people=people, seed=seed, checkpoint=checkpoint, figure=figure, csv=csv,
-        json=json, workers=workers, on=on,
+        scenario, rounds=rounds, people=people, seed=seed, seeds=seeds, checkpoint=checkpoint, figure=figure,
+        html=html, csv=csv, json=json, workers=workers, on=on,
     )  # fmt: skip
 
 

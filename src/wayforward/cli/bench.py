@@ -45,7 +45,7 @@ def compare(
             ready = Inputs(data=source, model=kind, n=n, seed=seed).ready()
             for name in chosen:
                 try:
-                    got = run(ready, choose(name, None), k=k, seed=seed)
+                    got = run(ready, choose(name, None), k=k, seed=seed, rounding=False)
                 except (UnsupportedModel, MissingExtra) as why:
                     if method:
                         say(f"left out: {name} on {source} {kind}: {why}")

@@ -38,10 +38,10 @@ def choose(name: str, device: str | None) -> Method:
 def run(
     ready: Ready, chosen: Method, *, k: int, seed: int, budget: int | None = None, part: int = 2048,
     keep: Path | None = None, question: dict[str, Any] | None = None, workers: int = 1, on: Any = None,
-    kinds: tuple[str, ...] = (),
+    kinds: tuple[str, ...] = (), rounding: bool = True,
 ) -> Recourse:  # fmt: skip
     """Answer all people of a ready problem; finished parts are stored in the folder `keep`. kinds: of options, in
-    place of the k cheapest."""
+    place of the k cheapest. rounding: give the numbers that people are told (`Recourse.rounded`)."""
     from wayforward.methods import recommend as recommend_kinds
     from wayforward.methods.base import versions
     from wayforward.schema.odd_rows import unread_note
@@ -51,7 +51,7 @@ def run(
         say(f"note: {unread_note(ready.reasons, len(ready.x))}")
     key = fingerprint(
         "recommend", versions(), question or {}, ready.files, chosen.name, chosen.parameters(), k, seed,
-        budget, kinds, ready.schema.to_dict(), ready.x,
+        budget, kinds, rounding, ready.schema.to_dict(), ready.x,
         ready.problem.reference if ready.problem.reference is not None else "",
     )  # fmt: skip
     parts = Parts(keep, key, part if workers == 1 else max(part, 16 * 2048))  # workers start once a part
@@ -63,8 +63,10 @@ def run(
             warnings.filterwarnings("ignore", message="The model accepts every one")
             how = {"preferences": wishes, "seed": seed, "budget": budget, "workers": workers, "on": on}
             if kinds:
-                return recommend_kinds(ready.problem, rows, chosen, kinds=kinds, **how)
-            return chosen.recommend(rows, k, **how)
+                found = recommend_kinds(ready.problem, rows, chosen, kinds=kinds, **how)
+            else:
+                found = chosen.recommend(rows, k, **how)
+        return found.rounded if rounding else found
 
     with steps(f"{chosen.name}: people", len(there)) as progress:
         got, n_loaded = in_parts(ready.x[there], answer, parts, progress)

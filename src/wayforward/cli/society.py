@@ -1,32 +1,84 @@
-"""The `society` command: a scenario played, its table, its figure and its numbers."""
+"""The `society` command: scenarios played, one by itself or several side by side; tables, figures, a page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
+from wayforward.errors import DataError
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.history import FLOWS
 
 if TYPE_CHECKING:
-    from wayforward.impact.society import History
+    from wayforward.impact.society import Comparison, History, Scenario
 
-_SHOWN = ("acceptance", "cost", "default", "holds", "improvement", "gaming")
+_SHOWN = ("acceptance", "cost", "default", "holds", "improvement", "gaming", "profit")
 
 
 def play(
-    scenario: str, *, rounds: int | None, people: int | None, seed: int | None, checkpoint: Path | None,
-    figure: Path | None, csv: Path | None, json: Path | None, workers: int = 1, on: Any = None,
-) -> History:  # fmt: skip
-    """Do everything that `wayforward society` does; return the history."""
-    from wayforward.impact.society import Scenario, figure_society, simulate
+    scenarios: Sequence[str], *, rounds: int | None, people: int | None, seed: int | None, seeds: int,
+    checkpoint: Path | None, figure: Path | None, html: Path | None, csv: Path | None, json: Path | None,
+    workers: int = 1, on: Any = None,
+) -> History | Comparison:  # fmt: skip
+    """Do everything that `wayforward society` does; return the history, or the comparison of several."""
+    from wayforward.impact.society import Scenario
 
-    given: dict[str, Any] = {"rounds": rounds, "people": people, "seed": seed}
-    played = replace(Scenario.from_yaml(scenario), **{k: v for k, v in given.items() if v is not None})
-    for file, endings in ((figure, (".png", ".svg", ".pdf")), (csv, (".csv",)), (json, ())):
+    overrides: dict[str, Any] = {"rounds": rounds, "people": people, "seed": seed}
+    given = {name: value for name, value in overrides.items() if value is not None}
+    read = [replace(Scenario.from_yaml(source), **given) for source in scenarios]
+    for file, endings in (
+        (figure, (".png", ".svg", ".pdf")), (html, (".html",)), (csv, (".csv",)), (json, ()),
+    ):  # fmt: skip
         room_for(file, endings)
+    if len(read) == 1 and seeds == 1 and html is None:
+        return _one(read[0], checkpoint, figure, csv, json, workers, on)
+    if checkpoint is not None:
+        raise DataError("--checkpoint is for one scenario and one seed. Leave it out to compare.")
+    return _several(read, scenarios, seeds, figure, html, csv, json, workers, on)
+
+
+def _several(
+    read: Sequence[Scenario], sources: Sequence[str], seeds: int, figure: Path | None, html: Path | None,
+    csv: Path | None, json: Path | None, workers: int, on: Any,
+) -> Comparison:  # fmt: skip
+    from wayforward.answers import write_csv
+    from wayforward.impact.society import compare
+
+    named = {one.name: one for one in read}
+    if len(named) < len(read):  # two files of one name are called after their files
+        named = {Path(source).stem: one for source, one in zip(sources, read, strict=True)}
+    if len(named) < len(read):
+        raise DataError("Two of these scenarios have one name. Give each its own entry `name`.")
+    with steps("rounds", sum(one.rounds for one in read) * seeds) as shown:
+        got = compare(named, seeds, progress=lambda done, _: shown(done), workers=workers, on=on)
+    if csv is not None:
+        write_csv(got.rows(), csv)
+    if figure is not None:
+        got.figure().savefig(figure)
+    if html is not None:
+        got.report(html)
+    write_json(got.to_dict(), json)
+    if str(json) != "-":
+        rows = got.table()
+        title = f"{seeds} seed{'s' * (seeds > 1)}, means over all rounds"
+        table(title, list(rows[0]) if rows else ("Figure",), [list(row.values()) for row in rows])
+        for note in got.notes():
+            say(f"note: {note}")
+        for written in (figure, html, csv, json):
+            if written is not None:
+                say(f"written: {written}")
+    return got
+
+
+def _one(
+    played: Scenario, checkpoint: Path | None, figure: Path | None, csv: Path | None, json: Path | None,
+    workers: int, on: Any,
+) -> History:  # fmt: skip
+    from wayforward.impact.society import figure_society, simulate
+
     with steps(f"{played.name}: rounds", played.rounds) as shown:
         got = simulate(
             played, checkpoint=checkpoint, progress=lambda done, _: shown(done), workers=workers, on=on
@@ -38,6 +90,8 @@ def play(
     write_json(got.to_dict() | {"rows": got.rows()}, json)
     if str(json) != "-":
         _show(got)
+        for note in got.notes():
+            say(f"note: {note}")
         for written in (checkpoint, figure, csv, json):
             if written is not None:
                 say(f"written: {written}")

@@ -305,6 +305,7 @@ class Method(Portable, ABC):
                 "parameters": self.parameters(),
                 "seed": seed,
                 "target": problem.target.describe(),
+                "needed": problem.bound_target.needed(),
                 "cost_unit": problem.cost.unit,
                 **({} if problem.confidence is None else {"confidence": problem.confidence.describe()}),
                 **({} if problem.robust is None else {"robust": problem.robust.describe()}),

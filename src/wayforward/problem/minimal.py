@@ -51,18 +51,18 @@ def minimal_options(problem: Problem, options: Options, people: Population, k: i
     ranked = options.take(cheapest(options, max(len(options.who), 1), problem.independent))
     who, rank = ranked.who, rank_in_run(ranked.who)
     used, have = np.zeros(people.n, dtype=np.int64), np.zeros(people.n, dtype=np.int64)
-    kept, count = ranked.take(rank[:0]), 0
+    shortened, count = ranked.take(rank[:0]), 0
     while True:
         turn = np.flatnonzero((rank >= used[who]) & (rank < (used + k - have)[who]))
         if not turn.size:
-            return kept, count
+            return shortened, count
         used += np.bincount(who[turn], minlength=people.n)
         short, dropped = drop_acts(people, ranked.take(turn))
         count += int(dropped.sum())
-        kept = kept.and_(short)
+        shortened = shortened.and_(short)
         if dropped.any():
-            kept = kept.take(cheapest(kept, k, problem.independent))
-        have = np.bincount(kept.who, minlength=people.n)
+            shortened = shortened.take(cheapest(shortened, k, problem.independent))
+        have = np.bincount(shortened.who, minlength=people.n)
 
 
 def drop_acts(people: Population, options: Options) -> tuple[Options, Mask]:

@@ -30,9 +30,9 @@ class Target:
     favourable: the label of the favourable class, or several. threshold: the probability of the favourable
     class(es) that is needed; left out, the model's own decision counts. margin: how far beyond the threshold
     (probability), or beyond the edges of the interval (units of the prediction), the answer must be.
-    interval: for regression, (low, high), either of which may be None.
+    interval: for regression, (low, high), either of which may be None. unit: of the prediction, for people.
 
-    Example: ``Target(favourable=1)``, ``Target(1, threshold=0.7)``, ``Target(interval=(50_000, None))``.
+    Example: ``Target(favourable=1)``, ``Target(1, threshold=0.7)``, ``Target(interval=(50_000, None), unit="EUR")``.
     Raises: ProblemError for a target that contradicts itself; from `bind`, for one that the model cannot reach.
     """
 
@@ -40,6 +40,7 @@ class Target:
     threshold: float | None = None
     margin: float = 0.0
     interval: tuple[float | None, float | None] | None = None
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if (self.favourable is None) == (self.interval is None):
@@ -124,21 +125,31 @@ class Target:
                 "Every class of the model is favourable, so nobody is refused. Leave at least one out."
             )
         columns = np.array(sorted(set(index)), dtype=np.int64)
+        label_only = int(model.access) <= 1  # Access.LABEL
         if self.threshold is not None or len(classes) > 2:
-            return BoundTarget(self, columns, len(classes), provable=model.decision.exact)
+            return BoundTarget(
+                self, columns, len(classes), provable=model.decision.exact, label_only=label_only
+            )
         needed = model.decision.needed(int(columns[0]))
         if needed + self.margin >= 1.0:
             raise ProblemError(
                 f"The model decides for {self.labels[0]!r} from a probability of {needed:g}; with a margin of "
                 f"{self.margin} that is 1 or more. Use a smaller margin."
             )
-        return BoundTarget(self, columns, 2, needed, model.decision.exact)
+        return BoundTarget(self, columns, 2, needed, model.decision.exact, label_only)
 
     def describe(self) -> str:
         """The target in words."""
         if self.interval is not None:
-            low, high = self.edges()
-            return f"a prediction from {low:g} to {high:g}"
+            ends = self.edges()
+            low, high = (f"{end:g} {self.unit}".rstrip() for end in ends)
+            if np.isinf(ends).any():
+                return (
+                    f"a prediction of {low} or more"
+                    if np.isinf(ends[1])
+                    else f"a prediction of {high} or less"
+                )
+            return f"a prediction from {ends[0]:g} to {high}"
         words = " or ".join(str(label) for label in self.labels)
         need = (
             f" with probability {self.threshold + self.margin:g} or more"
@@ -157,11 +168,21 @@ class BoundTarget:
     n_classes: int
     own: float = 0.5  # of two classes: the probability from which the favourable one is the model's label
     provable: bool = True  # the model itself says how its label follows from its outputs
+    label_only: bool = False  # the model gives labels, so that its outputs say nothing of how far a yes is
 
     @property
     def level(self) -> float:
         """The probability that is needed, margin included, where a target is one: a threshold, or of two classes."""
         return self.target.beyond(self.own if self.target.threshold is None else self.target.threshold)
+
+    def needed(self) -> dict[str, Any]:
+        """What a yes takes, as plain data: {"level": probability}, or {"low", "high", "unit"} of a prediction, margin
+        included and None where open; {} where the best of many classes or a label decides."""
+        if self.target.interval is not None:
+            low, high = (float(end) if np.isfinite(end) else None for end in self._inside)
+            return {"low": low, "high": high, "unit": self.target.unit}
+        one = self.target.threshold is not None or self.n_classes == 2
+        return {"level": float(self.level)} if one and not self.label_only else {}
 
     def _favourable(self) -> np.ndarray:
         mask = np.zeros(self.n_classes, dtype=bool)

@@ -146,5 +146,6 @@ class Answers:
         return Recourse(
             schema=schema, x=features("before")[:, 0], action=features("action"), after=features("after"),
             outcome=outcome.reshape(n, k), seconds=np.zeros(n), score_before=column("score_before")[::k],
-            method=question["method"], meta={"seed": question["seed"]}, **score, **more,
+            method=question["method"],
+            meta={"seed": question["seed"], "rounded": True}, **score, **more,
         )  # fmt: skip

@@ -446,8 +446,8 @@ class Schema:
     def drop(self, *names: str) -> Schema:
         """A new schema without some features (rules that name them are an error)."""
         gone = {self.index(name) for name in names}
-        kept = tuple(f for j, f in enumerate(self.features) if j not in gone)
-        return Schema(kept, self.rules, {k: v for k, v in self.guesses.items() if k not in names})
+        remaining = tuple(f for j, f in enumerate(self.features) if j not in gone)
+        return Schema(remaining, self.rules, {k: v for k, v in self.guesses.items() if k not in names})
 
     # -- files ---------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,22 +43,36 @@ _SENTENCES = {  # about one group
 }
 
 
+class Finding(NamedTuple):
+    """importance: higher comes first. text: a sentence or two. place: the section of the page that says more."""
+
+    importance: float
+    text: str
+    place: str
+
+
 def findings(audit: Audit) -> list[str]:
-    """Return the page's first list: what an auditor should know, each in a sentence or two."""
+    """Return what an auditor should know, each in a sentence or two, the most important first."""
+    return [one.text for one in ranked(audit)]
+
+
+def ranked(audit: Audit) -> list[Finding]:
+    """Return the findings by importance: who has no plan at all, differences that stand (the clearest first), advice
+    that does not last, who fares worst, what groups are asked for, rules for many, and what was looked for in vain."""
     audit = with_titles(audit)
     out = _everybody(audit)
-    for one in audit.attributes:
-        if not one.crossed:
-            out += _attribute(audit, one)
+    plain = [one for one in audit.attributes if not one.crossed]
+    for place, one in enumerate(plain):
+        out += [Finding(importance, text, f"by-{place}") for importance, text in _attribute(audit, one)]
     out += _intersections(audit)
     out += _robustness(audit)
-    out += [_summary(one) for one in audit.summaries]
+    out += [Finding(20, _summary(one), "many") for one in audit.summaries]
     seen: set[str] = set()
     for sub in audit.worst:
         if sub.significant and sub.fares_worse and sub.metric not in seen:
             seen.add(sub.metric)
-            out.append(_worst_off(sub))
-    return out
+            out.append(Finding(48, _worst_off(sub), "worst"))
+    return sorted(out, key=lambda one: -one.importance)
 
 
 def lead(audit: Audit) -> str:
@@ -78,51 +92,58 @@ def lead(audit: Audit) -> str:
     return text + f" ({words.percent(overall.figures['usable'].value, 1)})."
 
 
-def _everybody(audit: Audit) -> list[str]:
+def _everybody(audit: Audit) -> list[Finding]:
     overall, out = audit.overall, []
+    share_without = 1 - overall.found / overall.answered if overall.answered else 0.0
     if not audit.schema.actionable.any():
         other = audit.meta.get("lets_people_act")
-        out.append(
+        nobody = (
             "The schema lets nobody act on any feature, so nobody can have a plan. To see what a plan would be, audit "
             "with a schema that says what people can change"
             + (f", or with another set of this data: --data {other}." if other else ".")
         )
+        out.append(Finding(100, nobody, "everybody"))
     if overall.found == overall.answered:
-        out.append("Everybody who was answered has a usable plan, so groups can differ in its cost only.")
+        everybody = "Everybody who was answered has a usable plan, so groups can differ in its cost only."
+        out.append(Finding(25, everybody, "everybody"))
     if overall.proved:
-        out.append(
+        proved = (
             f"For {words.count(overall.proved, 'person', 'people')} of the {words.number(overall.answered)} answered "
             "it is proved that nothing they are allowed to change leads to a yes."
         )
+        out.append(Finding(90 + share_without, proved, "everybody"))
     if overall.open:
         more = " more" if overall.proved else ""
-        out.append(
+        still_open = (
             f"For {words.number(overall.open)}{more} of them no plan was found, and none is excluded: "
             "another method, or more work, may find one."
         )
+        out.append(Finding(90, still_open, "everybody"))
     return out
 
 
-def _intersections(audit: Audit) -> list[str]:
+def _intersections(audit: Audit) -> list[Finding]:
     gaps = [g for one in audit.attributes if one.crossed for g in one.gaps]
     compared = words.number(int(sum(np.isfinite(g.p) for g in gaps)))
     significant = [g for g in gaps if g.significant]
     if significant:
         among = [g for g in significant if g.metric != "refused"] or significant
         widest = max(among, key=lambda g: abs(g.estimate.value) / (_standard_error(g) or 1.0))
-        return [
+        text = (
             f"Where two attributes meet, {words.count(len(significant), 'difference')} of {compared} "
             f"{'stands' if len(significant) == 1 else 'stand'} after correction. The clearest: {_gap(widest)}"
-        ]
+        )
+        return [Finding(40, text, "crossed")]
     if any(np.isfinite(g.p) for g in gaps):
-        return [
+        text = (
             f"Where two attributes meet, none of {compared} differences is larger than chance would make one of so "
             "many."
-        ]
+        )
+        return [Finding(10, text, "crossed")]
     return []
 
 
-def _robustness(audit: Audit) -> list[str]:
+def _robustness(audit: Audit) -> list[Finding]:
     found = audit.robustness
     if not found.get("groups"):
         return []
@@ -143,18 +164,18 @@ def _robustness(audit: Audit) -> list[str]:
         )
     robust = audit.meta.get("robust")
     known = f"Every plan is {robust}" if robust else "Plans were checked for today's model only"
-    return [f"Does the advice last? {what}. {known}."]
+    return [Finding(45 + 40 * (1 - held["value"]), f"Does the advice last? {what}. {known}.", "lasting")]
 
 
-def _attribute(audit: Audit, one: AttributeAudit) -> list[str]:
+def _attribute(audit: Audit, one: AttributeAudit) -> list[tuple[float, str]]:
     name = heading(f"by {one.name}")
     tested = [g for g in one.gaps if np.isfinite(g.p)]
     if not tested:
-        return [f"{name}: nothing was compared. {' '.join(one.notes)}".strip()]
+        return [(30, f"{name}: nothing was compared. {' '.join(one.notes)}".strip())]
     shown = _significant_gaps(one)
-    out = []
-    for place, gap in enumerate(shown):
-        text = (f"{name}: " if place == 0 else f"{name}, too: ") + _gap(gap)
+    out: list[tuple[float, str]] = []
+    for gap in shown:
+        text = f"{name}: {_gap(gap)}"
         turned = [
             s
             for s in one.simpson
@@ -162,7 +183,8 @@ def _attribute(audit: Audit, one: AttributeAudit) -> list[str]:
         ]
         if turned:
             text += f" Among people alike in this, it points the other way: {turned[0].by}."
-        out.append(text)
+        clear = abs(gap.estimate.value) / (_standard_error(gap) or 1.0)
+        out.append((50 + min(clear, 30.0), text))
     compared = {g.metric for g in tested}
     quiet = [m for m in ("usable", "cost") if m in compared and not any(g.metric == m for g in shown)]
     if quiet:
@@ -172,8 +194,9 @@ def _attribute(audit: Audit, one: AttributeAudit) -> list[str]:
             "make one of so many comparisons. That does not show that there is none"
         )
         limit = _noticeable(audit, one)
-        out.append(text + (f": {limit}." if limit else "."))
-    return out + _agreement(name, one) + _twins(name, one) + _segregation(name, one)
+        out.append((15, text + (f": {limit}." if limit else ".")))
+    more = ((35, _agreement(name, one)), (34, _twins(name, one)), (33, _segregation(name, one)))
+    return out + [(importance, text) for importance, texts in more for text in texts]
 
 
 def _significant_gaps(one: AttributeAudit) -> list[Gap]:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import figures, words
+from wayforward.answers.page import template_engine
 from wayforward.impact.audit import charts, tables
 from wayforward.impact.audit.figures import RATES
-from wayforward.impact.audit.findings import findings, lead
+from wayforward.impact.audit.findings import lead, ranked
 from wayforward.impact.audit.twins import SAME
 from wayforward.impact.audit.wording import (
     DIMENSIONS,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from wayforward.impact.audit.result import AttributeAudit, Audit
     from wayforward.impact.summaries import Summary
 
+_FIRST = 8  # findings on the first page; the others stand behind them
+
 _ABOUT = {  # what a reader may expect of each summary
     "tree": "A few questions sort people into groups; everybody in a group is told the same thing to do. Each person "
     "belongs to one group.",
@@ -54,39 +57,39 @@ def report(audit: Audit, path: str | Path, title: str = "Audit of recourse") -> 
 
 def render(audit: Audit, title: str = "Audit of recourse") -> str:
     """Return the HTML text. Everything that comes from data or schema is escaped by the template engine."""
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
-    engine = Environment(
-        loader=ChoiceLoader([PackageLoader("wayforward.impact"), PackageLoader("wayforward.answers")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     audit = with_titles(audit)
     plain = [one for one in audit.attributes if not one.crossed]
-    return engine.get_template("audit.html.j2").render(
-        title=title,
-        lead=lead(audit),
-        findings=findings(audit),
-        reading=_reading(audit),
-        everybody=tables.everybody(audit.overall),
-        attributes=[_attribute(audit, one, place) for place, one in enumerate(plain)],
-        crossed=[_intersection(one) for one in audit.attributes if one.crossed and tables.parts_of_two(one)],
-        worst_text=_worst_off(audit),
-        worst=[tables.worst_off(one) for one in audit.worst],
-        summaries_text=_about_summaries(audit),
-        summaries=[_summary(audit, one) for one in audit.summaries],
-        summaries_figure=_summaries_figure(audit),
-        summaries_served=tables.summaries_served(audit),
-        robustness=tables.robustness(audit),
-        robustness_text=_robustness(audit),
-        facts=tables.facts(audit),
-        meaning=tables.meanings(audit),
-        features=tables.features(audit),
-        rules=[rule_in_words(audit.schema, rule) for rule in audit.schema.rules],
-        notes=list(audit.notes),
+    found = ranked(audit)
+    text: str = (
+        template_engine("wayforward.impact")
+        .get_template("audit.html.j2")
+        .render(
+            title=title,
+            lead=lead(audit),
+            findings=found[:_FIRST],
+            more_findings=found[_FIRST:],
+            reading=_reading(audit),
+            everybody=tables.everybody(audit.overall),
+            attributes=[_attribute(audit, one, place) for place, one in enumerate(plain)],
+            crossed=[
+                _intersection(one) for one in audit.attributes if one.crossed and tables.parts_of_two(one)
+            ],
+            worst_text=_worst_off(audit),
+            worst=[tables.worst_off(one) for one in audit.worst],
+            summaries_text=_about_summaries(audit),
+            summaries=[_summary(audit, one) for one in audit.summaries],
+            summaries_figure=_summaries_figure(audit),
+            summaries_served=tables.summaries_served(audit),
+            robustness=tables.robustness(audit),
+            robustness_text=_robustness(audit),
+            facts=tables.facts(audit),
+            meaning=tables.meanings(audit),
+            features=tables.features(audit),
+            rules=[rule_in_words(audit.schema, rule) for rule in audit.schema.rules],
+            notes=list(audit.notes),
+        )
     )
+    return text
 
 
 def _reading(audit: Audit) -> list[str]:

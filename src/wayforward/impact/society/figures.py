@@ -25,7 +25,7 @@ DRAWN = (
     "atkinson",
     "proximity",
 )
-_TITLES = {
+TITLES = {
     "acceptance": "Accepted by the model",
     "grants": "Granted",
     "default": "Defaults",
@@ -39,6 +39,7 @@ _TITLES = {
     "righted": "Righted",
     "harm": "Worse than before",
     "good": "Would do well",
+    "profit": "Earned on each granted",
     "centralization": "Centralization",
     "atkinson": "Unevenness (Atkinson)",
     "proximity": "Closeness to the others",
@@ -77,7 +78,7 @@ def figure_society(
                 at = np.arange(one.rounds + 1)[-len(y) :] if len(y) else np.arange(0)
                 known = ~np.isnan(y)
                 ax.plot(at[known], y[known], dash, marker=marker, color=colour, ms=4, lw=1.6, label=label)
-            ax.set_title(_TITLES.get(name, name), loc="left", weight="bold")
+            ax.set_title(TITLES.get(name, name), loc="left", weight="bold")
             if name in DIMENSIONS:
                 ax.set_xlabel(
                     f"round ({'higher' if DIMENSIONS[name] > 0 else 'lower'}: more segregated)", color=GREY

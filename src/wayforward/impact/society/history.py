@@ -28,7 +28,7 @@ STOCKS = (
 FLOWS = (
     "arrived", "applied", "eligible", "passed_over", "given", "defaulted", "refused", "gone", "advised",
     "served",
-    "offered", "agreed", "paid", "returned", "held", "yes", "improved", "gamed", "righted", "harmed",
+    "offered", "agreed", "paid", "earned", "returned", "held", "yes", "improved", "gamed", "righted", "harmed",
 )  # fmt: skip
 
 # name -> (numerator, denominator, what it says)
@@ -45,6 +45,7 @@ FIGURES: Mapping[str, tuple[str, str, str]] = {
     "gaming": ("gamed", "returned", "share of those who return who get a yes and would do badly"),
     "righted": ("righted", "returned", "share of those who return who get a yes and would have done well all along"),
     "harm": ("harmed", "returned", "share of those who return who would have done well and now would not"),
+    "profit": ("earned", "given", "mean interest earned less losses, in the unit of the amount, on each granted"),
     "good": ("good", "present", "share of everybody present who would do well"),
 }  # fmt: skip
 
@@ -123,13 +124,32 @@ class History:
         top, bottom = (self._part(n)[:, column].sum(1) for n in FIGURES[name][:2])
         if over:
             top, bottom = top.sum(keepdims=True), bottom.sum(keepdims=True)
-        if not self.truth and name in ("default", "improvement", "gaming", "righted", "harm", "good"):
+        if not self.truth and name in (
+            "default",
+            "improvement",
+            "gaming",
+            "righted",
+            "harm",
+            "good",
+            "profit",
+        ):
             return np.full(len(top), np.nan)
         return np.asarray(np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0))
 
     def _smallest(self) -> int:
         size = self.people[0, :-1]
         return int(np.where(size > 0, size, np.inf).argmin())
+
+    def notes(self) -> list[str]:
+        """What a reader should know: a lender who trains again, and whom the new models decide about."""
+        applied, trained = self.total("applied"), np.flatnonzero(np.diff([0, *self.models]))
+        out = []
+        if self.scenario.lender.retrain and not (len(trained) and applied[trained[0] :].any()):
+            out.append(
+                "No model that was trained again decided about anybody, so retraining changed nothing: after the first "
+                "rounds nobody applied any more. Let people arrive (arrivals: 50), or come back later (delay: [1, 4])."
+            )
+        return out
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each round and group, and for all: counts, figures and segregation; for tables and files."""
@@ -178,13 +198,14 @@ class History:
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise FileFormatError("This holds no history of a society. Simulate it again.")
         names = tuple(data["names"])
+        flows = {"earned": np.zeros((len(data["models"]), len(names) + 1)).tolist()} | data["flows"]
 
         def arrays(parts: Mapping[str, Any], wide: int) -> dict[str, Floats]:
             return {n: np.array(rows, dtype=np.float64).reshape(-1, wide) for n, rows in parts.items()}
 
         return cls(
             Scenario.from_dict(data["scenario"]), data["attribute"], names, arrays(data["stocks"], len(names) + 1),
-            arrays(data["flows"], len(names) + 1), arrays(data["segregation"], len(names)), list(data["models"]),
+            arrays(flows, len(names) + 1), arrays(data["segregation"], len(names)), list(data["models"]),
             bool(data["truth"]), list(data["seconds"]),
         )  # fmt: skip
 

@@ -170,7 +170,9 @@ class Society:
         self.status[chosen], self.since[chosen] = GRANTED, self.round
         count("given", chosen)
         if self.history.truth:
-            count("defaulted", chosen[~self.good(chosen)])
+            good = self.good(chosen)
+            count("defaulted", chosen[~good])
+            count("earned", chosen, np.where(good, s.lender.interest, -s.lender.loss) * self._amount(chosen))
         count("passed_over", np.setdiff1d(applicants[yes], chosen, assume_unique=True))
 
         self._count_returns(returning, was_good, applicants[yes], count)
@@ -207,6 +209,13 @@ class Society:
         room = int(capacity) if capacity >= 1 else int(capacity * applied)
         order = np.lexsort((self._draw(who, _TIE), -score))
         return np.sort(who[order[:room]])
+
+    def _amount(self, who: Ints) -> Floats:
+        """Return what the lender lends to each (m,): the feature that the scenario names, or 1; never below 0."""
+        name = self.scenario.lender.amount
+        if not name:
+            return np.ones(len(who))
+        return np.asarray(np.fmax(self.x[who, self.setting.problem.schema.index(name)], 0.0))
 
     def _count_returns(self, who: Ints, before: Mask, yes: Ints, count: Callable[..., None]) -> None:
         count("returned", who)
@@ -465,6 +474,11 @@ class Society:
         """Return a hash of everything that fixes the run but its length and its name."""
         h = hashlib.sha256()
         plain = replace(self.scenario, rounds=0, name="society").to_dict()
+        if not plain["group_names"]:  # entries that came later change no older run where they are left out
+            del plain["group_names"]
+        for name, default in (("interest", 0.1), ("loss", 0.6), ("amount", "")):
+            if plain["lender"][name] == default:
+                del plain["lender"][name]
         h.update(json.dumps(plain, sort_keys=True, default=str).encode())
         h.update(f"{self.method.name} {self.method.parameters()}".encode())
         some, problem = self.setting.x[:1000], self.setting.problem

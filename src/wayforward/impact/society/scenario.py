@@ -126,7 +126,9 @@ class Lender:
     """How the lender decides. capacity: people who can be granted in a round, best scores first: a whole number, a
     share of those who apply (below 1), or None for no limit. retrain: every so many rounds, 0 for never;
     learns_from: 'accepted', true outcomes of those who were granted, or 'everybody' who ever applied. keep: the first
-    training people stay in. threshold: probability that is needed for a yes.
+    training people stay in. threshold: probability that is needed for a yes. interest, loss: what the lender earns and
+    loses on somebody granted who does well or badly, as shares of the amount; amount: the feature that holds it, ''
+    for 1 each.
     """
 
     capacity: float | None = None
@@ -134,8 +136,15 @@ class Lender:
     learns_from: Literal["accepted", "everybody"] = "accepted"
     keep: bool = True
     threshold: float | None = None
+    interest: float = 0.1
+    loss: float = 0.6
+    amount: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("interest", "loss"):
+            _number(self, name, 0.0, np.inf)
+        if not isinstance(self.amount, str):
+            raise DataError(f"amount is the name of a feature; got {self.amount!r}.")
         _number(self, "capacity", 0.0, np.inf, none=True)
         if self.capacity is not None and self.capacity >= 1 and self.capacity != int(self.capacity):
             raise DataError(
@@ -153,7 +162,8 @@ class Scenario:
 
     rounds, people (None: all that the data holds back from training), arrivals: new people a round. data, model: as
     `wayforward recommend` takes them; both are ignored where `simulate` gets a setting. group: attribute along which
-    the report is split, cut: edges that make groups of a quantity. world: what truly follows from an act, 'independent'
+    the report is split, cut: edges that make groups of a quantity, group_names: what to call the groups,
+    in their order. world: what truly follows from an act, 'independent'
     or 'known' (data with known equations). outcome, what truly becomes of somebody who is granted: 'known' (the rule of
     the data), 'drawn' (with the rule's probability and a luck that stays the person's own), 'label' (fixed, whatever
     they do), 'fitted' (a model of all labels stands for the truth), 'none'. sample: people in each of five samples of
@@ -173,6 +183,7 @@ class Scenario:
     model: str = "lr"
     group: str = "gender"
     cut: tuple[float, ...] = ()
+    group_names: tuple[str, ...] = ()
     world: str = "independent"
     outcome: str = "known"
     advice: Advice = field(default_factory=Advice)
@@ -197,7 +208,8 @@ class Scenario:
                 object.__setattr__(self, name, _made(kind, value, name))
             elif not isinstance(value, kind):
                 raise DataError(f"{name} is {value!r}. Give its entries, such as those of {kind.__name__}().")
-        for name, example in (("cut", "[30, 60]"), ("places", "[income, savings]")):
+        lists = (("cut", "[30, 60]"), ("places", "[income, savings]"), ("group_names", "[women, men]"))
+        for name, example in lists:
             if not isinstance(getattr(self, name), (list, tuple)):
                 raise DataError(f"{name} is a list; got {getattr(self, name)!r}. Write {name}: {example}.")
             object.__setattr__(self, name, tuple(getattr(self, name)))
@@ -212,7 +224,11 @@ class Scenario:
         out["advice"]["parameters"] = dict(self.advice.parameters)
         if isinstance(self.advice.robust, tuple):
             out["advice"]["robust"] = list(self.advice.robust)
-        return out | {"cut": list(self.cut), "places": list(self.places)}
+        return out | {
+            "cut": list(self.cut),
+            "places": list(self.places),
+            "group_names": list(self.group_names),
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scenario:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +156,13 @@ def _chosen(n: int, people: int | None, seed: int) -> Ints:
 def _groups(scenario: Scenario, x: Floats, schema: Schema) -> Groups:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # missing labels are counted in the report
-        return Groups.of(scenario.group, x, schema, cut=scenario.cut or None)
+        found = Groups.of(scenario.group, x, schema, cut=scenario.cut or None)
+    if scenario.group_names and len(scenario.group_names) != len(found.names):
+        raise DataError(
+            f"group_names has {len(scenario.group_names)} names for {len(found.names)} groups of '{scenario.group}': "
+            f"{', '.join(found.names)}. Name each, in this order."
+        )
+    return replace(found, names=scenario.group_names) if scenario.group_names else found
 
 
 def _outcome(scenario: Scenario, found: Any, labels: Any) -> Any:

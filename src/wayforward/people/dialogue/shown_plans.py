@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import consequences, steps, words
-from wayforward.answers.rounding import GENEROSITY, round_away
 from wayforward.people.dialogue.state import digest
 from wayforward.people.dialogue.wishes import Wish, preferences_of
+from wayforward.problem.rounding import GENEROSITY, round_away
 from wayforward.recourse import Recourse
 
 if TYPE_CHECKING:

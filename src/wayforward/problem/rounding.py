@@ -1,8 +1,8 @@
 """Numbers rounded for people, towards the safe side, and checked again after rounding.
 
 "Raise your savings to 2,050 EUR" is easier to keep in mind than 2,049.37. Rounding goes further in the
-direction of the change, and back by no more than a hair; the rounded option is judged again from scratch, by
-the real model, and where it no longer holds, more digits are kept, down to the exact value.
+direction of the change, and back by no more than a hair; the rounded option is judged again by `Problem.check`,
+with the real model, and where it no longer holds, more digits are kept, down to the exact value.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayforward.evaluate.judge import judge
+from wayforward.recourse import Outcome, Recourse
+from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
-    from wayforward.recourse import Recourse
     from wayforward.schema import Schema
 
 Array = NDArray[np.float64]
@@ -32,43 +32,72 @@ _HAIR = 0.005
 
 
 def rounded(problem: Problem, recourse: Recourse) -> Recourse:
-    """The same options with round numbers: action, after, cost and score follow; nothing loses its validity.
+    """Return the same options with round numbers: action, after, cost, score and chance follow.
 
-    Options that are not found stay as they are. Raises: nothing beyond what the model itself raises.
+    Every rounded row was judged by `Problem.check`; where no rounder row holds, the exact one stays. Options of one
+    person that became the same plan are told once; the cheapest still comes first. What was rounded is returned as it
+    is. Raises: nothing beyond what the model itself raises.
     """
-    action, after = recourse.action.copy(), recourse.after.copy()
-    cost, score = recourse.cost.copy(), recourse.score.copy()
-    plain, chance = recourse.plain_cost.copy(), recourse.chance.copy()
     who, slot = np.nonzero(recourse.found)
-    if not len(who):
+    if recourse.meta.get("rounded") or not len(who):
         return recourse
+    parts = {
+        name: getattr(recourse, name).copy()
+        for name in ("action", "after", "cost", "plain_cost", "score", "chance")
+    }
     wishes = None if recourse.preferences is None else recourse.preferences.take(who)
     before, exact = recourse.x[who], recourse.action[who, slot]
 
     def check(rows: NDArray[np.intp], candidate: Array) -> Mask:
-        led = problem.consequences(before[rows], candidate)
-        mine = None if wishes is None else wishes.take(rows)
-        again = judge(problem, before[rows], candidate[:, None], led[:, None], mine, all_refused=True)
-        good = again.usable[:, 0]
-        if problem.world.uncertain and good.any():  # a round number must be as sure as the exact one
-            sure = np.flatnonzero(good)
-            share, good[sure] = problem.chance(before[rows[sure]], candidate[sure])
-            chance[who[rows[sure]], slot[rows[sure]]] = share
-        if problem.robust is not None and good.any():  # and as robust
-            sure = np.flatnonzero(good)
-            good[sure] = problem.robust.holds(problem, before[rows[sure]], candidate[sure], led[sure])
-        holding = rows[good]
-        after[who[holding], slot[holding]] = led[good]
-        score[who[holding], slot[holding]] = again.value[good, 0]
+        refused = np.zeros(len(rows), dtype=bool), np.full(len(rows), np.nan)
+        own = None if wishes is None else wishes.take(rows)
+        judged = problem.check(before[rows], candidate[:, None], preferences=own, decision=refused)
+        good = judged.found[:, 0]
+        for name, part in parts.items():
+            part[who[rows[good]], slot[rows[good]]] = getattr(judged, name)[good, 0]
         return good
 
-    best = coarsest(problem.schema, before, exact, check)
-    action[who, slot] = best
-    weight = None if recourse.preferences is None else recourse.preferences.weight[who]
-    cost[who, slot] = problem.cost.total(before, best, weight)
-    plain[who, slot] = problem.cost.total(before, best, None)
+    coarsest(problem.schema, before, exact, check)
+    meta = recourse.meta | {"rounded": True}
+    return _in_order(replace(recourse, **parts, meta=meta))
+
+
+def _in_order(recourse: Recourse) -> Recourse:
+    """Return each person's options cheapest first; one that leads where a cheaper one leads becomes an empty slot.
+
+    Options of several kinds keep their slots.
+    """
+    if recourse.k == 1 or (recourse.kind != "").any():
+        return recourse
+    n, k = recourse.outcome.shape
+    cost, outcome, row = recourse.cost.copy(), recourse.outcome.copy(), np.arange(n)
+    key = keys_of(np.nan_to_num(recourse.after.reshape(n * k, -1), nan=np.inf), 0).reshape(n, k)
+    order = np.argsort(cost, axis=1, kind="stable")
+    for place in range(1, k):
+        mine = order[:, place]
+        same = (key[row[:, None], order[:, :place]] == key[row, mine][:, None]).any(axis=1)
+        twice = row[np.asarray(same & recourse.found[row, mine])]
+        cost[twice, mine[twice]], outcome[twice, mine[twice]] = np.inf, Outcome.NOT_FOUND
+    order = np.argsort(cost, axis=1, kind="stable")
+    lost = np.take_along_axis(recourse.found & (outcome != Outcome.FOUND), order, 1)
+    if not lost.any() and (order == np.arange(k)).all():
+        return recourse
+
+    def sorted_(old: np.ndarray, empty: float) -> np.ndarray:
+        new = np.take_along_axis(old, order.reshape(n, k, *[1] * (old.ndim - 2)), 1)
+        new[lost] = empty
+        return np.asarray(new)
+
     return replace(
-        recourse, action=action, after=after, cost=cost, plain_cost=plain, score=score, chance=chance
+        recourse,
+        action=sorted_(recourse.action, np.nan),
+        after=sorted_(recourse.after, np.nan),
+        cost=sorted_(cost, np.inf),
+        plain_cost=sorted_(recourse.plain_cost, np.inf),
+        score=sorted_(recourse.score, np.nan),
+        chance=sorted_(recourse.chance, np.nan),
+        path=sorted_(recourse.path, np.nan),
+        outcome=np.take_along_axis(outcome, order, 1),
     )
 
 
@@ -77,7 +106,8 @@ def coarsest(
 ) -> Array:
     """The roundest rows (m, d) that pass `check`, which takes row numbers and candidates and gives (r,) bool.
 
-    Rows that pass at no rounding come back unchanged.
+    A row is rounded as a whole; where it does not pass so, one number after the other. Rows that pass at no rounding
+    come back unchanged.
     """
     out = value.copy()
     waiting = np.arange(len(value))
@@ -90,13 +120,23 @@ def coarsest(
             good[differs] = check(waiting[differs], candidate[differs])
         out[waiting[good]] = candidate[good]
         waiting = waiting[~good]
+        if generosity == GENEROSITY[0]:
+            failed = waiting
         if not len(waiting):
             break
+    if len(failed):
+        coarse = round_away(schema, before[failed], value[failed], GENEROSITY[0])
+        for j in np.flatnonzero((np.abs(coarse - out[failed]) > 0).any(0)):
+            rows = np.flatnonzero(np.abs(coarse[:, j] - out[failed, j]) > 0)
+            candidate = out[failed[rows]]
+            candidate[:, j] = coarse[rows, j]
+            good = check(failed[rows], candidate)
+            out[failed[rows[good]], j] = coarse[rows[good], j]
     return out
 
 
 def round_away(schema: Schema, before: NDArray[Any], value: NDArray[Any], generosity: float) -> Array:
-    """Each changed number on the coarsest grid of 1, 2 or 5 times a power of ten that is no more than
+    """Each changed number on the coarsest grid of 1 or 5 times a power of ten that is no more than
     `generosity` times the change beyond `value`, away from `before`, and legal: (m, d) -> (m, d).
 
     Levels, missing values and numbers that do not change stay as they are.
@@ -111,7 +151,7 @@ def round_away(schema: Schema, before: NDArray[Any], value: NDArray[Any], genero
     top = int(np.ceil(np.log10(np.max(np.where(todo, np.maximum(np.abs(value), size), 0.0)))))
     bottom = min(top, int(np.floor(np.log10(np.min(size[todo]) * generosity))) - 1)
     for power in range(top, max(bottom, -12) - 1, -1):
-        for base in (5, 2, 1):
+        for base in (5, 1):
             candidate = _on_grid(value, up, base, power, _HAIR * generosity * size)
             with np.errstate(invalid="ignore"):
                 near = np.abs(candidate - value) <= generosity * size

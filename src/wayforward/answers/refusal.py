@@ -1,0 +1,182 @@
+"""The principal reasons of a no: irreducible sets of features that by themselves kept the yes away.
+
+A set of features is a reason if the model says yes to the person with these features different and everything else
+the same, and to no part of it alone. Where a plan changes something, a part of what it changes is a reason, with the
+values of the plan, so that reasons and plans agree. The others are searched for: one feature over the values that
+people have, then two, then as few as a greedy search needs. What is found is a reason; that there is no other is not
+proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayforward.answers import words
+from wayforward.problem.rounding import coarsest
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+    from wayforward.recourse import Recourse
+    from wayforward.schema import Schema
+
+Array = NDArray[np.float64]
+
+MOST = 4  # reasons, as notices of adverse action give them
+_VALUES = 24  # tried for each number, evenly among what people have
+_HALVINGS = 12
+
+
+@dataclass(frozen=True)
+class Reason:
+    """features: their positions. profile (d,): the person with these features different, which the model accepts."""
+
+    features: tuple[int, ...]
+    profile: Array
+
+    def text(self, schema: Schema, x: Array) -> str:
+        """What would have had to be different, without a capital or a full stop: "savings 2,050 EUR, not 1,200 EUR"."""
+        parts = [words.difference(schema.features[j], x[j], self.profile[j]) for j in self.features]
+        return "; and ".join(f"{name}: {now}, not {was}" for name, now, was in parts)
+
+
+def reasons(problem: Problem, recourse: Recourse, i: int, most: int = MOST) -> list[Reason]:
+    """Return person i's principal reasons, those that the plans change first, then the smallest sets; at most `most`.
+
+    [] for somebody who is accepted, and where the search finds no profile that is. The values were rounded for people
+    and every profile is a yes of the model itself. Rules, worlds and actionability are about acting and play no part.
+    """
+    one = recourse[int(i)]
+    if one.accepted[0] or not one.readable[0]:
+        return []
+    search = _Search(problem, one.x[0])
+    found: list[Reason] = []
+    for reason in (*search.of_plans(one), *search.of_others()):
+        known = [set(other.features) for other in found]
+        if any(got <= set(reason.features) or set(reason.features) <= got for got in known):
+            continue
+        if problem.reached(reason.profile[None])[0][0]:  # the model itself has the last word
+            found.append(reason)
+        if len(found) == most:
+            break
+    return found
+
+
+class _Search:
+    """What differs from one person x (d,), and whether the model accepts it."""
+
+    def __init__(self, problem: Problem, x: Array) -> None:
+        self.problem, self.schema, self.x = problem, problem.schema, x
+
+    def yes(self, rows: Array) -> NDArray[np.bool_]:
+        """(m, d) -> (m,) bool, by the fast path where there is one."""
+        fast = self.problem.presumed(rows)
+        return np.asarray(self.problem.reached(rows)[0] if fast is None else fast)
+
+    def score(self, rows: Array) -> Array:
+        """(m, d) -> (m,) how near a yes, higher is nearer."""
+        return np.asarray(self.problem.bound_target.score(self.problem.model.outputs(rows)))
+
+    def with_(self, features: Sequence[int], values: Array) -> Array:
+        """(d,) the person with the values of another row in these features."""
+        row = self.x.copy()
+        row[list(features)] = values[list(features)]
+        return row
+
+    def irreducible(self, features: Sequence[int], values: Array) -> Reason | None:
+        """Return the reason that is left when features that are not needed are taken back; None if it is a no."""
+        remaining = list(features)
+        if not remaining or not self.yes(self.with_(remaining, values)[None])[0]:
+            return None
+        while len(remaining) > 1:
+            fewer = [[f for f in remaining if f != j] for j in remaining]
+            good = self.yes(np.stack([self.with_(part, values) for part in fewer]))
+            if not good.any():
+                break
+            remaining = fewer[int(np.flatnonzero(good)[0])]
+        return Reason(tuple(remaining), self.with_(remaining, values))
+
+    def of_plans(self, one: Recourse) -> Iterator[Reason]:
+        """Yield a part of what each option changes."""
+        for option in np.flatnonzero(one.found[0]):
+            changed = np.flatnonzero(one.changed[0, option])
+            size = np.abs(one.after[0, option] - self.x)[changed] / self.schema.span[changed]
+            reason = self.irreducible(changed[np.argsort(size, kind="stable")].tolist(), one.after[0, option])
+            if reason is not None:
+                yield reason
+
+    def of_others(self) -> Iterator[Reason]:
+        """Yield single features, then pairs, then one set by a greedy search."""
+        rows = [self._values(j) for j in range(self.schema.d)]
+        owner = np.repeat(np.arange(self.schema.d), [len(part) for part in rows])
+        if not owner.size:
+            return
+        every = np.concatenate(rows)
+        good, score = self.yes(every), self.score(every)
+        alone = [j for j in range(self.schema.d) if good[owner == j].any()]
+        size = np.abs(every - self.x)[np.arange(len(every)), owner] / self.schema.span[owner]
+        size = np.where(np.isnan(size) | self.schema.is_categorical[owner], 1.0, size)
+        nearest = {j: int(np.argmin(np.where(good & (owner == j), size, np.inf))) for j in alone}
+        for j in sorted(alone, key=lambda j: size[nearest[j]]):
+            yield self._nearer((j,), every[nearest[j]])
+        best = self.x.copy()
+        rest = [j for j in range(self.schema.d) if j not in alone and (owner == j).any()]
+        for j in rest:
+            best[j] = every[np.argmax(np.where(owner == j, score, -np.inf)), j]
+        gain = {j: float(score[owner == j].max()) for j in rest}
+        rest.sort(key=lambda j: -gain[j])
+        pairs = list(combinations(rest[:8], 2))
+        if pairs:
+            good = self.yes(np.stack([self.with_(pair, best) for pair in pairs]))
+            for pair, does in zip(pairs, good, strict=True):
+                if does:
+                    yield self._nearer(pair, best)
+        for size_ in range(3, len(rest) + 1):
+            reason = self.irreducible(rest[:size_][::-1], best)
+            if reason is not None:
+                yield self._nearer(reason.features, best)
+                return
+
+    def _values(self, j: int) -> Array:
+        """(m, d): the person with other values of feature j, those that people have."""
+        feature = self.schema.features[j]
+        if feature.has_levels:
+            values = np.arange(feature.n_levels, dtype=np.float64)
+        else:
+            low, high = self.problem.observed_range
+            seen = np.array([low[j], high[j]])
+            if self.problem.reference is not None:
+                seen = np.concatenate([seen, self.problem.reference[:, j]])
+            seen = seen[np.isfinite(seen)]
+            if not len(seen):
+                return np.empty((0, self.schema.d))
+            values = np.unique(
+                self.schema.snap(np.quantile(seen, np.linspace(0.01, 0.99, _VALUES)), columns=j)
+            )
+        values = values[(values != self.x[j]) & ~np.isnan(values)]
+        rows = np.tile(self.x, (len(values), 1))
+        rows[:, j] = values
+        return rows[self.schema.legal(rows)[:, j]] if len(rows) else rows
+
+    def _nearer(self, features: Sequence[int], values: Array) -> Reason:
+        """Return the reason with values nearer to the person's, by halving, and round where that is still a yes."""
+        columns = [j for j in features if not self.schema.has_levels[j] and not np.isnan(self.x[j])]
+        row, near, far = self.with_(features, values), 0.0, 1.0
+        for _ in range(_HALVINGS if columns else 0):
+            middle = (near + far) / 2
+            tried = row.copy()
+            tried[columns] = self.x[columns] + middle * (values[columns] - self.x[columns])
+            tried[columns] = [self.schema.snap(np.array([tried[j]]), columns=j)[0] for j in columns]
+            if self.yes(tried[None])[0]:
+                far, row = middle, tried
+            else:
+                near = middle
+        before = np.where(np.isin(np.arange(self.schema.d), columns), self.x, row)
+        return Reason(
+            tuple(features), coarsest(self.schema, before[None], row[None], lambda _, rows: self.yes(rows))[0]
+        )
