@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _FORMAT = "wayforward.recourse/1"
 _PER_PERSON = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "lasts",
-    "reasons",
+    "known_margin", "reasons",
 )  # fmt: skip
 KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
 
@@ -61,6 +61,7 @@ class Recourse:
     kind (n, k): texts: what an option is the best at, where kinds were asked for: 'cheapest', 'fewest' (changes),
     'lasting', or several with a + between them; '' elsewhere. lasts (n, k): the share of models trained again, none
     of which the search knew, that still say yes; NaN where nobody measured it.
+    known_margin (n, k): `margin` as a file holds it; NaN in memory, where it is worked out when it is asked for.
     reasons (n,): why somebody was NOT_ASKED, '' for the others; their x is NaN in the cell at fault. origin: the names
     of the rows, by an id column or an index, and the table they came from. seconds (n,): share of the search time.
     meta: seed, versions, counts of model rows and calls. path (n, k, s, d): the profiles that a method led each
@@ -82,6 +83,7 @@ class Recourse:
     path: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0, 0)))
     kind: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=object))
     lasts: Costs = field(default_factory=lambda: np.empty((0, 0)))
+    known_margin: Costs = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     preferences: Preferences | None = None
     reasons: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     origin: Origin | None = field(default=None, repr=False, compare=False)
@@ -106,7 +108,7 @@ class Recourse:
                     f"Recourse.plain_cost has shape {self.plain_cost.shape}; it must be {(n, k)}."
                 )
             object.__setattr__(self, "plain_cost", self._plain_where_known())
-        for name, empty in (("chance", np.nan), ("lasts", np.nan), ("kind", "")):
+        for name, empty in (("chance", np.nan), ("lasts", np.nan), ("known_margin", np.nan), ("kind", "")):
             value = getattr(self, name)
             if value.shape != (n, k):
                 if value.size:
@@ -125,11 +127,13 @@ class Recourse:
         """Return what files keep: everything but the problem; outcomes as one byte each."""
         order = {outcome: i for i, outcome in enumerate(Outcome)}
         code = np.array([order[o] for o in self.outcome.ravel()], dtype=np.uint8)
-        fields = {name: value for name, value in vars(self).items() if name != "rounded"}
+        worked_out = ("rounded", "margin")
+        fields = {name: value for name, value in vars(self).items() if name not in worked_out}
         return fields | {"outcome": code.reshape(self.outcome.shape), "problem": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         known = {"reasons": np.full(len(state["x"]), "", dtype=object), "origin": None}  # of earlier versions
+        known["known_margin"] = np.full(state["cost"].shape, np.nan)
         outcome = np.array(list(Outcome), dtype=object)[state["outcome"]]
         vars(self).update(known | state | {"outcome": outcome})
 
@@ -140,6 +144,19 @@ class Recourse:
         acted = ~np.isnan(self.action)
         own = (acted & (self.preferences.weight != 1.0)[:, None, :]).any(-1)
         return np.where(own, np.nan, self.cost)
+
+    @cached_property
+    def margin(self) -> Costs:
+        """(n, k) how far beyond the boundary: the share of plans alike that still get a yes if a figure is a bit off.
+
+        Each number that is acted on is off by about half a meaningful step (see `wayforward.problem.margin`). Worked
+        out when it is first asked for, by 40 rows of the model's fast path an option; NaN in empty slots, and where
+        an answer read from an older file does not know.
+        """
+        if self.problem is None or np.isfinite(self.known_margin).any():
+            return self.known_margin
+        worked: Costs = hook("problem.margin:margins")(self)
+        return worked
 
     @property
     def weighted(self) -> bool:
@@ -250,7 +267,8 @@ class Recourse:
         for i, reason in reasons.items():
             why[i] = reason
         parts: dict[str, Any] = {
-            name: spread(name, np.nan) for name in ("action", "after", "score", "chance", "path", "lasts")
+            name: spread(name, np.nan)
+            for name in ("action", "after", "score", "chance", "path", "lasts", "known_margin")
         }
         parts |= {name: spread(name, np.inf) for name in ("cost", "plain_cost")} | {
             "kind": spread("kind", "")
@@ -466,6 +484,8 @@ class Recourse:
             numbers["chance"] = _plain(self.chance)
         if self.path.size:
             numbers["path"] = _plain(self.path)
+        if np.isfinite(self.margin).any():
+            numbers["known_margin"] = _plain(self.margin)
         if np.isfinite(self.lasts).any():
             numbers["lasts"] = _plain(self.lasts)
         if (self.kind != "").any():
@@ -495,7 +515,9 @@ class Recourse:
         schema = Schema.from_dict(header["schema"])
         n, k, d = len(numbers["x"]), header["k"], schema.d
         shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
-        shapes |= dict.fromkeys(("cost", "plain_cost", "chance", "score", "lasts", "kind"), (n, k))
+        shapes |= dict.fromkeys(
+            ("cost", "plain_cost", "chance", "score", "lasts", "known_margin", "kind"), (n, k)
+        )
         return cls(
             schema=schema,
             outcome=outcome,
@@ -507,7 +529,8 @@ class Recourse:
             **{
                 name: values.reshape(shapes[name]) if name in shapes else values
                 for name, values in numbers.items()
-                if values.size or name not in ("plain_cost", "chance", "path", "lasts", "kind")
+                if values.size
+                or name not in ("plain_cost", "chance", "path", "lasts", "known_margin", "kind")
             },
         )
 
@@ -515,7 +538,9 @@ class Recourse:
     def _from_plain(cls, data: Any) -> Recourse:
         needed = ("x", "action", "after", "cost", "score", "seconds", "score_before")
         numbers = {name: _array(data[name]) for name in needed}
-        numbers |= {name: _array(data.get(name)) for name in ("plain_cost", "chance", "path", "lasts")}
+        numbers |= {
+            name: _array(data.get(name)) for name in ("plain_cost", "chance", "path", "lasts", "known_margin")
+        }
         numbers["kind"] = _kinds(data.get("kind") or ())
         # JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart
         empty = np.isnan(numbers["cost"])
@@ -543,6 +568,8 @@ class Recourse:
         }
         if self.uncertain:
             columns["chance"] = self.chance.ravel()
+        if np.isfinite(self.margin).any():
+            columns["known_margin"] = self.margin.ravel()
         columns |= self._kind_columns()
         for j, name in enumerate(self.schema.names):
             columns[f"before.{name}"] = np.repeat(self.x[:, j], k)
@@ -575,7 +602,7 @@ class Recourse:
 
         numbers = {name: column(name)[::k] for name in ("seconds", "score_before")}
         numbers |= {"x": stack("before")[:, 0], "action": stack("action"), "after": stack("after")}
-        for name in ("cost", "plain_cost", "chance", "score", "lasts"):
+        for name in ("cost", "plain_cost", "chance", "score", "lasts", "known_margin"):
             if name in table.column_names or name in ("cost", "score"):
                 numbers[name] = column(name)
         if "kind" in table.column_names:

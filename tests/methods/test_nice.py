@@ -99,7 +99,9 @@ def test_justified_neighbours_are_classified_correctly(linear):
     np.testing.assert_array_equal(plain.after[0, 0], [1, 1, 0, 0])
     justified = Nice(reward="none", labels=[0, 1, 0]).fit(problem).recommend(x, minimal=False)
     np.testing.assert_array_equal(justified.after[0, 0], [0, 1, 1, 1])
-    unjustified = Nice(reward="none", labels=[0, 1, 0], justified=False).fit(problem).recommend(x, minimal=False)
+    unjustified = (
+        Nice(reward="none", labels=[0, 1, 0], justified=False).fit(problem).recommend(x, minimal=False)
+    )
     np.testing.assert_array_equal(unjustified.after[0, 0], [1, 1, 0, 0])
     with pytest.raises(DataError, match="labels of shape"):
         Nice(labels=[0, 1]).fit(problem)
@@ -110,7 +112,8 @@ def test_justified_neighbours_are_classified_correctly(linear):
 def test_copying_never_costs_more_than_the_neighbour_and_the_polish_never_more_than_copying():
     it = case("network", "independent", 0, 60)
     none, sparse, polished = (
-        Nice(**p).fit(it.problem).recommend(it.x, minimal=False) for p in ({"reward": "none"}, {}, {"polish": True})
+        Nice(**p).fit(it.problem).recommend(it.x, minimal=False)
+        for p in ({"reward": "none"}, {}, {"polish": True})
     )
     both = none.found[:, 0]
     assert both.sum() >= 20

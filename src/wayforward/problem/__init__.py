@@ -26,6 +26,7 @@ from wayforward.problem.robust import (
     UnderNoise,
     WithinDelta,
 )
+from wayforward.problem.room import with_room
 from wayforward.problem.target import BoundTarget, Target
 
 __all__ = [
@@ -57,4 +58,5 @@ __all__ = [
     "UnderNoise",
     "WithinDelta",
     "minimal_actions",
+    "with_room",
 ]

@@ -14,6 +14,7 @@ import numpy as np
 from wayforward.errors import DataError, ProblemError
 from wayforward.portable import Portable
 from wayforward.problem.confidence import Confidence
+from wayforward.problem.margin import small_errors
 from wayforward.problem.minimal import minimal_options
 from wayforward.problem.options import Options, cheapest
 from wayforward.problem.population import Population
@@ -69,8 +70,9 @@ class Problem(Portable):
     `UnderNoise`, `Stable`, or a list of them). Whom the model accepts as they are needs nothing. retraining: how the
     model is trained again on `data`, for options that last (`wf.recommend(kinds=...)`); of it alone nothing follows.
 
-    least_change: no option changes a feature by less than the schema says is worth an effort; None: every change
-    counts.
+    margin: the share of plans alike in which an option must still be a yes, if a figure is a little off, such as 0.9
+    (see `wayforward.problem.margin`). least_change: no option changes a feature by less than the schema says is worth
+    an effort; None: every change counts.
 
     Example: ``Problem(schema, pipeline, wf.Target(favourable=1), data=train)``.
     Raises: ProblemError, DataError, ModelError, WorldError.
@@ -89,6 +91,7 @@ class Problem(Portable):
         confidence: float | Confidence | None = None,
         robust: Robust | Sequence[Robust] | None = None,
         least_change: Literal["schema"] | None = "schema",
+        margin: float | None = None,
         retraining: Retraining | None = None,
     ) -> None:
         from wayforward.model import wrap
@@ -135,6 +138,8 @@ class Problem(Portable):
             self.plausibility = plausibility.fit_problem(self)
         condition = Robust.of(robust)
         self.robust = None if condition is None else condition.fit(self)
+        if margin is not None:
+            self.robust = self.with_(margin=margin).robust
         self.retraining = None if retraining is None else retraining.bound(self, data)
 
     def with_(
@@ -142,13 +147,15 @@ class Problem(Portable):
         *,
         schema: Schema | None = None,
         further: Robust | None = None,
+        margin: float | None = None,
         device: str | None = None,
     ) -> Problem:
         """Return a copy with other parts; this problem stays as it is.
 
         schema: the same columns with other rules of who may change what. further: one more condition that options must
-        withstand. device: where torch evaluates the model's network for searches (see `Model.on`); the model itself
-        judges as before. What was shared (see `shared`) stays shared unless the schema changes.
+        withstand. margin: the share of plans alike in which they must hold. device: where torch evaluates the model's
+        network for searches (see `Model.on`); the model itself judges as before. What was shared (see `shared`) stays
+        shared unless the schema changes.
         """
         other = copy(self)
         for name in _BY_CONDITION if schema is None else (*_BY_CONDITION, *_BY_SCHEMA):
@@ -157,9 +164,11 @@ class Problem(Portable):
             other.schema, other._shared = schema, {}
         if device is not None:
             other.model = self.model.on(device)
-        if further is not None:
-            fitted = further.fit(other)
-            other.robust = fitted if self.robust is None else Together((self.robust, fitted))
+        for condition in (further, None if margin is None else small_errors(self, margin)):
+            if condition is None:
+                continue
+            fitted = condition.fit(other)
+            other.robust = fitted if other.robust is None else Together((other.robust, fitted))
         return other
 
     def decided_by(self, model: Model, target: Target) -> Problem:

@@ -233,6 +233,13 @@ class UnderNoise(_Drawn):
         led = problem.consequences(np.tile(before, (len(noise), 1)), out.reshape(-1, out.shape[2]))
         return np.asarray(led.reshape(out.shape))
 
+    def carried(
+        self, people: Population, who: np.ndarray, action: np.ndarray, after: np.ndarray
+    ) -> np.ndarray:
+        """(draws, m, d) where the actions (m, d) of who (m,) lead when they are carried out with errors."""
+        noise = self._noise(people.x[who])
+        return self._carried(people.problem, people.x[who], action, after, noise)
+
     def _spread_of(self, problem: Problem, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """(m,) standard deviation of a linear score under the errors."""
         assert self._slope is not None

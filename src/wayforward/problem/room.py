@@ -1,0 +1,72 @@
+"""Plans that go a little farther than the least that would do, where that costs little, so that they bear errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from wayforward.errors import ProblemError
+from wayforward.problem.population import Population
+from wayforward.recourse import Recourse
+from wayforward.shapes import Actions, Rows, Who
+
+_ONE, _ALL = (
+    (0.5, 1.0, 2.0, 4.0),
+    (0.5, 1.0, 2.0),
+)  # meaningful steps tried with one act, and with all of them
+
+
+def with_room(recourse: Recourse, share: float = 0.9, most: float = 0.05) -> Recourse:
+    """Return the answer with options that still hold if a figure is a bit off, where that is at most `most` dearer.
+
+    An option whose margin is below `share` goes on by a few meaningful steps, in one of the numbers that it acts on or
+    in all of them; the cheapest that the judge finds to hold in that share of plans alike takes its place. Where none
+    does at that price the option stays. `meta["room"]` tells share, most, how many options moved, and by which share
+    these became dearer (median). Raises: ProblemError for an answer that does not know its problem.
+    """
+    problem = recourse.problem
+    if problem is None:
+        raise ProblemError("This answer was read from a file and does not know its problem. Ask again.")
+    who, slot = np.nonzero(recourse.found & (recourse.margin < share - 1e-9))
+    told = {"share": share, "most": most, "moved": 0, "price": 0.0}
+    if not len(who):
+        return replace(recourse, meta={**recourse.meta, "room": told})
+    wishes = None if recourse.preferences is None else recourse.preferences.take(who)
+    people = problem.population(recourse.x[who], wishes)
+    rows = np.arange(len(who))
+    farther = _farther(people, rows, recourse.action[who, slot])
+    got = problem.with_(margin=share).check(
+        people.x, farther, 1, preferences=wishes, people=None, method=recourse.method,
+        decision=(np.zeros(len(who), dtype=bool), np.full(len(who), np.nan)),
+    )  # fmt: skip
+    before = recourse.cost[who, slot]
+    good = np.flatnonzero(got.found[:, 0] & (got.cost[:, 0] <= before * (1 + most) + 1e-12))
+    if good.size:
+        told |= {"moved": int(good.size), "price": float(np.median(got.cost[good, 0] / before[good] - 1))}
+    parts = {}
+    for name in ("action", "after", "cost", "plain_cost", "chance", "score"):
+        parts[name] = getattr(recourse, name).copy()
+        parts[name][who[good], slot[good]] = getattr(got, name)[good, 0]
+    return replace(recourse, **parts, meta={**recourse.meta, "room": told})
+
+
+def _farther(people: Population, who: Who, action: Rows) -> Actions:
+    """(m, c, d) actions that go on in the directions of actions (m, d): one act by some steps, or all of them."""
+    from wayforward.problem.margin import meaningful_step
+
+    side = np.sign(np.nan_to_num(action - people.x[who])) * ~people.schema.has_levels
+    step = side * meaningful_step(people.problem)
+    moved = np.flatnonzero((step != 0).any(0))
+    ways = [(count, None) for count in _ALL] + [(count, j) for j in moved.tolist() for count in _ONE]
+    out = np.full((len(who), len(ways), people.d), np.nan)
+    for place, (count, j) in enumerate(ways):
+        add = count * step
+        if j is not None:
+            add = np.where(np.arange(people.d) == j, add, 0.0)
+        acted = (add != 0).any(1)
+        trial = people.snap(who, action + add)
+        trial = np.where(add != 0, trial, action)
+        gone = ((add != 0) & np.isnan(trial)).any(1)
+        out[:, place] = np.where((acted & ~gone)[:, None], trial, np.nan)
+    return out
