@@ -55,7 +55,7 @@ def test_files_and_other_processes_keep_it(tmp_path, ending):
     if ending == "parquet":
         pytest.importorskip("pyarrow")
     it = case("forest", "independent", 0, 12)
-    got = wf.recommend(it.problem, it.x, k=2)
+    got = wf.recommend(it.problem, it.x, k=2).rounded
     again = Recourse.load(got.save(tmp_path / f"answer.{ending}"))
     np.testing.assert_array_equal(again.margin, got.margin)
     np.testing.assert_array_equal(again[3].margin, got.margin[3:4])
