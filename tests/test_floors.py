@@ -30,6 +30,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("answers",),
     ("people",),
     ("impact",),
+    ("study",),
     ("scale",),
     ("testing",),
     ("cli",),

@@ -28,6 +28,10 @@ schema_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Make and chec
 app.add_typer(schema_app, name="schema")
 world_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Fit worlds to tables, and check them.")
 app.add_typer(world_app, name="world")
+study_app = typer.Typer(
+    cls=Commands, no_args_is_help=True, help="The statistics of studies with participants."
+)
+app.add_typer(study_app, name="study")
 
 # -- options that several commands share --
 
@@ -641,6 +645,45 @@ def world_check(
     from wayforward.cli.worlds import inspect
 
     inspect(world, train, label=label, schema=schema, seed=seed, json=json)
+
+
+@study_app.command("analyse")
+def study_analyse(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, a row each: CSV or Parquet.")],
+    outcome: Annotated[
+        list[str] | None,
+        typer.Option("--outcome", help="A column to explain; repeat. Left out: acceptance and action."),
+    ] = None,
+    x: Annotated[
+        list[str] | None,
+        typer.Option("--x", help="A column to explain it by; repeat. Left out: sparsity and proximity."),
+    ] = None,
+    participant: Annotated[
+        str, typer.Option("--participant", help="The column that says whose rating it is.")
+    ] = "participant",
+    impossible: Annotated[
+        str | None,
+        typer.Option("--impossible", help="A column; rows in which it is above zero are left out."),
+    ] = None,
+    family: Annotated[
+        str, typer.Option("--family", help="gaussian, binomial (0 and 1) or ordered (1, 2, 3 ...).")
+    ] = "gaussian",
+    basis: Annotated[str, typer.Option("--basis", help="Of the curve: thin-plate or cubic.")] = "thin-plate",
+    k: Annotated[int, typer.Option("--k", min=3, help="Size of the basis.")] = 10,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", help="Draw the curves: .png, .svg or .pdf.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write the summary as a table.")] = None,
+    json: Json = None,
+) -> None:
+    """Fit y ~ s(x) + s(participant) + s(participant, x) by REML: EDF, F, p, AIC and curves with 95 % bands."""
+    from wayforward.cli.study import analyse_file
+
+    analyse_file(
+        source, outcomes=tuple(outcome or ("acceptance", "action")), quantities=tuple(x or ("sparsity", "proximity")),
+        participant=participant, impossible=impossible, family=family, basis=basis, k=k,
+        figure=figure, csv=csv, json=json,
+    )  # fmt: skip
 
 
 @app.command()
