@@ -19,6 +19,7 @@ def sections(folder: Path = RESULTS) -> str:
     parts = []
     for name, write in (
         ("lattices", lattices), ("nobody_left", nobody_left), ("speed", one_person), ("speed", both_ways),
+        ("dialogues", dialogues),
     ):  # fmt: skip
         file = folder / f"{name}.json"
         if file.exists():
@@ -266,6 +267,37 @@ a function of arrays written for the purpose; ours has the pipeline both times.
             rows,
         )
     }
+"""
+
+
+def dialogues(got: dict[str, Any]) -> str:
+    """Dialogues with simulated people: the default before and now, and other ways of asking."""
+    rows = []
+    for heading, ways in got.items():
+        for name, cells in ways.items():
+            for cell, one in cells.items():
+                regret = [f"{one['regret'][q]:.3f}" for q in ("0", "1", "2", "4", "8")]
+                rows.append(
+                    [
+                        f"{cell}: {name if name != 'default' else 'the default'}, {heading}",
+                        f"{one['padded']:.0%}", f"{one['dominated']:.0%}", f"{one['dearer']} of {one['of']}",
+                        str(one["without_a_plan"]), f"{one['screens_median']:g} ({one['screens_most']})", *regret,
+                        f"{one['seconds']:.2f}",
+                    ]
+                )  # fmt: skip
+    head = ["", "padded", "dominated", "last plan dearer than one seen", "no plan", "screens: median (most)"]
+    head += [*(f"regret after {q}" for q in (0, 1, 2, 4, 8)), "processor s a dialogue"]
+    return f"""
+## Dialogues
+
+`python -m benchmarks.dialogues`: people with secret costs (linear, with thresholds, and linear with one choice
+in ten wrong) hold a dialogue each. *padded*: plans on a screen with an act that can be left out; *dominated*:
+plans that ask for more than one shown before; both of all plans shown. *Last plan dearer than one seen*: among
+people who do not err. *Regret*: how much dearer the best plan so far is to the person than the best that is
+known for them (found by searches under their own and 24 other weights), after so many questions about plans,
+mean, at most 2.
+
+{table(head, rows)}
 """
 
 

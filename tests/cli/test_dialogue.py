@@ -64,6 +64,15 @@ def test_put_away_and_taken_up_again(shell: Shell):
     assert "Nothing was kept" in typed(f"{ASK} {i}", "q\n")
 
 
+def test_a_script_goes_on_with_the_reply_that_comes_next(shell: Shell):
+    i = refused(shell)
+    typed(f"{ASK} {i} --state s.json", "no\nno\nu\nq\n")
+    Path("said.txt").write_text("no\nno\nu\nyes\nno\nyes\n")  # the same, and more
+    out = typed(f"{ASK} {i} --state s.json --replies said.txt --json -", "")
+    assert json.loads(out)["ended"] == "accepted" and json.loads(out)["answered"] == 4
+    assert json.loads(out)["told"] == ["You cannot change your income, or your housing."]
+
+
 def test_another_model_needs_to_be_said(shell: Shell):
     i = refused(shell)
     typed(f"{ASK} {i} --state s.json", "no\nyes\nyes\nq\n")

@@ -211,6 +211,11 @@ def times_as(times: float, much: str = "much", more: str = "more") -> str:
     return f"about {number(times, 1 if times < 10 else 0).removesuffix('.0')} times as {much} as"
 
 
+def spelled(n: int) -> str:
+    """Small numbers in letters: "two", "three"; others in digits."""
+    return ("no", "one", "two", "three", "four", "five", "six")[n] if 0 <= n <= 6 else number(n)
+
+
 def count(n: int, one: str, many: str | None = None) -> str:
     """ "1 person", "2 people"."""
     return f"{number(n)} {one if n == 1 else many or one + 's'}"

@@ -457,9 +457,9 @@ def dialogue(
         str,
         typer.Option(
             "--elicitor",
-            help="How plans are compared: multi-hare, hare, learned, pear; none: plans one by one.",
+            help="How plans are compared: favourite, hare, multi-hare, learned, pear; none: plans one by one.",
         ),
-    ] = "multi-hare",
+    ] = "favourite",
     base: Annotated[
         str | None, typer.Option("--base", help="The method that makes first plans; see: wayforward methods.")
     ] = None,

@@ -14,6 +14,7 @@ import typer
 from wayforward.answers import words
 from wayforward.cli.console import room_for, say, write_json, write_text
 from wayforward.errors import DataError, DialogueError, FileFormatError
+from wayforward.people.dialogue.question import asks_meaning
 
 if TYPE_CHECKING:
     from wayforward.cli.inputs import Inputs
@@ -28,7 +29,12 @@ _HELP = """\
   1, 2, ...            the answer with this number (or type its words)
   ?                    I cannot say
   x working time       I cannot do this (name the thing)
-  working time up to 45    I can, but only so far (also: down to 30)
+  working time up to 45    I can, but only so far (also: down to 30, only to 25%)
+  at most 2 changes    no plan with more things to change
+  savings: very hard   how hard it would be: very easy, easy, hard, very hard
+  take 2               this plan is good enough
+  keep 2               mark this plan, to see it again at the end
+  what does that mean?
   u                    take back the last answer
   s                    stop here, with the best plan so far
   q                    put it away and go on another time (with --state FILE)
@@ -47,6 +53,8 @@ def hold(
         question, person, elicitor=elicitor, base=base, questionnaire=questionnaire, questions=questions,
         state=state, go_on=go_on,
     )  # fmt: skip
+    if lines is not None and str(replies) != "-":
+        lines = iter(_rest(list(lines), dialogue.typed))
     quiet = str(json) == "-"
     if not quiet and not dialogue.done:
         typer.echo(f"\n{_INTRO}" if not dialogue.answered else "\nWe go on where you stopped.\n")
@@ -121,6 +129,19 @@ def _lines(replies: Path | None) -> Iterator[str] | None:
     return iter([line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")])
 
 
+def _rest(lines: list[str], typed: list[str | None]) -> list[str]:
+    """Return the replies of a script that a stored dialogue has not had: all of them if it was held with others."""
+    had: list[str] = []
+    for i, line in enumerate(lines):
+        if had == typed:
+            return lines[i:]
+        if line.lower() in ("u", "undo"):
+            had = had[:-1]
+        elif line.lower() not in ("h", "help") and not asks_meaning(line):
+            had.append("stop here" if line.lower() == "s" else line)
+    return [] if had == typed else lines
+
+
 def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, quiet: bool) -> bool:
     """Ask until the end (return True), or until it is put away (False)."""
     shown = ""
@@ -142,6 +163,8 @@ def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, 
                 shown = ""
             else:
                 dialogue.answer("stop here" if line.lower() == "s" else line)
+                if asks_meaning(line):  # the same question, with what it means
+                    shown = ""
         except DialogueError as error:
             if strict:
                 raise

@@ -101,6 +101,13 @@ class Session(ABC):
         """
         return None
 
+    def stored(self) -> dict[str, Any] | None:
+        """Return a session of one person as plain data for `Elicitor.resume`; None if only its replies bring it back.
+
+        'found' in it is a list that only grows during a session.
+        """
+        return None
+
 
 class Elicitor(ABC):
     """A way of asking. Subclasses are dataclasses whose fields are its parameters.
@@ -111,6 +118,7 @@ class Elicitor(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     citation: ClassVar[str] = ""
+    alone_first: ClassVar[bool] = True  # a dialogue shows the first plan alone before the session's questions
 
     @abstractmethod
     def fit(self, problem: Problem) -> Self:
@@ -128,6 +136,12 @@ class Elicitor(ABC):
         """Open a session with n people whom the model refuses. start (n, d): their first plans as actions, where they
         are known already; left out, the base method makes them. Who has no plan to start from is done at once.
         """
+
+    def resume(
+        self, x: People, stored: dict[str, Any], *, preferences: Preferences | None = None, seed: int = 0
+    ) -> Session:
+        """Open a session with one person as `Session.stored` described it, with nothing searched again."""
+        raise MethodError(f"'{self.name}' stores no sessions; give the replies again.")
 
 
 def fitted_base(base: str | Method, parameters: Mapping[str, Any] | None, problem: Problem) -> Method:

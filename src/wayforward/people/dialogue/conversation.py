@@ -7,38 +7,32 @@ replies is a whole state.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, permutations
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from wayforward.answers import why, words
 from wayforward.people.dialogue import questionnaire as q
-from wayforward.people.dialogue.lessons import Compared, circle
-from wayforward.people.dialogue.question import Reply
+from wayforward.people.dialogue.dead_ends import Relaxation, find_relaxations, limits_broken
+from wayforward.people.dialogue.question import LIKERT, Reply
+from wayforward.people.dialogue.seen_plans import SeenPlans
 from wayforward.people.dialogue.shown_plans import PlanRounder, ShownPlan
 from wayforward.people.dialogue.state import digest
-from wayforward.people.dialogue.wishes import HARD, Wish, given_up, limit_sentences, preferences_of
+from wayforward.people.dialogue.wishes import Wish, limit_sentences, preferences_of
 from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Session
 from wayforward.preferences.preferences import Preferences
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
-    from wayforward.problem import Problem
+    from wayforward.problem import Population, Problem
 
 _SILENT = 1000  # questions that answer themselves, before a session is taken to go in circles
-_MOST_RELAXATIONS = 4  # limits that are named where they stand in the way
-PLANS = ("first", "pair", "accept", "final")
-
-
-@dataclass(frozen=True)
-class Relaxation:
-    """Limits (positions in the list of wishes) that would have to give, and the plan that this opens."""
-
-    wishes: tuple[int, ...]
-    plan: ShownPlan
+MOST_LIMITS = 5  # screens about limits
+_RECALLED = 5  # plans seen before that are shown again at the end
+LIMITS = ("can", "low", "high", "levels")
+PLANS = ("first", "pair", "accept", "last", "final", "recall")
 
 
 @dataclass
@@ -72,7 +66,7 @@ class DialogueSetup:
     """Everything besides the replies. wishes: limits known before; start (d,): a plan that was reached before.
 
     spent: questions about plans that were answered before. declined: names of plans that were not good
-    enough. edges: plans chosen over others, by name.
+    enough. edges: plans chosen over others, by name. until: the last day on which the lender keeps to it, in words.
     """
 
     problem: Problem
@@ -86,6 +80,7 @@ class DialogueSetup:
     spent: int = 0
     declined: tuple[str, ...] = ()
     edges: tuple[tuple[str, str], ...] = ()
+    until: str = ""
 
 
 class Conversation:
@@ -93,24 +88,36 @@ class Conversation:
     ended: how."""
 
     def __init__(self, setup: DialogueSetup) -> None:
+        self._set(setup)
+        self._open()
+
+    @classmethod
+    def blank(cls, setup: DialogueSetup) -> Self:
+        """A conversation in which nothing has happened; `snapshot.given_back` fills it."""
+        out = cls.__new__(cls)
+        out._set(setup)
+        return out
+
+    def _set(self, setup: DialogueSetup) -> None:
         self.setup, self.problem, self.x = setup, setup.problem, setup.x
         self.schema = self.problem.schema
         self.wishes: list[Wish] = list(setup.wishes)
-        self.spent, self.declined = setup.spent, set(setup.declined)
-        self.revived = set[str]()  # declined, and preferred to others since
-        self.compared: list[Compared] = []
-        self.edges: list[tuple[str, str]] = list(setup.edges)
-        self.seen: list[ShownPlan] = []
+        self.spent = setup.spent
+        self.seen = SeenPlans(setup.declined, setup.edges)
         self.session: Session | None = None
+        self.number = 0  # sessions begun
+        self.lost = False  # the session has to be brought back by giving the replies again
         self.best: ShownPlan | None = None
+        self.first: np.ndarray | None = None  # (1, d) where sessions begin
         self.outcome: Outcome | None = None
         self.ended: str | None = None
         self.reason = ""
         self.relaxations: list[Relaxation] = []
         self.pending: PendingQuestion | None = None
+        self.limit_screens = 0
         self.queue: list[q.QuestionnaireItem] = []
-        self._notes: list[str] = []
-        self._open()
+        self.asking_wishes: list[Wish] | None = None  # those known when the questionnaire began
+        self.notes: list[str] = []  # to be said before the next question
 
     # -- what is known -------------------------------------------------------------------------------------
 
@@ -128,7 +135,7 @@ class Conversation:
     @property
     def limits_requested(self) -> bool:
         """True once the questionnaire has begun."""
-        return hasattr(self, "asking")
+        return self.asking_wishes is not None
 
     @property
     def budget(self) -> int:
@@ -141,13 +148,15 @@ class Conversation:
         if self.pending is None:
             return 0
         if self.pending.what in PLANS:
-            if self.pending.what == "final":
+            if self.pending.what in ("final", "recall"):
                 return 1
             return max(1, self.budget - self.spent) + 1
         if self.pending.what == "reconsider":
             return 1 + max(1, self.budget - self.spent) + 1
         extra = 0 if "yes-no" in self.setup.parts else 1
-        return len(self.queue) + 1 + extra + max(0, self.budget - self.spent) + 2
+        limits = sum(item.what in LIMITS for item in self.queue)
+        room = max(0, MOST_LIMITS - self.limit_screens)
+        return len(self.queue) - limits + min(limits + extra, room) + 1 + max(0, self.budget - self.spent) + 2
 
     # -- the course ----------------------------------------------------------------------------------------
 
@@ -166,10 +175,28 @@ class Conversation:
         self._ask_limits()
 
     def _ask_limits(self) -> None:
-        everything = self.problem.population(self.x, self.preferences)
-        self.asking = everything  # what may be done before the questionnaire: the questions are about this
-        self.queue = q.items(self.setup.parts, everything)
+        everything = (
+            self._now_asking()
+        )  # what may be done before the questionnaire: the questions are about this
+        self.queue = q.items(self.setup.parts, everything, self._useful(everything))
         self._next_limit()
+
+    def _now_asking(self) -> Population:
+        self.asking_wishes = list(self.wishes)
+        self.asking = self.problem.population(self.x, self.preferences)
+        return self.asking
+
+    def _useful(self, people: Population) -> np.ndarray:
+        """(d,) bool: the features that are asked about: all, or those that most of the cheapest plans use."""
+        may = np.asarray(people.may[0])
+        if may.sum() <= MOST_LIMITS:
+            return may
+        got = self.setup.base.recommend(
+            self.x, MOST_LIMITS, preferences=self.preferences, seed=self.setup.seed
+        )
+        share = (~np.isnan(got.action[0, got.found[0]])).mean(0) if got.found[0].any() else np.zeros(len(may))
+        order = np.argsort(np.where(may, -share, 1.0), kind="stable")
+        return np.asarray(np.isin(np.arange(len(may)), order[:MOST_LIMITS]) & may)
 
     def _next_limit(self) -> None:
         frozen = self.preferences.frozen[0]
@@ -180,7 +207,13 @@ class Conversation:
             if item.what == "rank" and (self.asking.may[0] & ~frozen).sum() < 2:
                 continue
             if item.what == "rank":
-                self.asking = self.problem.population(self.x, self.preferences)
+                self._now_asking()
+            if item.what in LIMITS:
+                if self.limit_screens >= MOST_LIMITS:
+                    continue
+                self.limit_screens += 1
+                if item.what == "can" and self.limit_screens == MOST_LIMITS:
+                    item = replace(item, with_limits=False)  # there is no screen left to say how far
             self._put(PendingQuestion(item.what, item))
             return
         self._plan()
@@ -205,12 +238,13 @@ class Conversation:
         self.best = plan
         if self.spent >= self.budget:
             self._finish()
-        elif plan.name in self.declined:
+        elif plan.name in self.seen.declined or not self.setup.elicitor.alone_first:
             self._begin_session()
         else:
             self._put(PendingQuestion("first", plans=[plan], places=[0]))
 
     def _begin_session(self) -> None:
+        self.number += 1
         self.session = self.setup.elicitor.begin(
             self.x, self.first, preferences=self.preferences, seed=self.setup.seed
         )
@@ -230,42 +264,50 @@ class Conversation:
             order = None if questions.order is None else questions.order[0, exists]
             plans = self.rounder.shown(questions.action[0, exists], self.wishes, order)
             if kind == Kind.ACCEPT:
-                if plans and plans[0] is not None and plans[0].name not in self.declined:
+                if plans and plans[0] is not None and plans[0].name not in self.seen.declined:
                     self._put(PendingQuestion("accept", plans=[plans[0]], places=[0]))
                     return
                 session.answer(np.array([0]))
                 continue
-            keep: dict[str, int] = {}
-            for place, plan in enumerate(plans):
-                if plan is not None:
-                    keep.setdefault(plan.name, place)
-            for less, more in permutations([plans[place] for place in keep.values()], 2):
-                if less is not None and more is not None and set(less.steps) < set(more.steps):
-                    keep.pop(more.name, None)  # "do this, or do this and more" is no choice
-            if len(keep) > 1:
+            keep = self.seen.choice(self.rounder, plans, self.wishes)
+            if len(keep) > 1 and tuple(sorted(keep)) not in self.seen.pairs:
+                self.seen.pairs.add(tuple(sorted(keep)))
                 chosen = [plans[place] for place in keep.values()]
                 places = [int(exists[place]) for place in keep.values()]
                 self._put(PendingQuestion("pair", plans=[p for p in chosen if p is not None], places=places))
                 return
-            session.answer(np.array([int(exists[place]) for place in keep.values()] or [CANNOT_SAY]))
+            alone = [int(exists[place]) for place in keep.values()] if len(keep) == 1 else [CANNOT_SAY]
+            session.answer(np.array(alone))
         self._finish()
 
+    # -- the best plan -------------------------------------------------------------------------------------
+
+    def _best_first(self) -> list[ShownPlan]:
+        """The plans seen that keep the wishes, the best first."""
+        return self.seen.ranked(self.rounder, self.seen.holding(self.rounder, self.wishes))
+
     def _note_best(self) -> None:
+        """The best plan: of those seen, the one that was preferred; before any was seen, the session's."""
+        ranked = self._best_first()
+        proposed = self._proposed()
+        if ranked and proposed is not None and self.rounder.asks_more(ranked[0], proposed):
+            ranked.insert(0, proposed)
+        self.best = ranked[0] if ranked else proposed
+
+    def _proposed(self) -> ShownPlan | None:
+        """The session's best plan, as it would be shown."""
         assert self.session is not None
         row = self.session.best[0]
-        plan = None if np.isnan(row).all() else self.rounder.shown(row[None], self.wishes)[0]
-        self.best = plan if plan is not None else self._still_good()
-
-    def _still_good(self) -> ShownPlan | None:
-        """The plan liked best that keeps the wishes: the last one taken, else the last one seen."""
-        liked = [plan for plan in reversed(self.seen) if any(plan.name == better for better, _ in self.edges)]
-        for plan in (*([self.best] if self.best is not None else []), *liked, *reversed(self.seen)):
-            again = self.rounder.shown(plan.action[None], self.wishes)[0]
-            if again is not None:
-                return again
-        return None
+        return None if np.isnan(row).all() else self.rounder.shown(row[None], self.wishes)[0]
 
     def _finish(self) -> None:
+        """No more questions of the session: one last choice if its best plan was not seen, then the best is offered."""
+        if self.session is not None and self.best is not None and self.spent < self.budget:
+            proposed = self._proposed()
+            keep = self.seen.choice(self.rounder, [self.best, proposed], self.wishes)
+            if len(keep) > 1 and proposed is not None and proposed.name not in self.seen.names:
+                self._put(PendingQuestion("last", plans=[self.best, proposed], places=[0, 1]))
+                return
         if self.best is None:
             got = self._found(self.wishes)
             self.outcome = got.outcome[0, 0]
@@ -273,15 +315,30 @@ class Conversation:
                 self.best = self.rounder.shown(got.action[0, :1], self.wishes)[0]
         if self.best is None:
             self._stuck()
-        elif self.best.name in self.declined and self.best.name not in self.revived:
-            self._end("rejected")
+        elif not self.seen.will_do(self.best):
+            self._recall(self._best_first())  # to look for others was no rejection
         else:
             self._put(PendingQuestion("final", plans=[self.best], places=[0]))
 
+    def _recall(self, plans: Sequence[ShownPlan]) -> None:
+        """Show plans that were seen again, those that were kept first."""
+        plans = sorted(plans, key=lambda plan: plan.name not in self.seen.kept)[:_RECALLED]
+        if plans:
+            self._put(PendingQuestion("recall", plans=plans, places=list(range(len(plans)))))
+        else:
+            self._end("rejected")
+
     def _stuck(self) -> None:
         """No plan within the limits: which of them would have to give?"""
+        before = self.seen.ranked(self.rounder, self.seen.plans)[:1]
         self.best = None
-        self.relaxations = self.find_relaxations()
+        self.relaxations = find_relaxations(self)
+        self.relaxations += [
+            Relaxation(broken, plan)
+            for plan in before
+            if (broken := limits_broken(self, plan))
+            and plan.name not in {one.plan.name for one in self.relaxations}
+        ]
         if self.relaxations:
             self._put(PendingQuestion("reconsider", relaxations=self.relaxations))
         else:
@@ -297,27 +354,34 @@ class Conversation:
         if how in ("rejected", "stopped") and not self.relaxations and self.best is not None:
             self.relaxations = [
                 relaxation
-                for relaxation in self.find_relaxations()
-                if relaxation.plan.name not in self.declined
+                for relaxation in find_relaxations(self)
+                if relaxation.plan.name not in self.seen.declined
             ]
 
     def _put(self, pending: PendingQuestion) -> None:
-        pending.notes = self._notes + pending.notes
-        self._notes = []
+        pending.notes = self.notes + pending.notes
+        self.notes = []
         self.pending = pending
         for plan in pending.plans:
-            if plan.name not in {one.name for one in self.seen}:
-                self.seen.append(plan)
+            self.seen.add(plan)
 
     # -- replies -------------------------------------------------------------------------------------------
 
     def take(self, reply: Reply) -> None:
         """Go on with a reply as `read` gives it."""
         p = self.on_table
-        if p.what in PLANS and p.what != "final":
+        if "keep" in reply:  # the question stays
+            self.seen.mark(p.plans[reply["keep"]].name)
+            return
+        if p.what in PLANS and p.what not in ("final", "recall"):
             self.spent += 1
         if reply.get("stop"):
             self._stop(p)
+        elif "page" in reply:
+            self._page(p, reply["page"])
+        elif "take" in reply:
+            self.best = p.plans[reply["take"]]
+            self._end("accepted")
         elif "wish" in reply:
             self._wish(p, reply["wish"])
         elif p.what == "first" or p.what == "final":
@@ -326,8 +390,15 @@ class Conversation:
             self._reconsider(p, reply)
         elif p.what == "accept":
             self._take_accept(p, reply)
-        elif p.what == "pair":
+        elif p.what in ("pair", "last"):
             self._take_pair(p, reply)
+        elif p.what == "recall":
+            if reply.get("unsure"):
+                self._end("stopped")
+                return
+            at = reply["option"]
+            self.best = p.plans[at] if at < len(p.plans) else self.best
+            self._end("accepted" if at < len(p.plans) else "rejected")
         else:
             assert p.item is not None
             wishes, follow = q.wishes_from(p.item, reply, self.asking)
@@ -346,20 +417,35 @@ class Conversation:
     def _wish(self, p: PendingQuestion, wish: Wish) -> None:
         """Something that the person cannot do, said on the way."""
         self.wishes.append(wish)
-        self._notes.append(f"Noted. {' '.join(limit_sentences(self.schema, [wish], self.x[0]))}")
+        if "score" in wish:
+            name = words.label(self.schema[wish["feature"]])
+            self.notes.append(f"Noted. To change your {name}: {LIKERT[wish['score'] - 1]}.")
+        else:
+            self.notes.append(f"Noted. {' '.join(limit_sentences(self.schema, [wish], self.x[0]))}".strip())
         if p.what not in PLANS and p.what != "reconsider":
             assert p.item is not None
             self.queue = [
                 item for item in self.queue if "can" not in wish or self._named(item) != wish["feature"]
             ]
-            if p.item.what == "rank" or self._named(p.item) != wish["feature"]:
+            if "score" in wish or self._named(p.item) != wish.get("feature") or p.item.what == "rank":
                 self.queue.insert(0, p.item)  # the question itself is still open
+                self.limit_screens -= p.item.what in LIMITS
             self._next_limit()
         elif self.session is not None and p.what in ("pair", "accept"):
+            self.best = None
             self.session.answer(np.array([CANNOT_SAY if p.what == "pair" else 0]), self.preferences)
             self._next()
         else:
             self._plan()
+
+    def _page(self, p: PendingQuestion, wishes: Sequence[Wish]) -> None:
+        """All limits at once: no more screens about them."""
+        self.wishes += wishes
+        if p.what in PLANS or p.what == "reconsider":
+            self._plan()
+            return
+        self.queue = [item for item in self.queue if item.what == "rank"]
+        self._next_limit()
 
     def _named(self, item: q.QuestionnaireItem) -> str:
         return self.schema.names[item.feature] if item.feature >= 0 else ""
@@ -369,17 +455,16 @@ class Conversation:
             self.best = p.plans[0]
             self._end("accepted")
         elif p.what == "final":
-            if not reply.get("unsure"):
-                self._decline(p.plans[0])
-            self._end("stopped" if reply.get("unsure") else "rejected")
+            if reply.get("unsure"):
+                self._end("stopped")
+            else:
+                self.seen.decline(p.plans[0])
+                others = [plan for plan in self._best_first() if plan.name != p.plans[0].name]
+                self._recall(others)
         else:
             if not reply.get("unsure"):
-                self._decline(p.plans[0])
+                self.seen.decline(p.plans[0])
             self._begin_session()
-
-    def _decline(self, plan: ShownPlan) -> None:
-        self.declined.add(plan.name)
-        self.revived.discard(plan.name)
 
     def _take_accept(self, p: PendingQuestion, reply: Reply) -> None:
         assert self.session is not None
@@ -389,33 +474,24 @@ class Conversation:
             self._end("accepted")
             return
         if not reply.get("unsure"):
-            self._decline(p.plans[0])
+            self.seen.decline(p.plans[0])
         self.session.answer(np.array([CANNOT_SAY if reply.get("unsure") else 0]))
         self._next()
 
     def _take_pair(self, p: PendingQuestion, reply: Reply) -> None:
         assert self.session is not None
-        if reply.get("unsure"):
-            self.session.answer(np.array([CANNOT_SAY]))
-        else:
+        if not reply.get("unsure"):
             taken = p.plans[reply["option"]]
-            turned = False
-            for other in p.plans:
-                if other is taken:
-                    continue
-                turned |= circle(self.edges, taken.name, other.name)
-                self.compared.append(Compared(taken.after, other.after))
-            if turned:
-                self._notes.append(
+            if self.seen.prefer(taken, [other for other in p.plans if other is not taken]):
+                self.notes.append(
                     "Before, you chose the other way round (directly, or by way of a third plan). "
-                    "That is all right: people "
-                    "change their minds. We go on with what you said last."
+                    "That is all right: people change their minds. We go on with what you said last."
                 )
-                names = {plan.name for plan in p.plans}
-                self.edges = [edge for edge in self.edges if not set(edge) <= names]
-            self.revived.add(taken.name)
-            self.edges += [(taken.name, other.name) for other in p.plans if other is not taken]
-            self.session.answer(np.array([p.places[reply["option"]]]))
+        if p.what == "last":
+            self.best = p.plans[reply.get("option", 0)]
+            self._put(PendingQuestion("final", plans=[self.best], places=[0]))
+            return
+        self.session.answer(np.array([CANNOT_SAY if reply.get("unsure") else p.places[reply["option"]]]))
         self._next()
 
     def _reconsider(self, p: PendingQuestion, reply: Reply) -> None:
@@ -436,56 +512,3 @@ class Conversation:
     def _found(self, wishes: Sequence[Wish]) -> Recourse:
         own = preferences_of(self.schema, wishes)
         return self.setup.base.recommend(self.x, 1, preferences=own, seed=self.setup.seed)
-
-    def find_relaxations(self) -> list[Relaxation]:
-        """Which limit, given up alone, would open a plan; where none would, which two, or all. The
-        easiest first."""
-        hard = [i for i, wish in enumerate(self.wishes) if any(key in wish for key in HARD)]
-        alone = [tuple(group) for group in self._groups(hard)]
-        for sets in (
-            alone,
-            [a + b for a, b in combinations(alone, 2)] if 2 < len(alone) <= 8 else [],
-            [tuple(hard)],
-        ):
-            sets = [one for one in sets if one]
-            if not sets:
-                continue
-            wishes = [
-                preferences_of(self.schema, [w for i, w in enumerate(self.wishes) if i not in one])
-                for one in sets
-            ]
-            got = self.setup.base.recommend(
-                np.repeat(self.x, len(sets), axis=0),
-                1,
-                preferences=Preferences.concat(wishes),
-                seed=self.setup.seed,
-            )
-            action = np.where(got.found[:, :1], got.action[:, 0], np.nan)
-            plans = self.rounder.judged(action, Preferences.concat(wishes))
-            found = [
-                Relaxation(tuple(sorted(one)), plan)
-                for one, plan in zip(sets, plans, strict=True)
-                if plan is not None
-            ]
-            if self.best is not None:  # only what would make it easier
-                found = [relaxation for relaxation in found if relaxation.plan.cost < 0.95 * self.best.cost]
-            if found or self.best is not None:
-                return sorted(found, key=lambda relaxation: (relaxation.plan.cost, relaxation.wishes))[
-                    :_MOST_RELAXATIONS
-                ]
-        return []
-
-    def _groups(self, hard: list[int]) -> list[list[int]]:
-        """Positions of hard wishes, those about one feature together: they are given up together."""
-        groups: dict[str, list[int]] = {}
-        for i in hard:
-            groups.setdefault(self.wishes[i].get("feature", ""), []).append(i)
-        return list(groups.values())
-
-    def relaxation_text(self, relaxation: Relaxation) -> str:
-        """What giving up the limits of a way means, after "if you could"."""
-        mine = [
-            [self.wishes[i] for i in group if i in relaxation.wishes]
-            for group in self._groups(list(relaxation.wishes))
-        ]
-        return words.join([given_up(self.schema, wishes, self.x[0]) for wishes in mine])

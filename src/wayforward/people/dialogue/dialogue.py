@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from wayforward.errors import DataError, DialogueError, FileFormatError
-from wayforward.people.dialogue import fitting
+from wayforward.people.dialogue import fitting, snapshot
 from wayforward.people.dialogue import state as st
 from wayforward.people.dialogue.conversation import PLANS, Conversation, DialogueSetup
 from wayforward.people.dialogue.lessons import Compared, lessons
-from wayforward.people.dialogue.question import Question, Reply
-from wayforward.people.dialogue.questionnaire import parts_of
+from wayforward.people.dialogue.question import Question, Reply, asks_meaning
+from wayforward.people.dialogue.questionnaire import form_entry, parts_of
 from wayforward.people.dialogue.reply_reading import read
 from wayforward.people.dialogue.wishes import preferences_of, wishes_of
-from wayforward.people.dialogue.wording import Ending, ending, numbers, reply_text, worded
+from wayforward.people.dialogue.wording import Ending, ending, meaning, numbers, reply_text, worded
 from wayforward.people.elicitor import Elicitor
 
 if TYPE_CHECKING:
@@ -32,11 +32,12 @@ class Dialogue:
     """One person, one problem, one question at a time, until there is a plan that this person wants.
 
     x (d,): the person, in feature units; or one row as a mapping or table. elicitor: how plans are compared, by name
-    ('multi-hare', 'hare', 'learned', 'pear'; see `wayforward.people.elicitors.names`), an `Elicitor`, or None for the
-    base method's plans one after another. questionnaire: what is asked first: 'limits' (what cannot change, and how
-    far), 'yes-no', 'ranking', 'likert', two of them such as 'limits+likert', or None. preferences: limits that are
-    known before, with n = 1. base, budget: the elicitor's method of first plans, and how many questions about plans at
-    most; None for its own. file: the state is written there before any question is shown.
+    ('favourite', 'hare', 'multi-hare', 'learned', 'pear'; see `wayforward.people.elicitors.names`), an `Elicitor`, or
+    None for the base method's plans one after another. questionnaire: what is asked first: 'limits' (what cannot
+    change, and how far; at most five screens), 'page' (all of it on one screen), 'yes-no', 'ranking', 'likert', two of
+    them such as 'limits+likert', or None. preferences: limits that are known before, with n = 1. base, budget: the
+    elicitor's method of first plans, and how many questions about plans at most; None for its own. until: how long the
+    lender keeps to a plan ("31 March 2027"). file: the state is written there before any question is shown.
 
     Everything that is shown was judged by the problem: it is a yes, and keeps every limit stated so far. The state is
     the setup and a log of replies; the same replies give the same questions.
@@ -50,13 +51,14 @@ class Dialogue:
         problem: Problem,
         x: Any,
         *,
-        elicitor: str | Elicitor | None = "multi-hare",
+        elicitor: str | Elicitor | None = "favourite",
         questionnaire: str | None = "limits",
         seed: int = 0,
         preferences: Preferences | None = None,
         base: str | Method | None = None,
         budget: int | None = None,
         file: str | Path | None = None,
+        until: str = "",
     ) -> None:
         row = _one_person(problem, x)
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
@@ -77,9 +79,9 @@ class Dialogue:
                 "or name another file."
             )
         asker, method, description = fitting.fitted_elicitor(problem, elicitor, base, budget)
-        self._description = {**description, "questionnaire": questionnaire, "seed": int(seed)}
+        self._description = {**description, "questionnaire": questionnaire, "seed": int(seed), "until": until}
         wishes = () if preferences is None else tuple(wishes_of(preferences))
-        self._setup = DialogueSetup(problem, row, asker, method, parts, int(seed), wishes)
+        self._setup = DialogueSetup(problem, row, asker, method, parts, int(seed), wishes, until=until)
         self._prints = st.fingerprints(problem, row)
         self._past: list[dict[str, Any]] = []
         self._log: list[dict[str, Any]] = []
@@ -88,10 +90,25 @@ class Dialogue:
         self._write()
 
     def _begin(self) -> None:
+        self._found: dict[int, list[Any]] = {}  # session -> the plans that it has found
+        self._snaps: list[dict[str, Any]] = []  # before each reply, and now
         self._conversation = Conversation(self._setup)
         self._screen: tuple[Question, list[str]] | None = None
         self._taken = 0  # replies of the log that the conversation has had
+        self._keep()
         self._broken = False  # a reply could not be taken: the model failed, or somebody interrupted
+
+    def _keep(self) -> None:
+        """Remember where the conversation stands, so that it is there again without a search."""
+        snap, found = snapshot.taken(self._conversation)
+        self._found[self._conversation.number] = found
+        self._snaps.append(snap)
+
+    def _stand(self) -> None:
+        """Go to where the last snapshot was taken."""
+        snap = self._snaps[-1]
+        self._conversation = snapshot.given_back(self._setup, snap, self._found.get(snap["number"], []))
+        self._taken, self._screen, self._broken = len(self._snaps) - 1, None, False
 
     def _mend(self) -> None:
         """Give the replies again after one could not be taken; what stopped it may be over."""
@@ -126,6 +143,11 @@ class Dialogue:
         return len(self._past) + len(self._log)
 
     @property
+    def typed(self) -> list[str | None]:
+        """What was typed to each question that was answered; None for what was no text."""
+        return [entry.get("typed") for entry in (*self._past, *self._log)]
+
+    @property
     def preferences(self) -> Preferences:
         """The person's limits and weights so far, n = 1."""
         return self._conversation.preferences
@@ -148,9 +170,11 @@ class Dialogue:
     def answer(self, reply: Any, question_id: str | None = None) -> Question | None:
         """Take a reply and return the next question, or None at the end.
 
-        reply: text as somebody types it ("y", "2", "6,500", "up to 45", "I cannot do this: hours", "cannot say", "stop
-        here"), a number (options count from 1), a bool, a list for a ranking, or for buttons {"cannot": FEATURE} and
-        {"feature": FEATURE, "high": VALUE}. question_id: the id of the question that is answered, if there is doubt.
+        reply: text as somebody types it ("y", "2", "6,500", "up to 45", "25%", "I cannot do this: hours", "cannot say",
+        "at most 2 changes", "take 2", "keep 2", "stop here"; "what does that mean?" is answered above the same
+        question), a number (options count from 1), a bool, a list for a ranking, for buttons {"cannot": FEATURE} and
+        {"feature": FEATURE, "high": VALUE}, or all limits at once {"limits": {FEATURE: ...}} (see `form`).
+        question_id: the id of the question that is answered, if there is doubt.
         Raises: ReplyError for what fits no answer, saying what would; DialogueError for an answer to a question that
         is not on the table. Then nothing has changed.
         """
@@ -163,9 +187,14 @@ class Dialogue:
             raise DialogueError(self._mismatch(question_id, question))
         assert self._screen is not None
         c = self._conversation
+        if asks_meaning(reply) and c.pending is not None:  # nothing is answered yet
+            self._screen = replace(question, notes=(meaning(c, c.pending),)), self._screen[1]
+            return self._screen[0]
         taken = read(c, reply, question, self._screen[1])
         changed = self._model_is_another()
-        self._log.append(self._entry(question, taken))
+        if c.lost and not changed:
+            c = self._searched_again()
+        self._log.append(self._entry(question, taken, reply))
         self._write()  # the answer is safe before anything is worked out from it
         self._broken = True
         if changed:
@@ -174,9 +203,31 @@ class Dialogue:
             c.take(taken)
             self._taken += 1
             self._screen = None
+            self._keep()
         self._broken = False
         self._write()
         return self.ask()
+
+    def _searched_again(self) -> Conversation:
+        """The conversation with its session, which the elicitor does not store: the replies are given again."""
+        mark = None if self._conversation.pending is None else self._conversation.pending.mark
+        log, self._log = self._log, []
+        self._begin()
+        wrong = self._again(log)
+        pending = self._conversation.pending
+        if wrong is not None or mark != (None if pending is None else pending.mark):
+            at = len(log) if wrong is None else wrong
+            self._log = log
+            raise DialogueError(self._otherwise(at, self._prints))
+        return self._conversation
+
+    def _otherwise(self, place: int, before: dict[str, Any]) -> str:
+        versions = st.versions_apart(before, st.fingerprints(self.problem, self._setup.x))
+        why = f" Versions differ: {'; '.join(versions)}." if versions else ""
+        return (
+            f"Question {place + 1} does not come out as it was shown.{why} Open the state with what it was made "
+            f"with; {_GO_ON}"
+        )
 
     def _model_is_another(self) -> bool:
         """Does the model say something else than at the beginning about the probe, or no to a plan on the screen?"""
@@ -193,7 +244,7 @@ class Dialogue:
             "Nothing was changed."
         )
 
-    def _entry(self, question: Question, reply: Reply) -> dict[str, Any]:
+    def _entry(self, question: Question, reply: Reply, typed: Any) -> dict[str, Any]:
         pending = self._conversation.pending
         assert pending is not None
         entry: dict[str, Any] = {
@@ -202,6 +253,7 @@ class Dialogue:
             "shown": pending.mark,
             "text": question.text,
             "reply": reply,
+            "typed": typed if isinstance(typed, str) else None,
             "said": reply_text(question, reply, self.problem.schema),
         }
         if pending.plans:
@@ -216,6 +268,15 @@ class Dialogue:
             ]
         return entry
 
+    def form(self) -> list[dict[str, Any]]:
+        """One entry for each feature that a plan may change, for a page that asks for all limits in one reply.
+
+        The reply is {"limits": {name: ...}, "changes": 2}; for a feature False ("no"), True ("yes"), "up to 3,500",
+        {"low": ..., "high": ...}, a list of levels, or how hard it would be (one of 'difficulty').
+        """
+        people = self.problem.population(self._setup.x, self.preferences)
+        return [form_entry(people, int(j)) for j in np.flatnonzero(people.may[0])]
+
     def undo(self) -> Question | None:
         """Take back the last answer; returns the question that is on the table again.
 
@@ -229,10 +290,9 @@ class Dialogue:
             self._changed(self.problem)
             self._write()
             raise DialogueError(f"{_GONE} Show ask() again.")
-        before = self._log[:-1]
-        self._log = []
-        self._begin()
-        self._again(before)
+        self._log = self._log[:-1]
+        self._snaps = self._snaps[: len(self._log) + 1]
+        self._stand()
         self._write()
         return self.ask()
 
@@ -247,6 +307,7 @@ class Dialogue:
             self._conversation.take(entry["reply"])
             self._taken += 1
             self._screen = None
+            self._keep()
         return None
 
     def replay(self) -> list[tuple[Question, str]]:
@@ -284,7 +345,9 @@ class Dialogue:
 
     def learned(self) -> list[str]:
         """What the choices so far say, in sentences: "You would rather raise your savings than ..."."""
-        compared = [*_compared(self._past), *self._conversation.compared]
+        compared = [*_compared(self._past), *self._conversation.seen.compared]
+        if self._conversation.lost and compared:
+            self._searched_again()
         session = self._conversation.session
         believed = None if session is None else session.learned()
         own = None if not believed or "reluctance" not in believed else np.asarray(believed["reluctance"])[0]
@@ -335,18 +398,29 @@ class Dialogue:
             "note": self._note,
             "past": self._past,
             "log": self._log,
+            "snapshots": self._snaps,
+            "found": {
+                str(number): found[:many]
+                for number, found in sorted(self._found.items())
+                if (many := self._needed(number))
+            },
             "now": {
                 "taken": self._taken,
                 "planning": c.pending is None or c.pending.what in (*PLANS, "reconsider"),
                 "limits_asked": c.limits_requested,
                 "wishes": list(c.wishes),
                 "spent": c.spent,
-                "declined": sorted(c.declined),
-                "edges": [list(edge) for edge in c.edges],
+                "declined": sorted(c.seen.declined),
+                "edges": [list(edge) for edge in c.seen.edges],
                 "best": None if c.best is None else numbers(c.best.action),
                 "ended": c.ended,
             },
         }
+
+    def _needed(self, number: int) -> int:
+        """How many of the plans that a session has found the snapshots speak of."""
+        told = (snap["session"] for snap in self._snaps if snap["number"] == number)
+        return max((one["many"] for one in told if one is not None), default=0)
 
     def save(self, path: str | Path) -> Path:
         """Write the state: whole, or as it was before. Raises: FileFormatError if it cannot be written."""
@@ -417,13 +491,18 @@ class Dialogue:
                 "spent": int(begin["spent"]),
                 "declined": tuple(begin["declined"]),
                 "edges": tuple((a, b) for a, b in begin["edges"]),
+                "until": str(description.get("until", "")),
             }
             _same_schema(before, problem)
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(
                 f"The state holds no dialogue ({type(error).__name__}: {error}). Use the copy that was kept before."
             ) from error
-        prints = st.fingerprints(problem, row)
+        snaps = list(content.get("snapshots", ()))
+        pending = snaps[-1]["pending"] if snaps else None
+        shown = [_row(snaps[-1]["plans"][name]["after"]) for name in pending["plans"]] if pending else []
+        answers, still = st.answers_of(problem, row, [one for one in shown if one is not None])
+        prints = st.fingerprints(problem, row, answers)
         apart = st.differences(before, prints)
         if apart and changed == "refuse":
             raise DialogueError(_differs(apart, f"Open it with what it was made with; {_GO_ON}"))
@@ -436,18 +515,18 @@ class Dialogue:
             out._log = log
             out._carry(problem, now)
             return out
+        if len(snaps) == len(log) + 1 and still:
+            out._log, out._snaps = log, snaps
+            out._found = {int(number): list(found) for number, found in content["found"].items()}
+            out._stand()
+            return out
         out._begin()
         wrong = out._again(log)
         if wrong is not None:
-            versions = st.versions_apart(before, out._prints)
-            why = f" Versions differ: {'; '.join(versions)}." if versions else ""
-            if changed == "refuse":
-                raise DialogueError(
-                    f"Question {wrong + 1} does not come out as it was shown.{why} Open the state with what it "
-                    f"was made with; {_GO_ON}"
-                )
+            if changed == "refuse" and content["version"] == st.VERSION:
+                raise DialogueError(out._otherwise(wrong, before))
             out._log = log
-            out._carry(problem, now)
+            out._carry(problem, now, _RENEWED if content["version"] != st.VERSION else _CHANGED)
         return out
 
     # -- another model -------------------------------------------------------------------------------------
@@ -466,9 +545,10 @@ class Dialogue:
         now = self._content()["now"]
         self._carry(problem, now)
 
-    def _carry(self, problem: Problem, now: dict[str, Any]) -> None:
+    def _carry(self, problem: Problem, now: dict[str, Any], what: str = "") -> None:
         """Close what was asked of the old model, judge its plans by the new one, and go on from the
         best that holds."""
+        what = what or _CHANGED
         s, log = self._setup, self._log
         last = log[-1] if log else None
         answered = int(now["taken"]) < len(log)  # it was written, and the model changed before it was taken
@@ -482,7 +562,7 @@ class Dialogue:
             wrong = self._again(log)
             if wrong is not None:
                 self._past += log[wrong:]
-            self._tell("The model that decides was changed in the meantime. What you told us is kept.")
+            self._tell(f"{what} What you told us is kept.")
             return
         wishes, spent, declined = list(now["wishes"]), int(now["spent"]), set(now["declined"])
         if answered and last is not None:
@@ -504,7 +584,7 @@ class Dialogue:
         )
         self._begin()
         if not plans:
-            self._tell("The model that decides was changed in the meantime. What you told us is kept.")
+            self._tell(f"{what} What you told us is kept.")
         elif held:
             many = (
                 f"{len(held)} of the {len(plans)} plans that you saw"
@@ -513,15 +593,13 @@ class Dialogue:
             )
             verb = "hold" if len(held) > 1 else "holds"
             self._tell(
-                "The model that decides was changed in the meantime. We checked again: "
-                f"{many if len(plans) > 1 else many.lower()} still {verb}. We go on from the one that "
-                "you liked best."
+                f"{what} We checked again: {many if len(plans) > 1 else many.lower()} still {verb}. We go on from "
+                "the one that you liked best."
             )
         else:
             self._tell(
-                "The model that decides was changed in the meantime. None of the plans that you saw "
-                "would be enough now, "
-                "so we looked for a new one. What you told us about your limits is kept."
+                f"{what} None of the plans that you saw would be enough now, so we looked for a new one. "
+                "What you told us about your limits is kept."
             )
 
     def _tell(self, note: str) -> None:
@@ -622,6 +700,8 @@ def _same_schema(before: dict[str, Any], problem: Problem) -> None:
         raise DialogueError(_differs(apart, "A dialogue cannot go on under another schema; begin a new one."))
 
 
+_CHANGED = "The model that decides was changed in the meantime."
+_RENEWED = "Our programme was renewed in the meantime."
 _GONE = (
     "The model was changed after your last answer, so it cannot be taken back. You can still give new limits: I cannot "
     "do this: ..."

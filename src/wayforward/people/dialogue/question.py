@@ -14,7 +14,7 @@ from wayforward.errors import ReplyError
 if TYPE_CHECKING:
     from wayforward.schema import Feature, Schema
 
-AnswerKind = Literal["yes-no", "number", "choice", "rank", "likert", "accept"]
+AnswerKind = Literal["yes-no", "number", "choice", "rank", "likert", "accept", "page"]
 Reply = dict[str, Any]  # plain data: what was said, as the log keeps it
 
 YES = ("y", "yes", "yeah", "yep", "true", "ok", "okay", "sure", "of course")
@@ -56,9 +56,10 @@ class Question:
     """What a person is asked now, complete on its own screen.
 
     id: hand it back with the answer, and an answer to another question is noticed. stage: limits, plan, choices,
-    accept or reconsider. kind: yes-no, number, choice, rank, likert or accept. text: the question. options: what can
-    be answered, if it can be listed. notes: what to say before the question. many: several options may be named.
-    left: how many questions there are at most from here, this one included. also: what may be said instead.
+    accept or reconsider. kind: yes-no, number, choice, rank, likert, accept or page (all limits in one reply). text:
+    the question. options: what can be answered, if it can be listed. notes: what to say before the question. many:
+    several options may be named. left: how many questions there are at most from here, this one included. also: what
+    may be said instead.
     plan: the plan that the question is about, where it is about one. common: what all the plans to choose from ask for.
     """
 
@@ -154,11 +155,13 @@ def number(reply: Any, feature: Feature, now: float) -> float:
         if not -_HUGE < reply < _HUGE:
             raise ReplyError(f"That is no number that fits. {fits}")
         return float(reply)
-    found = _NUMBER.match(as_text(reply) or "")
+    found = _NUMBER.match(re.sub(r"\s*per ?cent\b", " %", as_text(reply) or ""))
     if found is None:
         raise ReplyError(f"'{_short(reply)}' is no number. {fits}")
     sign, digits, many, percent, rest = found.groups()
     unit = plain(feature.unit)
+    if rest in ("more", "higher", "less", "lower", "fewer") and not sign:
+        sign, rest = "+" if rest in ("more", "higher") else "-", ""
     if rest and rest != unit and rest.rstrip("s") not in (unit.rstrip("s"), unit.split("/")[0].rstrip("s")):
         raise ReplyError(f"'{_short(reply)}' has something after the number. {fits}")
     value = _read(digits, feature, now) * {"k": 1e3, "m": 1e6}.get(many, 1.0)
@@ -206,16 +209,30 @@ _CANNOT = re.compile(
 )
 _LIMIT = re.compile(
     r"^(?P<what>.*?)[:,]?\s*(?:is |can be |only )?"
-    r"(?P<side>at most|no more than|not above|only up to|up to|at least|no less than|not below|down to|only down to)"
+    r"(?P<side>at most|no more than|not more than|not above|only up to|up to|until|maximum|max|at least|no less than"
+    r"|not less than|not below|minimum|min|only down to|down to|to)"
     r"\s+(?P<value>.+)$"
 )
-_HIGH = ("at most", "no more than", "not above", "only up to", "up to")
+_LOW = ("at least", "no less than", "not less than", "not below", "minimum", "min", "only down to", "down to")
+_AMOUNT = re.compile(r"[+\u2212-]?\s*(?:\d[\d,.' \u202f]*|\.\d+)\s*[km]?\s*(?:%|per ?cent)?\s*[a-z/ ]*")
+_CHANGES = re.compile(
+    r"(?:i want )?(?:at most|no more than|up to|only) (\d+|one|two|three|four) (?:changes?|things?)(?: at most)?"
+)
+_HARD = re.compile(
+    r"(?:my |your )?(?P<what>.*?)[:,]?\s*(?:is |would be )?(?P<hard>very easy|easy|very hard|hard)(?: for me)?"
+)
+_MEANING = re.compile(
+    r"(?:what|which) (?:does|do|is|are) .*(?:mean|that|this|it|these|those|they)|what|explain.*|huh|pardon"
+    r"|i (?:do not|don't) (?:understand|get).*"
+)
 
 
 def freeze_or_limit(
     reply: Any, schema: Schema, may: Sequence[int], here: int | None
 ) -> tuple[int, str, str] | None:
-    """(feature, "can" | "low" | "high", text of the value) where the reply says what the person cannot do.
+    """(feature, "can" | "low" | "high" | "to", text of the value) where the reply says what the person cannot do.
+
+    "to": it stops there, from whichever side they come.
 
     may: the features that they may act on. here: the feature that the question is about.
     """
@@ -228,7 +245,8 @@ def freeze_or_limit(
         what = re.sub(r"^(?:yes\b,?\s*)?(?:but\b\s*)?(?:only\b\s*)?(?:my\b|your\b)?\s*", "", what)
         j = here if not what else feature_named(what, schema, may)
         if j is not None:
-            return j, "high" if limit["side"] in _HIGH else "low", limit["value"]
+            side = limit["side"]
+            return j, "to" if side == "to" else "low" if side in _LOW else "high", limit["value"]
         return None
     cannot = _CANNOT.match(text)
     if cannot is None or text in UNSURE:
@@ -243,6 +261,35 @@ def freeze_or_limit(
             f"There is nothing called '{_short(what)}' here. You can say 'cannot' and one of {known}."
         )
     return j, "can", ""
+
+
+def most_changes(reply: Any) -> int | None:
+    """2 for "at most 2 changes"; None for another reply."""
+    found = _CHANGES.fullmatch(as_text(reply) or "")
+    named = {"one": 1, "two": 2, "three": 3, "four": 4}
+    return None if found is None else named.get(found[1]) or int(found[1])
+
+
+def how_hard(reply: Any, schema: Schema, may: Sequence[int], here: int | None) -> tuple[int, int] | None:
+    """(feature, 1 to 5) for "savings: very hard"; None for another reply."""
+    found = _HARD.fullmatch(as_text(reply) or "")
+    if found is None:
+        return None
+    j = feature_named(found["what"], schema, may) if found["what"] else here
+    return None if j is None else (j, LIKERT.index(found["hard"]) + 1)
+
+
+def asks_meaning(reply: Any) -> bool:
+    """Whether the reply asks what the question means."""
+    return _MEANING.fullmatch((as_text(reply) or "").rstrip("?").strip()) is not None
+
+
+def is_amount(reply: Any) -> bool:
+    """Whether a text is an amount and not the number of an option: "25%", "0,25", "3,500 EUR"."""
+    text = as_text(reply)
+    if text is None or _AMOUNT.fullmatch(text) is None:
+        return False
+    return not re.fullmatch(r"\d{1,3}", text) and not re.fullmatch(r"\d+(?:\s*[,;]\s+\d+)+", text)
 
 
 def feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
@@ -280,6 +327,9 @@ def chosen(reply: Any, options: Sequence[Option]) -> int:
     known = [plain(option.text) for option in options]
     same = [i for i, option in enumerate(known) if option == text]
     begins = same or [i for i, option in enumerate(known) if len(text) >= 2 and option.startswith(text)]
+    begins = begins or [
+        i for i, option in enumerate(known) if len(text) >= 3 and text in option
+    ]  # a part of it
     if len(begins) == 1:
         return begins[0]
     raise ReplyError(f"'{_short(reply)}' is none of the answers. {_numbers(many)}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Population
     from wayforward.schema import Feature
 
-PARTS = ("limits", "yes-no", "ranking", "likert")
+PARTS = ("limits", "yes-no", "page", "ranking", "likert")
 
 
 def parts_of(questionnaire: str | None) -> tuple[str, ...]:
@@ -33,21 +33,21 @@ def parts_of(questionnaire: str | None) -> tuple[str, ...]:
                 "as limits+likert."
             )
     if (
-        {"limits", "yes-no"} <= set(parts)
+        len({"limits", "yes-no", "page"} & set(parts)) > 1
         or {"ranking", "likert"} <= set(parts)
         or len(set(parts)) < len(parts)
     ):
         raise DialogueError(
-            f"The questionnaire '{questionnaire}' asks the same twice. Take one of limits and yes-no, "
+            f"The questionnaire '{questionnaire}' asks the same twice. Take one of limits, yes-no and page, "
             "and one of "
             "ranking and likert."
         )
-    return tuple(sorted(parts, key=("limits", "yes-no", "ranking", "likert").index))
+    return tuple(sorted(parts, key=PARTS.index))
 
 
 @dataclass(frozen=True)
 class QuestionnaireItem:
-    """A question of the questionnaire before it has words. what: can, low, high, levels, score or rank."""
+    """A question of the questionnaire before it has words. what: can, low, high, levels, score, rank or page."""
 
     what: str
     feature: int = -1
@@ -59,16 +59,22 @@ class QuestionnaireItem:
         return [self.what, self.feature, self.with_limits]
 
 
-def items(parts: Sequence[str], people: Population) -> list[QuestionnaireItem]:
-    """The questions for one person (n = 1): only about what they may act on."""
+def items(
+    parts: Sequence[str], people: Population, useful: np.ndarray | None = None
+) -> list[QuestionnaireItem]:
+    """The questions for one person (n = 1): only about what they may act on.
+
+    useful (d,) bool: the features that are worth a screen of their own; None: all.
+    """
     may = np.flatnonzero(people.may[0]).tolist()
-    out = []
+    some = [j for j in may if useful is None or useful[j]]
+    out = [QuestionnaireItem("page")] if "page" in parts and may else []
     if "limits" in parts or "yes-no" in parts:
-        out += [QuestionnaireItem("can", j, "limits" in parts) for j in may]
+        out += [QuestionnaireItem("can", j, "limits" in parts) for j in some]
     if "ranking" in parts and len(may) > 1:
         out.append(QuestionnaireItem("rank"))
     if "likert" in parts:
-        out += [QuestionnaireItem("score", j) for j in may]
+        out += [QuestionnaireItem("score", j) for j in some]
     return out
 
 
@@ -92,8 +98,8 @@ class WordedItem:
 
 def worded(item: QuestionnaireItem, people: Population) -> WordedItem:
     """A question of the questionnaire in words."""
-    if item.what == "rank":
-        return _rank(people)
+    if item.what in ("rank", "page"):
+        return _rank(people) if item.what == "rank" else _page(people)
     feature, now = people.schema.features[item.feature], float(people.x[0, item.feature])
     ask = {"can": _can, "low": _bound, "high": _bound, "levels": _levels, "score": _score}[item.what]
     return ask(item, people, feature, now)
@@ -186,13 +192,45 @@ def _score(item: QuestionnaireItem, people: Population, feature: Feature, now: f
     return WordedItem("likert", f"{_current_value(feature, now)} {ask}", options, codes)
 
 
+def _page(people: Population) -> WordedItem:
+    features = [(people.schema.features[j], float(people.x[0, j])) for j in np.flatnonzero(people.may[0])]
+    options = tuple(Option(str(i), _named_value(f, at)) for i, (f, at) in enumerate(features, 1))
+    text = "A plan may change these things. Which of them can you not change, or only so far?"
+    name = words.label(next((f for f, _ in features if not f.has_levels), features[0][0]))
+    hint = (
+        f"Type numbers, or how far you can go, with commas between, such as 2, {name} up to ... (a value). Type none "
+        "if all of them can change. You can add: at most 2 changes."
+    )
+    return WordedItem("page", text, options, tuple(f.name for f, _ in features), True, hint)
+
+
+def form_entry(people: Population, j: int) -> dict[str, Any]:
+    """One feature of a page: its name, words, unit, where the person stands and what it can be."""
+    feature, now = people.schema.features[j], float(people.x[0, j])
+    entry: dict[str, Any] = {
+        "feature": feature.name,
+        "label": words.label(feature),
+        "unit": feature.unit,
+        "now": None if np.isnan(now) else now,
+        "text": _current_value(feature, now),
+        "difficulty": [*LIKERT, "I cannot do this"],
+    }
+    if feature.has_levels:
+        return {**entry, "levels": [words.level_words(feature, level) for level in ahead(people, j)]}
+    ends = {"low": float(people.least[0, j]), "high": float(people.greatest[0, j])}
+    return {**entry, **{side: end if np.isfinite(end) else None for side, end in ends.items()}}
+
+
+def _named_value(feature: Feature, at: float) -> str:
+    bare = feature.has_levels or np.isnan(at)
+    return f"{words.label(feature)} (now {words.value_text(feature, at) if bare else now_words(feature, at)})"
+
+
 def _rank(people: Population) -> WordedItem:
     options, codes = [], []
     for place, j in enumerate(np.flatnonzero(people.may[0]).tolist(), 1):
         feature, at = people.schema.features[j], float(people.x[0, j])
-        bare = feature.has_levels or np.isnan(at)
-        shown = words.value_text(feature, at) if bare else now_words(feature, at)
-        options.append(Option(str(place), f"{words.verb(feature)} your {words.label(feature)} (now {shown})"))
+        options.append(Option(str(place), f"{words.verb(feature)} your {_named_value(feature, at)}"))
         codes.append(feature.name)
     text = "Which of these would you change first, and which last? Put them in order, the easiest first."
     hint = "Type the numbers in your order, such as 2, 1. Leave out what you cannot change."
@@ -237,6 +275,18 @@ def wishes_from(
     return [{"feature": name, "score": reply["score"], "of": len(LIKERT)}], []
 
 
+def _check_usual(people: Population, j: int, value: float, here: str) -> None:
+    """Raises: ReplyError for a number that is far beyond what the feature can be: it was meant for another one."""
+    feature, seen = people.schema.features[j], people.problem.observed_range
+    ends = np.array([people.schema.low[j], people.schema.high[j]])
+    low, high = (float(e) if np.isfinite(e) else float(s[j]) for e, s in zip(ends, seen, strict=True))
+    if not low - (high - low) <= value <= high + (high - low) and np.isfinite([low, high]).all():
+        raise ReplyError(
+            f"{words.limit_value(feature, value)}? Your {words.label(feature)} is {here} now, and it goes from "
+            f"{words.limit_value(feature, low)} to {words.limit_value(feature, high)}. Type a number in between."
+        )
+
+
 def check_bound(people: Population, j: int, side: str, value: float) -> float:
     """A limit that leaves room. Raises: ReplyError that says what would fit."""
     feature, now = people.schema.features[j], float(people.x[0, j])
@@ -246,6 +296,7 @@ def check_bound(people: Population, j: int, side: str, value: float) -> float:
     if np.isnan(now):
         return value
     here = now_words(feature, now)
+    _check_usual(people, j, value, here)
     direction = int(people.schema.direction[j])
     if side == "high" and value < now:
         raise ReplyError(

@@ -12,17 +12,24 @@ from wayforward.answers import words
 from wayforward.errors import PreferencesError, ReplyError
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.question import (
+    LIKERT,
     NEITHER,
     STOP,
     UNSURE,
+    YES,
     Option,
     Question,
     Reply,
     as_text,
     chosen,
     clean,
+    feature_named,
     freeze_or_limit,
+    how_hard,
+    is_amount,
+    most_changes,
     number,
+    plain,
     several,
     yes_or_no,
 )
@@ -50,11 +57,29 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
         return {"unsure": True}
     if text in STOP:
         return {"stop": True}
+    if isinstance(reply, dict) and "limits" in reply:
+        return {"page": limits_page(c, reply)}
+    if p.item is not None and p.item.what == "page":
+        return {"page": _page_text(c, reply, codes)}
+    marked = re.fullmatch(r"(take|keep|mark|bookmark)\s*(?:plan|number|no\.?)?\s*(\d*)", text or "")
+    if marked is not None and p.plans:
+        at = chosen(marked[2], options) if marked[2] and len(p.plans) > 1 else 0
+        if (len(p.plans) > 1 and not marked[2]) or at >= len(p.plans):
+            raise ReplyError(f"Say which plan: {marked[1]} 1, for example.")
+        return {"take" if marked[1] == "take" else "keep": at}
     wish = _read_wish(c, reply)
     if wish is not None:
         return {"wish": wish}
-    if p.what == "pair":
-        return {"unsure": True} if text in NEITHER else {"option": chosen(reply, options)}
+    if p.what == "recall":
+        return {
+            "option": len(p.plans) if text in NEITHER or yes_or_no(reply) is False else chosen(reply, options)
+        }
+    if p.what in ("pair", "last"):
+        return (
+            {"unsure": True}
+            if text in NEITHER or yes_or_no(reply) is False
+            else {"option": chosen(reply, options)}
+        )
     if p.what == "reconsider":
         no = yes_or_no(reply)
         return {"option": len(p.relaxations) if no is False else chosen(reply, options)}
@@ -102,7 +127,15 @@ def _read_wish(c: Conversation, reply: Any) -> Wish | None:
     may = np.flatnonzero(c.problem.population(c.x, c.preferences).may[0]).tolist()
     if isinstance(reply, dict):
         return _plain_wish(c, reply, may)
+    if (most := most_changes(reply)) is not None:
+        return {"max_changes": most}
+    if item is None or item.what != "score":
+        hard = how_hard(reply, c.schema, may, here)
+        if hard is not None:
+            return {"feature": c.schema.names[hard[0]], "score": hard[1], "of": len(LIKERT)}
     found = freeze_or_limit(reply, c.schema, may, here)
+    if found is None and here is not None and item is not None and item.what == "can" and is_amount(reply):
+        found = here, "to", str(as_text(reply))  # "25%" where the question is how far
     if found is None:
         return None
     j, side, text = found
@@ -134,19 +167,104 @@ def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
             raise ReplyError(
                 f"Your {words.label(feature)} has no order, so nothing is above or below. Say 'cannot'."
             )
+        side = "high" if side == "to" else side
         levels = [words.level_words(feature, i) for i in range(feature.n_levels)]
         at = chosen(value, [Option(str(i + 1), text) for i, text in enumerate(levels)])
         return {"feature": name, side: float(at)}
     people = c.problem.population(c.x, None)
     value = number(value, feature, float(c.x[0, j]))
+    if side == "to":
+        side = "low" if value < c.x[0, j] else "high"
     return {"feature": name, side: q.check_bound(people, j, side, value)}
+
+
+_PARTS = re.compile(r"\s*;\s*|,\s+(?!\d{3}\b)|\s+and\s+|\n")  # "1, 3, income up to 3,500"
+
+
+def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> list[Wish]:
+    """What somebody typed about all features at once: "2, savings up to 5,000; at most 2 changes"."""
+    parts = [str(part) for part in reply] if isinstance(reply, list) else _PARTS.split(str(reply).strip())
+    if as_text(reply) in (*YES, "none", "nothing", "all", "all of them", ""):
+        return []
+    out = list[Wish]()
+    for part in parts:
+        for one in part.split(",") if re.fullmatch(r"[\d\s,]+", part) else [part]:
+            if not one.strip():
+                continue
+            if one.strip().isdigit():
+                options = [Option(str(i + 1), name) for i, name in enumerate(codes)]
+                out.append({"feature": codes[chosen(one.strip(), options)], "can": False})
+                continue
+            wish = _read_wish(c, one)
+            j = feature_named(plain(one), c.schema, [c.schema.index(name) for name in codes])
+            if wish is None and j is None:
+                raise ReplyError(
+                    f"'{one.strip()[:40]}' is not read. Type the numbers of what you cannot change, how far you could "
+                    "go (name up to 3,500), or none."
+                )
+            out.append({"feature": c.schema.names[int(j or 0)], "can": False} if wish is None else wish)
+    return out
+
+
+def limits_page(c: Conversation, reply: dict[str, Any]) -> list[Wish]:
+    """All limits in one reply: {"limits": {FEATURE: ...}, "changes": 2}, for a page with one line for each feature.
+
+    For a feature: False or "no" (cannot change), True, "yes" or "" (as far as needed), "up to 3,500", {"low": ...,
+    "high": ...}, a list of the levels it may take, or how hard it would be ("hard"). Raises: ReplyError that names the
+    feature.
+    """
+    limits, out = reply["limits"], list[Wish]()
+    may = np.flatnonzero(c.problem.population(c.x, c.preferences).may[0]).tolist()
+    names = [c.schema.names[j] for j in may]
+    if not isinstance(limits, dict) or set(reply) - {"limits", "changes"} or set(limits) - set(names):
+        raise ReplyError(
+            f'That page is not read. Give {{"limits": {{FEATURE: ...}}}} with {", ".join(names)}.'
+        )
+    for name, value in limits.items():
+        j = c.schema.index(name)
+        try:
+            out += _page_entry(c, j, clean(value))
+        except ReplyError as error:
+            raise ReplyError(f"{words.label(c.schema.features[j]).capitalize()}: {error}") from None
+    if (most := reply.get("changes")) not in (None, ""):
+        if isinstance(most, bool) or not str(most).strip().isdigit() or int(most) < 1:
+            raise ReplyError(
+                f"{most!r} changes at most is no number of things. Give 1 or more, or leave it out."
+            )
+        out.append({"max_changes": int(most)})
+    return out
+
+
+def _page_entry(c: Conversation, j: int, value: Any) -> list[Wish]:
+    name, feature = c.schema.names[j], c.schema.features[j]
+    answer = yes_or_no(value)
+    if value is None or value == "" or answer is True:
+        return []
+    if answer is False or as_text(value) == "i cannot do this":
+        return [{"feature": name, "can": False}]
+    if isinstance(value, dict) and value and set(value) <= {"low", "high"}:
+        return [_limit(c, j, side, one) for side, one in value.items() if one not in (None, "")]
+    if isinstance(value, list) and feature.has_levels:
+        levels = [words.level_words(feature, i) for i in range(feature.n_levels)]
+        options = [Option(str(i + 1), text) for i, text in enumerate(levels)]
+        return [{"feature": name, "levels": sorted(chosen(one, options) for one in value)}]
+    if as_text(value) in LIKERT:
+        return [{"feature": name, "score": LIKERT.index(str(as_text(value))) + 1, "of": len(LIKERT)}]
+    found = freeze_or_limit(value, c.schema, [j], j)
+    if found is not None and found[1] != "can":
+        return [_limit(c, j, found[1], found[2])]
+    if isinstance(value, (int, float)) or is_amount(value) or str(value).strip().isdigit():
+        return [_limit(c, j, "to", value)]
+    raise ReplyError(
+        f"'{str(value)[:40]}' is not read. Give no, up to and a value, a list of levels, or how hard."
+    )
 
 
 def _check_limits(c: Conversation, reply: Reply) -> None:
     """Raises: ReplyError if the reply contradicts a limit that was stated before."""
     item = c.on_table.item
-    wishes = [reply["wish"]] if "wish" in reply else []
-    if not wishes and item is not None and not reply.get("stop"):
+    wishes = [reply["wish"]] if "wish" in reply else reply.get("page", [])
+    if not wishes and "keep" not in reply and item is not None and not reply.get("stop"):
         wishes = q.wishes_from(item, reply, c.asking)[0]
     try:
         preferences_of(c.schema, [*c.wishes, *wishes])

@@ -1,8 +1,8 @@
-"""Plans as one person sees them: in round numbers, judged after rounding, in sentences."""
+"""Plans as one person sees them: in round numbers, minimal, judged after that, in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from wayforward.answers import consequences, steps, words
 from wayforward.people.dialogue.state import digest
 from wayforward.people.dialogue.wishes import Wish, preferences_of
+from wayforward.people.plan_order import alike, asks_more
+from wayforward.problem.minimal import minimal_actions
 from wayforward.problem.rounding import GENEROSITY, round_away
 from wayforward.recourse import Recourse
 
@@ -32,6 +34,20 @@ class ShownPlan:
     steps: tuple[str, ...]
     follows: tuple[str, ...]
 
+    def stored(self) -> dict[str, Any]:
+        """The plan as plain data; `of` is its reverse."""
+        rows = {
+            key: [None if np.isnan(v) else float(v) for v in row]
+            for key, row in (("action", self.action), ("after", self.after))
+        }
+        return {**rows, "cost": self.cost, "steps": list(self.steps), "follows": list(self.follows)}
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> ShownPlan:
+        """The plan that `stored` told."""
+        action, after = (np.array(stored[key], dtype=np.float64) for key in ("action", "after"))
+        return cls(action, after, float(stored["cost"]), tuple(stored["steps"]), tuple(stored["follows"]))
+
     @property
     def lines(self) -> tuple[str, ...]:
         """What to do, and what comes of it by itself."""
@@ -51,6 +67,7 @@ class PlanRounder:
 
     def __init__(self, problem: Problem, x: np.ndarray, value: float) -> None:
         self.problem, self.schema, self.x, self.value = problem, problem.schema, x, value
+        self._people = problem.population(x)
         self._judged: dict[Any, ShownPlan | None] = {}  # by limits, action and order
 
     def shown(
@@ -90,18 +107,37 @@ class PlanRounder:
             decision=(np.zeros(len(who), dtype=bool), np.full(len(who), self.value)),
         )
         holds = got.found[:, 0].reshape(c, many)
+        best = np.arange(c) * many + np.asarray(holds).argmax(1)
+        whole = np.where(np.asarray(holds.any(1))[:, None], got.action[best, 0], np.nan)
+        less = minimal_actions(self.problem.population(x, own), whole[:, None])[
+            :, 0
+        ]  # now that it is rounded
+        decided = np.zeros(c, dtype=bool), np.full(c, self.value)
+        got = self.problem.check(x, less[:, None], 1, preferences=own, decision=decided)
         out: list[ShownPlan | None] = []
-        for i in range(c):
-            if not holds[i].any():
+        for one in range(c):
+            if not got.found[one, 0]:
                 out.append(None)
                 continue
-            one = i * many + int(holds[i].argmax())
-            sentences = self._steps(got, one, None if order is None else order[i])
+            sentences = self._steps(got, one, None if order is None else order[one])
             follows = tuple(consequences(got, one))
             out.append(
                 ShownPlan(got.action[one, 0], got.after[one, 0], float(got.cost[one, 0]), sentences, follows)
             )
         return out
+
+    def asks_more(self, plan: ShownPlan, other: ShownPlan) -> bool:
+        """Whether a plan does all that another one does, at least as far; a plan does not ask for more than itself."""
+        if plan.name == other.name:
+            return False
+        both = np.stack([other.action, plan.action])[None]
+        rival = np.array([[[False, False], [True, False]]])
+        return bool(asks_more(self._people, np.zeros(1, dtype=np.int64), both, rival)[0, 1])
+
+    def alike(self, plan: ShownPlan, other: ShownPlan) -> bool:
+        """Whether nobody would call the two a choice."""
+        one, two = plan.action[None], other.action[None]
+        return plan.name == other.name or bool(alike(self._people, np.zeros(1, dtype=np.int64), one, two)[0])
 
     def sayable(self, x: np.ndarray, action: np.ndarray, share: float = 1.0) -> np.ndarray:
         """(c, d) numbers that somebody would say: a tiny change may go a little further, so that 0.29475 becomes 0.29.

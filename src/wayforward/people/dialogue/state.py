@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
     from wayforward.problem.plausibility import Plausibility
 
-FORMAT, VERSION = "wayforward/dialogue", 1
+FORMAT, VERSION = "wayforward/dialogue", 2
+_READ = (1, 2)  # the first has no snapshots: its replies are given again
 _PROBE = 48  # observed people whose answers tell one model from another
 _DIGITS = 7
 
@@ -72,8 +73,11 @@ def features_of(problem: Problem) -> dict[str, str]:
     return {entry["name"]: digest(entry) for entry in problem.schema.to_dict()["features"]}
 
 
-def fingerprints(problem: Problem, x: np.ndarray) -> dict[str, Any]:
-    """What a dialogue hangs on, each as something that can be compared and named."""
+def fingerprints(problem: Problem, x: np.ndarray, answers: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What a dialogue hangs on, each as something that can be compared and named.
+
+    answers: what the model says about the probe, where it was asked already (`answers_of`).
+    """
     from wayforward.methods.base import versions
 
     rows = problem.reference
@@ -94,7 +98,7 @@ def fingerprints(problem: Problem, x: np.ndarray) -> dict[str, Any]:
         "plausibility settings": None if problem.plausibility is None else _settings(problem.plausibility),
         "confidence": None if problem.confidence is None else problem.confidence.describe(),
         "robust": None if problem.robust is None else problem.robust.fingerprint(probe(problem, x)),
-        "model": answers_of(problem, x)[0],
+        "model": answers_of(problem, x)[0] if answers is None else answers,
         "versions": versions(),
     }
 
@@ -193,9 +197,9 @@ def opened(stored: Any, name: str = "The state") -> dict[str, Any]:
     it was changed."""
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise FileFormatError(f"{name} holds no dialogue. Give a file that Dialogue.save wrote.")
-    if stored.get("version") != VERSION:
+    if stored.get("version") not in _READ:
         raise DialogueError(
-            f"{name} holds a dialogue of version {stored.get('version')!r}; this release reads {VERSION}. "
+            f"{name} holds a dialogue of version {stored.get('version')!r}; this release reads 1 and 2. "
             "Open it with the release that wrote it, or begin a new dialogue."
         )
     content = {key: value for key, value in stored.items() if key != "checksum"}
@@ -225,7 +229,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(half, "w", encoding="utf-8", opener=_private) as file:
-            json.dump(sealed(content), file, ensure_ascii=False, indent=1, allow_nan=False)
+            json.dump(sealed(content), file, ensure_ascii=False, allow_nan=False)
             file.write("\n")
             file.flush()
             os.fsync(file.fileno())

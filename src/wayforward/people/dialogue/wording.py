@@ -11,21 +11,28 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.lazy import Renamed
 from wayforward.people.dialogue import questionnaire as q
-from wayforward.people.dialogue.question import Option, Question, Reply
+from wayforward.people.dialogue.dead_ends import relaxation_text
+from wayforward.people.dialogue.question import LIKERT, Option, Question, Reply
 from wayforward.people.dialogue.wishes import limit_sentences
 from wayforward.recourse import Outcome
 
 if TYPE_CHECKING:
-    from wayforward.people.dialogue.conversation import Conversation, PendingQuestion, Relaxation
+    from wayforward.people.dialogue.conversation import Conversation, PendingQuestion
+    from wayforward.people.dialogue.dead_ends import Relaxation
     from wayforward.people.dialogue.shown_plans import ShownPlan
 
-ALSO_PLANS = ("cannot say", "I cannot do this: ...", "... at most ...", "stop here")
-ALSO_LIMITS = ("cannot say", "stop here")
+ALSO_PLANS = (
+    "cannot say", "I cannot do this: ...", "... at most ...", "at most 2 changes", "take 1", "keep 1",
+    "what does that mean?", "stop here",
+)  # fmt: skip
+ALSO_LIMITS = ("cannot say", "what does that mean?", "stop here")
 STAGES = {
     "first": "plan",
     "pair": "choices",
     "accept": "accept",
+    "last": "choices",
     "final": "accept",
+    "recall": "accept",
     "reconsider": "reconsider",
 }
 
@@ -36,7 +43,8 @@ class Ending:
 
     text: what to read. plan: the plan, or the best so far. limits: the person's limits. learned: what their choices say
     about them. give: what would have to give for another plan, or for one at all, each with the plan that it opens.
-    why: what made the difference, where no limit did.
+    why: what made the difference, where no limit did. assumes: what the plan takes as it is, how sure it is and until
+    when. marked: the plans that the person kept.
     """
 
     how: str
@@ -46,6 +54,8 @@ class Ending:
     learned: tuple[str, ...] = ()
     give: tuple[Option, ...] = ()
     why: str = ""
+    assumes: tuple[str, ...] = ()
+    marked: tuple[Option, ...] = ()
 
     told = Renamed("limits")
 
@@ -55,6 +65,11 @@ class Ending:
         if self.plan is not None:
             blocks.append([f"  - {line}" for line in (*self.plan.steps, *self.plan.follows)])
         blocks += [[self.why]] if self.why else []
+        blocks += [[" ".join(self.assumes)]] if self.assumes else []
+        if self.marked:
+            blocks.append(["The plans that you kept:"])
+            for option in self.marked:
+                blocks[-1] += [f"  - {option.text}"]
         for title, lines in (("What you told us", self.limits), ("What we learned", self.learned)):
             if lines:
                 blocks.append([f"{title}:", *(f"  - {line}" for line in lines)])
@@ -94,29 +109,74 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
     stage = STAGES[p.what]
     if p.what == "reconsider":
         return _reconsider(c, p, mark, notes), []
-    if p.what == "pair":
+    if p.what in ("pair", "last"):
         many = len(p.plans)
-        options = tuple(plan_option(plan, str(i), f"Plan {i}") for i, plan in enumerate(p.plans, 1))
-        text = (
-            f"Which of these {'two' if many == 2 else words.number(many)} plans would you rather carry out?"
+        options = tuple(
+            plan_option(plan, str(i), f"Plan {i}{_marks(c, plan)}") for i, plan in enumerate(p.plans, 1)
         )
+        text = f"Which of these {words.spelled(many)} plans would you rather carry out?"
         common = tuple(line for line in p.plans[0].lines if all(line in plan.lines for plan in p.plans))
+        hint = "If one of them is good enough, type take and its number: take 1."
         return Question(
-            mark, stage, "choice", text, options, notes, left=left, also=ALSO_PLANS, common=common
+            mark, stage, "choice", text, options, notes, left=left, also=ALSO_PLANS, common=common, hint=hint
         ), []
+    if p.what == "recall":
+        options = (
+            *(plan_option(plan, str(i), f"Plan {i}{_marks(c, plan)}") for i, plan in enumerate(p.plans, 1)),
+            Option(str(len(p.plans) + 1), "None of these"),
+        )
+        text = "These are plans that you saw. Would you carry out one of them after all?"
+        return Question(mark, stage, "choice", text, options, notes, left=1, also=ALSO_PLANS), []
     yes, no = Option("1", "Yes"), Option("2", "No")
     if p.what == "first":
         text = "This plan would turn the answer into a yes. Is it good enough for you?"
         no = Option("2", "No, look for one that suits me better")
     elif p.what == "accept":
         text = "By what you chose, this plan should suit you. Is it good enough for you?"
-        if not c.compared:
+        if not c.seen.compared:
             text = "Here is another plan. Is it good enough for you?"
         no = Option("2", "No, go on looking")
     else:
         text = "These were all our questions. This plan suits you best, by what you said. Would you carry it out?"
+        if len(c.seen.plans) > 1:
+            no = Option("2", "No, show me the others that I saw")
     plan = plan_option(p.plans[0])
     return Question(mark, stage, "accept", text, (yes, no), notes, left=left, also=ALSO_PLANS, plan=plan), []
+
+
+def _marks(c: Conversation, plan: ShownPlan) -> str:
+    """What is known about a plan on the screen: that it is ahead, that it was kept."""
+    ahead = ", your favourite so far" if c.seen.edges and c.seen.edges[-1][0] == plan.name else ""
+    return ahead + (" (kept)" if plan.name in c.seen.kept else "")
+
+
+def meaning(c: Conversation, p: PendingQuestion) -> str:
+    """What the question on the table means, for somebody who asks."""
+    if p.item is not None and p.item.feature >= 0:
+        feature = c.schema.features[p.item.feature]
+        name = words.label(feature)
+        own = f" {words.sentence(feature.description)}" if feature.description else ""
+        if feature.has_levels:
+            named = words.join(
+                [words.quoted(words.level_words(feature, i)) for i in range(feature.n_levels)], "or"
+            )
+            values = f"It can be {named}."
+        else:
+            low, high = c.problem.observed_range
+            ends = [words.limit_value(feature, float(e[p.item.feature])) for e in (low, high)]
+            values = f"Among the people we know it goes from {ends[0]} to {ends[1]}."
+        return (
+            f"Your {name} is one of the things that the decision looks at.{own} {values} "
+            "Say no if a plan must leave it as it is. Nothing that you say here changes the decision."
+        )
+    if p.item is not None:
+        return "These are the things that the decision looks at and that a plan may change. A plan keeps what you say."
+    if p.what == "reconsider":
+        return "Your limits together leave no way to a yes. Each line names a limit, and the plan if you gave it up."
+    return (
+        "A plan is what you would have to do. If you do all of it, and everything else stays as it is, the answer is "
+        "yes. You promise nothing by choosing one."
+    )
 
 
 def _reconsider(c: Conversation, p: PendingQuestion, mark: str, notes: tuple[str, ...]) -> Question:
@@ -136,7 +196,7 @@ def _reconsider(c: Conversation, p: PendingQuestion, mark: str, notes: tuple[str
 def _relaxation_options(c: Conversation, relaxations: Sequence[Relaxation], text: str) -> tuple[Option, ...]:
     """What could be given up, numbered from 1, each with the plan that it opens; text: with {} for the limits."""
     return tuple(
-        Option(str(i), words.sentence(text.format(c.relaxation_text(one))), one.plan.steps, one.plan.follows)
+        Option(str(i), words.sentence(text.format(relaxation_text(c, one))), one.plan.steps, one.plan.follows)
         for i, one in enumerate(relaxations, 1)
     )
 
@@ -147,6 +207,11 @@ def reply_text(question: Question, reply: Reply, schema: Any) -> str:
         return "Cannot say."
     if reply.get("stop"):
         return "Stop here."
+    if "take" in reply or "keep" in reply:
+        key = "take" if "take" in reply else "keep"
+        return f"{key.capitalize()} plan {reply[key] + 1}."
+    if "page" in reply:
+        return " ".join(limit_text(wish, schema) for wish in reply["page"]) or "All of it can change."
     if "wish" in reply:
         return limit_text(reply["wish"], schema)
     if "yes" in reply:
@@ -190,6 +255,8 @@ def _code_of(text: str) -> str:
 
 def limit_text(wish: dict[str, Any], schema: Any) -> str:
     """A wish as a sentence: "You cannot change your working time."."""
+    if "score" in wish:
+        return f"To change your {words.label(schema[wish['feature']])}: {LIKERT[wish['score'] - 1]}."
     from wayforward.answers import wishes
     from wayforward.people.dialogue.wishes import preferences_of
 
@@ -203,26 +270,48 @@ def ending(c: Conversation, learned: list[str]) -> Ending:
         return Ending("already", "The answer is yes already. You need not change anything.")
     limits = tuple(limit_sentences(c.schema, c.wishes, c.x[0]))
     plan = None if c.best is None else plan_option(c.best)
+    give: tuple[Option, ...] = ()
     if c.ended == "accepted":
-        return Ending(
-            "accepted",
-            "This is your plan. It was checked: with it the answer would be yes.",
-            plan,
-            limits,
-            tuple(learned),
-        )
-    give = _relaxation_options(c, c.relaxations, "If you could {} after all, this would be enough:")
-    if c.ended == "none":
-        return Ending("none", _none_text(c), None, limits, tuple(learned), give, c.reason)
-    if c.ended == "stopped":
+        text = "This is your plan. It was checked: with it the answer would be yes."
+    elif c.ended == "none":
+        text = _none_text(c)
+    elif c.ended == "stopped":
         text = "We stop here. This is the best plan so far. It was checked: with it the answer would be yes."
     else:
         text = (
             "We have no plan that you would call good enough. That is all right. This is the best "
-            "one so far. You can keep "
-            "it, and you can come back when something changes."
+            "one so far. You can keep it, and you can come back when something changes."
         )
-    return Ending(c.ended, text, plan, limits, tuple(learned), give)
+    if c.ended != "accepted":
+        give = _relaxation_options(c, c.relaxations, "If you could {} after all, this would be enough:")
+    marked = tuple(
+        plan_option(one)
+        for one in c.seen.plans
+        if one.name in c.seen.kept and (c.best is None or one.name != c.best.name)
+    )
+    return Ending(
+        c.ended, text, plan, limits, tuple(learned), give, c.reason if c.ended == "none" else "",
+        () if plan is None else _assumes(c), marked,
+    )  # fmt: skip
+
+
+def _assumes(c: Conversation) -> tuple[str, ...]:
+    """What the plan takes as it is, how sure it is, and until when."""
+    out = ["We took everything else about you as it is today, and the model that decides as it is now."]
+    problem = c.problem
+    if problem.confidence is not None and problem.world.uncertain:
+        out.append(
+            f"What follows from your steps is not certain: by our estimate the plan {problem.confidence.describe()}."
+        )
+    if problem.robust is not None:
+        out.append(f"It also holds under this: {problem.robust.describe()}.")
+    until = c.setup.until
+    out.append(
+        f"The plan holds until {until}."
+        if until
+        else "If either changes, the answer may change: ask again before you begin something that takes long."
+    )
+    return tuple(out)
 
 
 def _none_text(c: Conversation) -> str:

@@ -25,6 +25,7 @@ def register(name: str, place: str) -> None:
 
 
 # A new elicitor adds one line.
+register("favourite", "wayforward.people.elicitors.favourite:Favourite")
 register("hare", "wayforward.people.elicitors.hare:Hare")
 register("learned", "wayforward.people.elicitors.learned:Learned")
 register("multi-hare", "wayforward.people.elicitors.hare:MultiHare")

@@ -1,0 +1,241 @@
+"""`python -m benchmarks.dialogues`: dialogues with simulated people, and what their screens are worth.
+
+People have secret costs of three kinds: `linear` (a weight for each feature on the problem's cost), `threshold` (past a
+limit of their own a change is much dearer) and `noisy` (linear, and one choice in ten is the wrong way round). Each
+feature is out of the question for about one person in seven, who says so when asked, or when a plan needs it. A person
+is content with a plan that costs them a tenth more than the best that is known for them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayforward import recommend
+from wayforward.cli.inputs import Inputs
+from wayforward.people.dialogue import Dialogue, Question
+from wayforward.preferences import Preferences
+from wayforward.problem import Problem
+
+CELLS = (("german", "rf"), ("gmsc", "gb"), ("adult", "gb"), ("compas:benchmark", "lr"), ("loan", "gb"))
+KINDS = ("linear", "threshold", "noisy")
+AT = (0, 1, 2, 3, 4, 6, 8)  # questions about plans after which the regret is read
+DRAWS = 24  # tastes whose cheapest plans stand for all that there is
+CONTENT, FLIP, NEVER, MOST = 1.1, 0.1, 0.15, 2.0
+RESULT = Path(__file__).parent / "results" / "dialogues.json"
+
+
+@dataclass
+class Person:
+    """One simulated person: x (d,), weight (d,), never (d,) bool: out of the question, best: cost of the best known."""
+
+    problem: Problem
+    x: np.ndarray
+    kind: str
+    weight: np.ndarray
+    limit: np.ndarray
+    never: np.ndarray
+    rng: np.random.Generator
+    best: float = np.inf
+    seen: list[np.ndarray] = field(default_factory=list)
+
+    def dislike(self, action: np.ndarray) -> np.ndarray:
+        """Actions (m, d) -> (m,) what they cost this person; inf for what they cannot do."""
+        who = np.zeros(len(action), dtype=np.int64)
+        parts = self.problem.population(self.x[None]).parts(who, action)
+        if self.kind == "threshold":
+            parts = parts + np.where(parts > self.limit, 2 * self.limit, 0.0)
+        cost = (self.weight * parts).sum(1)
+        return np.asarray(np.where((~np.isnan(action) & self.never).any(1), np.inf, cost))
+
+    def reply(self, question: Question) -> Any:
+        """What they type."""
+        if question.stage == "limits":
+            j = self.problem.schema.index(question.feature) if question.feature else -1
+            if j >= 0:
+                return "no" if self.never[j] else "1"
+            hit = [option.key for option in question.options if self._named(option.text)]
+            return ", ".join(hit) if hit else "none"
+        if question.stage == "reconsider":
+            return question.options[-1].key
+        rows = actions(question)
+        cost = self.dislike(rows)
+        known = self.dislike(np.stack(self.seen)).min(initial=np.inf)
+        if not np.isfinite(cost).any():
+            acted = ~np.isnan(rows[0]) & self.never
+            return {"cannot": self.problem.schema.names[int(acted.argmax())]}
+        if question.kind == "accept":
+            final = question.left == 1
+            return "yes" if cost[0] <= max(CONTENT * self.best, known if final else 0) * (1 + 1e-9) else "no"
+        order = np.argsort(cost)
+        wrong = self.kind == "noisy" and self.rng.random() < FLIP
+        return question.options[order[1 if wrong else 0]].key
+
+    def _named(self, text: str) -> bool:
+        from wayforward.answers import words
+
+        features = self.problem.schema.features
+        return any(self.never[j] and words.label(features[j]) in text for j in range(len(features)))
+
+
+def actions(question: Question) -> np.ndarray:
+    """(m, d) the plans on a screen."""
+    shown = [o for o in (*question.options, question.plan) if o is not None and o.action is not None]
+    return np.array([[np.nan if v is None else v for v in o.action or ()] for o in shown], dtype=np.float64)
+
+
+def people(problem: Problem, x: np.ndarray, seed: int) -> list[Person]:
+    """One simulated person for each row for whom some plan exists."""
+    rng = np.random.default_rng(seed)
+    schema, (n, d) = problem.schema, x.shape
+    weight = rng.exponential(size=(n, d)) + 0.02
+    never = (rng.random((n, d)) < NEVER) & schema.actionable
+    first = recommend(problem, x)
+    limit = rng.random((n, d)) * np.where(first.found[:, :1], first.cost[:, :1], 1.0)
+    draws = np.concatenate([weight[:, None], rng.exponential(size=(n, DRAWS, d)) + 0.02], axis=1)
+    wishes = Preferences.none(schema, n * (DRAWS + 1))
+    frozen = wishes.frozen | np.repeat(never, DRAWS + 1, axis=0)
+    wishes = replace(wishes, weight=draws.reshape(-1, d), frozen=frozen)
+    known = recommend(problem, np.repeat(x, DRAWS + 1, axis=0), preferences=wishes)
+    action = known.action[:, 0].reshape(n, DRAWS + 1, d)
+    found = known.found[:, 0].reshape(n, DRAWS + 1)
+    out = []
+    for i in np.flatnonzero(found.any(1)):
+        own = np.random.default_rng([seed, int(i)])
+        one = Person(problem, x[i], KINDS[len(out) % 3], weight[i], limit[i], never[i], own)
+        one.best = float(one.dislike(action[i, found[i]]).min())
+        out.append(one)
+    return out
+
+
+def held(person: Person, **settings: Any) -> dict[str, Any]:
+    """One dialogue from the first screen to the last, and what was seen in it."""
+    problem = person.problem
+    person.seen = []
+    began = time.process_time()
+    dialogue = Dialogue(problem, person.x, **settings)
+    screens, limits, plans, padded, dominated, regret = 0, 0, 0, 0, 0, list[float]()
+    repeated, pairs = 0, set[bytes]()
+    while (question := dialogue.ask()) is not None and screens < 99:
+        screens += 1
+        about = question.stage in ("plan", "choices", "accept")
+        limits += question.stage == "limits"
+        if about:
+            rows = actions(question)
+            if question.stage == "choices":
+                key = b"".join(sorted(row.tobytes() for row in rows))
+                repeated += key in pairs
+                pairs.add(key)
+            for row in rows:
+                if any(np.array_equal(row, old, equal_nan=True) for old in person.seen):
+                    continue
+                plans += 1
+                padded += idle(problem, person.x, row)
+                dominated += any(within(problem, person.x, old, row) for old in person.seen)
+                person.seen.append(row)
+            if not regret:
+                regret.append(_regret(person, dialogue))
+        dialogue.answer(person.reply(question), question.id)
+        if about:
+            regret.append(_regret(person, dialogue))
+    end = dialogue.end
+    last = None if end is None or end.plan is None else _row(end.plan.action)
+    seen = person.dislike(np.stack(person.seen)) if person.seen else np.zeros(0)
+    cost = np.inf if last is None else float(person.dislike(last[None])[0])
+    return {
+        "kind": person.kind, "screens": screens, "limits": limits, "plans": plans, "padded": padded,
+        "dominated": dominated, "repeated": repeated, "ended": None if end is None else end.how,
+        "dearer": bool(seen.size and cost > seen.min() * (1 + 1e-9)),
+        "dearer_dominated": last is not None and any(within(problem, person.x, old, last) for old in person.seen),
+        "without": last is None, "regret": regret, "seconds": time.process_time() - began,
+    }  # fmt: skip
+
+
+def _row(values: Any) -> np.ndarray:
+    return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+
+
+def _regret(person: Person, dialogue: Dialogue) -> float:
+    plan = dialogue.plan
+    cost = np.inf if plan is None else float(person.dislike(plan.action[:, 0])[0])
+    return min(cost / person.best - 1, MOST)
+
+
+def idle(problem: Problem, x: np.ndarray, action: np.ndarray) -> bool:
+    """Whether one act can be taken back alone and the answer stays yes; holding a value is not counted."""
+    acts = np.flatnonzero(~np.isnan(action) & (action != x))
+    less = np.repeat(action[None], len(acts), axis=0)
+    less[np.arange(len(acts)), acts] = np.nan
+    less = less[~np.isnan(less).all(1)]
+    return bool(len(less) and problem.check(np.repeat(x[None], len(less), 0), less[:, None]).found.any())
+
+
+def within(problem: Problem, x: np.ndarray, old: np.ndarray, new: np.ndarray) -> bool:
+    """Whether the plan `old` asks for less than `new` somewhere and for more nowhere."""
+    if np.array_equal(old, new, equal_nan=True):
+        return False
+    acts = ~np.isnan(old)
+    same = problem.schema.is_categorical | np.isnan(x)
+    with np.errstate(invalid="ignore"):
+        far = np.where(same, old == new, (np.sign(old - x) * (new - x)) >= np.abs(old - x) - 1e-9)
+    return bool((~acts | (far & ~np.isnan(new))).all())
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Figures of one data set and one way of asking."""
+    plans, screens = sum(row["plans"] for row in rows), [row["screens"] for row in rows]
+    curves = [[r[min(q, len(r) - 1)] for q in AT] for row in rows if (r := row["regret"])]
+    exact = [row for row in rows if row["kind"] != "noisy"]
+    return {
+        "people": len(rows), "plans": plans, "padded": sum(row["padded"] for row in rows) / max(plans, 1),
+        "dominated": sum(row["dominated"] for row in rows) / max(plans, 1),
+        "repeated_pairs": sum(row["repeated"] for row in rows),
+        "dearer": sum(row["dearer"] for row in exact), "of": len(exact),
+        "dearer_noisy": sum(row["dearer"] for row in rows) - sum(row["dearer"] for row in exact),
+        "strictly_dominated": sum(row["dearer_dominated"] for row in rows),
+        "without_a_plan": sum(row["without"] for row in rows),
+        "ended": {how: sum(row["ended"] == how for row in rows) for how in sorted({str(r["ended"]) for r in rows})},
+        "screens_median": float(np.median(screens)), "screens_most": max(screens),
+        "limits_most": max(row["limits"] for row in rows),
+        "regret": {str(q): round(float(np.mean([c[i] for c in curves])), 4) for i, q in enumerate(AT)},
+        "seconds": round(float(np.median([row["seconds"] for row in rows])), 3),
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Hold the dialogues and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=30)
+    parser.add_argument(
+        "--elicitors", default="default", help="names with commas between; default: that of Dialogue"
+    )
+    parser.add_argument("--cells", default="", help="such as german-rf,loan-gb; left out: all")
+    parser.add_argument("--questionnaire", default="")
+    parser.add_argument(
+        "--as", dest="heading", default="now", help="under which heading the figures are kept"
+    )
+    parser.add_argument("--out", type=Path, default=RESULT)
+    given = parser.parse_args()
+    kept = json.loads(given.out.read_text()) if given.out.exists() else {}
+    for data, model in CELLS:
+        if given.cells and f"{data}-{model}" not in given.cells.split(","):
+            continue
+        ready = Inputs(data=data, model=model, n=2 * given.people).ready()
+        crowd = people(ready.problem, ready.x, seed=13)[: given.people]
+        for name in given.elicitors.split(","):
+            settings = {} if name == "default" else {"elicitor": name}
+            settings |= {"questionnaire": given.questionnaire} if given.questionnaire else {}
+            found = summary([held(person, **settings) for person in crowd])
+            kept.setdefault(given.heading, {}).setdefault(name, {})[f"{data}, {model}"] = found
+            print(data, model, name, json.dumps(found), flush=True)
+            given.out.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
