@@ -111,7 +111,7 @@ class Recourse:
         for name, empty in (("chance", np.nan), ("lasts", np.nan), ("known_margin", np.nan), ("kind", "")):
             value = getattr(self, name)
             if value.shape != (n, k):
-                if value.size:
+                if value.size and not (name == "known_margin" and np.isnan(value).all()):
                     raise DataError(f"Recourse.{name} has shape {value.shape}; it must be {(n, k)}.")
                 object.__setattr__(self, name, np.full((n, k), empty, dtype=object if empty == "" else float))
         if self.path.ndim != 4 or self.path.shape[:2] != (n, k) or self.path.shape[3] != d:
@@ -308,6 +308,11 @@ class Recourse:
         for key in ("seconds_recommend", "model_rows", "model_calls", "native_rows", "n_shortened"):
             if key in meta:
                 meta[key] = sum(part.meta.get(key, 0) for part in parts)
+        if "room" in meta:
+            rooms = [part.meta["room"] for part in parts if "room" in part.meta]
+            moved = sum(room["moved"] for room in rooms)
+            price = sum(room["moved"] * room["price"] for room in rooms) / max(moved, 1)
+            meta["room"] = {**meta["room"], "moved": moved, "price": price}
         wishes = None
         if all(part.preferences is not None for part in parts):
             from wayforward.preferences import Preferences

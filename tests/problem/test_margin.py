@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import wayforward as wf
+from wayforward.answers.text import letter
 from wayforward.errors import ProblemError
 from wayforward.problem import Problem, Target
 from wayforward.problem.room import with_room
@@ -114,3 +115,16 @@ def test_what_has_room_is_still_right(kind, world):
     assert roomy.meta["room"]["moved"] > 0
     changed = (roomy.cost != got.cost) & got.found
     assert (roomy.margin[changed] >= 0.9 - 1e-9).all()
+
+
+def test_letters_say_how_near_a_plan_is_and_that_it_goes_farther_than_it_must():
+    x = np.array([[100.0, 0.0], [400.0, 0.0]])
+    action = np.full((2, 2, 2), np.nan)
+    action[:, 0, 0], action[:, 1, 1] = 500.0, 1
+    roomy = with_room(problem().check(x, action, 2))
+    first, second = (letter(roomy.problem, roomy, i, reasons=False) for i in (0, 1))
+    assert "it holds in 9 of 10 cases" in first or "It also holds if a figure is a bit off." in first
+    assert "more effort), a plan goes a bit farther than it must" in first
+    assert "If a figure is a bit off, it holds in 5 of 10 cases." in second
+    phone = next(part for part in second.split("Plan ") if "phone" in part.splitlines()[1])
+    assert "figure" not in phone.split("Good to know")[0]  # nothing can be a bit off

@@ -34,6 +34,26 @@ def survival_text(one: Recourse, option: int, i: int = 0) -> str:
     return f"holds in {count[0]} of {words.count(count[1], 'retrained model')}" if count else ""
 
 
+def margin_text(one: Recourse, option: int, i: int = 0) -> str:
+    """In how many cases an option holds if a figure is a bit off; '' where no number is acted on, or nobody knows."""
+    share = one.margin[i, option]
+    if not np.isfinite(share) or not (one.acted[i, option] & ~one.schema.has_levels).any():
+        return ""
+    tenths = int(share * 10 + 1e-9)
+    if tenths == 10:
+        return "It also holds if a figure is a bit off."
+    return f"If a figure is a bit off, it holds in {tenths} of 10 cases."
+
+
+def room_text(one: Recourse) -> str:
+    """That plans go a little farther than they must, and what that costs; '' where nobody made room."""
+    room = one.meta.get("room")
+    if not room or not room["moved"]:
+        return ""
+    little = f"Where it asked for little (at most {words.percent(room['most'])} more effort)"
+    return f"{little}, a plan goes a bit farther than it must, so that it bears small errors."
+
+
 def kind_notes(one: Recourse, option: int, i: int = 0) -> list[str]:
     """Sentences to stand below an option that is of some kind: its price, and how it fares when the model changes."""
     price, count = price_text(one, option, i), _survived(one, option, i)

@@ -13,7 +13,7 @@ import numpy as np
 
 from wayforward.answers import figures, words
 from wayforward.answers.contrast import Contrast, why
-from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
+from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text
 from wayforward.answers.preferences_text import wishes
 from wayforward.answers.tables import features_asked, group_table, options_table
 from wayforward.answers.text import OUTCOME_LABEL, beside, consequences, cost_text, outcome_text, steps
@@ -225,7 +225,11 @@ def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, An
         "options": [
             {
                 "steps": steps(one, 0, o),
-                "follows": [*consequences(one, 0, o), *kind_notes(one, o)],
+                "follows": [
+                    *consequences(one, 0, o),
+                    *filter(None, [margin_text(one, o)]),
+                    *kind_notes(one, o),
+                ],
                 "cost": ", ".join(filter(None, [kind_name(one, o), cost_text(one, 0, o)])),
                 "beside": beside(one, found[0], o, "option 1") if place and not one.kind[0, o] else "",
             }

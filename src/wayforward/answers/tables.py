@@ -51,10 +51,11 @@ def cell(recourse: Recourse, i: int, option: int, j: int) -> str:
 
 def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
     """Everybody's options, a row for each: person, option, outcome, cost with the person's own weights and without,
-    score, plan in words."""
+    score, margin (`Recourse.margin`), plan in words."""
     from wayforward.answers.text import amiss, consequences, steps
 
     rows, recourse, kinds = [], recourse.rounded, bool((recourse.kind != "").any())
+    near = bool(np.isfinite(recourse.margin).any())
     for i in range(recourse.n):
         for o in range(recourse.k):
             found = bool(recourse.found[i, o])
@@ -69,6 +70,7 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
                     "cost": float(recourse.cost[i, o]),
                     "plain_cost": float(recourse.plain_cost[i, o]),
                     "score": float(recourse.score[i, o]),
+                    **({"margin": float(recourse.margin[i, o])} if near else {}),
                     **({"kind": recourse.kind[i, o], "lasts": float(recourse.lasts[i, o])} if kinds else {}),
                     "plan": plan or " ".join([OUTCOME[recourse.outcome[i, o]], *amiss(recourse[i])]),
                 }

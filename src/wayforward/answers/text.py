@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
+from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text, room_text
 from wayforward.answers.preferences_text import wishes
 from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.standing import near_text, needed, number_text, points, score_text
@@ -174,7 +174,8 @@ def letter(
         lines += consequences(one, 0, int(o))
         then = _then(takes, one.score[0, o])
         harder = [beside(one, int(found[0]), int(o), "plan 1")] if place and not one.kind[0, o] else []
-        lines += [*([then] if then else []), *harder, *kind_notes(one, int(o)), ""]
+        near = margin_text(one, int(o))
+        lines += [*([then] if then else []), *harder, *([near] if near else []), *kind_notes(one, int(o)), ""]
     lines += ["Good to know", "", *_good_to_know(one, found, head)]
     return "\n".join(lines)
 
@@ -185,7 +186,7 @@ def _good_to_know(one: Recourse, found: np.ndarray, head: Letterhead) -> list[st
     lines = [f"- We checked {each} with the model that said no."]
     lines += ["- A plan works as long as your other data stay the same and the model does not change."]
     lines += [head.holds(several)]
-    lines += [f"- {text}" for text in [no_lasting_text(one)] if text]
+    lines += [f"- {text}" for text in (no_lasting_text(one), room_text(one)) if text]
     chances = one.chance[0, found]
     if np.isfinite(chances).any():
         lines += [f"- What follows from a plan is not certain: {_of_100(float(np.nanmin(chances)))}."]

@@ -212,6 +212,16 @@ def recommend(
             "hold when the model is trained again); repeat it.",
         ),
     ] = None,
+    room: Annotated[
+        float,
+        typer.Option(
+            "--room",
+            min=0.0,
+            max=1.0,
+            help="Let plans go a little farther than they must, so that they hold if a figure is a bit off, where it "
+            "makes them at most this share dearer; 0 for none.",
+        ),
+    ] = 0.05,
 ) -> None:
     """Find options for everyone whom a model refused, check them, and say how good they are."""
     from wayforward.cli.recommend import answer
@@ -230,7 +240,7 @@ def recommend(
         return
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
-        out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()), id=id,
+        out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()), id=id, room=room,
     )  # fmt: skip
     if not got.found.any() and not got.accepted[got.readable].all():
         raise typer.Exit(NOBODY)

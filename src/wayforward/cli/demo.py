@@ -34,7 +34,7 @@ def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
     say(f"1. Draw people from a loan world whose equations are known, and train a model ({MODEL}) to decide.")
     question, ready = _question(out, seed, n)
     say(f"2. Take {len(ready.x):,} people whom it refuses, and look for up to {OPTIONS} options for each.")
-    got = run(ready, choose(METHOD, None), k=OPTIONS, seed=seed, question=question.plain())
+    got = run(ready, choose(METHOD, None), k=OPTIONS, seed=seed, question=question.plain(), room=0.05)
     say("3. Three people say what they cannot do. Plan for each with causes in mind, and without.")
     personal = ask(ready, METHOD, seed)
     say("4. Check every option again, measure, and write it down.")

@@ -38,12 +38,15 @@ def choose(name: str, device: str | None) -> Method:
 def run(
     ready: Ready, chosen: Method, *, k: int, seed: int, budget: int | None = None, part: int = 2048,
     keep: Path | None = None, question: dict[str, Any] | None = None, workers: int = 1, on: Any = None,
-    kinds: tuple[str, ...] = (), rounding: bool = True,
+    kinds: tuple[str, ...] = (), rounding: bool = True, room: float = 0.0,
 ) -> Recourse:  # fmt: skip
     """Answer all people of a ready problem; finished parts are stored in the folder `keep`. kinds: of options, in
-    place of the k cheapest. rounding: give the numbers that people are told (`Recourse.rounded`)."""
+    place of the k cheapest. rounding: give the numbers that people are told (`Recourse.rounded`). room: let options go
+    farther than they must, where it makes them at most this share dearer (`with_room`)."""
     from wayforward.methods import recommend as recommend_kinds
     from wayforward.methods.base import versions
+    from wayforward.methods.kinds import with_survival
+    from wayforward.problem import with_room
     from wayforward.schema.odd_rows import unread_note
 
     there = np.setdiff1d(np.arange(len(ready.x)), list(ready.reasons))
@@ -51,7 +54,7 @@ def run(
         say(f"note: {unread_note(ready.reasons, len(ready.x))}")
     key = fingerprint(
         "recommend", versions(), question or {}, ready.files, chosen.name, chosen.parameters(), k, seed,
-        budget, kinds, rounding, ready.schema.to_dict(), ready.x,
+        budget, kinds, rounding, room, ready.schema.to_dict(), ready.x,
         ready.problem.reference if ready.problem.reference is not None else "",
     )  # fmt: skip
     parts = Parts(keep, key, part if workers == 1 else max(part, 16 * 2048))  # workers start once a part
@@ -66,6 +69,9 @@ def run(
                 found = recommend_kinds(ready.problem, rows, chosen, kinds=kinds, **how)
             else:
                 found = chosen.recommend(rows, k, **how)
+        if room and ready.problem.model.has_fast_path:  # an opaque model would be asked hundreds of times
+            found = with_room(found, most=room)
+            found = with_survival(ready.problem, found) if kinds else found
         return found.rounded if rounding else found
 
     with steps(f"{chosen.name}: people", len(there)) as progress:
@@ -86,7 +92,7 @@ def run(
 def answer(
     question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
-    kinds: tuple[str, ...] = (), id: str | None = None,
+    kinds: tuple[str, ...] = (), id: str | None = None, room: float = 0.0,
 ) -> Recourse:  # fmt: skip
     """Do everything that `wayforward recommend` does; return the answers."""
     from wayforward.cli.inputs import density_of
@@ -116,6 +122,7 @@ def answer(
         workers=workers,
         on=on,
         kinds=kinds,
+        room=room,
     )
     judged = evaluate(
         got, ready.problem, metrics=metrics, density=density_of(ready.problem, got.x[got.readable])

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.problem.margin import margin_of, meaningful_step
 from wayforward.problem.population import Population
 from wayforward.recourse import Recourse
-from wayforward.shapes import Actions, Rows, Who
+from wayforward.shapes import Actions, PerRow, Rows, Who
 
 _ONE, _ALL = (
     (0.5, 1.0, 2.0, 4.0),
@@ -23,7 +24,7 @@ def with_room(recourse: Recourse, share: float = 0.9, most: float = 0.05) -> Rec
     An option whose margin is below `share` goes on by a few meaningful steps, in one of the numbers that it acts on or
     in all of them; the cheapest that the judge finds to hold in that share of plans alike takes its place. Where none
     does at that price the option stays. `meta["room"]` tells share, most, how many options moved, and by which share
-    these became dearer (median). Raises: ProblemError for an answer that does not know its problem.
+    these became dearer (mean). Raises: ProblemError for an answer that does not know its problem.
     """
     problem = recourse.problem
     if problem is None:
@@ -35,15 +36,20 @@ def with_room(recourse: Recourse, share: float = 0.9, most: float = 0.05) -> Rec
     wishes = None if recourse.preferences is None else recourse.preferences.take(who)
     people = problem.population(recourse.x[who], wishes)
     rows = np.arange(len(who))
-    farther = _farther(people, rows, recourse.action[who, slot])
+    best = _nearest_with_room(
+        people,
+        _farther(people, rows, recourse.action[who, slot]),
+        share,
+        recourse.cost[who, slot] * (1 + most),
+    )
     got = problem.with_(margin=share).check(
-        people.x, farther, 1, preferences=wishes, people=None, method=recourse.method,
+        people.x, best[:, None], 1, preferences=wishes, people=None, method=recourse.method,
         decision=(np.zeros(len(who), dtype=bool), np.full(len(who), np.nan)),
     )  # fmt: skip
     before = recourse.cost[who, slot]
     good = np.flatnonzero(got.found[:, 0] & (got.cost[:, 0] <= before * (1 + most) + 1e-12))
     if good.size:
-        told |= {"moved": int(good.size), "price": float(np.median(got.cost[good, 0] / before[good] - 1))}
+        told |= {"moved": int(good.size), "price": float((got.cost[good, 0] / before[good] - 1).mean())}
     parts = {}
     for name in ("action", "after", "cost", "plain_cost", "chance", "score"):
         parts[name] = getattr(recourse, name).copy()
@@ -51,10 +57,26 @@ def with_room(recourse: Recourse, share: float = 0.9, most: float = 0.05) -> Rec
     return replace(recourse, **parts, meta={**recourse.meta, "room": told})
 
 
+def _nearest_with_room(people: Population, action: Actions, share: float, most: PerRow) -> Rows:
+    """(m, d) of actions (m, c, d) the cheapest of each row that costs at most so much (m,) and, by the fast path of the
+    model, holds in that share of plans alike; NaN where none does."""
+    row, place = np.nonzero(~np.isnan(action).all(2))
+    some, cost = action[row, place], people.cost(row, action[row, place])
+    cheap = np.flatnonzero(cost <= most[row] + 1e-12)
+    row, some, cost = row[cheap], some[cheap], cost[cheap]
+    seen = people.evaluate(row, some)
+    good = np.flatnonzero(seen.reached)
+    row, some, cost = row[good], some[good], cost[good]
+    good = np.flatnonzero(margin_of(people, row, some, seen.after[good]) >= share - 1e-9)
+    good = good[np.lexsort((good, cost[good], row[good]))]
+    first = good[np.diff(row[good], prepend=-1) != 0]
+    out = np.full((action.shape[0], people.d), np.nan)
+    out[row[first]] = some[first]
+    return out
+
+
 def _farther(people: Population, who: Who, action: Rows) -> Actions:
     """(m, c, d) actions that go on in the directions of actions (m, d): one act by some steps, or all of them."""
-    from wayforward.problem.margin import meaningful_step
-
     side = np.sign(np.nan_to_num(action - people.x[who])) * ~people.schema.has_levels
     step = side * meaningful_step(people.problem)
     moved = np.flatnonzero((step != 0).any(0))
