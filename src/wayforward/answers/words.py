@@ -61,9 +61,11 @@ def in_unit(text: str, unit: str, value: float) -> str:
 
 
 def value_text(feature: Feature, value: float, decimals: int | None = None, unit: bool = True) -> str:
-    """One value of a feature in words; a missing value is "not stated"."""
+    """One value of a feature in words; a special value is its words, a missing one "not stated" or "does not apply"."""
     if math.isnan(value):
-        return "not stated"
+        return "does not apply" if feature.missing == "does not apply" else "not stated"
+    if value in feature.special_words:
+        return feature.special_words[value]
     if feature.has_levels:
         return level_words(feature, value)
     text = number(value, decimals)

@@ -238,11 +238,17 @@ class _Column:
         self.step = 1.0 if levels else feature.step
         self.start = lattice_start(feature)
         self.levels, self.counted = feature.n_levels, levels or feature.kind == "integer"
-        self.missing = feature.missing
+        self.missing = bool(feature.missing)
+        self.stays = set(feature.special_words)
+        self.stays_missing = feature.missing in ("stays", "does not apply")
         self.actionable = feature.actionability == "actionable"
         self.immutable = feature.actionability == "immutable"
         self.least = 0.0 if feature.least_change is None else feature.least_change
         self.direction = {"increase": 1, "decrease": -1, "any": 0}[feature.direction]
+
+    def stuck(self, x: float) -> bool:
+        """Return whether this is a state that nobody moves: a special value, or a missing one that stays missing."""
+        return x in self.stays or (self.stays_missing and math.isnan(x))
 
     def differs(self, a: float, b: float) -> bool:
         """Return whether two values are not the same; missing equals missing."""
@@ -315,7 +321,7 @@ def _legal(
     """Tell whether a profile of values that exist may be reached by these acts."""
     for column, was, a, now, differs in zip(columns, before, act, end, moved, strict=True):
         acted = not math.isnan(a)
-        if differs and (column.immutable or not column.on_step(now, acted)):
+        if differs and (column.immutable or column.stuck(was) or not column.on_step(now, acted)):
             return False
         if acted and (not column.actionable or column.backwards(was, a) or column.too_little(was, a)):
             return False

@@ -27,7 +27,7 @@ _TIED = 0.01  # a larger share of labels against equal outputs: they say too lit
 def sample_rows(
     schema: Schema, m: int, *, seed: int = 0, missing: bool = True, thresholds: Sequence[Floats] | None = None
 ) -> Floats:
-    """(m, d) legal rows, uniform over bounds and levels; a tenth of the values missing where allowed."""
+    """(m, d) legal rows, uniform over bounds and levels; a tenth of the values missing or special where allowed."""
     rng = np.random.default_rng(seed)
     x = np.empty((m, schema.d))
     for j in range(schema.d):
@@ -44,6 +44,10 @@ def sample_rows(
     x = np.asarray(schema.snap(x), dtype=np.float64)
     if missing and schema.missing.any():
         x[(rng.random(x.shape) < 0.1) & schema.missing] = np.nan
+    for j, feature in enumerate(schema.features):
+        if feature.special:
+            at = rng.random(m) < 0.1
+            x[at, j] = rng.choice(list(feature.special_words), int(at.sum()))
     return x
 
 

@@ -146,6 +146,8 @@ class Population:
                 free &= ~((low > x - least + schema.slack) & (high < x + least - schema.slack))
         if wish is not None:
             free &= ~wish.frozen
+        if schema.may_be_stuck.size:
+            free &= ~schema.stuck(x)
         if not self.problem.independent:
             free |= self._may_hold(free)
         free[self.max_changes < 1] = False
@@ -197,6 +199,8 @@ class Population:
             (self.least < self.low) | (self.greatest > self.high) | np.isnan(self.low) | np.isnan(self.high)
         )
         can = self.schema.actionable & ~self.preferences.frozen & (self.least <= self.greatest)
+        if self.schema.may_be_stuck.size:
+            can = can & ~self.schema.stuck(self.x)
         return np.asarray(wider & can & (self.max_changes >= 1)[:, None])
 
     @cached_property

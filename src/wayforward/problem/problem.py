@@ -418,7 +418,8 @@ class Problem(Portable):
     def judge_rows(self, people: Population, who: np.ndarray, action: Rows, after: Rows) -> dict[str, Mask]:
         """(m,) bool for each question about rows that needs no model: legal, rules, wishes.
 
-        legal: values exist (schema; a step binds what is set, not what follows), nothing immutable differs, only
+        legal: values exist (schema; a step binds what is set, not what follows), nothing immutable differs, no special
+        state and no missing value that stays missing is left, only
         actionable features are acted on, in their direction, and by their least change at least. rules: no rule is
         surely broken. wishes: personal limits, frozen features, allowed levels and the number of changes are kept. A
         feature that a person froze may still move as a consequence.
@@ -432,6 +433,8 @@ class Problem(Portable):
             good = schema.legal(after, acted=acted) | ~differs
             backward = (action - before) * schema.direction < -slack
             good &= ~((differs & schema.immutable) | (acted & (backward | ~schema.actionable)))
+            if schema.may_be_stuck.size:
+                good &= ~(schema.stuck(before) & differs)
             if self.independent:
                 good &= ~differs | acted
             good &= ~people.too_little(who, action)

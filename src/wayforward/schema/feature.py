@@ -14,6 +14,7 @@ Kind = Literal["real", "integer", "binary", "ordinal", "categorical"]
 Actionability = Literal["actionable", "mutable", "immutable"]
 Direction = Literal["any", "increase", "decrease"]
 Bounds = Literal["declared", "observed"]
+Missing = Literal["may be told", "stays", "does not apply"]
 Level = bool | int | float | str
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -21,6 +22,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "actionability": get_args(Actionability),
     "direction": get_args(Direction),
     "bounds": get_args(Bounds),
+    "missing": get_args(Missing),
 }
 
 
@@ -35,7 +37,10 @@ class Feature:
     levels: the values of a binary, ordinal (in order) or categorical column as the table holds them;
     level_labels: the same for people. unit, label, description: words for people.
     actionability: 'actionable', 'mutable' (changes only as a consequence) or 'immutable'.
-    direction: which way a person may move it. missing: may the value be missing.
+    direction: which way a person may move it. missing: may the value be missing: no (False); 'may be told', as True
+    of earlier versions: advice may ask for a value that is not stated yet; 'stays': no advice touches a value that is
+    missing; 'does not apply': the same, and so it is told. special (numeric kinds): codes that are states and no
+    numbers, in words: {-7: "no such event"}; they lie outside low to high, and no advice leads out of them or there.
     bounds: 'declared' (a value outside is an error) or 'observed' (low and high were read off a table: a person
     may stand somewhat outside, with a warning, but no advice leads there).
     Raises: SchemaError that names the feature, the value and the next step.
@@ -54,7 +59,8 @@ class Feature:
     description: str = ""
     actionability: Actionability = "actionable"
     direction: Direction = "any"
-    missing: bool = False
+    missing: bool | Missing = False
+    special: dict[float, str] | tuple[tuple[float, str], ...] = ()
     sensitive: bool = False
     bounds: Bounds = "declared"
 
@@ -63,8 +69,12 @@ class Feature:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise SchemaError(f"A feature needs a name; got {self.name!r}. Give the name of its column.")
-        for field in _CHOICES:
+        for field in ("kind", "actionability", "direction", "bounds"):
             check_choice(self.name, field, getattr(self, field))
+        if not isinstance(self.missing, (bool, np.bool_)):
+            check_choice(self.name, "missing", self.missing)
+        pairs = self.special.items() if isinstance(self.special, dict) else self.special
+        object.__setattr__(self, "special", tuple(sorted((float(v), str(words)) for v, words in pairs)))
         object.__setattr__(self, "levels", tuple(self.levels))
         object.__setattr__(self, "level_labels", tuple(str(label) for label in self.level_labels))
         self._check_levels() if self.has_levels else self._check_numbers()
@@ -76,6 +86,10 @@ class Feature:
                     f"'{self.name}' is {self.kind} and has {field}={getattr(self, field)}. "
                     "List its levels instead, or use kind='integer' or 'real'."
                 )
+        if self.special:
+            raise SchemaError(
+                f"'{self.name}' is {self.kind} and has special values. Make each a level instead."
+            )
         if len(set(self.levels)) != len(self.levels):
             double = next(v for v in self.levels if self.levels.count(v) > 1)
             raise SchemaError(f"'{self.name}' lists the level {double!r} twice. Remove one.")
@@ -145,6 +159,27 @@ class Feature:
                 f"'{self.name}' has low={self.low:g} above high={self.high:g} {self.unit}".rstrip()
                 + ". Swap the two; for a value nobody can change, use actionability='immutable'."
             )
+
+        for value in self.special_words:
+            below, above = (
+                (self.low is not None and value < self.low),
+                (self.high is not None and value > self.high),
+            )
+            if not (below or above) or not math.isfinite(value):
+                raise SchemaError(
+                    f"'{self.name}' has the special value {value:g} within {self.low} to {self.high}, where it could "
+                    "be a number. Set low and high so that it lies outside."
+                )
+
+    @property
+    def stays_missing(self) -> bool:
+        """True if no advice touches a missing value."""
+        return self.missing in ("stays", "does not apply")
+
+    @property
+    def special_words(self) -> dict[float, str]:
+        """Special value -> what it means, in words."""
+        return dict(self.special)
 
     @property
     def has_levels(self) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from wayforward.errors import SchemaError
 from wayforward.schema.feature import Feature
+from wayforward.schema.inference import least_change_of
 
 _LABELS = frozenset(
     ("y", "label", "labels", "target", "outcome", "decision", "class", "granted", "approved", "accepted")
@@ -29,6 +30,10 @@ _PAST = frozenset(
 )  # fmt: skip
 _UP = frozenset(("income", "salary", "salaries", "wage", "wages", "earnings", "education", "schooling"))
 _MOST_CLASSES = 10
+_BELOW = (-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0)
+_ABOVE = (96.0, 97.0, 98.0, 99.0, 996.0, 997.0, 998.0, 999.0, 9998.0, 9999.0, 99999.0, 999999.0)
+_MOST_CODES = 3
+_FEWEST = 5  # different numbers beside which a code stands out
 
 
 def check_label(name: str, different: int) -> None:
@@ -40,11 +45,57 @@ def check_label(name: str, different: int) -> None:
         )
 
 
-def propose(feature: Feature, different: int, rows: int) -> tuple[Feature, str]:
+def propose(feature: Feature, values: np.ndarray, rows: int) -> tuple[Feature, str]:
     """Return the feature with what its name and values suggest, and that in words; '' where they suggest nothing.
 
-    different: how many values there are in so many rows.
+    values: the different ones, in so many rows.
     """
+    said = []
+    found = codes_in(values) if not feature.has_levels else ()
+    if found:
+        rest = values[~np.isin(values, found)]
+        feature = replace(
+            feature,
+            special={v: f"code {v:g}" for v in found},
+            low=float(rest.min()),
+            high=float(rest.max()),
+            least_change=least_change_of(rest, feature.step),
+        )
+        shown = ", ".join(f"{v:g}" for v in found)
+        said.append(
+            f"{shown} {'is a state and no number' if len(found) == 1 else 'are states and no numbers'}"
+        )
+    if feature.missing:
+        feature = replace(feature, missing="stays")
+        said.append("a missing value stays missing")
+    feature, guess = _by_name(feature, len(values), rows)
+    return feature, "; ".join([*said, *([guess] if guess else [])])
+
+
+def codes_in(values: np.ndarray) -> tuple[float, ...]:
+    """Return those of the different values (m,) that look like codes of a state: -9, 99, 9999 and the like, far off.
+
+    Codes below zero count where everything else is zero or more; large ones where everything else is at most a third.
+    """
+    below = values[np.isin(values, _BELOW)]
+    rest = values[~np.isin(values, below)]
+    counted_down = np.isin((-1.0, -2.0), below).all()  # a run of numbers below zero is no set of codes
+    if (
+        len(below) > _MOST_CODES
+        or counted_down
+        or len(rest) < _FEWEST
+        or rest.min() < 0
+        or not (rest == np.round(rest)).all()
+    ):
+        below, rest = below[:0], values
+    above: np.ndarray = rest[np.isin(rest, _ABOVE)]
+    plain = rest[~np.isin(rest, above)]
+    if len(plain) < _FEWEST or plain.min() < 0 or not above.size or plain.max() > above.min() / 3:
+        above = above[:0]
+    return tuple(float(v) for v in np.sort(np.concatenate([below, above])))
+
+
+def _by_name(feature: Feature, different: int, rows: int) -> tuple[Feature, str]:
     words = _words(feature.name)
     if words & _PROTECTED:
         kind: dict[str, Any] = {"sensitive": True} if feature.has_levels else {}

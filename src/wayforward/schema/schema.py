@@ -216,7 +216,22 @@ class Schema:
     @cached_property
     def missing(self) -> np.ndarray:
         """(d,) bool: values may be missing."""
-        return self._where("missing", True)
+        return np.array([bool(feature.missing) for feature in self.features], dtype=bool)
+
+    @cached_property
+    def may_be_stuck(self) -> np.ndarray:
+        """(k,) positions of the features with states that no advice leads out of; see `stuck`."""
+        return np.flatnonzero([f.stays_missing or bool(f.special) for f in self.features])
+
+    def stuck(self, x: np.ndarray) -> np.ndarray:
+        """(..., d) bool: a missing value that stays missing, or a special value: no act, no number."""
+        out = np.zeros(x.shape, dtype=bool)
+        for j in self.may_be_stuck.tolist():
+            feature = self.features[j]
+            out[..., j] = np.isin(x[..., j], list(feature.special_words))
+            if feature.stays_missing:
+                out[..., j] |= np.isnan(x[..., j])
+        return out
 
     @cached_property
     def direction(self) -> np.ndarray:
@@ -383,10 +398,13 @@ class Schema:
         for name in (name for name in frame.columns if name != label):
             feature = infer_feature(frame[name])
             if propose:
-                different = frame[name].drop_nulls().n_unique()
+                values = frame[name].drop_nulls().unique().to_numpy()
                 if name not in overrides:
-                    check_label(name, different)
-                feature, guess = proposed(feature, different, len(frame))
+                    check_label(name, len(values))
+                if not feature.has_levels:
+                    values = np.asarray(values, dtype=np.float64)
+                    values = values[~np.isnan(values)]
+                feature, guess = proposed(feature, values, len(frame))
                 guesses |= {name: guess} if guess else {}
             made.append(feature)
         schema = cls(tuple(made), guesses=guesses)
@@ -425,7 +443,7 @@ class Schema:
             if kind in ("real", "integer") and old.has_levels:
                 edit = {"levels": (), "level_labels": (), **edit}
             elif kind not in ("real", "integer") and not old.has_levels:
-                edit = {"low": None, "high": None, "step": None, "least_change": None, **edit}
+                edit = {"low": None, "high": None, "step": None, "least_change": None, "special": (), **edit}
                 if "levels" not in edit:
                     raise SchemaError(f"'{name}' becomes {kind} and needs its levels. Add levels=[...].")
             if "levels" in edit and "level_labels" not in edit and tuple(edit["levels"]) != old.levels:
@@ -457,7 +475,9 @@ class Schema:
         features = []
         for feature in self.features:
             entry = {k: v for k, v in asdict(feature).items() if k in ("name", "kind") or v != plain[k]}
-            features.append({k: _plain(v) for k, v in entry.items()})
+            if "special" in entry:
+                entry["special"] = {_plain(value): words for value, words in feature.special_words.items()}
+            features.append({k: v if isinstance(v, dict) else _plain(v) for k, v in entry.items()})
         return {"features": features, "rules": list(self.rules)}
 
     def to_yaml(self, path: str | Path | None = None) -> str:
@@ -528,7 +548,8 @@ class Schema:
             "unit": "The unit that people say, such as EUR/month.",
             "actionability": "actionable, mutable (changes only as a consequence) or immutable.",
             "direction": "Which way a person may move it.",
-            "missing": "May the value be missing? Only where the model accepts it.",
+            "missing": "May the value be missing, and may advice ask for it? Only where the model accepts it.",
+            "special": "Codes that are states and no numbers, in words, such as -7: no such event.",
             "bounds": "declared: a value outside is an error. observed: read off a table.",
         }
         for key, words in help_text.items():

@@ -162,7 +162,8 @@ def _outside(value: np.ndarray, feature: Feature) -> np.ndarray:
     """(n,) bool: beyond the bounds of a number, rounding aside."""
     low, high = _bounds(feature)
     slack = 1e-9 * feature.span
-    return np.asarray((value < low - slack) | (value > high + slack))
+    outside = (value < low - slack) | (value > high + slack)
+    return np.asarray(outside & ~np.isin(value, list(feature.special_words)) if feature.special else outside)
 
 
 def _edge(feature: Feature) -> str:
