@@ -50,7 +50,7 @@ def propose(feature: Feature, values: np.ndarray, rows: int) -> tuple[Feature, s
 
     values: the different ones, in so many rows.
     """
-    said = []
+    notes = []
     found = codes_in(values) if not feature.has_levels else ()
     if found:
         rest = values[~np.isin(values, found)]
@@ -62,14 +62,14 @@ def propose(feature: Feature, values: np.ndarray, rows: int) -> tuple[Feature, s
             least_change=least_change_of(rest, feature.step),
         )
         shown = ", ".join(f"{v:g}" for v in found)
-        said.append(
+        notes.append(
             f"{shown} {'is a state and no number' if len(found) == 1 else 'are states and no numbers'}"
         )
     if feature.missing:
         feature = replace(feature, missing="stays")
-        said.append("a missing value stays missing")
+        notes.append("a missing value stays missing")
     feature, guess = _by_name(feature, len(values), rows)
-    return feature, "; ".join([*said, *([guess] if guess else [])])
+    return feature, "; ".join([*notes, *([guess] if guess else [])])
 
 
 def codes_in(values: np.ndarray) -> tuple[float, ...]:
