@@ -62,6 +62,12 @@ def test_steps_bounds_levels_and_missing_values_are_kept():
     assert got[0, 2] == 1 and np.isnan(got[0, 3])
 
 
+def test_a_small_change_may_go_half_of_the_least_change_further():
+    schema = Schema((Feature(name="debt", kind="real", low=0, high=20_000, unit="EUR", least_change=10.0),))
+    got = round_away(schema, np.array([[8369.739]]), np.array([[8358.2]]), 0.02)
+    assert got[0, 0] == 8355
+
+
 def test_a_decision_that_would_be_lost_keeps_more_digits():
     """Yes only between .4137 and .4138: every rounder number fails, the exact one is returned."""
     before, value = np.array([[0.0, 0.1], [0.0, 0.1]]), np.array([[0.0, 0.413712345], [0.0, 0.3217]])

@@ -137,7 +137,8 @@ def coarsest(
 
 def round_away(schema: Schema, before: NDArray[Any], value: NDArray[Any], generosity: float) -> Array:
     """Each changed number on the coarsest grid of 1 or 5 times a power of ten that is no more than
-    `generosity` times the change beyond `value`, away from `before`, and legal: (m, d) -> (m, d).
+    `generosity` times the change beyond `value`, away from `before`, and legal: (m, d) -> (m, d). It may go
+    half of the feature's least change further, so that a small change is told in a round number, too.
 
     Levels, missing values and numbers that do not change stay as they are.
     """
@@ -148,13 +149,14 @@ def round_away(schema: Schema, before: NDArray[Any], value: NDArray[Any], genero
     if not todo.any():
         return out
     up = value > before
+    room = np.fmax(generosity * size, schema.least_change / 2 * generosity / GENEROSITY[0])
     top = int(np.ceil(np.log10(np.max(np.where(todo, np.maximum(np.abs(value), size), 0.0)))))
-    bottom = min(top, int(np.floor(np.log10(np.min(size[todo]) * generosity))) - 1)
+    bottom = min(top, int(np.floor(np.log10(np.min(room[todo])))) - 1)
     for power in range(top, max(bottom, -12) - 1, -1):
         for base in (5, 1):
             candidate = _on_grid(value, up, base, power, _HAIR * generosity * size)
             with np.errstate(invalid="ignore"):
-                near = np.abs(candidate - value) <= generosity * size
+                near = np.abs(candidate - value) <= room
             take = todo & near & schema.legal(candidate, before)
             out[take] = candidate[take]
             todo &= ~take
