@@ -1,4 +1,8 @@
-"""Every Python and shell example in the README, the guide and the docstrings runs as it is written."""
+"""Every Python and shell example in the README, the guide and the docstrings runs, and prints what the page shows.
+
+A transcript is a text block right after a Python block that prints last, or a comment behind a print: `# "Your ..."`;
+both may leave out parts with three dots.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import importlib
 import pkgutil
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,20 +25,52 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 FENCE = re.compile(
     r"(<!-- skip: (?P<why>[^>]+) -->\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+SHOWN = re.compile(r'^ *print\(.*\)  # "(?P<text>.+)"$')
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def blocks(page: Path) -> list[tuple[str, str, int]]:
+def blocks(page: Path) -> list[tuple[str, str, int, str]]:
+    """Kind, text and line of each example, and the transcript that follows it, '' for none."""
     text = page.read_text(encoding="utf-8")
-    return [
-        (found["kind"], found["body"], text[: found.start()].count("\n") + 1)
-        for found in FENCE.finditer(text)
-        if not found["why"] and found["kind"] in ("python", "pycon", "sh")
-    ]
+    found = [one for one in FENCE.finditer(text) if not one["why"]]
+    out = []
+    for i, one in enumerate(found):
+        after = found[i + 1] if i + 1 < len(found) else None
+        follows = (
+            after is not None and after["kind"] == "text" and not text[one.end() : after.start()].strip()
+        )
+        prints = one["body"].rstrip().rpartition("\n")[2].startswith("print(")
+        if one["kind"] in ("python", "pycon", "sh"):
+            shown = after["body"] if after is not None and follows and prints else ""
+            out.append((one["kind"], one["body"], text[: one.start()].count("\n") + 1, shown))
+    return out
 
 
-def run_python(body: str, names: dict, page: Path, line: int) -> None:
+def alike(shown: str, printed: str) -> bool:
+    """Return whether a transcript is what was printed, but for white space and what three dots stand for."""
+    parts = (re.escape(" ".join(part.split())) for part in shown.split("..."))
+    return re.fullmatch(".*".join(parts), " ".join(printed.split()), re.DOTALL) is not None
+
+
+def run_python(body: str, names: dict, page: Path, line: int, shown: str = "") -> None:
+    """Run a block; each print is compared with the comment behind it, the last one with the transcript."""
+    printed: dict[int, str] = {}
+
+    def record(*values: object, sep: str = " ", **_: object) -> None:
+        printed[sys._getframe(1).f_lineno - line] = sep.join(map(str, values))
+
+    names["print"] = record
     exec(compile("\n" * line + body, str(page), "exec", dont_inherit=True), names)
+    del names["print"]
+    for at, text in enumerate(body.splitlines(), start=1):
+        comment = SHOWN.match(text)
+        if comment:
+            assert alike(f"...{comment['text']}...", printed[at]), (
+                f"{page.name}:{line + at} prints\n{printed[at]}"
+            )
+    if shown:
+        last = printed[max(printed)]
+        assert alike(shown, last), f"{page.name}:{line}: what is printed is not what the page shows\n{last}"
 
 
 def run_session(body: str, names: dict, page: Path, line: int) -> None:
@@ -65,13 +102,24 @@ def test_the_examples_of_a_page_run_in_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "__example__"}
-    for kind, body, line in blocks(page):
+    for kind, body, line, shown in blocks(page):
         if kind == "python":
-            run_python(body, names, page, line)
+            run_python(body, names, page, line, shown)
         elif kind == "pycon":
             run_session(body, names, page, line)
         else:
             run_shell(body, page, line)
+
+
+def test_a_transcript_that_is_not_true_is_seen() -> None:
+    page = Path("page.md")
+    run_python(
+        'print("Your income now: 12 EUR. Could you raise this?")  # "income now: ... Could"\n', {}, page, 3
+    )
+    with pytest.raises(AssertionError, match="page.md:4 prints"):
+        run_python('print("Your education now")  # "Your income now"\n', {}, page, 3)
+    with pytest.raises(AssertionError, match="not what the page shows"):
+        run_python("x = 1\nprint(x)\n", {}, page, 1, shown="2\n")
 
 
 def modules() -> list[str]:

@@ -97,6 +97,8 @@ def _in_order(recourse: Recourse) -> Recourse:
         score=sorted_(recourse.score, np.nan),
         chance=sorted_(recourse.chance, np.nan),
         path=sorted_(recourse.path, np.nan),
+        lasts=sorted_(recourse.lasts, np.nan),
+        known_margin=sorted_(recourse.known_margin, np.nan),
         outcome=np.take_along_axis(outcome, order, 1),
     )
 
