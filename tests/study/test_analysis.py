@@ -74,3 +74,19 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "<svg" in Path("s.svg").read_text()
     wrong = CliRunner().invoke(app, ["study", "analyse", "ratings.csv"])
     assert wrong.exit_code == 2 and "no column 'acceptance'" in wrong.output
+
+
+def test_a_simulated_study_can_be_analysed_and_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line in (
+        "study simulate --participants 40 --out ratings.csv",
+        "study analyse ratings.csv --outcome action --x sparsity --impossible impossible",
+        "study power --participants 20 --studies 2 --height 0 --json power.json",
+    ):
+        got = CliRunner().invoke(app, line.split())
+        assert got.exit_code == 0, got.output
+    (row,) = json.loads(Path("power.json").read_text())
+    assert row["participants"] == 20 and 0 <= row["interval"][0] <= row["share"] <= row["interval"][1] <= 1
+    assert len(pandas.read_csv("ratings.csv")) == 200

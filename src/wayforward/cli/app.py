@@ -795,3 +795,43 @@ def version(
 
         typer.echo(f"wayforward {__version__}")
         raise typer.Exit
+
+
+@study_app.command("power")
+def study_power(
+    participants: Annotated[
+        list[int] | None, typer.Option("--participants", help="How many; repeat. Left out: 100, 200 and 362.")
+    ] = None,
+    height: Annotated[
+        float | None,
+        typer.Option(
+            "--height", help="Of the curve at one change, in points. Left out: as calibrated; 0: none."
+        ),
+    ] = None,
+    x: Annotated[str, typer.Option("--x", help="sparsity or proximity.")] = "sparsity",
+    studies: Annotated[int, typer.Option("--studies", min=1, help="How many to simulate of each size.")] = 50,
+    alpha: Annotated[float, typer.Option("--alpha", help="The p-value below which a curve is found.")] = 0.05,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """How many participants? The share of simulated studies whose curve is found, at each size."""
+    from wayforward.cli.study import show_power
+
+    show_power(
+        tuple(participants or (100, 200, 362)),
+        height=height, x=x, studies=studies, alpha=alpha, seed=seed, json=json,
+    )  # fmt: skip
+
+
+@study_app.command("simulate")
+def study_simulate(
+    out: Annotated[
+        Path, typer.Option("--out", help="Where to write the ratings (.csv); '-' for the output.")
+    ],
+    participants: Annotated[int, typer.Option("--participants", min=2, help="How many.")] = 362,
+    seed: Seed = 0,
+) -> None:
+    """Write a simulated study: made-up participants whose ratings have the statistics of the published one."""
+    from wayforward.cli.study import write_simulated
+
+    write_simulated(out, participants=participants, seed=seed)

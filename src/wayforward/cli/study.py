@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wayforward.cli.console import room_for, say, table, write_json, write_text
+import typer
+
+from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
 from wayforward.cli.inputs import read_table
 
 if TYPE_CHECKING:
@@ -43,3 +45,41 @@ def analyse_file(
         write_text(csv, "\n".join(lines) + "\n")
     write_json(got.to_dict(), json)
     return got
+
+
+def show_power(
+    sizes: tuple[int, ...], *, height: float | None, x: str, studies: int, alpha: float, seed: int, json: Path | None
+) -> None:  # fmt: skip
+    """Simulate studies of each size, show the shares and write them."""
+    from dataclasses import replace
+
+    from wayforward.study import power
+    from wayforward.study.participants import ACTION
+
+    rater = ACTION if height is None else replace(ACTION, height=height)
+    room_for(json)
+    rows = []
+    for size in sizes:
+        with steps(f"{size:,} participants", studies) as shown:
+            rows.append(power(size, rater, x=x, studies=studies, alpha=alpha, seed=seed, progress=shown))
+    if str(json) != "-":
+        table(
+            f"action ~ {x}, curve of {rater.height:g} points, {studies} studies of each size, p < {alpha:g}",
+            ("participants", "found", "95 % interval", "EDF"),
+            [(f"{r.participants:,}", r.share, "{:.2f} to {:.2f}".format(*r.interval), r.edf) for r in rows],
+        )
+    write_json([vars(r) | {"share": r.share, "interval": r.interval} for r in rows], json)
+
+
+def write_simulated(out: Path, *, participants: int, seed: int) -> None:
+    """Write the ratings of a simulated study."""
+    from wayforward.study import simulate_study
+
+    columns = simulate_study(participants, seed=seed)
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    text = "\n".join(lines) + "\n"
+    if str(out) == "-":
+        typer.echo(text, nl=False)
+    else:
+        write_text(out, text)
+        say(f"written: {out}")

@@ -2,6 +2,10 @@
 
 from wayforward.lazy import face
 
-__all__ = ["Analysis", "Gamm", "analyse"]
+__all__ = ["Analysis", "Gamm", "Power", "Rater", "analyse", "power", "simulate_study"]
 
-__getattr__ = face("wayforward.study", {"Analysis": "analysis", "Gamm": "gamm", "analyse": "analysis"})
+_HOME = {
+    "Analysis": "analysis", "Gamm": "gamm", "Power": "sample_size", "Rater": "participants",
+    "analyse": "analysis", "power": "sample_size", "simulate_study": "participants",
+}  # fmt: skip
+__getattr__ = face("wayforward.study", _HOME)

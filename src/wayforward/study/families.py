@@ -148,7 +148,7 @@ class Ordered:
 
     def cuts(self, own: Values) -> Values:
         """The r + 1 cuts, from minus to plus infinity."""
-        return np.r_[-np.inf, -1.0, -1.0 + np.cumsum(np.exp(own)), np.inf]
+        return np.asarray(np.r_[-np.inf, -1.0, -1.0 + np.cumsum(np.exp(own)), np.inf])
 
     def likelihood(self, y: Values, predictor: Values, own: Values) -> Likelihood:
         """Differences of two logistic distribution functions; stable far out."""

@@ -86,7 +86,7 @@ class Gamm:
         >>> y = np.sin(6 * x) + rng.normal(0, 0.5, 30)[uid] + rng.normal(0, 0.2, 240)
         >>> got = Gamm.fit(y, x, uid, random=["s(uid)"])
         >>> [f"{term.name}: {term.edf:.1f}" for term in got.terms]
-        ['s(x): 7.4', 's(uid): 28.7']
+        ['s(x): 7.8', 's(uid): 28.6']
         """
         if family not in FAMILIES:
             raise DataError(f"There is no family '{family}'. Choose one of {', '.join(FAMILIES)}.")
@@ -193,6 +193,18 @@ class Gamm:
         return value, error, value / error, float(2 * p)
 
     @cached_property
+    def curve_term(self) -> Term:
+        """The line of the curve alone, which asks for no second fit."""
+        solution, c = self.solution, slice(1, len(self.solution.b[0]))
+        design = solution.problem.rows.shared[:, c]
+        rank = self._reference()
+        statistic, p = curve_test(
+            design, solution.b[0][c], solution.arrow.covariance[c, c], rank, self.residual if self._estimated else None
+        )  # fmt: skip
+        shown = statistic / (rank if self._estimated else 1)
+        return Term(TERMS[0], 1 + float(solution.edf[0]), rank, shown, p)
+
+    @cached_property
     def terms(self) -> tuple[Term, ...]:
         """The curve and the random effects.
 
@@ -200,15 +212,7 @@ class Gamm:
         edf where the scale is estimated), and the p-value of the restricted likelihood ratio against the model without
         it, whose null value lies on the boundary.
         """
-        solution, c = self.solution, slice(1, len(self.solution.b[0]))
-        design = solution.problem.rows.shared[:, c]
-        rank = self._reference()
-        statistic, p = curve_test(
-            design, solution.b[0][c], solution.arrow.covariance[c, c], rank, self.residual if self._estimated else None
-        )  # fmt: skip
-        out = [
-            Term(TERMS[0], 1 + float(solution.edf[0]), rank, statistic / (rank if self._estimated else 1), p)
-        ]
+        solution, out = self.solution, [self.curve_term]
         for j, name in enumerate(self.random):
             edf, b = float(solution.edf[1 + j]), solution.b[1][:, j]
             wald = float(b @ self._covariance_of(j, b))
