@@ -245,7 +245,7 @@ def test_of_method(file, stored):
     kind = type(wf.method(file.split("-")[1].split(".")[0]))
     asked = s.problem(line())
     it = kind.load(FOLDER / file, asked)
-    said, got = it.propose(refused, s.wishes()), it.recommend(refused, 2, seed=0)
+    said, got = it.propose(refused, s.wishes()), it.recommend(refused, 2, seed=0, minimal=False)
     same(said.chance, stored["chance"], 1e-5, 1e-6)
     assert np.array_equal(np.isnan(said.action), np.isnan(numbers(stored["action"])))
     same(said.action, stored["action"], 0, 32.0)
@@ -289,7 +289,13 @@ def test_of_generator(file, stored):
     same(np.asarray(it.rows(z, refused)), stored["rows"], 1e-4, 1e-3)
     same({k: v for k, v in it.report.to_dict().items() if "second" not in k}, stored["report"])
     got = wf.recommend(
-        s.problem(), refused, method=stored["method"], generator=it, seed=0, **stored["settings"]
+        s.problem(),
+        refused,
+        method=stored["method"],
+        generator=it,
+        seed=0,
+        minimal=False,
+        **stored["settings"],
     )
     assert [[o.name for o in row] for row in got.outcome] == stored["recommend.outcome"]
     same(got.cost, stored["recommend.cost"], 1e-2)

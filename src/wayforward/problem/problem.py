@@ -78,6 +78,8 @@ class Problem(Portable):
     Raises: ProblemError, DataError, ModelError, WorldError.
     """
 
+    least_change_source: Literal["schema"] | None = "schema"  # also of problems stored by earlier versions
+
     def __init__(
         self,
         schema: Schema,
