@@ -92,7 +92,7 @@ MISTAKES = {
     "task": (lambda c: c.wrap(task="classify"), ModelError, "task='classify' is not known"),
     "device": (lambda c: c.ask(device="gpu"), DeviceError, "device='gpu' is not known. Use 'cpu'"),
     "a device that is a number": (lambda c: c.ask(device=0), DeviceError, "device=0 is not known"),
-    "series": (lambda c: c.ask(c.table.iloc[3]), DataError, r"is a Series.* give a dict .*table.iloc\[\[3\]\]"),
+    "series": (lambda c: c.ask(c.table.iloc[:, 0]), DataError, r"is a Series.* give a dict .*table.iloc\[\[3\]\]"),
     "empty": (lambda c: c.ask({}), DataError, r"no column 'a' \(nor 2 more: b, c\)\. Add the column"),
 }  # fmt: skip
 

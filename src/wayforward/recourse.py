@@ -17,6 +17,7 @@ from wayforward.errors import DataError, FileFormatError, require
 from wayforward.lazy import hook
 from wayforward.plain_files import read_json, write_text
 from wayforward.schema import Origin, Schema, SchemaWarning, decode_column, native_table
+from wayforward.schema.notebook import small_table
 from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
@@ -620,6 +621,19 @@ class Recourse:
         ids = names, [table.column(f"id.{name}").to_pylist()[::k] for name in names]
         return cls._restored(
             header, numbers, _outcomes(column("outcome").reshape(-1, k)), reasons, ids if names else None
+        )
+
+    def _repr_html_(self) -> str:
+        first = self[: min(self.n, 30)]
+        columns = {
+            "person": np.repeat(np.arange(first.n), self.k),
+            "option": np.tile(np.arange(self.k), first.n),
+        }
+        columns |= {"outcome": np.array([o.name for o in first.outcome.ravel()], dtype=object)}
+        columns |= {"cost": first.cost.ravel(), "score": first.score.ravel()}
+        table = first._named(columns)
+        return small_table(
+            repr(self), list(table), list(zip(*(v.tolist() for v in table.values()), strict=True))
         )
 
     def __repr__(self) -> str:

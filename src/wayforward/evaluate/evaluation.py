@@ -28,6 +28,7 @@ from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.evaluate.unread import among_everybody, taken
 from wayforward.plain_files import write_text
 from wayforward.recourse import Outcome, Recourse, count_outcomes
+from wayforward.schema.notebook import small_table
 from wayforward.shapes import Actions, Floats, Ints, Mask, People, PerPerson, PersonMask
 
 if TYPE_CHECKING:
@@ -337,6 +338,11 @@ class Evaluation:
         if path is not None:
             write_text(path, text + "\n")
         return text
+
+    def _repr_html_(self) -> str:
+        head = ("metric", "value", "low", "high", "n", "meaning")
+        rows = [tuple(row[name] for name in head) for row in self.table()]
+        return small_table(repr(self).splitlines()[0], head, rows, self.notes)
 
     def __repr__(self) -> str:
         ends = ", ".join(f"{v} {k.lower().replace('_', ' ')}" for k, v in self.outcomes.items() if v)

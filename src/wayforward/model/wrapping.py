@@ -208,7 +208,7 @@ def wrap(
     task: Task = "classification",
     classes: Any = None,
     output: OutputKind = "auto",
-    takes: str = "array",
+    takes: str = "auto",
     frame: Any = None,
     encoder: Any = None,
     prepare: Callable[[Any], Any] | None = None,
@@ -223,15 +223,15 @@ def wrap(
     a callable. task, classes, output: what a callable, torch or ONNX model returns: 'classification' or
     'regression'; the labels in column order; 'probability', 'label', 'logit', 'value', or 'auto' to look at
     it. takes: 'array' gives a callable (m, d) float64 in feature units with level indices; 'frame' gives a
-    table. frame: table library the model was trained on ('pandas', 'polars', 'pyarrow', or that table, whose
-    pandas categories are then kept); None picks the first installed. encoder: for models trained on encoded
-    arrays, a fitted transformer from the raw table, or a callable. prepare: a last function on each table.
-    verify_on: a table or (N, d) array of further rows on which the fast path must agree with the model, and where it is
-    looked for how `predict` follows from the probabilities (`Model.decision`), unless the model itself says so.
-    fast=False keeps to the wrapped object alone. batch_rows: None hands a callable the rows in question and no others.
-    A number hands it batches of that size, the last one filled up with copies of a row, for a callable whose result for
-    a row hangs on its batch, as matrix products do in their last bits; the rows that fill up are counted too.
-    Callables get arrays and tables of their own, which they may write to.
+    table; 'auto' asks once whether it takes an array. frame: table library the model was trained on ('pandas',
+    'polars', 'pyarrow', or that table, whose pandas categories are then kept); None picks the first installed.
+    encoder: for models trained on encoded arrays, a fitted transformer from the raw table, or a callable. prepare: a
+    last function on each table. verify_on: a table or (N, d) array of further rows on which the fast path must agree
+    with the model, and where it is looked for how `predict` follows from the probabilities (`Model.decision`), unless
+    the model itself says so. fast=False keeps to the wrapped object alone. batch_rows: None hands a callable the rows
+    in question and no others. A number hands it batches of that size, the last one filled up with copies of a row,
+    for a callable whose result for a row hangs on its batch, as matrix products do in their last bits; the rows that
+    fill up are counted too. Callables get arrays and tables of their own, which they may write to.
     Raises: ModelError that says what is wrong and what to do; MissingExtra.
     Example: ``wrap(pipeline, schema)``.
     """

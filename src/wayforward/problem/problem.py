@@ -26,6 +26,7 @@ from wayforward.problem.target import BoundTarget, Target
 from wayforward.ranks import rank_in_run
 from wayforward.recourse import Outcome, Recourse
 from wayforward.schema import Schema
+from wayforward.schema.notebook import small_table
 from wayforward.shapes import (
     Actions,
     FeatureMask,
@@ -209,6 +210,14 @@ class Problem(Portable):
         """Return the question without what can be worked out anew, and without what only its own process trains."""
         state = {k: v for k, v in vars(self).items() if k != "reference_accepted"}
         return state | {"_shared": {}, "retraining": None}
+
+    def _repr_html_(self) -> str:
+        parts = {
+            "model": self.model.name, "target": self.target.describe(), "features": self.schema.d,
+            "world": "independent" if self.independent else type(self.world).__name__, "cost": self.cost.unit,
+            "plausibility": type(self.plausibility).__name__ if self.plausibility else "domain only",
+        }  # fmt: skip
+        return small_table("Problem", ("part", "is"), list(parts.items()))
 
     # -- reference people ----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import DataError, suggest
-from wayforward.schema.tables import decode_column, read_frame
+from wayforward.schema.tables import as_table, decode_column, read_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,7 @@ class Origin:
         """
         names: tuple[str, ...] = ()
         values: tuple[np.ndarray, ...] = ()
+        table = as_table(table) if type(table).__name__ == "Series" else table
         known = None if isinstance(table, np.ndarray) else columns_in(table)
         if id is not None:
             if known is None or id not in known:

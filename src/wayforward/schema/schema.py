@@ -14,6 +14,7 @@ from wayforward.errors import DataError, RuleError, SchemaError, suggest
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.schema.feature import FIELDS, Feature, check_choice
 from wayforward.schema.inference import infer_feature
+from wayforward.schema.notebook import small_table
 from wayforward.schema.odd_rows import read
 from wayforward.schema.proposals import check_label, learnt_levels
 from wayforward.schema.proposals import propose as proposed
@@ -556,6 +557,17 @@ class Schema:
             schema["$defs"]["Feature"]["properties"][key]["description"] = words
         schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
         return schema
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f.name, f.kind, f"{f.n_levels} levels" if f.has_levels else f"{f.low} to {f.high} {f.unit}".rstrip(),
+                f.actionability, f.direction, self.guesses.get(f.name, ""),
+            )
+            for f in self.features
+        ]  # fmt: skip
+        head = ("feature", "kind", "values", "who", "direction", "guessed, to be confirmed")
+        return small_table(f"Schema: {self.d} features", head, rows, [f"rule: {rule}" for rule in self.rules])
 
     def __repr__(self) -> str:
         lines = [f"Schema({self.d} features, {len(self.rules)} rules)"]

@@ -216,10 +216,26 @@ def warn_of_wider(schema: Schema, x: np.ndarray, what: str) -> None:
         )
 
 
+def as_table(table: Any) -> Any:
+    """Return a row of a pandas table (a Series over its columns) as a table, and numbered columns as texts."""
+    row = type(table).__name__ == "Series" and hasattr(table, "to_frame") and hasattr(table, "index")
+    if row and _named_by_text(table.index):
+        table = table.to_frame().T.infer_objects()
+    if not (hasattr(table, "iloc") and hasattr(table, "columns")) or _named_by_text(table.columns):
+        return table
+    plain = all(isinstance(name, (int, str, np.integer)) for name in table.columns)
+    return table.rename(columns=str) if plain else table
+
+
+def _named_by_text(index: Any) -> bool:
+    return all(isinstance(name, str) for name in index)
+
+
 def read_frame(table: Any, what: str) -> Any:
     """Return a narwhals frame of any table whose columns have one text name each. Raises: DataError."""
     import narwhals.stable.v2 as nw
 
+    table = as_table(table)
     try:
         frame = nw.from_native(table, eager_only=True)
     except TypeError:

@@ -20,6 +20,7 @@ from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import Subgroup
 from wayforward.lazy import Renamed, hook
 from wayforward.plain_files import write_text
+from wayforward.schema.notebook import small_table
 
 if TYPE_CHECKING:
     from wayforward.impact.summaries import Summary
@@ -102,6 +103,21 @@ class Audit:
                 return one
         raise DataError(
             f"The audit has no attribute '{name}'. It has {', '.join(one.name for one in self.attributes)}."
+        )
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[Any, ...]] = []
+        for by, group in [
+            ("", self.overall),
+            *((a.name, g) for a in self.attributes if not a.crossed for g in a.groups),
+        ]:
+            hidden = bool(group.hidden or group.withheld)
+            means = [group.figures[name].value for name in ("refused", "usable", "cost")]
+            shares = ["withheld"] * 4 if hidden else [group.people, *means]
+            rows.append((by, group.name, *shares))
+        title = f"Audit of {self.n:,} people, {self.refused:,} refused, {self.answered:,} answered"
+        return small_table(
+            title, ("by", "group", "people", "refused", "usable", "mean cost"), rows, self.notes
         )
 
     @property

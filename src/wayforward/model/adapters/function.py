@@ -19,8 +19,16 @@ from wayforward.shapes import Floats
 
 def adapt(function: Callable[[Any], Any], schema: Schema, options: WrapOptions) -> Adapted:
     """Look at two rows to see what it returns. Raises: ModelError."""
-    if options.takes not in ("array", "frame"):
-        raise ModelError(f"takes={options.takes!r} is not known. Use 'array' or 'frame'.")
+    if options.takes not in ("auto", "array", "frame"):
+        raise ModelError(f"takes={options.takes!r} is not known. Use 'array', 'frame' or 'auto'.")
+    if options.takes == "auto":
+        try:
+            return adapt(function, schema, replace(options, takes="array"))
+        except ModelError as refused:
+            try:
+                return adapt(function, schema, replace(options, takes="frame"))
+            except ModelError:
+                raise refused from refused.__cause__
     size = options.batch_rows
     if size is not None and (isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1):
         raise ModelError(f"batch_rows={size!r} is no number of rows. Give 1 or more, or None for no padding.")

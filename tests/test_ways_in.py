@@ -1,0 +1,87 @@
+"""What people hand in as it is: numbered columns, a row, a function that wants a table; and what a notebook shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wayforward as wf
+from wayforward.errors import ModelError
+
+pd = pytest.importorskip("pandas")
+linear = pytest.importorskip("sklearn.linear_model")
+
+
+@pytest.fixture(scope="module")
+def numbered():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({0: rng.integers(18, 90, 300), 1: rng.integers(0, 9000, 300)})
+    return table, (table[1] > 4000).astype(int)
+
+
+def test_numbered_columns_are_read(numbered):
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    table, y = numbered
+    schema = wf.Schema.infer(table, **{"0": {"actionability": "immutable"}})
+    assert schema.names == ("0", "1")
+    model = make_pipeline(
+        ColumnTransformer([("scale", StandardScaler(), [0, 1])]), linear.LogisticRegression()
+    ).fit(table, y)
+    problem = wf.Problem(schema, model, wf.Target(favourable=1), data=table)
+    refused = table[y == 0].head(5)
+    after = wf.recommend(problem, refused).people_after()
+    assert list(after.columns) == [0, 1] and after.index.equals(refused.index) and model.predict(after).all()
+
+
+def test_a_row_of_a_table_is_a_person(numbered):
+    table = numbered[0].rename(columns={0: "age", 1: "pay"}).assign(job="cook")
+    schema = wf.Schema.infer(table.assign(job=["cook", "clerk"] * 150))
+    np.testing.assert_array_equal(schema.encode(table.iloc[7]), schema.encode(table.iloc[[7]]))
+    model = wf.wrap(lambda x: (x[:, 1] > 9000) * 1.0, schema, output="label", classes=(0, 1))
+    got = wf.recommend(wf.Problem(schema, model, wf.Target(favourable=1)), table.iloc[7])
+    assert (
+        got.n == 1
+        and got.origin.values[0].tolist() == [7]
+        and list(got.people_after().columns) == ["age", "pay", "job"]
+    )
+
+
+def test_a_function_that_wants_a_table_is_recognised(numbered):
+    schema = wf.Schema.infer(numbered[0].rename(columns={0: "age", 1: "pay"}))
+    model = wf.wrap(lambda frame: np.where(frame["pay"] > 4000, 0.9, 0.1), schema)
+    assert model.native(np.array([[30, 5000.0], [30, 10.0]]))[0][:, 1].tolist() == [0.9, 0.1]
+    with pytest.raises(ModelError, match="failed on 2 rows"):
+        wf.wrap(lambda frame: np.where(frame["pay"] > 4000, 0.9, 0.1), schema, takes="array")
+    with pytest.raises(ModelError, match="failed on 2 rows: IndexError"):
+        wf.wrap(lambda x: x[:, 7], schema)
+
+
+def test_notebooks_show_small_escaped_tables():
+    """Nothing of the data becomes markup, and a large answer stays short."""
+    schema = wf.Schema(
+        (
+            wf.Feature(name="<b>pay</b>", kind="integer", low=0, high=90, unit="<EUR>"),
+            wf.Feature(name="sex", kind="binary", levels=("<i>", "m"), actionability="immutable"),
+        )
+    )
+    problem = wf.Problem(schema, wf.wrap(lambda x: x[:, 0] / 90, schema), wf.Target(favourable=1))
+    people = pd.DataFrame({"<b>pay</b>": np.arange(40), "sex": ["<i>", "m"] * 20}, index=["<script>"] * 40)
+    got = wf.recommend(problem, people)
+    judged = wf.evaluate(got, problem, bootstrap=0)
+    for thing in (schema, problem, got, judged):
+        html = thing._repr_html_()
+        assert html.startswith("<div>") and html.count("<tr>") <= 50 and len(html) < 30_000
+        assert not any(tag in html for tag in ("<b>pay", "<i>", "<script>", "<EUR>"))
+    assert "&lt;script&gt;" in got._repr_html_() and "&lt;b&gt;pay" in schema._repr_html_()
+
+    from wayforward.groups import Groups
+    from wayforward.impact.audit import audit
+
+    x = schema.encode(people)
+    found = audit(
+        problem, x, Groups.of("sex", x, schema), beside=None, society=False, summaries=(), lasting_of=0
+    )
+    assert "&lt;i&gt;" in found._repr_html_() and "<i>" not in found._repr_html_()
