@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _FORMAT = "wayforward.recourse/1"
 _PER_PERSON = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "lasts",
-    "known_margin", "reasons",
+    "known_margin", "reasons", "months",
 )  # fmt: skip
 KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
 
@@ -61,7 +61,8 @@ class Recourse:
     an uncertain world, the share of what may follow that reaches the decision; NaN elsewhere and in empty slots.
     kind (n, k): texts: what an option is the best at, where kinds were asked for: 'cheapest', 'fewest' (changes),
     'lasting', or several with a + between them; '' elsewhere. lasts (n, k): the share of models trained again, none
-    of which the search knew, that still say yes; NaN where nobody measured it.
+    of which the search knew, that still say yes; NaN where nobody measured it. months (n, k): how long an option takes
+    (`Problem.months`); NaN where no feature of the schema says how long its change takes.
     known_margin (n, k): `margin` as a file holds it; NaN in memory, where it is worked out when it is asked for.
     reasons (n,): why somebody was NOT_ASKED, '' for the others; their x is NaN in the cell at fault. origin: the names
     of the rows, by an id column or an index, and the table they came from. seconds (n,): share of the search time.
@@ -85,6 +86,7 @@ class Recourse:
     kind: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=object))
     lasts: Costs = field(default_factory=lambda: np.empty((0, 0)))
     known_margin: Costs = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    months: Costs = field(default_factory=lambda: np.empty((0, 0)))
     preferences: Preferences | None = None
     reasons: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     origin: Origin | None = field(default=None, repr=False, compare=False)
@@ -109,7 +111,8 @@ class Recourse:
                     f"Recourse.plain_cost has shape {self.plain_cost.shape}; it must be {(n, k)}."
                 )
             object.__setattr__(self, "plain_cost", self._plain_where_known())
-        for name, empty in (("chance", np.nan), ("lasts", np.nan), ("known_margin", np.nan), ("kind", "")):
+        measured = ("chance", "lasts", "months", "known_margin")
+        for name, empty in (*((name, np.nan) for name in measured), ("kind", "")):
             value = getattr(self, name)
             if value.shape != (n, k):
                 if value.size and not (name == "known_margin" and np.isnan(value).all()):
@@ -407,9 +410,14 @@ class Recourse:
         return native_table(columns, like)
 
     def _kind_columns(self) -> dict[str, np.ndarray]:
-        """Columns of kinds and of how long options last, one row for each slot; none where nobody asked."""
+        """Columns of kinds, of how long options last and take, one row for each slot; none where nobody asked."""
         out = {} if not (self.kind != "").any() else {"kind": self.kind.ravel()}
-        return out | ({"lasts": self.lasts.ravel()} if np.isfinite(self.lasts).any() else {})
+        return out | {name: values.ravel() for name, values in self._measured().items()}
+
+    def _measured(self) -> dict[str, Costs]:
+        """What is known of options only where somebody asked, by name; (n, k) each."""
+        found = {"lasts": self.lasts, "months": self.months}
+        return {name: values for name, values in found.items() if np.isfinite(values).any()}
 
     def _named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Put the names of people behind the first of the columns (n * k,)."""
@@ -492,8 +500,7 @@ class Recourse:
             numbers["path"] = _plain(self.path)
         if np.isfinite(self.margin).any():
             numbers["known_margin"] = _plain(self.margin)
-        if np.isfinite(self.lasts).any():
-            numbers["lasts"] = _plain(self.lasts)
+        numbers |= {name: _plain(values) for name, values in self._measured().items()}
         if (self.kind != "").any():
             numbers["kind"] = self.kind.tolist()
         more: dict[str, Any] = {}
@@ -522,7 +529,7 @@ class Recourse:
         n, k, d = len(numbers["x"]), header["k"], schema.d
         shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
         shapes |= dict.fromkeys(
-            ("cost", "plain_cost", "chance", "score", "lasts", "known_margin", "kind"), (n, k)
+            ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin", "kind"), (n, k)
         )
         return cls(
             schema=schema,
@@ -536,7 +543,7 @@ class Recourse:
                 name: values.reshape(shapes[name]) if name in shapes else values
                 for name, values in numbers.items()
                 if values.size
-                or name not in ("plain_cost", "chance", "path", "lasts", "known_margin", "kind")
+                or name not in ("plain_cost", "chance", "path", "lasts", "months", "known_margin", "kind")
             },
         )
 
@@ -545,7 +552,8 @@ class Recourse:
         needed = ("x", "action", "after", "cost", "score", "seconds", "score_before")
         numbers = {name: _array(data[name]) for name in needed}
         numbers |= {
-            name: _array(data.get(name)) for name in ("plain_cost", "chance", "path", "lasts", "known_margin")
+            name: _array(data.get(name))
+            for name in ("plain_cost", "chance", "path", "lasts", "months", "known_margin")
         }
         numbers["kind"] = _kinds(data.get("kind") or ())
         # JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart
@@ -608,7 +616,7 @@ class Recourse:
 
         numbers = {name: column(name)[::k] for name in ("seconds", "score_before")}
         numbers |= {"x": stack("before")[:, 0], "action": stack("action"), "after": stack("after")}
-        for name in ("cost", "plain_cost", "chance", "score", "lasts", "known_margin"):
+        for name in ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin"):
             if name in table.column_names or name in ("cost", "score"):
                 numbers[name] = column(name)
         if "kind" in table.column_names:

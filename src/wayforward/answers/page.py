@@ -17,6 +17,7 @@ from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no
 from wayforward.answers.preferences_text import wishes
 from wayforward.answers.tables import features_asked, group_table, options_table
 from wayforward.answers.text import OUTCOME_LABEL, beside, consequences, cost_text, outcome_text, steps
+from wayforward.answers.time_text import time_text
 from wayforward.errors import DataError
 from wayforward.plain_files import write_text
 from wayforward.problem.rounding import rounded
@@ -227,7 +228,7 @@ def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, An
                 "steps": steps(one, 0, o),
                 "follows": [
                     *consequences(one, 0, o),
-                    *filter(None, [margin_text(one, o)]),
+                    *filter(None, [time_text(one, o), margin_text(one, o)]),
                     *kind_notes(one, o),
                 ],
                 "cost": ", ".join(filter(None, [kind_name(one, o), cost_text(one, 0, o)])),

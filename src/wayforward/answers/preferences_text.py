@@ -33,6 +33,10 @@ def wishes(preferences: Preferences, i: int) -> list[str]:
         sentences += _limits(preferences, i, int(j))
     if preferences.most[i] < min(schema.d, int(free.sum())):
         sentences.append(f"You want to change {words.count(int(preferences.most[i]), 'thing')} at most.")
+    if np.isfinite(preferences.time[i]):
+        shown = words.number(preferences.time[i])
+        unit = "month" if preferences.time[i] == 1 else "months"
+        sentences.append(f"You want to be done within {shown} {unit}.")
     return sentences + _harder(preferences, i, free)
 
 

@@ -13,6 +13,7 @@ from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no
 from wayforward.answers.preferences_text import wishes
 from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.standing import near_text, needed, number_text, points, score_text
+from wayforward.answers.time_text import causes_first, order_text, time_text
 from wayforward.errors import DataError
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
@@ -49,7 +50,7 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def steps(recourse: Recourse, i: int, option: int = 0) -> list[str]:
-    """What person i does in one option: sentences, the largest change first.
+    """What person i does in one option: sentences, causes before what follows from them, then the largest change first.
 
     Example: ["Raise your savings from 1,200 to 2,050 EUR.", "Change your housing from rent to own."].
     """
@@ -174,8 +175,15 @@ def letter(
         lines += consequences(one, 0, int(o))
         then = _then(takes, one.score[0, o])
         harder = [beside(one, int(found[0]), int(o), "plan 1")] if place and not one.kind[0, o] else []
+        time = (order_text(one, int(o)), time_text(one, int(o), start=head.day or date.today()))
         near = margin_text(one, int(o))
-        lines += [*([then] if then else []), *harder, *([near] if near else []), *kind_notes(one, int(o)), ""]
+        lines += [
+            *filter(None, [*time, then]),
+            *harder,
+            *([near] if near else []),
+            *kind_notes(one, int(o)),
+            "",
+        ]
     lines += ["Good to know", "", *_good_to_know(one, found, head)]
     return "\n".join(lines)
 
@@ -297,7 +305,9 @@ def _parts(recourse: Recourse, i: int, option: int) -> list[str]:
     acted = ~np.isnan(action)
     size = np.abs(action - x) / schema.span
     size = np.where(schema.is_categorical | np.isnan(size), 1.0, size)
-    order = np.argsort(-np.where(acted, size, -1.0), kind="stable")[: int(acted.sum())]
+    order = np.lexsort((-np.where(acted, size, -1.0), causes_first(recourse, option, i), ~acted))[
+        : int(acted.sum())
+    ]
     return [words.change_text(schema.features[j], x[j], action[j]) for j in order]
 
 
@@ -326,4 +336,4 @@ def _option_text(one: Recourse, option: int, lead: str) -> str:
         text += f" {words.sentence(cost_text(one, 0, option))}"
     elif option and not one.kind[0, option]:
         text += f" {beside(one, 0, option, 'option 1')}"
-    return " ".join([text, *kind_notes(one, option)])
+    return " ".join([text, *filter(None, [time_text(one, option)]), *kind_notes(one, option)])

@@ -337,6 +337,8 @@ class _Limits:
         )
         most = preferences.max_changes
         self.most = None if most is None else np.asarray(most).tolist()
+        self.months = np.asarray(preferences.time).tolist()
+        self.time = [(feature.pace, feature.delay) for feature in preferences.schema.features]
         self.levels = {int(j): np.asarray(allowed).tolist() for j, allowed in preferences.levels.items()}
 
     def hold(
@@ -361,7 +363,28 @@ class _Limits:
         changes = sum(a and c.differs(w, b) for a, c, w, b in zip(acted, columns, act, before, strict=True))
         if self.most is not None and changes > self.most[person]:
             return False
+        if math.isfinite(self.months[person]) and not self._in_time(columns, person, before, act, moved):
+            return False
         return all(
             not moved[j] or (0 <= end[j] < len(allowed[person]) and allowed[person][int(end[j])])
             for j, allowed in self.levels.items()
         )
+
+    def _in_time(
+        self,
+        columns: Sequence[_Column],
+        person: int,
+        before: list[float],
+        act: list[float],
+        moved: list[bool],
+    ) -> bool:
+        """Tell whether every act, and what follows without one, counts before the person's deadline."""
+        for column, (pace, delay), was, a, differs in zip(
+            columns, self.time, before, act, moved, strict=True
+        ):
+            acted = not math.isnan(a) and column.differs(was, a)
+            size = abs(a - was) if acted and not math.isnan(was) else 0.0
+            needed = delay + (size / pace if pace else 0.0) if acted or differs else 0.0
+            if needed > self.months[person] + 1e-6:
+                return False
+        return True

@@ -54,7 +54,8 @@ class Preferences:
     hard. levels: for a feature with levels, by position, the levels that they can take, (n, L) bool;
     absent: all. max_changes (n,): how many features they will change at most; d for no limit. score (n, d):
     the elicited actionability scores, 1 for the easiest to `score_levels` for the hardest, one more for
-    "cannot", 0 where the schema lets nobody act, NaN where nobody asked; None if there are none.
+    "cannot", 0 where the schema lets nobody act, NaN where nobody asked; None if there are none. months (n,): in how
+    many months the person wants to be done, by the pace and the delay of the schema; inf for no hurry.
 
     Example: ``Preferences.none(schema, n).freeze("age").limit("pay", high="+10%", x=x).weigh(savings=3)``.
     Raises: PreferencesError that names the feature, the person's row, the value and the next step.
@@ -69,6 +70,7 @@ class Preferences:
     max_changes: npt.NDArray[Any] | None = None
     score: Floats | None = None
     score_levels: int | None = None
+    months: npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         d = self.schema.d
@@ -93,9 +95,15 @@ class Preferences:
             raise PreferencesError(
                 f"max_changes has shape {most.shape}. Give one whole number for each of {n} people."
             )
+        time = np.full(n, np.inf) if self.months is None else np.array(self.months, dtype=np.float64)
+        if time.shape != (n,):
+            raise PreferencesError(f"months has shape {time.shape}. Give one number for each of {n} people.")
         self._check(arrays, most)
+        for i in np.flatnonzero(~(time >= 0))[:1]:
+            raise PreferencesError(f"months is {time[i]:g} for person {i}. Give a number of at least 0.")
         levels = {int(j): self._checked_levels(int(j), ok, n) for j, ok in self.levels.items()}
         arrays["max_changes"] = np.minimum(most, d).astype(np.int64)
+        arrays["months"] = time
         for name, array in (*arrays.items(), *((str(j), ok) for j, ok in levels.items())):
             array.setflags(write=False)
             if name in arrays:
@@ -176,6 +184,8 @@ class Preferences:
         words = [f"{count} {word}" for count, word in (*counts, (weights, "weighted")) if count]
         if few:
             words.append(f"{few} people with at most so many changes")
+        if self.hurried:
+            words.append(f"{int(np.isfinite(self.time).sum())} people with a deadline")
         return ", ".join(words) or "no wishes"
 
     @property
@@ -183,6 +193,17 @@ class Preferences:
         """(n,) how many features each person will change at most; the same as max_changes, never None."""
         assert self.max_changes is not None
         return self.max_changes
+
+    @property
+    def time(self) -> Floats:
+        """(n,) in how many months each person wants to be done; the same as months, never None."""
+        assert self.months is not None
+        return self.months
+
+    @property
+    def hurried(self) -> bool:
+        """True if somebody has a deadline."""
+        return bool(np.isfinite(self.time).any())
 
     @property
     def any_wish(self) -> bool:
@@ -406,11 +427,27 @@ class Preferences:
         most[self._rows(who)] = _as_numbers(changes, "max_changes is")
         return replace(self, max_changes=most)
 
+    def within(self, months: npt.ArrayLike, who: Who = None) -> Preferences:
+        """They want to be done in so many months (a number or one a person): what takes longer is out of reach.
+
+        How long a change takes is said by the pace and the delay of its feature in the schema. Acts run side by side,
+        and what follows from them waits for them. Raises: PreferencesError where the schema says nothing about time.
+        """
+        if not self.schema.timed:
+            raise PreferencesError(
+                "There is a deadline, and no feature of the schema says how long its change takes. Give some of them "
+                "pace (units a month) or delay (months): schema.revise(savings={'pace': 300})."
+            )
+        time = self.time.copy()
+        time[self._rows(who)] = _as_numbers(months, "months is")
+        return replace(self, months=time)
+
     # -- people --------------------------------------------------------------------------------------------
 
     def as_rows(self) -> Floats:
         """(n, w) everything that anybody wishes, a row a person: people with equal rows wish the same."""
         parts = [self.frozen, self.low, self.high, self.weight, np.asarray(self.max_changes)[:, None]]
+        parts += [self.time[:, None]]
         parts += [ok for _, ok in sorted(self.levels.items())]
         parts += [] if self.score is None else [self.score]
         return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts], axis=1)
@@ -426,6 +463,7 @@ class Preferences:
             weight=self.weight[index],
             levels={j: ok[index] for j, ok in self.levels.items()},
             max_changes=self.most[index],
+            months=self.time[index],
             score=None if self.score is None else self.score[index],
         )
 
@@ -458,6 +496,7 @@ class Preferences:
                 for j in sorted({j for part in all_parts for j in part.levels})
             },
             max_changes=np.concatenate([part.most for part in all_parts]),
+            months=np.concatenate([part.time for part in all_parts]),
             score=np.concatenate(scores) if scored else None,
             score_levels=tops.pop() if len(tops) == 1 else None,
         )
@@ -488,6 +527,9 @@ class Preferences:
         few = np.flatnonzero(self.most < self.d)
         if few.size:
             stored["max_changes"] = [few.tolist(), self.most[few].tolist()]
+        soon = np.flatnonzero(np.isfinite(self.time))
+        if soon.size:
+            stored["months"] = [soon.tolist(), self.time[soon].tolist()]
         if self.score is not None:
             stored["scored"] = True
             stored["score_levels"] = self.score_levels
@@ -531,6 +573,10 @@ class Preferences:
             if "max_changes" in stored:
                 rows, values = stored["max_changes"]
                 most[rows] = values
+            time = blank.time.copy()
+            if "months" in stored:
+                rows, values = stored["months"]
+                time[rows] = values
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise FileFormatError(
                 f"The stored preferences are broken ({type(error).__name__}: {error}). Save them again "
@@ -542,6 +588,7 @@ class Preferences:
             **grids,
             levels=levels,
             max_changes=most,
+            months=time,
             score=score if stored.get("scored") else None,
             score_levels=stored.get("score_levels"),
         )
@@ -577,13 +624,13 @@ class Preferences:
     ) -> Preferences:
         """From a tidy table or a CSV file, one wish a row.
 
-        Columns `person` (row number from 0, or an entry of `people`) and `feature`, and any of: `can` (yes
-        or no), `low`, `high` (as in `limit`), `allow`, `forbid` (levels, with | between them), `weight`,
-        `score` (on a scale of `levels`), `rank`, `max_changes` (with an empty feature). Empty cells say
-        nothing. A person or a feature without a row has no wish; a person who ranks some features and not
-        others has not been asked about the others. In a file a negative limit is a number; write "now-500" for
-        500 below where the person stands. `n` is the number of people; None: as many as `people`,
-        or as the largest row number says.
+        Columns `person` (row number from 0, or an entry of `people`) and `feature`, and any of: `can` (yes or
+        no), `low`, `high` (as in `limit`), `allow`, `forbid` (levels, with | between them), `weight`, `score`
+        (on a scale of `levels`), `rank`, `max_changes` and `within` (months; both with an empty feature). Empty
+        cells say nothing. A person or a feature without a row has no wish; a person who ranks some features and
+        not others has not been asked about the others. In a file a negative limit is a number; write "now-500"
+        for 500 below where the person stands. `n` is the number of people; None: as many as `people`, or as the
+        largest row number says.
         """
         rows = table_rows(table)
         number = people_numbers(rows, people)
@@ -596,6 +643,8 @@ class Preferences:
                 scores[cell][who, out._at(name)] = values
             elif cell == "max_changes":
                 out = out.at_most(values, who=who)
+            elif cell == "within":
+                out = out.within(values, who=who)
             elif cell == "can":
                 out = out.freeze(name, who=[i for i, can in zip(who, values, strict=True) if not can])
             elif cell == "weight":

@@ -149,7 +149,9 @@ _CELLS = (
     "score",
     "rank",
     "max_changes",
+    "within",
 )
+_OF_NOTHING = ("max_changes", "within")  # wishes that are about no feature
 WISH_ABOUT = "There is a wish about"
 
 
@@ -195,11 +197,11 @@ def gather_wishes(
                 )
             if cell in ("person", "feature"):
                 continue
-            if cell != "max_changes":
+            if cell not in _OF_NOTHING:
                 feature_index(schema, name, WISH_ABOUT)
             wish = _cell_value(cell, value, name, line)
             text = wish if isinstance(wish, str) else ""
-            who, values = gathered.setdefault((cell, "" if cell == "max_changes" else name, text), ([], []))
+            who, values = gathered.setdefault((cell, "" if cell in _OF_NOTHING else name, text), ([], []))
             who.append(i)
             values.append(wish)
     return gathered
@@ -209,7 +211,7 @@ def _cell_value(cell: str, value: Any, name: str, line: int) -> Any:
     """The value of a cell: a truth, a number, or text (levels and relative limits)."""
     if cell == "can":
         return _truth(value, name, f"in row {line} of the wishes")
-    if cell in ("weight", "score", "rank", "max_changes"):
+    if cell in ("weight", "score", "rank", *_OF_NOTHING):
         return _number(value, name or cell, line)
     if cell in ("low", "high"):
         return _maybe_number(value)

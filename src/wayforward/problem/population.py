@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import PreferencesError
-from wayforward.problem.reach import CommonReach, lattice_ends
+from wayforward.problem.reach import CommonReach, in_time, lattice_ends
 from wayforward.shapes import Mask, People, PerRow, Rows, Who
 from wayforward.streams import keys_of
 
@@ -111,7 +111,18 @@ class Population:
             low[:, reach.up] = np.fmax(low[:, reach.up], x[:, reach.up])
         if reach.down.size:
             high[:, reach.down] = np.fmin(high[:, reach.down], x[:, reach.down])
-        return (low, high) if wish is None else (np.fmax(low, wish.low), np.fmin(high, wish.high))
+        if wish is None:
+            return low, high
+        soon = self._in_time
+        return np.fmax(np.fmax(low, wish.low), soon[0]), np.fmin(np.fmin(high, wish.high), soon[1])
+
+    @cached_property
+    def _in_time(self) -> tuple[np.ndarray, np.ndarray] | tuple[float, float]:
+        """Least and greatest value (n, d) that people reach in the time that they have; none where nobody hurries."""
+        wish = self.wishes
+        if wish is None or not wish.hurried:
+            return -np.inf, np.inf
+        return in_time(self.schema, self.x, wish.time)
 
     def _levels_in_reach(self, reach: CommonReach) -> np.ndarray:
         """(n, levels of all features) bool."""
@@ -183,14 +194,14 @@ class Population:
         """(n, d) least value that an action may set: as `low`, but -inf where nothing bounds it from below."""
         up = (self.schema.direction > 0) & ~np.isnan(self.x)
         low = np.where(up, np.fmax(self.schema.low, self.x), self.schema.low)
-        return np.asarray(np.fmax(low, self.preferences.low))
+        return np.asarray(np.fmax(np.fmax(low, self.preferences.low), self._in_time[0]))
 
     @cached_property
     def greatest(self) -> np.ndarray:
         """(n, d) greatest value that an action may set: as `high`, but inf where nothing bounds it from above."""
         down = (self.schema.direction < 0) & ~np.isnan(self.x)
         high = np.where(down, np.fmin(self.schema.high, self.x), self.schema.high)
-        return np.asarray(np.fmin(high, self.preferences.high))
+        return np.asarray(np.fmin(np.fmin(high, self.preferences.high), self._in_time[1]))
 
     @cached_property
     def endless(self) -> np.ndarray:

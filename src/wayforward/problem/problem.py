@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from wayforward.world import World
 
 _NATIVE_CHUNK = 65_536
+_INSTANT = 1e-6  # months: rounding
 _CLEAR = 0.01  # log-odds; far beyond what a verified fast path may be off
 _TYPICAL = 512  # reference people among whom refused ones are looked for
 _BY_CONDITION, _BY_SCHEMA = (
@@ -346,6 +347,21 @@ class Problem(Portable):
             after = np.where(moved, self.schema.round(dragged), after)
         return np.asarray(after)
 
+    def months(self, before: Points, action: Points, after: Points) -> np.ndarray:
+        """(..., d) each -> (...) months until a plan is done: acts run side by side, what follows waits for its causes.
+
+        By the pace and the delay of the features; what says neither takes no time.
+        """
+        schema = self.schema
+        done = schema.months(before, action)
+        if schema.delay.any() and not self.independent:
+            follows = np.isnan(action) & schema.differs(after, before)
+            causes = self.descendants & ~np.eye(schema.d, dtype=bool)
+            for j in np.argsort(causes.sum(0), kind="stable"):  # causes first
+                wait = np.where(causes[:, j], done, 0.0).max(-1)
+                done[..., j] = np.where(follows[..., j], wait + schema.delay[j], done[..., j])
+        return np.asarray(done.max(-1))
+
     def reached(self, x: Rows) -> tuple[Mask, np.ndarray]:
         """(m, d) -> (m,) bool and (m,) probability or prediction, by the model itself in its own precision."""
         yes, value = np.empty(len(x), dtype=bool), np.empty(len(x))
@@ -456,6 +472,8 @@ class Problem(Portable):
                 beyond = (after < wish.low[who] - slack) | (after > wish.high[who] + slack)
                 wishes = ~((acted & wish.frozen[who]) | (beyond & differs)).any(1)
                 wishes &= moved.sum(1) <= people.max_changes[who]
+                if wish.hurried:
+                    wishes &= self.months(before, action, after) <= wish.time[who] + _INSTANT
         for j, ok in {} if wish is None else wish.levels.items():
             value = after[:, j]
             index = np.where(np.isnan(value), 0, value).astype(np.int64).clip(0, ok.shape[1] - 1)
@@ -522,6 +540,9 @@ class Problem(Portable):
         plain = best.cost if people.plain_weight else people.plain_cost(best.who, best.action)
         after, score = filled(best.after, np.nan), filled(best.value, np.nan)
         cost, plain_cost = filled(best.cost, np.inf), filled(plain, np.inf)
+        months = (
+            filled(self.months(x[best.who], best.action, best.after), np.nan) if self.schema.timed else None
+        )
         if accepted.any():
             after[accepted, 0], cost[accepted, 0], plain_cost[accepted, 0] = x[accepted], 0.0, 0.0
             score[accepted, 0] = value_before[accepted]
@@ -533,6 +554,7 @@ class Problem(Portable):
             cost=cost,
             plain_cost=plain_cost,
             chance=filled(best.chance, np.nan),
+            **({} if months is None else {"months": months}),
             score=score,
             outcome=outcome,
             seconds=np.full(n, (seconds + time.perf_counter() - started) / n),

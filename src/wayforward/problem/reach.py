@@ -35,6 +35,14 @@ class CommonReach:
         self.free_levels = not (own & schema.has_levels).any()
 
 
+def in_time(schema: Schema, x: np.ndarray, months: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x (n, d), months (n,) -> least and greatest value (n, d) that people reach in that time, by pace and delay."""
+    left = months[:, None] - schema.delay
+    with np.errstate(invalid="ignore"):
+        room = np.where(left < 0, 0.0, np.where(np.isfinite(schema.pace), left * schema.pace, np.inf))
+    return x - room, x + room
+
+
 def lattice_ends(schema: Schema, low: np.ndarray, high: np.ndarray, j: np.ndarray) -> np.ndarray:
     """low, high (n, l) edges of features j (l,) -> (2, n, l) the first lattice point inside, and the last one."""
     edge = np.stack([low, high])

@@ -41,6 +41,8 @@ class Feature:
     of earlier versions: advice may ask for a value that is not stated yet; 'stays': no advice touches a value that is
     missing; 'does not apply': the same, and so it is told. special (numeric kinds): codes that are states and no
     numbers, in words: {-7: "no such event"}; they lie outside low to high, and no advice leads out of them or there.
+    pace: how much of its unit (how many levels) a person moves it in a month; None where it takes no time, or nobody
+    knows. delay: months before a change counts.
     bounds: 'declared' (a value outside is an error) or 'observed' (low and high were read off a table: a person
     may stand somewhat outside, with a warning, but no advice leads there).
     Raises: SchemaError that names the feature, the value and the next step.
@@ -63,6 +65,8 @@ class Feature:
     special: dict[float, str] | tuple[tuple[float, str], ...] = ()
     sensitive: bool = False
     bounds: Bounds = "declared"
+    pace: float | None = None
+    delay: float = 0.0
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
@@ -78,6 +82,24 @@ class Feature:
         object.__setattr__(self, "levels", tuple(self.levels))
         object.__setattr__(self, "level_labels", tuple(str(label) for label in self.level_labels))
         self._check_levels() if self.has_levels else self._check_numbers()
+        self._check_time()
+
+    def _check_time(self) -> None:
+        for field, given in (("pace", self.pace), ("delay", self.delay)):
+            if given is None and field == "pace":
+                continue
+            number = isinstance(given, (int, float, np.number)) and not isinstance(given, bool)
+            if not number or not 0 <= float(given or 0) < math.inf or (field == "pace" and not given):
+                least = "above 0" if field == "pace" else "of at least 0"
+                raise SchemaError(
+                    f"'{self.name}' has {field}={given!r}. Give a number {least}, or leave it out."
+                )
+            object.__setattr__(self, field, float(given or 0))
+        if self.pace is not None and self.kind == "categorical":
+            raise SchemaError(
+                f"'{self.name}' is categorical and has pace={self.pace:g}, but its levels have no order. Use delay, "
+                "the months before a change counts."
+            )
 
     def _check_levels(self) -> None:
         for field in ("low", "high", "step", "least_change"):

@@ -143,6 +143,21 @@ class Schema:
         return np.array([feature.span for feature in self.features])
 
     @cached_property
+    def pace(self) -> np.ndarray:
+        """(d,) how much of its unit a person moves a feature in a month; inf where it takes no time."""
+        return self._column("pace", np.inf)
+
+    @cached_property
+    def delay(self) -> np.ndarray:
+        """(d,) months before a change counts."""
+        return self._column("delay", 0.0)
+
+    @cached_property
+    def timed(self) -> bool:
+        """True if some feature says how long its change takes."""
+        return bool(np.isfinite(self.pace).any() or self.delay.any())
+
+    @cached_property
     def slack(self) -> np.ndarray:
         """(d,) difference up to which two values are the same: rounding, as a share of the range."""
         return np.asarray(1e-9 * self.span)
@@ -321,6 +336,12 @@ class Schema:
         with np.errstate(invalid="ignore"):
             apart = np.abs(a - b) > self.slack
         return np.asarray(apart | (np.isnan(a) != np.isnan(b)))
+
+    def months(self, before: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """before and action (..., d) -> (..., d) months until each act counts; 0 where nobody moves anything."""
+        moved = ~np.isnan(action) & self.differs(action, before)
+        size = np.where(moved & self.ordered, np.abs(action - before), 0.0)
+        return np.where(moved, self.delay + np.nan_to_num(size) / self.pace, 0.0)
 
     # -- tables --------------------------------------------------------------------------------------------
 
@@ -552,6 +573,8 @@ class Schema:
             "missing": "May the value be missing, and may advice ask for it? Only where the model accepts it.",
             "special": "Codes that are states and no numbers, in words, such as -7: no such event.",
             "bounds": "declared: a value outside is an error. observed: read off a table.",
+            "pace": "How much of its unit (how many levels) a person moves it in a month; left out: it takes no time.",
+            "delay": "Months before a change counts.",
         }
         for key, words in help_text.items():
             schema["$defs"]["Feature"]["properties"][key]["description"] = words

@@ -31,8 +31,9 @@ class Retraining:
     labels: (N,) what the model learnt about each of them, or the name of that column of `data`. fit: (rows (m, d),
     labels (m,), seed) -> a model; left out, a fresh copy of the model itself, where it is a scikit-learn estimator or
     pipeline or has that interface; a name of the zoo ('gb'): models of that kind stand in for one that nobody can train
-    here. searched: models that a search for lasting options sees; judged: others, that only judge. share: how surely
-    a lasting option must get a yes from the next model (see `NextModel`). seed: of the resamples.
+    here. searched: models that a search for lasting options sees; judged: others, that only judge. share: how surely,
+    by the models of the search, a lasting option must get a yes from the next one (see `NextModel`); somewhat more than
+    is wanted, because a search finds what looks good in its own models. seed: of the resamples.
 
     Models are trained when they are first needed, and then kept.
     Example: ``Problem(schema, pipeline, target, data=train, retraining=Retraining(labels))``.
@@ -43,7 +44,7 @@ class Retraining:
     fit: Fit | str | None = None
     searched: int = 20
     judged: int = 10
-    share: float = 0.95
+    share: float = 0.98
     seed: int = 0
     _trained: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     _labels: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
