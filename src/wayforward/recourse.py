@@ -272,7 +272,7 @@ class Recourse:
             why[i] = reason
         parts: dict[str, Any] = {
             name: spread(name, np.nan)
-            for name in ("action", "after", "score", "chance", "path", "lasts", "known_margin")
+            for name in ("action", "after", "score", "chance", "path", "lasts", "months", "known_margin")
         }
         parts |= {name: spread(name, np.inf) for name in ("cost", "plain_cost")} | {
             "kind": spread("kind", "")

@@ -165,3 +165,14 @@ def test_time_is_kept_in_yaml():
     text = SCHEMA.to_yaml()
     assert "pace: 300" in text and "delay: 6" in text and Schema.from_yaml(text) == SCHEMA
     assert not Schema((Feature(name="a", kind="real"),)).timed
+
+
+def test_who_cannot_be_read_takes_no_time():
+    import pandas as pd
+
+    people = pd.DataFrame(
+        {"savings": [300, -5], "school": ["none", "none"], "home": ["rent"] * 2, "phone": [0, 0]}
+    )
+    with pytest.warns(wf.schema.SchemaWarning):
+        got = wf.recommend(problem(), people)
+    assert got.outcome[1, 0].name == "NOT_ASKED" and got.months[0, 0] > 0 and np.isnan(got.months[1, 0])

@@ -225,6 +225,7 @@ def _picture(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> Reco
             "chance",
             "lasts",
             "known_margin",
+            "months",
             "kind",
         )
     }
