@@ -120,6 +120,32 @@ def test_bench_puts_methods_side_by_side_on_the_same_people(shell: Shell):
     assert rows[0]["cost_l1_range"] <= rows[1]["cost_l1_range"]
 
 
+OWN = """
+from wayforward.methods.nearest_observable import NearestObservable
+
+class Mine(NearestObservable):
+    name = "mine"
+"""
+
+
+def test_bench_compares_a_method_and_a_table_of_ones_own(shell: Shell):
+    Path("own.py").write_text(OWN)
+    shell(
+        "bench --train train.csv --label y --favourable 1 --schema schema.yaml --model lr --method own.py:Mine "
+        "--method local-search --n 12 --html page.html --json out.json"
+    )
+    rows = json.loads(Path("out.json").read_text())
+    assert [(row["data"], row["method"]) for row in rows] == [
+        ("train.csv", "mine"),
+        ("train.csv", "local-search"),
+    ]
+    assert rows[1]["usable_low"] <= rows[1]["usable"] <= rows[1]["usable_high"]
+    page = Path("page.html").read_text()
+    assert page.index("local-search") < page.index("mine") and "<script" not in page and "<svg" in page
+    assert "no method 'Other'" in shell("bench --method own.py:Other", code=2).output
+    assert "no file" in shell("bench --method none.py:Mine", code=2).output
+
+
 def test_the_version(shell: Shell):
     from wayforward import __version__
 

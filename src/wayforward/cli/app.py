@@ -753,17 +753,26 @@ def bench(
     data: Annotated[list[str] | None, typer.Option("--data", help="Data sets; repeat.")] = None,
     model: Annotated[list[str] | None, typer.Option("--model", help="Models; repeat.")] = None,
     method: Annotated[
-        list[str] | None, typer.Option("--method", help="Methods; repeat. Left out: all that fit.")
+        list[str] | None,
+        typer.Option("--method", help="Methods, or file.py:Class; repeat. Left out: all that fit."),
     ] = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    schema: SchemaFile = None,
     n: Annotated[int, typer.Option("--n", min=1, help="Refused people.")] = 200,
     k: Options = 1,
     seed: Seed = 0,
+    html: Annotated[Path | None, typer.Option("--html", help="Write one page, with a leaderboard.")] = None,
     json: Json = None,
 ) -> None:
-    """Compare our methods on the same refused people: usable answers, cost, speed."""
+    """Compare methods, also your own, on the same refused people: usable answers, cost, speed."""
     from wayforward.cli.bench import compare
+    from wayforward.cli.inputs import Inputs
 
-    compare(data or ["loan"], model or ["lr", "rf"], method, n=n, k=k, seed=seed, json=json)
+    own = Inputs(train=train, label=label, favourable=tuple(favourable or ()), schema=schema)
+    sets = data or ([] if train is not None else ["loan"])
+    compare(sets, model or ["lr", "rf"], method, n=n, k=k, seed=seed, json=json, html=html, own=own)
 
 
 @app.command(

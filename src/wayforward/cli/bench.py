@@ -1,15 +1,20 @@
-"""The `bench` command: our methods side by side on the same refused people."""
+"""The `bench` command: methods side by side on the same refused people; a table, a page, a leaderboard."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wayforward.cli.console import say, table, write_json
+from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
 from wayforward.cli.inputs import Inputs
 from wayforward.cli.recommend import choose, run, summarise
-from wayforward.errors import MissingExtra, UnsupportedModel
+from wayforward.errors import MethodError, MissingExtra, UnsupportedModel
+
+if TYPE_CHECKING:
+    from wayforward.methods import Method
 
 _SHOWN = (
     "usable",
@@ -20,6 +25,7 @@ _SHOWN = (
     "people_per_second",
     "model_rows",
 )
+_SPREAD = ("usable", "usable_plausible", "cost_l1_range")  # told with their 95 % intervals
 
 
 def compare(
@@ -31,28 +37,52 @@ def compare(
     k: int,
     seed: int,
     json: Path | None,
+    html: Path | None = None,
+    own: Inputs | None = None,
 ) -> None:
-    """Every method on every data set and model; what does not fit is named and left out."""
+    """Every method on every table and model; what does not fit is named and left out.
+
+    method: names, or `file.py:Class` for methods of one's own. own: a table of one's own, beside the data sets.
+    """
     from wayforward.evaluate import evaluate
     from wayforward.methods import names
 
+    room_for(json)
+    room_for(html, (".html",))
     chosen = list(method) if method else list(names())
     for name in chosen:
-        choose(name, None)  # a typing error ends here, before any training
+        method_of(name)  # a typing error ends here, before any training
+    questions = [(source, Inputs(data=source)) for source in data]
+    if own is not None and own.train is not None:
+        questions.append((own.train.name, own))
     rows: list[dict[str, Any]] = []
-    for source in data:
-        for kind in model:
-            ready = Inputs(data=source, model=kind, n=n, seed=seed).ready()
-            for name in chosen:
-                try:
-                    got = run(ready, choose(name, None), k=k, seed=seed, rounding=False)
-                except (UnsupportedModel, MissingExtra) as why:
-                    if method:
-                        say(f"left out: {name} on {source} {kind}: {why}")
-                    continue
-                summary = summarise(got, ready, evaluate(got, ready.problem, metrics="headline"))
-                rows.append({"data": source, "model": kind, **summary})
+    with steps("bench: runs", len(questions) * len(model) * len(chosen)) as shown:
+        for source, question in questions:
+            for kind in model:
+                ready = replace(question, model=kind, n=n, seed=seed).ready()
+                for name in chosen:
+                    try:
+                        got = run(ready, method_of(name), k=k, seed=seed, rounding=False)
+                    except (UnsupportedModel, MissingExtra) as why:
+                        if method:
+                            say(f"left out: {name} on {source} {kind}: {why}")
+                        continue
+                    finally:
+                        shown(shown.done + 1)
+                    judged = evaluate(got, ready.problem, metrics="headline")
+                    spread = {
+                        f"{metric}_{end}": getattr(judged.totals[metric], end)
+                        for metric in _SPREAD
+                        if metric in judged.totals
+                        for end in ("low", "high")
+                    }
+                    summary = summarise(got, ready, judged)
+                    rows.append({"data": source, "model": Path(kind).name, **summary, **spread})
     write_json(rows, json)
+    if html is not None:
+        from wayforward.cli.bench_page import render
+
+        write_text(html, render(rows, n=n, k=k, seed=seed))
     if str(json) != "-":
         cells = [
             (r["data"], r["model"], r["method"], r["n"], *(_cell(r[name]) for name in _SHOWN)) for r in rows
@@ -62,6 +92,30 @@ def compare(
             ("data", "model", "method", "n", *(name.replace("_", " ") for name in _SHOWN)),
             cells,
         )
+        if html is not None:
+            say(f"written: {html}")
+
+
+def method_of(name: str) -> Method:
+    """A method by its name, or of one's own as `file.py:Class`. Raises: MethodError."""
+    from wayforward.methods import Method
+
+    file, colon, attribute = name.rpartition(":")
+    if not colon or not file.endswith(".py"):
+        return choose(name, None)
+    if not Path(file).is_file():
+        raise MethodError(f"There is no file '{file}'. Give a method as file.py:Class.")
+    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made = getattr(module, attribute, None)
+    if not (isinstance(made, type) and issubclass(made, Method)):
+        raise MethodError(
+            f"'{Path(file).name}' holds no method '{attribute}': a class that inherits from Method."
+        )
+    found: Method = made()
+    return found
 
 
 def _cell(value: Any) -> Any:
