@@ -279,7 +279,7 @@ def dialogues(got: dict[str, Any]) -> str:
                 regret = [f"{one['regret'][q]:.3f}" for q in ("0", "1", "2", "4", "8")]
                 rows.append(
                     [
-                        f"{cell}: {name if name != 'default' else 'the default'}, {heading}",
+                        f"{cell}: {name if name != 'default' else 'the default'}, {heading} ({one['people']} people)",
                         f"{one['padded']:.0%}", f"{one['dominated']:.0%}", f"{one['dearer']} of {one['of']}",
                         str(one["without_a_plan"]), f"{one['screens_median']:g} ({one['screens_most']})", *regret,
                         f"{one['seconds']:.2f}",
@@ -295,7 +295,7 @@ in ten wrong) hold a dialogue each. *padded*: plans on a screen with an act that
 plans that ask for more than one shown before; both of all plans shown. *Last plan dearer than one seen*: among
 people who do not err. *Regret*: how much dearer the best plan so far is to the person than the best that is
 known for them (found by searches under their own and 24 other weights), after so many questions about plans,
-mean, at most 2.
+mean, at most 2. Rows with another number of people are about other people.
 
 {table(head, rows)}
 """
