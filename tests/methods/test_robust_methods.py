@@ -138,7 +138,8 @@ def test_rbr_slopes_are_those_of_its_odds():
 def test_trex_ends_where_it_is_stable():
     """On trees: stability of the options is tau or more wherever the walk found one, and the base's is not."""
     it = case("forest", "independent", 0, 60)
-    ours = wf.method("trex", tau=0.5, sigma=0.02, otherwise="none").fit(it.problem).recommend(it.x)
+    trex = wf.method("trex", tau=0.5, sigma=0.02, otherwise="none")
+    ours = trex.fit(it.problem).recommend(it.x, minimal=False)
     base = wf.recommend(it.problem, it.x)
     told = Stable(0.5, 0.02, draws=50).fit(it.problem)
     at = ours.found[:, 0]
