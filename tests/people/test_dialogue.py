@@ -414,7 +414,7 @@ def test_numbers_are_such_as_somebody_would_say():
     for name, now, wanted, sayable in (
         ("savings", 9000, 12049.0, 12100),
         ("savings", 9000, 9003.0, 9050),
-        ("debt", 4000, 3871.0, 3860),
+        ("debt", 4000, 3871.0, 3870),
     ):
         j = schema.index(name)
         x, action = d.x[None].copy(), np.full((1, schema.d), np.nan)
@@ -960,7 +960,7 @@ def test_what_does_that_mean_is_answered_above_the_same_question():
     d = Dialogue(shares(), SHARES, elicitor=None)
     before, state = d.ask(), d.to_dict()
     again = d.answer("What does that mean?")
-    assert again.id == before.id and "from 0 EUR to" in again.notes[0] and d.to_dict() == state
+    assert again.id == before.id and "from 0 EUR to 100 EUR" in again.notes[0] and d.to_dict() == state
     limits(d)
     assert "You promise nothing" in d.answer("what is this").notes[0]
 
@@ -1033,10 +1033,9 @@ def test_a_plan_that_is_kept_or_taken():
 def test_a_plan_seen_is_offered_at_the_end_and_what_it_takes_as_it_is_is_said():
     d = limits(Dialogue(shares(), SHARES, elicitor="favourite", budget=2, until="31 March 2027"))
     seen = [option.action for option in d.ask().options]
-    while d.ask().left > 1 or d.ask().kind != "accept":
+    while d.ask().stage == "choices" or d.ask().kind == "accept":
+        assert d.ask().stage == "choices" or d.ask().plan.action == seen[0]
         d.answer("1" if d.ask().stage == "choices" else "no")
-    assert d.ask().plan.action == seen[0]
-    d.answer("no")
     assert seen[1] in [option.action for option in d.ask().options]
     place = [option.action for option in d.ask().options].index(seen[1])
     d.answer(str(place + 1))

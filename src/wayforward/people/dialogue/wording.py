@@ -162,9 +162,11 @@ def meaning(c: Conversation, p: PendingQuestion) -> str:
             )
             values = f"It can be {named}."
         else:
-            low, high = c.problem.observed_range
-            ends = [words.limit_value(feature, float(e[p.item.feature])) for e in (low, high)]
-            values = f"Among the people we know it goes from {ends[0]} to {ends[1]}."
+            j, seen = p.item.feature, c.problem.observed_range
+            own_ends = (c.schema.low[j], c.schema.high[j])
+            known = [float(e) if np.isfinite(e) else float(s[j]) for e, s in zip(own_ends, seen, strict=True)]
+            values = f"It goes from {q.now_words(feature, known[0])} to {q.now_words(feature, known[1])}."
+            values = values if np.isfinite(known).all() else ""
         return (
             f"Your {name} is one of the things that the decision looks at.{own} {values} "
             "Say no if a plan must leave it as it is. Nothing that you say here changes the decision."
