@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wayforward.errors import MethodError
 from wayforward.people.elicitor import Kind, converse
 from wayforward.people.elicitors import elicitor
-from wayforward.people.elicitors.effort_tastes import Choices, dislike, tastes
+from wayforward.people.elicitors.effort_tastes import ScreenChoices, dislike, tastes
 from wayforward.people.plan_order import alike, asks_more
 from wayforward.people.simulated import PersonalCost
 from wayforward.streams import Streams
@@ -77,9 +77,11 @@ def test_what_is_shown_is_minimal_undominated_and_new_and_the_last_is_the_best_s
 def test_choices_move_the_weights():
     """Somebody who always takes the change of the first feature finds it easier than the second."""
     parts = np.tile(np.eye(2)[None, None], (1, 4, 1, 1))  # (1, 4 screens, 2 plans, 2 features)
-    said = Choices(parts, np.ones((1, 4, 2), dtype=bool), np.zeros((1, 4), dtype=np.int64))
+    said = ScreenChoices(parts, np.ones((1, 4, 2), dtype=bool), np.zeros((1, 4), dtype=np.int64))
     streams = Streams.of(np.zeros((1, 2)), 0)
-    before = np.exp(tastes(streams, 2, Choices(parts, said.there, said.chosen - 1), np.ones(1))[0, :, :2])
+    before = np.exp(
+        tastes(streams, 2, ScreenChoices(parts, said.there, said.chosen - 1), np.ones(1))[0, :, :2]
+    )
     after = np.exp(tastes(streams, 2, said, np.ones(1))[0, :, :2])
     assert abs((before[:, 0] > before[:, 1]).mean() - 0.5) < 0.15
     assert (after[:, 0] < after[:, 1]).mean() > 0.95

@@ -30,9 +30,9 @@ def with_room(recourse: Recourse, share: float = 0.9, most: float = 0.05) -> Rec
     if problem is None:
         raise ProblemError("This answer was read from a file and does not know its problem. Ask again.")
     who, slot = np.nonzero(recourse.found & (recourse.margin < share - 1e-9))
-    told = {"share": share, "most": most, "moved": 0, "price": 0.0}
+    note = {"share": share, "most": most, "moved": 0, "price": 0.0}
     if not len(who):
-        return replace(recourse, meta={**recourse.meta, "room": told})
+        return replace(recourse, meta={**recourse.meta, "room": note})
     wishes = None if recourse.preferences is None else recourse.preferences.take(who)
     people = problem.population(recourse.x[who], wishes)
     rows = np.arange(len(who))
@@ -49,12 +49,12 @@ def with_room(recourse: Recourse, share: float = 0.9, most: float = 0.05) -> Rec
     before = recourse.cost[who, slot]
     good = np.flatnonzero(got.found[:, 0] & (got.cost[:, 0] <= before * (1 + most) + 1e-12))
     if good.size:
-        told |= {"moved": int(good.size), "price": float((got.cost[good, 0] / before[good] - 1).mean())}
+        note |= {"moved": int(good.size), "price": float((got.cost[good, 0] / before[good] - 1).mean())}
     parts = {}
     for name in ("action", "after", "cost", "plain_cost", "chance", "score"):
         parts[name] = getattr(recourse, name).copy()
         parts[name][who[good], slot[good]] = getattr(got, name)[good, 0]
-    return replace(recourse, **parts, meta={**recourse.meta, "room": told})
+    return replace(recourse, **parts, meta={**recourse.meta, "room": note})
 
 
 def _nearest_with_room(people: Population, action: Actions, share: float, most: PerRow) -> Rows:

@@ -41,7 +41,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Curve:
+class StudyCurve:
     """The curve at x, with the intercept: value and 95 % band, all (g,)."""
 
     x: Values
@@ -246,7 +246,7 @@ class Gamm:
         smaller = Penalised(p.y, rows, p.family, p.shared, 1 + np.arange(len(left)))
         return -smaller.fit().criterion[0]
 
-    def curve(self, x: ArrayLike | None = None, *, points: int = 100) -> Curve:
+    def curve(self, x: ArrayLike | None = None, *, points: int = 100) -> StudyCurve:
         """The curve with the intercept and its 95 % band, on the scale of the predictor.
 
         x: (g,) within what was observed; left out: `points` values over all of it. Raises: DataError beyond it.
@@ -258,7 +258,7 @@ class Gamm:
         design = np.column_stack([np.ones(len(at)), self.smooth.design(at)])
         value = design @ self.solution.b[0]
         half = norm.ppf(0.975) * np.sqrt(((design @ self.solution.arrow.covariance) * design).sum(1))
-        return Curve(at, value, value - half, value + half)
+        return StudyCurve(at, value, value - half, value + half)
 
     def mean(self, predictor: ArrayLike) -> Values:
         """Mean answers at values of the predictor (g,), such as a curve's."""

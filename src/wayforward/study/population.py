@@ -75,13 +75,13 @@ class Shown:
 def draw_shown(n: int, rng: np.random.Generator) -> Shown:
     """A pool as large as the published one, and n participants below 10M with five eligible profiles each."""
     pool, pool_income = draw(POOL, rng)
-    told = np.sort(rng.permutation(POOL)[:DISCLOSED])
-    pool, pool_income = pool[told], pool_income[told]
+    disclosed = np.sort(rng.permutation(POOL)[:DISCLOSED])
+    pool, pool_income = pool[disclosed], pool_income[disclosed]
     found: list[tuple[Profiles, NDArray[np.int64], NDArray[np.int64]]] = []
-    served = asked = 0
+    served = n_drawn = 0
     while served < n:
         profile, income = draw(max(2 * (n - served), 50), rng)
-        asked += len(profile)
+        n_drawn += len(profile)
         admitted = income <= _MOST
         profile, income = profile[admitted], income[admitted]
         plan = select(profile, pool, eligible(profile, income, pool, pool_income), rng)
@@ -89,4 +89,4 @@ def draw_shown(n: int, rng: np.random.Generator) -> Shown:
         found.append((profile[ready], income[ready], plan[ready]))
         served += int(ready.sum())
     profile, income, plan = (np.concatenate(parts)[:n] for parts in zip(*found, strict=True))
-    return Shown(profile, income, pool, pool_income, plan, asked)
+    return Shown(profile, income, pool, pool_income, plan, n_drawn)

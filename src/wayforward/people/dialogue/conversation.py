@@ -322,7 +322,7 @@ class Conversation:
 
     def _recall(self, plans: Sequence[ShownPlan]) -> None:
         """Show plans that were seen again, those that were kept first."""
-        plans = sorted(plans, key=lambda plan: plan.name not in self.seen.kept)[:_RECALLED]
+        plans = sorted(plans, key=lambda plan: plan.name not in self.seen.marked)[:_RECALLED]
         if plans:
             self._put(PendingQuestion("recall", plans=plans, places=list(range(len(plans)))))
         else:

@@ -419,8 +419,8 @@ class Dialogue:
 
     def _needed(self, number: int) -> int:
         """How many of the plans that a session has found the snapshots speak of."""
-        told = (snap["session"] for snap in self._snaps if snap["number"] == number)
-        return max((one["many"] for one in told if one is not None), default=0)
+        sessions = (snap["session"] for snap in self._snaps if snap["number"] == number)
+        return max((one["many"] for one in sessions if one is not None), default=0)
 
     def save(self, path: str | Path) -> Path:
         """Write the state: whole, or as it was before. Raises: FileFormatError if it cannot be written."""

@@ -18,7 +18,7 @@ class SeenPlans:
     """Plans that were shown, in order; nothing that was seen is lost.
 
     declined: names of those that would not do; revived: declined, and preferred to others since. edges: (better, worse)
-    by name. compared: the same as rows. kept: names of those that the person marked. pairs: names of those that stood
+    by name. compared: the same as rows. marked: names of those that the person marked. pairs: names of those that stood
     side by side.
     """
 
@@ -26,7 +26,7 @@ class SeenPlans:
         self.plans: list[ShownPlan] = []
         self.declined, self.revived = set(declined), set[str]()
         self.edges, self.compared = list(edges), list[Compared]()
-        self.kept: list[str] = []
+        self.marked: list[str] = []
         self.pairs = set[tuple[str, ...]]()
 
     @property
@@ -41,7 +41,9 @@ class SeenPlans:
 
     def mark(self, name: str) -> None:
         """Keep a plan for the end; a second time: no longer."""
-        self.kept = [one for one in self.kept if one != name] if name in self.kept else [*self.kept, name]
+        self.marked = (
+            [one for one in self.marked if one != name] if name in self.marked else [*self.marked, name]
+        )
 
     def decline(self, plan: ShownPlan) -> None:
         """Note that a plan will not do."""

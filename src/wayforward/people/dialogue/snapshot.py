@@ -42,7 +42,7 @@ def taken(c: Conversation) -> tuple[dict[str, Any], list[Any]]:
         "asking": c.asking_wishes,
         "declined": sorted(c.seen.declined),
         "revived": sorted(c.seen.revived),
-        "kept": list(c.seen.kept),
+        "kept": list(c.seen.marked),
         "pairs": sorted(list(pair) for pair in c.seen.pairs),
         "edges": [list(edge) for edge in c.seen.edges],
         "compared": [[_row(one.chosen), _row(one.other)] for one in c.seen.compared],
@@ -77,8 +77,8 @@ def given_back(setup: DialogueSetup, stored: Mapping[str, Any], found: list[Any]
     def plan(name: str | None) -> ShownPlan | None:
         return None if name is None else plans[name]
 
-    def ways(told: Any) -> list[Relaxation]:
-        return [Relaxation(tuple(wishes), plans[name]) for wishes, name in told]
+    def ways(named: Any) -> list[Relaxation]:
+        return [Relaxation(tuple(wishes), plans[name]) for wishes, name in named]
 
     c = Conversation.blank(setup)
     for key in _PLAIN:
@@ -86,7 +86,7 @@ def given_back(setup: DialogueSetup, stored: Mapping[str, Any], found: list[Any]
     c.rounder = PlanRounder(c.problem, c.x, float(stored["value"]))
     c.wishes, c.asking_wishes = list(stored["wishes"]), stored["asking"]
     c.seen = SeenPlans(stored["declined"], [(a, b) for a, b in stored["edges"]])
-    c.seen.revived, c.seen.kept = set(stored["revived"]), list(stored["kept"])
+    c.seen.revived, c.seen.marked = set(stored["revived"]), list(stored["kept"])
     c.seen.pairs = {tuple(pair) for pair in stored["pairs"]}
     c.seen.compared = [
         Compared(np.array(a, dtype=np.float64), np.array(b, dtype=np.float64)) for a, b in stored["compared"]
@@ -110,8 +110,8 @@ def given_back(setup: DialogueSetup, stored: Mapping[str, Any], found: list[Any]
     if c.asking_wishes is not None:
         c.asking = c.problem.population(c.x, preferences_of(c.schema, c.asking_wishes))
     if stored["session"] is not None:
-        told = {**stored["session"], "found": found}
-        c.session = setup.elicitor.resume(c.x, told, preferences=c.preferences, seed=setup.seed)
+        session = {**stored["session"], "found": found}
+        c.session = setup.elicitor.resume(c.x, session, preferences=c.preferences, seed=setup.seed)
     c.lost = stored["talking"] and c.session is None
     return c
 

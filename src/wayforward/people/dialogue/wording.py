@@ -147,7 +147,7 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
 def _marks(c: Conversation, plan: ShownPlan) -> str:
     """What is known about a plan on the screen: that it is ahead, that it was kept."""
     ahead = ", your favourite so far" if c.seen.edges and c.seen.edges[-1][0] == plan.name else ""
-    return ahead + (" (kept)" if plan.name in c.seen.kept else "")
+    return ahead + (" (kept)" if plan.name in c.seen.marked else "")
 
 
 def meaning(c: Conversation, p: PendingQuestion) -> str:
@@ -289,7 +289,7 @@ def ending(c: Conversation, learned: list[str]) -> Ending:
     marked = tuple(
         plan_option(one)
         for one in c.seen.plans
-        if one.name in c.seen.kept and (c.best is None or one.name != c.best.name)
+        if one.name in c.seen.marked and (c.best is None or one.name != c.best.name)
     )
     return Ending(
         c.ended, text, plan, limits, tuple(learned), give, c.reason if c.ended == "none" else "",

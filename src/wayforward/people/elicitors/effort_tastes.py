@@ -18,7 +18,7 @@ _TOUCH = np.log(0.05), np.log(1.0)  # log-uniform: what a touch costs, in units 
 
 
 @dataclass(frozen=True)
-class Choices:
+class ScreenChoices:
     """Who chose what: parts (n, H, c, d) of the plans side by side, there (n, H, c), chosen (n, H) or -1."""
 
     parts: np.ndarray
@@ -35,19 +35,19 @@ def dislike(taste: np.ndarray, parts: np.ndarray, usual: np.ndarray) -> np.ndarr
     return np.asarray(weight @ far.transpose(0, 2, 1) + touch * (weight @ touched.transpose(0, 2, 1)))
 
 
-def _fit(taste: np.ndarray, said: Choices, usual: np.ndarray) -> np.ndarray:
+def _fit(taste: np.ndarray, answers: ScreenChoices, usual: np.ndarray) -> np.ndarray:
     """(n, P) log-likelihood of the choices."""
-    n, turns, many, d = said.parts.shape
-    cost = dislike(taste, said.parts.reshape(n, turns * many, d), usual).reshape(n, -1, turns, many)
+    n, turns, many, d = answers.parts.shape
+    cost = dislike(taste, answers.parts.reshape(n, turns * many, d), usual).reshape(n, -1, turns, many)
     cost = cost / np.maximum(np.exp(taste[..., :-1]).mean(-1), 1e-9)[..., None, None]  # only ratios count
-    worth = np.where(said.there[:, None], -_SHARP * cost, -np.inf)
+    worth = np.where(answers.there[:, None], -_SHARP * cost, -np.inf)
     worth = worth - worth.max(-1, keepdims=True, initial=-1e300)
     share = np.exp(worth)
     share = share / np.maximum(share.sum(-1, keepdims=True), 1e-300)
-    at = np.maximum(said.chosen, 0)[:, None, :, None]
+    at = np.maximum(answers.chosen, 0)[:, None, :, None]
     got = np.take_along_axis(share, np.broadcast_to(at, (*share.shape[:3], 1)), 3)[..., 0]
-    log = np.log((1 - _SLIP) * got + _SLIP / np.maximum(said.there.sum(-1), 1)[:, None])
-    return np.asarray(np.where(said.chosen[:, None] < 0, 0.0, log).sum(-1))
+    log = np.log((1 - _SLIP) * got + _SLIP / np.maximum(answers.there.sum(-1), 1)[:, None])
+    return np.asarray(np.where(answers.chosen[:, None] < 0, 0.0, log).sum(-1))
 
 
 def _prior(taste: np.ndarray) -> np.ndarray:
@@ -57,7 +57,7 @@ def _prior(taste: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(inside, weights, -np.inf))
 
 
-def tastes(streams: Streams, d: int, said: Choices, usual: np.ndarray) -> np.ndarray:
+def tastes(streams: Streams, d: int, answers: ScreenChoices, usual: np.ndarray) -> np.ndarray:
     """Likely tastes of n people after what they said: (n, P, d + 1) logs, all as likely.
 
     The same replies give the same tastes: nothing is carried over from one answer to the next.
@@ -67,9 +67,9 @@ def tastes(streams: Streams, d: int, said: Choices, usual: np.ndarray) -> np.nda
     draw = streams.uniform(each, _DRAWN, d + 1, tag=0xE0)
     touch = _TOUCH[0] + (_TOUCH[1] - _TOUCH[0]) * draw[..., -1:]
     taste = np.concatenate([np.log(-np.log(draw[..., :-1])), touch], axis=-1)
-    if not (said.chosen >= 0).any():
+    if not (answers.chosen >= 0).any():
         return taste[:, :_KEPT]
-    log = _fit(taste, said, usual)
+    log = _fit(taste, answers, usual)
     share = np.exp(log - log.max(1, keepdims=True)).cumsum(1)
     u = (np.arange(_KEPT) + streams.uniform(each, 1, tag=0xE1)) / _KEPT * share[:, -1:]
     pick = (u[:, :, None] > share[:, None, :]).sum(2).clip(0, _DRAWN - 1)
@@ -82,7 +82,7 @@ def tastes(streams: Streams, d: int, said: Choices, usual: np.ndarray) -> np.nda
             np.take_along_axis(taste, np.floor(u[..., i : i + 1] * _KEPT).astype(np.int64), 1) for i in (0, 1)
         ]
         new = taste + 0.5 * (mates[0] - mates[1]) + 0.2 * noise
-        then = _fit(new, said, usual) + _prior(new)
+        then = _fit(new, answers, usual) + _prior(new)
         yes = np.log(u[..., 2]) < then - now
         taste, now = np.where(yes[..., None], new, taste), np.where(yes, then, now)
     return taste

@@ -18,7 +18,7 @@ from wayforward.people.elicitor import (
     first_plans,
     fitted_base,
 )
-from wayforward.people.elicitors.effort_tastes import Choices, dislike, tastes
+from wayforward.people.elicitors.effort_tastes import ScreenChoices, dislike, tastes
 from wayforward.people.elicitors.plan_pool import works
 from wayforward.people.plan_order import alike, asks_more
 from wayforward.problem.minimal import minimal_actions
@@ -195,8 +195,8 @@ class FavouriteSession(Session):
             if turns
             else np.zeros((m, 0, c, d))
         )
-        said = Choices(parts, screens >= 0, self.chosen[who])
-        return tastes(self._streams.take(who), d, said, self.usual[who])
+        answers = ScreenChoices(parts, screens >= 0, self.chosen[who])
+        return tastes(self._streams.take(who), d, answers, self.usual[who])
 
     def _own_parts(self, who: Who) -> np.ndarray:
         """(m, K, d) costs of the acts under the weights that people gave."""
