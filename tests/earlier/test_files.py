@@ -178,7 +178,8 @@ def test_of_recourse(file, stored):
         same(got.preferences.to_dict(), stored["preferences"])
         assert got.weighted and got.explain(1) == stored["explain"]
     elif "explain" in stored:
-        assert got.explain(0) == stored["explain"] and repr(got) == stored["repr"]
+        price = " This asks for about 97 % more than option 1."  # told since then
+        assert got.explain(0) == stored["explain"] + price and repr(got) == stored["repr"]
         assert wf.evaluate(got, s.problem()).usable == stored["usable"]
     with tempfile.TemporaryDirectory() as folder:
         again = wf.Recourse.load(got.save(Path(folder) / file))
@@ -379,7 +380,10 @@ def test_of_history(file, stored):
     # its plans came out of a search that finds cheaper ones by now
     assert again.to_dict().keys() == it.to_dict().keys()
     assert again.scenario == it.scenario
-    assert json.loads(json.dumps(it.to_dict())) == json.loads((FOLDER / file).read_text())
+    mine, before = json.loads(json.dumps(it.to_dict())), json.loads((FOLDER / file).read_text())
+    later = {name: mine["flows"].pop(name) for name in mine["flows"].keys() - before["flows"].keys()}
+    assert mine == before and later.keys() <= {"earned", "arrived"}
+    assert not any(np.any(flow) for flow in later.values())  # of what nobody counted then there is none
 
 
 @check("society-checkpoint.npz")

@@ -474,11 +474,6 @@ class Society:
         """Return a hash of everything that fixes the run but its length and its name."""
         h = hashlib.sha256()
         plain = replace(self.scenario, rounds=0, name="society").to_dict()
-        if not plain["group_names"]:  # entries that came later change no older run where they are left out
-            del plain["group_names"]
-        for name, default in (("interest", 0.1), ("loss", 0.6), ("amount", "")):
-            if plain["lender"][name] == default:
-                del plain["lender"][name]
         h.update(json.dumps(plain, sort_keys=True, default=str).encode())
         h.update(f"{self.method.name} {self.method.parameters()}".encode())
         some, problem = self.setting.x[:1000], self.setting.problem

@@ -218,17 +218,18 @@ class Scenario:
                 raise DataError(f"cut is a list of numbers, such as [30, 60]; got {edge!r} in it.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as a file holds them."""
+        """Plain values, as a file holds them; what came later is left out where it is not used, as before it was."""
         out = asdict(self)
         out["compliance"]["delay"] = list(self.compliance.delay)
         out["advice"]["parameters"] = dict(self.advice.parameters)
         if isinstance(self.advice.robust, tuple):
             out["advice"]["robust"] = list(self.advice.robust)
-        return out | {
-            "cut": list(self.cut),
-            "places": list(self.places),
-            "group_names": list(self.group_names),
-        }
+        for name in ("interest", "loss", "amount"):
+            if out["lender"][name] == getattr(Lender(), name):
+                del out["lender"][name]
+        del out["group_names"]
+        out |= {"cut": list(self.cut), "places": list(self.places)}
+        return out | ({"group_names": list(self.group_names)} if self.group_names else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
