@@ -540,9 +540,9 @@ class Problem(Portable):
         plain = best.cost if people.plain_weight else people.plain_cost(best.who, best.action)
         after, score = filled(best.after, np.nan), filled(best.value, np.nan)
         cost, plain_cost = filled(best.cost, np.inf), filled(plain, np.inf)
-        months = (
-            filled(self.months(x[best.who], best.action, best.after), np.nan) if self.schema.timed else None
-        )
+        months = np.empty((0, 0))
+        if self.schema.timed:
+            months = filled(self.months(x[best.who], best.action, best.after), np.nan)
         if accepted.any():
             after[accepted, 0], cost[accepted, 0], plain_cost[accepted, 0] = x[accepted], 0.0, 0.0
             score[accepted, 0] = value_before[accepted]
@@ -554,7 +554,7 @@ class Problem(Portable):
             cost=cost,
             plain_cost=plain_cost,
             chance=filled(best.chance, np.nan),
-            **({} if months is None else {"months": months}),
+            months=months,
             score=score,
             outcome=outcome,
             seconds=np.full(n, (seconds + time.perf_counter() - started) / n),
