@@ -178,7 +178,7 @@ def test_of_recourse(file, stored):
         same(got.preferences.to_dict(), stored["preferences"])
         assert got.weighted and got.explain(1) == stored["explain"]
     elif "explain" in stored:
-        price = " This asks for about 97\u00a0% more than option 1."  # told since then
+        price = " This asks for about 97\u202f% more than option 1."  # told since then
         assert got.explain(0) == stored["explain"] + price and repr(got) == stored["repr"]
         assert wf.evaluate(got, s.problem()).usable == stored["usable"]
     with tempfile.TemporaryDirectory() as folder:
