@@ -87,7 +87,7 @@ def _yes() -> str:
     ("more", "told"),
     [
         ("--robust noise", "needs the size of errors"),
-        ("--robust delta:0.1", "Known: within-delta, noise, models, stable"),
+        ("--robust delta:0.1", "Known: within-delta, noise, models, next, stable"),
         ("--robust within-delta:0.1,nrm=l2", "'nrm=l2' is no setting"),
         ("--robust within-delta:0.1 --model rf", "AllModels"),
     ],

@@ -46,6 +46,7 @@ class Follow(Method):
     name: ClassVar[str] = "follow"
     summary: ClassVar[str] = ""
     citation: ClassVar[str] = ""
+    minimal_ = False  # what everybody does is the theorem's
     kind: str = "distance"
 
     def _recommend(self, people, k, streams, budget):

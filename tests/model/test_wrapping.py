@@ -616,7 +616,12 @@ BAD_CALLABLES = [
         "label 'maybe', which is not one",
     ),
     (lambda rows: np.full(len(rows), 7), {}, "label 7, which is not one of its classes"),
-    (lambda rows: rows["age"], {}, r"failed on .* rows: IndexError.*takes='frame'"),
+    (
+        lambda rows: rows["age"],
+        {},
+        r"label \d+, which is not one of its classes",
+    ),  # it wants a table, and gets one
+    (lambda rows: rows["age"], {"takes": "array"}, r"failed on .* rows: IndexError.*takes='frame'"),
     (lambda rows: np.zeros((len(rows), 2, 2)), {}, "returned shape"),
     (lambda rows: np.zeros((len(rows), 2)), {"task": "regression"}, r"returned shape .* needed"),
 ]

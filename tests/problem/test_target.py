@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wayforward.errors import ProblemError
-from wayforward.model.base import LARGEST, Decision
+from wayforward.model.base import LARGEST, Access, Decision
 from wayforward.problem import Target
 from wayforward.problem.target import BoundTarget
 
-TWO = SimpleNamespace(task="classification", classes=("bad", "good"), decision=LARGEST)
-THREE = SimpleNamespace(task="classification", classes=(0, 1, 2), decision=LARGEST)
+TWO = SimpleNamespace(
+    access=Access.PROBABILITY, task="classification", classes=("bad", "good"), decision=LARGEST
+)
+THREE = SimpleNamespace(access=Access.PROBABILITY, task="classification", classes=(0, 1, 2), decision=LARGEST)
 NUMBER = SimpleNamespace(task="regression", classes=())
 
 
@@ -43,7 +45,9 @@ def test_score_is_the_log_odds_beyond_the_threshold():
 
 
 def test_a_models_own_threshold_is_the_level_that_counts():
-    stern = SimpleNamespace(task="classification", classes=("bad", "good"), decision=Decision(0.7, 0.7))
+    stern = SimpleNamespace(
+        access=Access.PROBABILITY, task="classification", classes=("bad", "good"), decision=Decision(0.7, 0.7)
+    )
     outputs = np.array([[0.4, 0.6], [0.29, 0.71], [0.24, 0.76]])
     good, bad = Target("good").bind(stern), Target("bad").bind(stern)
     assert good.level == 0.7 and bad.level == pytest.approx(0.3)
@@ -64,7 +68,12 @@ def test_a_models_own_threshold_is_the_level_that_counts():
 def test_bounds_prove_nothing_of_a_threshold_that_was_found_by_asking():
     low, high = np.array([[0.35, 0.5], [0.35, 0.72]]), np.array([[0.5, 0.65], [0.28, 0.75]])
     for exact in (True, False):
-        own = SimpleNamespace(task="classification", classes=(0, 1), decision=Decision(0.7, 0.7, exact=exact))
+        own = SimpleNamespace(
+            access=Access.PROBABILITY,
+            task="classification",
+            classes=(0, 1),
+            decision=Decision(0.7, 0.7, exact=exact),
+        )
         assert Target(1).bind(own).surely_missed(low, high).tolist() == [exact, False]
         assert Target(0).bind(own).surely_missed(low, high).tolist() == [False, exact]
 

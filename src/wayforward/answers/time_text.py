@@ -41,9 +41,10 @@ def month_after(start: date, months: float) -> str:
 def causes_first(one: Recourse, option: int, i: int = 0) -> np.ndarray:
     """(d,) how many acts of an option an act waits for: those that it follows from, in the world or by a rule."""
     acted = ~np.isnan(one.action[i, option])
-    if one.problem is None or one.problem.independent:
-        return np.zeros(one.d, dtype=int)
-    led = one.problem.descendants & ~np.eye(one.d, dtype=bool)
+    led = np.zeros((one.d, one.d), dtype=bool)
+    place = {name: j for j, name in enumerate(one.schema.names)}
+    for cause, effects in one.meta.get("leads", {}).items():
+        led[place[cause], [place[effect] for effect in effects]] = True
     return np.where(acted, (led & acted[:, None]).sum(0), 0)
 
 

@@ -233,7 +233,7 @@ def recommend(
             raise DataError("--csv, --report and --kind are for answers in one file. Leave them out.")
         ends = answer_table(
             question, out, method=method, k=k, budget=budget, device=device, workers=workers, on=on,
-            rows_per_shard=rows_per_shard, id=id, form=form, fresh=fresh, json=json,
+            rows_per_shard=rows_per_shard, id=id, form=form, fresh=fresh, json=json, room=room,
         ).counts()["outcomes"]  # fmt: skip
         if not ends.get("FOUND") and not ends.get("ACCEPTED"):
             raise typer.Exit(NOBODY)

@@ -21,7 +21,7 @@ def is_folder(out: Path | None) -> bool:
 
 def answer_table(
     question: Inputs, out: Path, *, method: str, k: int, budget: int | None, device: str | None, workers: int,
-    on: Any, rows_per_shard: int, id: str | None, form: Any, fresh: bool, json: Path | None,
+    on: Any, rows_per_shard: int, id: str | None, form: Any, fresh: bool, json: Path | None, room: float = 0.0,
 ) -> Answers:  # fmt: skip
     """Answer the table of --people into the folder; print what came out."""
     from wayforward.cli.recommend import choose
@@ -37,7 +37,7 @@ def answer_table(
     started = time.perf_counter()
     with counted(f"{chosen.name}: people") as progress:
         answers = recommend_table(
-            chosen, question.people, out, k=k, seed=question.seed, budget=budget, id=id, form=form,
+            chosen, question.people, out, k=k, seed=question.seed, budget=budget, id=id, form=form, room=room,
             rows_per_shard=rows_per_shard, workers=workers, on=on, fresh=fresh, progress=progress,
             note=question.plain(),
         )  # fmt: skip

@@ -58,6 +58,8 @@ class Ebr(Method):
     Source: R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML, section 5.1.
     """
 
+    # the balance of all answers is the aim: a change that one person does not need may be what keeps it
+    minimal_ = False
     name: ClassVar[str] = "ebr"
     summary: ClassVar[str] = (
         "nearest of the profiles that are likely in every group of the accepted; labels suffice"

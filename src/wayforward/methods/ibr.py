@@ -41,6 +41,8 @@ class Ibr(CChvae):
     Source: R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML, section 5.2.
     """
 
+    # the balance of all answers is the aim: a change that one person does not need may be what keeps it
+    minimal_ = False
     name: ClassVar[str] = "ibr"
     summary: ClassVar[str] = (
         "nearest accepted row that an autoencoder decodes whose latent space does not tell people's group"

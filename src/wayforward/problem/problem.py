@@ -328,6 +328,19 @@ class Problem(Portable):
         """(d,) options change a feature by so much at least, or not at all; 0 where every change counts."""
         return self.schema.least_change if self.least_change_source else np.zeros(self.schema.d)
 
+    @property
+    def _leads(self) -> dict[str, Any]:
+        """What follows from what, by name, for answers that no longer know their problem; empty where nothing does."""
+        if self.independent:
+            return {}
+        led = self.descendants & ~np.eye(self.schema.d, dtype=bool)
+        names = self.schema.names
+        return {
+            "leads": {
+                names[j]: [names[i] for i in np.flatnonzero(led[j])] for j in np.flatnonzero(led.any(1))
+            }
+        }
+
     @cached_property
     def never_moves(self) -> FeatureMask:
         """(d,) bool: features that no act changes, neither directly nor as a consequence."""
@@ -561,7 +574,9 @@ class Problem(Portable):
             score_before=value_before,
             method=method,
             preferences=preferences,
-            meta=({"n_shortened": shortened} if minimal else {}) | ({} if meta is None else meta),
+            meta=({"n_shortened": shortened} if minimal else {})
+            | self._leads
+            | ({} if meta is None else meta),
             problem=self,
         )
 

@@ -68,6 +68,7 @@ def recommend_table(
     preferences: Preferences | None = None,
     id: str | None = None,
     form: Form = "long",
+    room: float = 0.0,
     rows_per_shard: int = 20_000,
     workers: int = 1,
     on: Kind | None = None,
@@ -81,7 +82,8 @@ def recommend_table(
     problem: a problem, for which `method` is fitted, or a fitted method. people: a path to CSV, TSV (also .gz) or
     Parquet, a folder of Parquet files, or a table in memory; columns that nobody needs are left out. k, seed,
     budget, preferences: as of `wf.recommend`; the answers are its bits, whatever the shards and the workers. id: a
-    column that names people, carried through. form: 'long' or 'compact', see `ShardSettings`. rows_per_shard: people
+    column that names people, carried through. form: 'long' or 'compact', see `ShardSettings`. room: options
+    go farther where that makes them at most this share dearer (`with_room`). rows_per_shard: people
     in memory at once for each worker. on: 'threads', 'processes' or 'ray' (a cluster, if one was joined; `out` must
     be a folder that all its machines see). Whoever cannot be read is NOT_ASKED, stands in `out/problems` with the
     reason, and the others go on. A run that was stopped goes on with the shards that are missing; fresh=True begins
@@ -113,7 +115,7 @@ def recommend_table(
         columns.append(id)
     source.check(columns)
     engine: Kind = on or ("threads" if chosen.frees_interpreter else "processes")
-    settings = ShardSettings(k, seed, budget, id, form)
+    settings = ShardSettings(k, seed, budget, id, form, room=room)
     folder = Path(out)
     question = {
         "people": source.fingerprint(), "preferences": digest(preferences and preferences.to_dict()),

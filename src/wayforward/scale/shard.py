@@ -16,6 +16,7 @@ from wayforward.errors import DataError, FileFormatError, MethodError, require
 from wayforward.methods import Budget, Method
 from wayforward.plain_files import write_text
 from wayforward.preferences import Preferences
+from wayforward.problem import with_room
 from wayforward.recourse import Recourse
 from wayforward.scale.rows import encode_shard
 from wayforward.schema import Feature, Schema
@@ -32,6 +33,7 @@ class ShardSettings:
     k, seed, budget: as of `Method.recommend`. id: a column that names people, carried through. form: 'long' has one
     row for each person and option with the values before, set and after; 'compact' leaves out the values before and
     after, and what nobody can act on. question: the hash of what the run hangs on, written into every entry.
+    room: options go farther where that makes them at most this share dearer, see `with_room`.
     """
 
     k: int = 1
@@ -40,6 +42,7 @@ class ShardSettings:
     id: str | None = None
     form: Form = "long"
     question: str = ""
+    room: float = 0.0
 
     def __post_init__(self) -> None:
         if self.form not in get_args(Form):
@@ -50,7 +53,8 @@ class ShardSettings:
 
     def plain(self) -> dict[str, Any]:
         """The settings that answers hang on, as plain data."""
-        return {name: value for name, value in asdict(self).items() if name != "question"}
+        out = {name: value for name, value in asdict(self).items() if name != "question"}
+        return out if self.room else {name: value for name, value in out.items() if name != "room"}
 
 
 def answer_shard(
@@ -91,6 +95,8 @@ def answer_shard(
                 x[there], settings.k, seed=settings.seed, budget=settings.budget, workers=1,
                 preferences=None if preferences is None else preferences.take(there),
             )  # fmt: skip
+            if settings.room and method.problem_.model.has_fast_path:
+                got = with_room(got, most=settings.room)
         counts = {name: int(got.meta[name]) for name in counts}
     if reasons:
         got = got.among(x, reasons, preferences)
