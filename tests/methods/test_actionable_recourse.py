@@ -36,7 +36,7 @@ def answer(problem, x, k=1, preferences=None, **parameters):
     return (
         ActionableRecourse(**parameters)
         .fit(problem)
-        .recommend(np.atleast_2d(np.asarray(x, dtype=float)), k, preferences=preferences)
+        .recommend(np.atleast_2d(np.asarray(x, dtype=float)), k, preferences=preferences, minimal=False)
     )
 
 

@@ -163,7 +163,7 @@ def test_everything_forbidden_is_a_proof(problem, trained):
 
 
 def test_further_options_act_on_other_features(problem, trained):
-    got = trained.recommend(refused(problem), 3)
+    got = trained.recommend(refused(problem), 3, minimal=False)
     assert got.found[:, 1].mean() > 0.9
     two = got.found[:, 1]
     acts = ~np.isnan(got.action)

@@ -98,6 +98,8 @@ class CChvae(Method):
             Question(problem.schema, model, problem.target, world=problem.world, cost=problem.cost)
             for model in self.others
         ]
+        if self.others_:  # of whom the judge does not know: a change that it does not need, they may
+            self.minimal_ = False
 
     def _learn(self, problem: Problem) -> Generator:
         return fit_generator("chvae", problem, **self._training())
