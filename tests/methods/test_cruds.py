@@ -56,7 +56,7 @@ def test_samples_are_ranked_by_changes_and_then_by_cost():
     it = case("network", "independent", 0, 24)
     method = Cruds(samples=40, kept=1, widen=0, adopt="all", epochs=3).fit(it.problem)
     people = it.problem.population(it.x[it.refused])
-    got = method.recommend(people.x, seed=3)
+    got = method.recommend(people.x, seed=3, minimal=False)
     latent = method.latent_
     steps = method.steps_of(3)
     z = np.where(np.arange(steps.shape[1]) >= latent.generator.n_z, 0.0, latent.encode(people.x))
