@@ -164,9 +164,9 @@ def test_prices_run_from_the_cheapest_to_the_plausible(hard):
     """Price 0 is the cheapest option whatever it is; an infinite price is the plausible one wherever there is one."""
     strict, x, plausible = hard
     problem, _ = small_world(strict=False)
-    free = Polished(plausibility="price", price=0.0).fit(problem).recommend(x)
-    dear = Polished(plausibility="price", price=np.inf).fit(problem).recommend(x)
-    cheapest = Polished().fit(problem).recommend(x)
+    free = Polished(plausibility="price", price=0.0).fit(problem).recommend(x, minimal=False)
+    dear = Polished(plausibility="price", price=np.inf).fit(problem).recommend(x, minimal=False)
+    cheapest = Polished().fit(problem).recommend(x, minimal=False)
     assert free.found[:, 0].all()
     assert dear.found[:, 0].all()
     assert free.cost.mean() <= cheapest.cost.mean() * 1.01

@@ -89,6 +89,8 @@ class LocalSearch(Method):
     def __post_init__(self) -> None:
         check_whole(self, grid=1, starts=0, beam=1, rounds=0)
         check_switches(self, "fill", "compiled", "sparing")
+        if self.fill:  # which asks for options that go farther than others
+            self.minimal_ = False
 
     def _fit(self, problem: Problem) -> None:
         self.reference_ = np.empty((0, problem.schema.d))
