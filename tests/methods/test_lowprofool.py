@@ -51,7 +51,7 @@ def test_what_matters_more_moves_less(linear):
     """An expert's vector: twice the importance, a quarter of the move."""
     problem = linear(plane(2), -4, {"x0": 0.2, "x1": 0.2})
     even = LowProFool(importance={"x0": 1.0, "x1": 2.0}, shrink=False).fit(problem)
-    got = even.recommend(np.zeros((1, 2)))
+    got = even.recommend(np.zeros((1, 2)), minimal=False)
     move = got.after[0, 0]
     assert got.found.all()
     np.testing.assert_allclose(move[0] / move[1], 4.0, rtol=0.1)
@@ -66,7 +66,8 @@ def test_the_persons_own_weights_are_importances(linear):
     from dataclasses import replace
 
     wish = replace(wish, weight=weight)
-    got = LowProFool(importance="personal", shrink=False).fit(problem).recommend(x, preferences=wish)
+    got = LowProFool(importance="personal", shrink=False).fit(problem)
+    got = got.recommend(x, preferences=wish, minimal=False)
     move = got.after[:, 0]
     assert move[0, 1] > 3 * move[0, 0] and move[1, 0] > 3 * move[1, 1]
 

@@ -59,8 +59,9 @@ def minimal_options(problem: Problem, options: Options, people: Population, k: i
         used += np.bincount(who[turn], minlength=people.n)
         short, dropped = drop_acts(people, ranked.take(turn))
         count += int(dropped.sum())
+        first = not len(shortened.who)
         shortened = shortened.and_(short)
-        if dropped.any():
+        if dropped.any() or not first:  # else they are in order and distinct as they were
             shortened = shortened.take(cheapest(shortened, k, problem.independent))
         have = np.bincount(shortened.who, minlength=people.n)
 
