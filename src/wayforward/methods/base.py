@@ -84,7 +84,7 @@ class Method(Portable, ABC):
     seconds_fit_: float
     workers_: int = 1
     on_: Kind | None = None
-    minimal_: bool = True
+    minimal_: bool | None = None  # None: where the method keeps no condition that the judge does not know
 
     def fit(self, problem: Problem) -> Self:
         """Check that the method fits the problem and prepare what all people share.
@@ -146,8 +146,9 @@ class Method(Portable, ABC):
         person's answer depends on it and on their own row only. budget: model rows a person. progress: called with
         (people done, people in all). workers: how many search at once; the answers are the same bits; left out, those
         of `with_workers`, else one. on: 'threads', 'processes' or 'ray' (a cluster); left out, threads where the search
-        runs outside the interpreter, else processes. minimal: leave out of every option what it does not need; True
-        unless `with_minimal` says otherwise. `meta["n_shortened"]` counts the options that this made shorter.
+        runs outside the interpreter, else processes. minimal: leave out of every option what it does not need;
+        as `with_minimal` says, else True unless the method keeps conditions that the judge does not know.
+        `meta["n_shortened"]` counts the options that this made shorter.
         Raises: MethodError for k < 1; DataError for people who do not fit the schema; WorkerError.
         """
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
@@ -265,6 +266,15 @@ class Method(Portable, ABC):
         return other
 
     @property
+    def _keeps_more(self) -> bool:
+        """True if options keep a condition that the judge does not know: an act it does not need may be what does."""
+        return False
+
+    @property
+    def _shortens(self) -> bool:
+        return not self._keeps_more if self.minimal_ is None else self.minimal_
+
+    @property
     def frees_interpreter(self) -> bool:
         """True if most of the search runs outside the interpreter, so that threads work at the same time."""
         return False
@@ -347,7 +357,7 @@ class Method(Portable, ABC):
             preferences=wishes,
             people=everyone,
             prove=self._judge_proves,
-            minimal=self.minimal_,
+            minimal=self._shortens,
             method=self.name,
         )
         got = check(action=action, proved=proved, decision=decision, seconds=time.perf_counter() - started)
@@ -382,7 +392,7 @@ class Method(Portable, ABC):
             lead[refused] = more[:, 0]
             people.aim = None
             again = problem.check(
-                people.x, more, k, preferences=people.preferences, people=people, minimal=self.minimal_,
+                people.x, more, k, preferences=people.preferences, people=people, minimal=self._shortens,
                 decision=(got.accepted[refused], got.score_before[refused]),
             )  # fmt: skip
             better = np.flatnonzero(again.cost[:, 0] < got.cost[refused, 0])

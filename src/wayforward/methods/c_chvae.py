@@ -88,6 +88,10 @@ class CChvae(Method):
         require_setting(self, "partial", 0 <= self.partial <= 1, "Use a share from 0 to 1.")
         check_choices(self, nearest=("cost", "l1"))
 
+    @property
+    def _keeps_more(self) -> bool:
+        return bool(self.others)
+
     def _fit(self, problem: Problem) -> None:
         from wayforward.problem import Problem as Question
 
@@ -98,8 +102,6 @@ class CChvae(Method):
             Question(problem.schema, model, problem.target, world=problem.world, cost=problem.cost)
             for model in self.others
         ]
-        if self.others_:  # of whom the judge does not know: a change that it does not need, they may
-            self.minimal_ = False
 
     def _learn(self, problem: Problem) -> Generator:
         return fit_generator("chvae", problem, **self._training())

@@ -58,8 +58,6 @@ class Ebr(Method):
     Source: R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML, section 5.1.
     """
 
-    # the balance of all answers is the aim: a change that one person does not need may be what keeps it
-    minimal_ = False
     name: ClassVar[str] = "ebr"
     summary: ClassVar[str] = (
         "nearest of the profiles that are likely in every group of the accepted; labels suffice"
@@ -84,6 +82,10 @@ class Ebr(Method):
         check_least(self, proposals=8, rounds=1, enough=1)
         check_beta(self.name, self.beta, self.beta_scale)
         check_choices(self, density=get_args(Kind), nearest=("cost", "l2"))
+
+    @property
+    def _keeps_more(self) -> bool:
+        return True  # the balance of all answers
 
     def _fit(self, problem: Problem) -> None:
         from wayforward.scaling import ranges

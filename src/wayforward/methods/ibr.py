@@ -41,8 +41,6 @@ class Ibr(CChvae):
     Source: R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML, section 5.2.
     """
 
-    # the balance of all answers is the aim: a change that one person does not need may be what keeps it
-    minimal_ = False
     name: ClassVar[str] = "ibr"
     summary: ClassVar[str] = (
         "nearest accepted row that an autoencoder decodes whose latent space does not tell people's group"
@@ -61,6 +59,10 @@ class Ibr(CChvae):
         if isinstance(self.beta, bool) or not self.beta >= 0 or not np.isfinite(self.beta):
             raise MethodError(f"'{self.name}' has beta={self.beta!r}. Use 0 (nobody listens) or more.")
         check_choices(self, adv=("entropy", "loglik"))
+
+    @property
+    def _keeps_more(self) -> bool:
+        return True  # the balance of all answers
 
     def _learn(self, problem: Problem) -> Generator:
         rows = problem.require_reference()

@@ -72,6 +72,10 @@ class GuidedPrototypes(Method):
         check_least(self, constants=1, steps=1, k_nearest=1, beta=0, margin=0, gamma=0, theta=0, trust=0, c=0)
         check_choices(self, prototypes=("neighbour", "latent"), levels=("plain", "mvdm"))
 
+    @property
+    def _keeps_more(self) -> bool:
+        return self.trust > 0
+
     def _fit(self, problem: Problem) -> None:
         self.slopes_ = slopes(problem, self.name, zeroth=self.estimate)
         self.price_ = range_costs(problem, self.slopes_.span)
@@ -84,9 +88,6 @@ class GuidedPrototypes(Method):
             self.generator_ = fit_generator("cvae", problem)
             self.codes_ = self.generator_.encode(self.accepted_).double().cpu().numpy()
         if self.trust > 0:
-            self.minimal_ = (
-                False  # the judge does not know this condition: a change it does not need may keep it
-            )
             refused = problem.require_reference()[~problem.reference_reached]
             if not len(refused):
                 raise MethodError(

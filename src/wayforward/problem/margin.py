@@ -26,20 +26,15 @@ _BLOCK = 4_096  # options asked about at once
 
 def meaningful_step(problem: Problem) -> PerFeature:
     """(d,) a small error in each number: its least change, else its step, else 1 % of its range; 0 for levels."""
-    from wayforward.problem.cost import LpMix
-
     schema = problem.schema
-    width = LpMix().fit(schema, problem.reference).fitted_scales.span
-    step = np.where(np.isnan(schema.step), 0.01 * width, schema.step)
+    step = np.where(np.isnan(schema.step), 0.01 * problem.range_widths, schema.step)
     least = problem.least_change
     return np.where(schema.has_levels, 0.0, np.where(least > 0, least, step))
 
 
 def small_errors(problem: Problem, share: float) -> UnderNoise:
     """The condition that an option holds in this share of plans alike; not fitted yet."""
-    from wayforward.problem.cost import LpMix
-
-    width = LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+    width = problem.range_widths
     size = meaningful_step(problem) / np.where(width > 0, width, 1.0) / 2
     sigma = {name: float(size[j]) for j, name in enumerate(problem.schema.names) if size[j] > 0}
     return UnderNoise(sigma, share=share, draws=DRAWS, closed=False)

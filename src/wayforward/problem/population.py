@@ -166,7 +166,7 @@ class Population:
 
     def _may_hold(self, free: np.ndarray) -> np.ndarray:
         """(n, d) bool: the person may keep the feature where it is while what it follows from moves: an action, too."""
-        moved = self.problem.descendants & ~np.eye(self.d, dtype=bool)
+        moved = self.problem.effects
         led = free.astype(np.int64) @ moved.astype(np.int64) > 0
         with np.errstate(invalid="ignore"):
             own = (self.x >= self.low - self.schema.slack) & (self.x <= self.high + self.schema.slack)

@@ -329,12 +329,23 @@ class Problem(Portable):
         return self.schema.least_change if self.least_change_source else np.zeros(self.schema.d)
 
     @property
+    def effects(self) -> np.ndarray:
+        """(d, d) bool: acting on the row's feature may move the column's, another one."""
+        return np.asarray(self.descendants & ~np.eye(self.schema.d, dtype=bool))
+
+    @property
+    def range_widths(self) -> PerFeature:
+        """(d,) the width of each feature's range, as the `LpMix` distance measures it."""
+        from wayforward.problem.cost import LpMix
+
+        return LpMix().fit(self.schema, self.reference).fitted_scales.span
+
+    @property
     def _leads(self) -> dict[str, Any]:
         """What follows from what, by name, for answers that no longer know their problem; empty where nothing does."""
         if self.independent:
             return {}
-        led = self.descendants & ~np.eye(self.schema.d, dtype=bool)
-        names = self.schema.names
+        led, names = self.effects, self.schema.names
         return {
             "leads": {
                 names[j]: [names[i] for i in np.flatnonzero(led[j])] for j in np.flatnonzero(led.any(1))
@@ -369,7 +380,7 @@ class Problem(Portable):
         done = schema.months(before, action)
         if schema.delay.any() and not self.independent:
             follows = np.isnan(action) & schema.differs(after, before)
-            causes = self.descendants & ~np.eye(schema.d, dtype=bool)
+            causes = self.effects
             for j in np.argsort(causes.sum(0), kind="stable"):  # causes first
                 wait = np.where(causes[:, j], done, 0.0).max(-1)
                 done[..., j] = np.where(follows[..., j], wait + schema.delay[j], done[..., j])

@@ -89,8 +89,10 @@ class LocalSearch(Method):
     def __post_init__(self) -> None:
         check_whole(self, grid=1, starts=0, beam=1, rounds=0)
         check_switches(self, "fill", "compiled", "sparing")
-        if self.fill:  # which asks for options that go farther than others
-            self.minimal_ = False
+
+    @property
+    def _keeps_more(self) -> bool:
+        return self.fill  # which asks for options that go farther than others
 
     def _fit(self, problem: Problem) -> None:
         self.reference_ = np.empty((0, problem.schema.d))

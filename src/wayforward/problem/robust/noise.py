@@ -55,10 +55,8 @@ class _Drawn(Robust):
 
     def fit(self, problem: Problem) -> Self:
         """See `Robust`."""
-        from wayforward.problem.cost import LpMix
-
         schema = problem.schema
-        width = LpMix().fit(schema, problem.reference).fitted_scales.span * ~schema.has_levels
+        width = problem.range_widths * ~schema.has_levels
         sigma = self._sigma
         if isinstance(sigma, Mapping):
             share = np.zeros(schema.d)

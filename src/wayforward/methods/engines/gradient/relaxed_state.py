@@ -45,9 +45,7 @@ class RelaxedState:
 
 def range_widths(problem: Problem) -> PerFeature:
     """Return the width (d,) of each feature's range, as the problem's `LpMix` distance measures it."""
-    from wayforward.problem import LpMix
-
-    return LpMix().fit(problem.schema, problem.reference).fitted_scales.span
+    return problem.range_widths
 
 
 def range_costs(problem: Problem, span: PerFeature) -> PerFeature:
