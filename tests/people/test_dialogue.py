@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 import wayforward as wf
 from wayforward.errors import DataError, DialogueError, FileFormatError, MethodError, ModelError, ReplyError
 from wayforward.people.dialogue import Dialogue
-from wayforward.people.dialogue.conversation import MOST_LIMITS, PLANS
+from wayforward.people.dialogue.course import MOST_LIMITS
 from wayforward.people.dialogue.lessons import Compared, circle, lessons, reluctance
 from wayforward.people.dialogue.plan_by_plan import PlanByPlan
+from wayforward.people.dialogue.setup import PLANS
 from wayforward.people.dialogue.state import sealed
 from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Questions, Session
 from wayforward.people.elicitors import names

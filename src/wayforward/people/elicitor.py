@@ -144,6 +144,39 @@ class Elicitor(ABC):
         raise MethodError(f"'{self.name}' stores no sessions; give the replies again.")
 
 
+class BaseElicitor(Elicitor):
+    """An elicitor around a method that makes first plans: a dataclass with `base` and `base_parameters`.
+
+    starts: how many plans of the base method a session begins with.
+    """
+
+    starts: ClassVar[int] = 1
+    base: str | Method
+    base_parameters: dict[str, Any] | None
+
+    def fit(self, problem: Problem) -> Self:
+        """Fit the base method. Raises: UnsupportedModel, ProblemError from it."""
+        self.problem_, self.base_ = problem, fitted_base(self.base, self.base_parameters, problem)
+        return self
+
+    def begin(
+        self,
+        x: People,
+        start: Floats | None = None,
+        *,
+        preferences: Preferences | None = None,
+        seed: int = 0,
+    ) -> Session:
+        """See `Elicitor.begin`. Raises: MethodError for start plans of another shape."""
+        people = self.problem_.population(self.problem_.schema.encode(x), preferences)
+        plans = first_plans(self.base_, people.x, start, preferences, seed, self.starts)
+        return self._session(people, plans, seed)
+
+    @abstractmethod
+    def _session(self, people: Population, plans: Actions, seed: int) -> Session:
+        """Open a session with people whose first plans are plans (n, starts, d); NaN where there is none."""
+
+
 def fitted_base(base: str | Method, parameters: Mapping[str, Any] | None, problem: Problem) -> Method:
     """Return the method that makes first plans, fitted to the problem if it is not yet."""
     from wayforward.methods import method

@@ -15,7 +15,7 @@ from wayforward.people.dialogue.wishes import HARD, Wish, given_up, preferences_
 from wayforward.preferences.preferences import Preferences
 
 if TYPE_CHECKING:
-    from wayforward.people.dialogue.conversation import Conversation
+    from wayforward.people.dialogue.course import Course
 
 _MOST = 4  # limits that are named where they stand in the way
 
@@ -28,7 +28,7 @@ class Relaxation:
     plan: ShownPlan
 
 
-def find_relaxations(c: Conversation) -> list[Relaxation]:
+def find_relaxations(c: Course) -> list[Relaxation]:
     """Which limit, given up alone, would open a plan; where none would, which two, or all. The cheapest first."""
     hard = [i for i, wish in enumerate(c.wishes) if any(key in wish for key in HARD)]
     alone = [tuple(group) for group in _groups(c.wishes, hard)]
@@ -68,7 +68,7 @@ def _groups(wishes: Sequence[Wish], hard: Sequence[int]) -> list[list[int]]:
     return list(groups.values())
 
 
-def relaxation_text(c: Conversation, relaxation: Relaxation) -> str:
+def relaxation_text(c: Course, relaxation: Relaxation) -> str:
     """What giving up the limits of a way means, after "if you could"."""
     mine = [
         [c.wishes[i] for i in group if i in relaxation.wishes]
@@ -77,7 +77,7 @@ def relaxation_text(c: Conversation, relaxation: Relaxation) -> str:
     return words.join([given_up(c.schema, wishes, c.x[0]) for wishes in mine])
 
 
-def limits_broken(c: Conversation, plan: ShownPlan) -> tuple[int, ...]:
+def limits_broken(c: Course, plan: ShownPlan) -> tuple[int, ...]:
     """Positions of the limits that a plan breaks; () where no single one of them forbids it."""
     hard = [i for i, wish in enumerate(c.wishes) if any(key in wish for key in HARD)]
     groups = _groups(c.wishes, hard)

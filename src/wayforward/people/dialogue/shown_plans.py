@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import consequences, steps, words
-from wayforward.people.dialogue.state import digest
+from wayforward.people.dialogue.state import digest, numbers, row_of
 from wayforward.people.dialogue.wishes import Wish, preferences_of
 from wayforward.people.plan_order import alike, asks_more
 from wayforward.problem.minimal import minimal_actions
@@ -36,16 +36,13 @@ class ShownPlan:
 
     def stored(self) -> dict[str, Any]:
         """The plan as plain data; `of` is its reverse."""
-        rows = {
-            key: [None if np.isnan(v) else float(v) for v in row]
-            for key, row in (("action", self.action), ("after", self.after))
-        }
+        rows = {"action": list(numbers(self.action)), "after": list(numbers(self.after))}
         return {**rows, "cost": self.cost, "steps": list(self.steps), "follows": list(self.follows)}
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> ShownPlan:
         """The plan that `stored` told."""
-        action, after = (np.array(stored[key], dtype=np.float64) for key in ("action", "after"))
+        action, after = row_of(stored["action"]), row_of(stored["after"])
         return cls(action, after, float(stored["cost"]), tuple(stored["steps"]), tuple(stored["follows"]))
 
     @property

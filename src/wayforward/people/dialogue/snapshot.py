@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from wayforward.people.dialogue.conversation import Conversation, DialogueSetup, PendingQuestion
+from wayforward.people.dialogue.conversation import Conversation
 from wayforward.people.dialogue.dead_ends import Relaxation
 from wayforward.people.dialogue.lessons import Compared
 from wayforward.people.dialogue.questionnaire import QuestionnaireItem
 from wayforward.people.dialogue.seen_plans import SeenPlans
+from wayforward.people.dialogue.setup import DialogueSetup, PendingQuestion
 from wayforward.people.dialogue.shown_plans import PlanRounder, ShownPlan
+from wayforward.people.dialogue.state import numbers, row_of
 from wayforward.people.dialogue.wishes import preferences_of
 from wayforward.recourse import Outcome
 
@@ -45,10 +45,10 @@ def taken(c: Conversation) -> tuple[dict[str, Any], list[Any]]:
         "kept": list(c.seen.marked),
         "pairs": sorted(list(pair) for pair in c.seen.pairs),
         "edges": [list(edge) for edge in c.seen.edges],
-        "compared": [[_row(one.chosen), _row(one.other)] for one in c.seen.compared],
+        "compared": [[list(numbers(one.chosen)), list(numbers(one.other))] for one in c.seen.compared],
         "seen": [name(plan) for plan in c.seen.plans],
         "best": name(c.best),
-        "first": None if c.first is None else _row(c.first[0]),
+        "first": None if c.first is None else list(numbers(c.first[0])),
         "outcome": None if c.outcome is None else c.outcome.name,
         "relaxations": ways(c.relaxations),
         "queue": [item.key for item in c.queue],
@@ -88,12 +88,10 @@ def given_back(setup: DialogueSetup, stored: Mapping[str, Any], found: list[Any]
     c.seen = SeenPlans(stored["declined"], [(a, b) for a, b in stored["edges"]])
     c.seen.revived, c.seen.marked = set(stored["revived"]), list(stored["kept"])
     c.seen.pairs = {tuple(pair) for pair in stored["pairs"]}
-    c.seen.compared = [
-        Compared(np.array(a, dtype=np.float64), np.array(b, dtype=np.float64)) for a, b in stored["compared"]
-    ]
+    c.seen.compared = [Compared(row_of(a), row_of(b)) for a, b in stored["compared"]]
     c.seen.plans = [plans[name] for name in stored["seen"]]
     c.best = plan(stored["best"])
-    c.first = None if stored["first"] is None else np.array([stored["first"]], dtype=np.float64)
+    c.first = None if stored["first"] is None else row_of(stored["first"])[None]
     c.outcome = None if stored["outcome"] is None else Outcome[stored["outcome"]]
     c.relaxations = ways(stored["relaxations"])
     c.queue = [QuestionnaireItem(*key) for key in stored["queue"]]
@@ -114,7 +112,3 @@ def given_back(setup: DialogueSetup, stored: Mapping[str, Any], found: list[Any]
         c.session = setup.elicitor.resume(c.x, session, preferences=c.preferences, seed=setup.seed)
     c.lost = stored["talking"] and c.session is None
     return c
-
-
-def _row(row: np.ndarray) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in row]

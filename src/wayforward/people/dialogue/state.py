@@ -38,6 +38,16 @@ def digest(*things: Any) -> str:
     return out.hexdigest()[:16]
 
 
+def numbers(row: np.ndarray) -> tuple[float | None, ...]:
+    """A row as plain data: None for NaN."""
+    return tuple(None if np.isnan(value) else float(value) for value in row)
+
+
+def row_of(values: Sequence[float | None]) -> np.ndarray:
+    """(d,) the row that `numbers` told."""
+    return np.array(values, dtype=np.float64)
+
+
 def probe(problem: Problem, x: np.ndarray) -> np.ndarray:
     """(m, d) rows whose answers tell one model from another: the person (1, d) and some observed people."""
     if problem.reference is None:

@@ -13,12 +13,14 @@ from wayforward.lazy import Renamed
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.dead_ends import relaxation_text
 from wayforward.people.dialogue.question import LIKERT, Option, Question, Reply
+from wayforward.people.dialogue.state import numbers
 from wayforward.people.dialogue.wishes import limit_sentences
 from wayforward.recourse import Outcome
 
 if TYPE_CHECKING:
-    from wayforward.people.dialogue.conversation import Conversation, PendingQuestion
+    from wayforward.people.dialogue.conversation import Conversation
     from wayforward.people.dialogue.dead_ends import Relaxation
+    from wayforward.people.dialogue.setup import PendingQuestion
     from wayforward.people.dialogue.shown_plans import ShownPlan
 
 ALSO_PLANS = (
@@ -82,11 +84,6 @@ class Ending:
         if self.how in ("rejected", "none"):
             blocks.append(["You can ask for a person to look at your case."])
         return "\n\n".join("\n".join(block) for block in blocks)
-
-
-def numbers(row: np.ndarray) -> tuple[float | None, ...]:
-    """A row as plain data: None for NaN."""
-    return tuple(None if np.isnan(value) else float(value) for value in row)
 
 
 def plan_option(plan: ShownPlan, key: str = "", text: str = "") -> Option:

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import MethodError
-from wayforward.people.elicitor import (
-    CANNOT_SAY,
-    Elicitor,
-    Kind,
-    Questions,
-    Session,
-    checked_replies,
-    first_plans,
-    fitted_base,
-)
+from wayforward.methods.settings import check_whole, require_setting
+from wayforward.people.elicitor import CANNOT_SAY, BaseElicitor, Kind, Questions, Session, checked_replies
 from wayforward.people.elicitors.effort_tastes import ScreenChoices, dislike, tastes
 from wayforward.people.elicitors.plan_pool import works
 from wayforward.people.plan_order import alike, asks_more
 from wayforward.problem.minimal import minimal_actions
-from wayforward.shapes import Actions, Floats, People, Rows, Who
+from wayforward.shapes import Actions, People, Rows, Who
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
     from wayforward.preferences.preferences import Preferences
-    from wayforward.problem import Population, Problem
+    from wayforward.problem import Population
 
 _NONE = -1
 _FEWER = 3  # after an answer fewer tastes are likely than before any
@@ -37,7 +28,7 @@ _BLOCK = 64  # people thought about at once, which bounds memory and changes no 
 
 
 @dataclass
-class Favourite(Elicitor):
+class Favourite(BaseElicitor):
     """Show up to `side` plans side by side: the favourite so far, and those that are most likely to beat it.
 
     Before the first screen the base method searches for `tastes` likely tastes at once, and for a third as many after
@@ -66,34 +57,11 @@ class Favourite(Elicitor):
     worth: float = 0.02
 
     def __post_init__(self) -> None:
-        for name, least in (("budget", 1), ("side", 2), ("tastes", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise MethodError(
-                    f"'{self.name}' has {name}={value!r}. Use a whole number of at least {least}."
-                )
-        if not 0 <= self.worth < 1:
-            raise MethodError(f"'{self.name}' has worth={self.worth!r}. Use a share from 0 to below 1.")
+        check_whole(self, budget=1, side=2, tastes=1)
+        require_setting(self, "worth", 0 <= self.worth < 1, "Use a share from 0 to below 1.")
 
-    def fit(self, problem: Problem) -> Self:
-        """Fit the base method. Raises: UnsupportedModel, ProblemError from it."""
-        self.problem_ = problem
-        self.base_ = fitted_base(self.base, self.base_parameters, problem)
-        return self
-
-    def begin(
-        self,
-        x: People,
-        start: Floats | None = None,
-        *,
-        preferences: Preferences | None = None,
-        seed: int = 0,
-    ) -> FavouriteSession:
-        """See `Elicitor.begin`. Raises: MethodError for start plans of another shape."""
-        problem = self.problem_
-        x = problem.schema.encode(x)
-        plans = first_plans(self.base_, x, start, preferences, seed)
-        return FavouriteSession(self, problem.population(x, preferences), plans[:, 0], seed)
+    def _session(self, people: Population, plans: Actions, seed: int) -> FavouriteSession:
+        return FavouriteSession(self, people, plans[:, 0], seed)
 
     def resume(
         self, x: People, stored: dict[str, Any], *, preferences: Preferences | None = None, seed: int = 0

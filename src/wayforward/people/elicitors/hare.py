@@ -7,21 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import MethodError
-from wayforward.people.elicitor import (
-    CANNOT_SAY,
-    Elicitor,
-    Kind,
-    Questions,
-    Session,
-    checked_replies,
-    first_plans,
-    fitted_base,
-)
+from wayforward.methods.settings import check_choices, check_least, check_positive, check_whole
+from wayforward.people.elicitor import CANNOT_SAY, BaseElicitor, Kind, Questions, Session, checked_replies
 from wayforward.people.elicitors.boundary_search import boundary
 from wayforward.people.elicitors.direction_sampling import Sampler
 from wayforward.people.elicitors.plan_pool import works
-from wayforward.shapes import People, Rows
+from wayforward.shapes import Rows
 from wayforward.streams import Streams, keys_of
 
 if TYPE_CHECKING:
@@ -35,7 +26,7 @@ _BEGIN = -1  # between two kinds of question: new plans are needed
 
 
 @dataclass
-class Hare(Elicitor):
+class Hare(BaseElicitor):
     """Show plans around a first one, two at a time; the preferred one stays, against all others once.
 
     Around the plan of a base method, `budget` / `iterations` directions are made as different as can be while the
@@ -97,17 +88,10 @@ class Hare(Elicitor):
     narrow: float = 1.0
 
     def __post_init__(self) -> None:
-        for field, low in (("budget", 1), ("iterations", 1), ("steps", 0), ("halvings", 0)):
-            value = getattr(self, field)
-            if isinstance(value, bool) or value != int(value) or value < low:
-                raise MethodError(f"'{self.name}' has {field}={value}. Use a whole number of at least {low}.")
-        for field in ("rate", "gamma", "tolerance", "narrow"):
-            if not getattr(self, field) > 0:
-                raise MethodError(f"'{self.name}' has {field}={getattr(self, field)}. Use a number above 0.")
-        if not self.spread >= 0:
-            raise MethodError(f"'{self.name}' has spread={self.spread}. Use 0 or more.")
-        if self.calibrate not in ("every", "best"):
-            raise MethodError(f"'{self.name}' has calibrate={self.calibrate!r}. Use 'every' or 'best'.")
+        check_whole(self, budget=1, iterations=1, steps=0, halvings=0)
+        check_positive(self, "rate", "gamma", "tolerance", "narrow")
+        check_least(self, spread=0)
+        check_choices(self, calibrate=("every", "best"))
 
     @property
     def rounds(self) -> int:
@@ -126,8 +110,7 @@ class Hare(Elicitor):
 
     def fit(self, problem: Problem) -> Self:
         """Prepare what all people share, and fit the base method. Raises: UnsupportedModel, ProblemError from it."""
-        self.problem_ = problem
-        self.base_ = fitted_base(self.base, self.base_parameters, problem)
+        super().fit(problem)
         self.sampler_ = Sampler(
             problem,
             self.name,
@@ -141,19 +124,8 @@ class Hare(Elicitor):
         )
         return self
 
-    def begin(
-        self,
-        x: People,
-        start: Rows | None = None,
-        *,
-        preferences: Preferences | None = None,
-        seed: int = 0,
-    ) -> HareSession:
-        """See `Elicitor.begin`."""
-        problem = self.problem_
-        x = problem.schema.encode(x)
-        plans = first_plans(self.base_, x, start, preferences, seed)
-        return HareSession(self, problem.population(x, preferences), plans[:, 0], seed)
+    def _session(self, people: Population, plans: Actions, seed: int) -> HareSession:
+        return HareSession(self, people, plans[:, 0], seed)
 
 
 @dataclass

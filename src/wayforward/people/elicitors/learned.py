@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import MethodError
 from wayforward.lazy import renamed_names
-from wayforward.people.elicitor import (
-    CANNOT_SAY,
-    Elicitor,
-    Kind,
-    Questions,
-    Session,
-    checked_replies,
-    first_plans,
-    fitted_base,
-)
+from wayforward.methods.settings import check_choices, check_whole, require_setting
+from wayforward.people.elicitor import CANNOT_SAY, BaseElicitor, Kind, Questions, Session, checked_replies
 from wayforward.people.elicitors.plan_pool import barely, begun, full, leaping, pool, works
 from wayforward.people.elicitors.taste_particles import (
     Belief,
@@ -30,23 +21,22 @@ from wayforward.people.elicitors.taste_particles import (
     refresh,
 )
 from wayforward.problem.batching import tidy
-from wayforward.shapes import Actions, Floats, Mask, People, Rows, Who
+from wayforward.shapes import Actions, Mask, Rows, Who
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
     from wayforward.preferences.preferences import Preferences
-    from wayforward.problem import Population, Problem
+    from wayforward.problem import Population
 
 _BLOCK = 32  # people thought about at once, which bounds memory and changes no answer
-_START = 3  # plans of the base method that the pool starts from
 _KEPT = 12  # best plans that are improved on before one is recommended
 _ROUNDS = 3
 _MOVES = 2  # Metropolis steps after each answer
 
 
 @dataclass
-class Learned(Elicitor):
+class Learned(BaseElicitor):
     """Ask for comparisons, learn the person's taste from all of them, and choose each pair by what its answer tells.
 
     The belief is a cloud of `particles` tastes of three families in the shares `mixture` (an ideal profile that barely
@@ -76,6 +66,7 @@ class Learned(Elicitor):
         "learns a taste from all answers, asks the pair that tells most; any base method and model"
     )
     citation: ClassVar[str] = ""
+    starts: ClassVar[int] = 3
 
     base: str | Method = "local-search"
     base_parameters: dict[str, Any] | None = None
@@ -89,21 +80,12 @@ class Learned(Elicitor):
     doubt: float = 0.05
 
     def __post_init__(self) -> None:
-        for name, least in (("budget", 1), ("particles", 16), ("pool", 1), ("shown", 4)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise MethodError(
-                    f"'{self.name}' has {name}={value!r}. Use a whole number of at least {least}."
-                )
-        if self.accept not in ("end", "sure", "never"):
-            raise MethodError(f"'{self.name}' has accept={self.accept!r}. Choose 'end', 'sure' or 'never'.")
+        check_whole(self, budget=1, particles=16, pool=1, shown=4)
+        check_choices(self, accept=("end", "sure", "never"))
         for name in ("easy", "doubt"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise MethodError(f"'{self.name}' has {name}={getattr(self, name)!r}. Use 0 to 1.")
-        if len(self.mixture) != 3 or min(self.mixture) < 0 or not 0 < sum(self.mixture) < np.inf:
-            raise MethodError(
-                f"'{self.name}' has mixture={self.mixture!r}. Give three shares of at least 0, not all 0."
-            )
+            require_setting(self, name, 0 <= getattr(self, name) <= 1, "Use 0 to 1.")
+        shares = len(self.mixture) == 3 and min(self.mixture) >= 0 and 0 < sum(self.mixture) < np.inf
+        require_setting(self, "mixture", shares, "Give three shares of at least 0, not all 0.")
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -113,25 +95,8 @@ class Learned(Elicitor):
         size[share.argmax()] += self.particles - size.sum()
         return int(size[0]), int(size[1]), int(size[2])
 
-    def fit(self, problem: Problem) -> Self:
-        """Fit the base method. Raises: UnsupportedModel, ProblemError from it."""
-        self.problem_ = problem
-        self.base_ = fitted_base(self.base, self.base_parameters, problem)
-        return self
-
-    def begin(
-        self,
-        x: People,
-        start: Floats | None = None,
-        *,
-        preferences: Preferences | None = None,
-        seed: int = 0,
-    ) -> LearnedSession:
-        """See `Elicitor.begin`. Raises: MethodError for start plans of another shape."""
-        problem = self.problem_
-        x = problem.schema.encode(x)
-        plans = first_plans(self.base_, x, start, preferences, seed, _START)
-        return LearnedSession(self, problem.population(x, preferences), plans, seed)
+    def _session(self, people: Population, plans: Actions, seed: int) -> LearnedSession:
+        return LearnedSession(self, people, plans, seed)
 
 
 class LearnedSession(Session):

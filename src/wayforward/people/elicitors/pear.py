@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.people.elicitor import (
-    CANNOT_SAY,
-    Elicitor,
-    Kind,
-    Questions,
-    Session,
-    checked_replies,
-    first_plans,
-    fitted_base,
-)
+from wayforward.methods.settings import check_choices, check_whole
+from wayforward.people.elicitor import CANNOT_SAY, BaseElicitor, Kind, Questions, Session, checked_replies
 from wayforward.people.elicitors.cost_graph import CostGraph, steps_of
 from wayforward.people.elicitors.plan_pool import begun, works
 from wayforward.people.elicitors.sequence_search import ActMenu, Bank, menu_of, search
-from wayforward.shapes import People, Rows
+from wayforward.shapes import Rows
 from wayforward.streams import Streams, keys_of
 
 if TYPE_CHECKING:
@@ -69,7 +61,7 @@ class WeightPrior:
 
 
 @dataclass
-class Pear(Elicitor):
+class Pear(BaseElicitor):
     """Bayesian weights over a cost graph, learned from choices between sequences of acts.
 
     Each question shows sequences that all turn the decision, begin differently, and together promise the most: the
@@ -111,24 +103,13 @@ class Pear(Elicitor):
     width: int = 5
     pick: Literal["utility", "random"] = "utility"
     accept: bool = False
-    base_parameters: dict[str, Any] = field(default_factory=dict)
+    base_parameters: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        for what, number, least in (
-            ("budget", self.budget, 1),
-            ("options", self.options, 2),
-            ("particles", self.particles, 2 * _TOP),
-            ("sweeps", self.sweeps, 1),
-            ("points", self.points, 2),
-            ("depth", self.depth, 1),
-            ("width", self.width, 1),
-        ):
-            if number < least:
-                raise MethodError(f"'{self.name}' has {what}={number}. Use {least} or more.")
-        if self.response not in ("logistic", "exact"):
-            raise MethodError(f"'{self.name}' has response={self.response!r}. Choose 'logistic' or 'exact'.")
+        check_whole(self, budget=1, options=2, particles=2 * _TOP, sweeps=1, points=2, depth=1, width=1)
+        check_choices(self, response=("logistic", "exact"), pick=("utility", "random"))
 
-    def fit(self, problem: Problem) -> Pear:
+    def fit(self, problem: Problem) -> Self:
         """Read the cost graph and fit the base method."""
         self.graph_ = self.graph if isinstance(self.graph, CostGraph) else CostGraph.of(problem, self.graph)
         self.prior_ = WeightPrior.drawn(self.graph_) if self.prior is None else self.prior
@@ -137,21 +118,9 @@ class Pear(Elicitor):
                 f"The prior is about {self.prior_.means.shape[1]} weights and the cost graph has {self.graph_.width}. "
                 "Draw it from this graph: WeightPrior.drawn(graph)."
             )
-        self.base_ = fitted_base(self.base, self.base_parameters, problem)
-        self.problem_ = problem
-        return self
+        return super().fit(problem)
 
-    def begin(
-        self,
-        x: People,
-        start: Rows | None = None,
-        *,
-        preferences: Preferences | None = None,
-        seed: int = 0,
-    ) -> PearSession:
-        """Conversations with n people; see `Elicitor.begin`. Raises: MethodError for start plans of another shape."""
-        people = self.problem_.population(self.problem_.schema.encode(x), preferences)
-        plans = first_plans(self.base_, people.x, start, preferences, seed)
+    def _session(self, people: Population, plans: Actions, seed: int) -> PearSession:
         return PearSession(self, people, plans[:, 0], seed)
 
 

@@ -1,0 +1,93 @@
+"""A dialogue under another model: what was said is kept, and the best plan that still holds is where it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from wayforward.people.dialogue.setup import PLANS, DialogueSetup
+from wayforward.people.dialogue.state import row_of
+from wayforward.people.dialogue.wishes import preferences_of
+
+CHANGED = "The model that decides was changed in the meantime."
+RENEWED = "Our programme was renewed in the meantime."
+KEPT = "What you told us is kept."
+
+
+def carried(
+    setup: DialogueSetup, log: list[dict[str, Any]], now: Mapping[str, Any], open_reply: bool
+) -> tuple[DialogueSetup, str]:
+    """Return what the dialogue goes on from under the setup's problem, and what to tell the person.
+
+    log: everything that was answered under earlier models; now: what a state tells of where it stood; open_reply: the
+    last answer was written, and the model changed before it was taken.
+    """
+    wishes, spent, declined = list(now["wishes"]), int(now["spent"]), set(now["declined"])
+    if open_reply and log:
+        wishes, spent, declined = _with_last(log[-1], wishes, spent, declined)
+    plans = _liked(log, now["best"])
+    held = _holding(setup, plans, wishes)
+    on = replace(
+        setup,
+        parts=() if now["limits_asked"] else setup.parts,
+        wishes=tuple(wishes),
+        start=held[0] if held else None,
+        spent=spent,
+        declined=tuple(sorted(declined)),
+        edges=tuple((a, b) for a, b in now["edges"]),
+    )
+    if not plans:
+        return on, KEPT
+    if not held:
+        lost = "None of the plans that you saw would be enough now, so we looked for a new one."
+        return on, f"{lost} What you told us about your limits is kept."
+    some = (
+        f"{len(held)} of the {len(plans)} plans that you saw" if len(plans) > 1 else "the plan that you saw"
+    )
+    still = f"{some} still {'hold' if len(held) > 1 else 'holds'}"
+    return on, f"We checked again: {still}. We go on from the one that you liked best."
+
+
+def _holding(setup: DialogueSetup, plans: list[np.ndarray], wishes: list[dict[str, Any]]) -> list[np.ndarray]:
+    """Those of the plans (d,) that are a yes and keep the wishes, in the same order."""
+    if not plans:
+        return []
+    x = np.repeat(setup.x, len(plans), axis=0)
+    own = preferences_of(setup.problem.schema, wishes).take(np.zeros(len(plans), dtype=np.int64))
+    got = setup.problem.check(x, np.stack(plans)[:, None], 1, preferences=own)
+    return [plan for plan, holds in zip(plans, got.found[:, 0], strict=True) if holds]
+
+
+def _liked(log: list[dict[str, Any]], best: Any) -> list[np.ndarray]:
+    """Plans that were shown, as actions, each once: the best so far, those chosen last, those seen last."""
+    chosen: list[tuple[str, np.ndarray]] = []
+    seen: list[tuple[str, np.ndarray]] = []
+    for entry in reversed(log):
+        for i, plan in enumerate(entry.get("plans", ())):
+            taken = entry["reply"].get("option") == i or entry["reply"].get("yes")
+            (chosen if taken else seen).append((plan["name"], row_of(plan["action"])))
+    rows = [*chosen, *seen]
+    if best is not None and "option" not in (log[-1]["reply"] if log else {}):
+        same = [one for one in rows if np.array_equal(one[1], row_of(best), equal_nan=True)]
+        rows = [*same[:1], *rows]
+    found: dict[str, np.ndarray] = {}
+    for name, row in rows:
+        found.setdefault(name, row)
+    return list(found.values())
+
+
+def _with_last(
+    entry: dict[str, Any], wishes: list[Any], spent: int, declined: set[str]
+) -> tuple[list[Any], int, set[str]]:
+    """What an answer that came just as the model changed still says: a new limit, a plan that was not good enough."""
+    reply = entry["reply"]
+    if "wish" in reply:
+        wishes = [*wishes, reply["wish"]]
+    if entry["what"] in PLANS:
+        spent += entry["what"] != "final"
+        if reply.get("yes") is False:
+            declined = {*declined, *(plan["name"] for plan in entry["plans"])}
+    return wishes, spent, declined

@@ -1,0 +1,224 @@
+"""A dialogue as a state: written, taken up again, and carried over to another model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from wayforward.errors import DialogueError, FileFormatError
+from wayforward.people.dialogue import fitting
+from wayforward.people.dialogue import state as st
+from wayforward.people.dialogue.another_model import CHANGED, KEPT, RENEWED, carried
+from wayforward.people.dialogue.conversation import Conversation
+from wayforward.people.dialogue.reply_log import ReplyLog
+from wayforward.people.dialogue.setup import PLANS, DialogueSetup
+from wayforward.people.dialogue.state import numbers, row_of
+
+if TYPE_CHECKING:
+    from wayforward.people.dialogue.question import Question
+    from wayforward.people.elicitor import Elicitor
+    from wayforward.problem import Problem
+
+_GO_ON = "or go on from the plans that still hold, with changed='continue' (--go-on in a shell)."
+
+
+class StoredDialogue:
+    """What a dialogue hangs on and what was said in it; `Dialogue` asks and answers.
+
+    file: where the state is kept up to date, or None.
+    """
+
+    file: Path | None
+    _replies: ReplyLog
+    _description: dict[str, Any]  # of the elicitor and its base, as plain data
+    _prints: dict[str, Any]  # of the problem
+    _past: list[dict[str, Any]]  # what was answered under earlier models
+    _note: dict[str, Any] | None  # what to tell before the question at this place of the log
+    _screen: tuple[Question, list[str]] | None
+
+    @property
+    def _setup(self) -> DialogueSetup:
+        return self._replies.setup
+
+    @property
+    def _conversation(self) -> Conversation:
+        return self._replies.conversation
+
+    @property
+    def _log(self) -> list[dict[str, Any]]:
+        return self._replies.entries
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as plain data for JSON, with a checksum; it holds the person's row and what they said."""
+        return st.sealed(self._plain())
+
+    def _content(self) -> dict[str, Any]:
+        s = self._setup
+        return {
+            "format": st.FORMAT,
+            "version": st.VERSION,
+            "setup": self._description,
+            "x": numbers(s.x[0]),
+            "fingerprints": self._prints,
+            "begin": s.stored(),
+            "note": self._note,
+            "past": self._past,
+            **self._replies.stored(),
+            "now": self._now(),
+        }
+
+    def _now(self) -> dict[str, Any]:
+        """Where it stands, for another model to go on from."""
+        c = self._conversation
+        return {
+            "taken": self._replies.taken,
+            "planning": c.pending is None or c.pending.what in (*PLANS, "reconsider"),
+            "limits_asked": c.limits_requested,
+            "wishes": list(c.wishes),
+            "spent": c.spent,
+            "declined": sorted(c.seen.declined),
+            "edges": [list(edge) for edge in c.seen.edges],
+            "best": None if c.best is None else numbers(c.best.action),
+            "ended": c.ended,
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the state: whole, or as it was before. Raises: FileFormatError if it cannot be written."""
+        path = Path(path)
+        st.write(path, self._plain())
+        return path
+
+    def _plain(self) -> dict[str, Any]:
+        return dict(json.loads(json.dumps(self._content(), allow_nan=False)))
+
+    def _write(self) -> None:
+        if self.file is not None:
+            st.write(self.file, self._plain())
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        problem: Problem,
+        *,
+        changed: str = "refuse",
+        elicitor: Elicitor | None = None,
+        autosave: bool = True,
+    ) -> Self:
+        """Go on with what `save` (or `file=`) wrote; with `autosave` the same file is kept up to date.
+
+        Raises: as `from_dict`; FileFormatError for a file that cannot be read.
+        """
+        out = cls.from_dict(problem, st.sealed(st.read(Path(path))), changed=changed, elicitor=elicitor)
+        if autosave:
+            out.file = Path(path)
+            out._write()
+        return out
+
+    @classmethod
+    def from_dict(
+        cls,
+        problem: Problem,
+        stored: Mapping[str, Any],
+        *,
+        changed: str = "refuse",
+        elicitor: Elicitor | None = None,
+    ) -> Self:
+        """Go on with a stored state: the replies are given again, and the same question is on the table.
+
+        changed: what to do if the model or the data are not those of the state: 'refuse' says what differs; 'continue'
+        judges the plans that were shown again and goes on from the best that holds; the person is told. elicitor: the
+        same object as then, where it was not one known by name.
+        Raises: DialogueError for another schema, model or data, for a state that was changed after it was written, and
+        for one that does not come out again; FileFormatError for what is no state.
+        """
+        if changed not in ("refuse", "continue"):
+            raise DialogueError(f"changed={changed!r} is neither 'refuse' nor 'continue'.")
+        content = st.opened(dict(stored) if isinstance(stored, Mapping) else stored)
+        try:
+            before, description, now = (content[key] for key in ("fingerprints", "setup", "now"))
+            log, past, note = list(content["log"]), list(content["past"]), content["note"]
+            row, begin = row_of(content["x"])[None], DialogueSetup.given(content["begin"])
+            begin |= {"seed": int(description["seed"]), "until": str(description.get("until", ""))}
+            same_schema(before, problem)
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(
+                f"The state holds no dialogue ({type(error).__name__}: {error}). Use the copy that was kept before."
+            ) from error
+        snaps = list(content.get("snapshots", ()))
+        pending = snaps[-1]["pending"] if snaps else None
+        shown = [row_of(snaps[-1]["plans"][name]["after"]) for name in pending["plans"]] if pending else []
+        answers, still = st.answers_of(problem, row, shown)
+        prints = st.fingerprints(problem, row, answers)
+        apart = st.differences(before, prints)
+        if apart and changed == "refuse":
+            raise DialogueError(_differs(apart, f"Open it with what it was made with; {_GO_ON}"))
+        out = cls.__new__(cls)
+        out.file, out._description, out._prints = None, description, prints
+        out._past, out._note, out._screen = past, note, None
+        asker, method = fitting.elicitor_again(problem, description, elicitor)
+        setup = DialogueSetup(problem, row, asker, method, **begin)
+        if apart:
+            out._carry(problem, now, setup=setup, log=log)
+            return out
+        if len(snaps) == len(log) + 1 and still:
+            out._replies = ReplyLog.of(setup, log, content)
+            return out
+        out._replies = ReplyLog.again(setup, log)
+        if (wrong := out._replies.taken) < len(log):
+            if changed == "refuse" and content["version"] == st.VERSION:
+                raise DialogueError(out._otherwise(wrong, before))
+            what = RENEWED if content["version"] != st.VERSION else CHANGED
+            out._carry(problem, now, what, setup=setup, log=log)
+        return out
+
+    def _carry(
+        self,
+        problem: Problem,
+        now: Mapping[str, Any],
+        what: str = CHANGED,
+        *,
+        setup: DialogueSetup | None = None,
+        log: list[dict[str, Any]] | None = None,
+    ) -> None:
+        """Close what was asked of the old model, judge its plans by the new one, and go on from the best that holds.
+
+        setup, log: of a state that is not taken up yet.
+        """
+        s, log = setup or self._setup, self._log if log is None else log
+        if problem is not s.problem:
+            asker, method = fitting.refitted(problem, self._description, s.elicitor)
+            s = replace(s, problem=problem, elicitor=asker, base=method)
+        self._prints, note = st.fingerprints(problem, s.x), KEPT
+        if now["planning"]:
+            self._past = [*self._past, *log]
+            s, note = carried(s, self._past, now, open_reply=int(now["taken"]) < len(log))
+            self._replies = ReplyLog(s)
+        else:  # limits hang on no model: the same questions, the same answers
+            self._replies = ReplyLog.again(s, log)
+            self._past += log[self._replies.taken :]
+        self._note = {"text": f"{what} {note}", "at": len(self._log)}
+        self._screen = None
+
+    def _otherwise(self, place: int, before: dict[str, Any]) -> str:
+        versions = st.versions_apart(before, st.fingerprints(self.problem, self._setup.x))
+        why = f" Versions differ: {'; '.join(versions)}." if versions else ""
+        return (
+            f"Question {place + 1} does not come out as it was shown.{why} Open the state with what it was made "
+            f"with; {_GO_ON}"
+        )
+
+
+def same_schema(before: dict[str, Any], problem: Problem) -> None:
+    """Raises: DialogueError where a state is of another schema, naming what differs."""
+    now = {**before, "features": st.features_of(problem), "rules": list(problem.schema.rules)}
+    apart = st.differences(before, now)
+    if apart:
+        raise DialogueError(_differs(apart, "A dialogue cannot go on under another schema; begin a new one."))
+
+
+def _differs(apart: dict[str, str], then: str) -> str:
+    return f"The state is of another problem. What differs: {'; '.join(apart.values())}. {then}"
