@@ -1,9 +1,12 @@
 """`python -m benchmarks.dialogues`: dialogues with simulated people, and what their screens are worth.
 
-People have secret costs of three kinds: `linear` (a weight for each feature on the problem's cost), `threshold` (past a
-limit of their own a change is much dearer) and `noisy` (linear, and one choice in ten is the wrong way round). Each
-feature is out of the question for about one person in seven, who says so when asked, or when a plan needs it. A person
-is content with a plan that costs them a tenth more than the best that is known for them.
+Every person has secret costs of three kinds, one a dialogue: `linear` (a weight for each feature on the problem's
+cost), `threshold` (past a limit of their own a change is much dearer) and `noisy` (linear, and one choice in ten is the
+wrong way round). Each feature is out of the question for about one person in seven, who says so when asked, or when a
+plan needs it. A person is content with a plan that costs them a tenth more than the best that is known for them.
+
+Every dialogue that was held is kept (`.cache/dialogues`) for the library's source as it stands: what was stopped goes
+on.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.cells import CACHE, digest, source_digest
 from wayforward import recommend
 from wayforward.cli.inputs import Inputs
 from wayforward.people.dialogue import Dialogue, Question
@@ -41,8 +45,9 @@ class Person:
     weight: np.ndarray
     limit: np.ndarray
     never: np.ndarray
-    rng: np.random.Generator
+    seed: tuple[int, int]
     best: float = np.inf
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
     seen: list[np.ndarray] = field(default_factory=list)
 
     def dislike(self, action: np.ndarray) -> np.ndarray:
@@ -90,15 +95,17 @@ def actions(question: Question) -> np.ndarray:
     return np.array([[np.nan if v is None else v for v in o.action or ()] for o in shown], dtype=np.float64)
 
 
-def people(problem: Problem, x: np.ndarray, seed: int) -> list[Person]:
-    """One simulated person for each row for whom some plan exists."""
-    rng = np.random.default_rng(seed)
+def people(problem: Problem, x: np.ndarray, seed: int) -> list[tuple[Person, ...]]:
+    """Each row for whom some plan exists as simulated people, one of each kind; the same whoever else is asked."""
     schema, (n, d) = problem.schema, x.shape
-    weight = rng.exponential(size=(n, d)) + 0.02
-    never = (rng.random((n, d)) < NEVER) & schema.actionable
+    draws, never, share = np.empty((n, DRAWS + 1, d)), np.empty((n, d), dtype=bool), np.empty((n, d))
+    for i in range(n):
+        rng = np.random.default_rng([seed, i])
+        draws[i], never[i] = rng.exponential(size=(DRAWS + 1, d)) + 0.02, rng.random(d) < NEVER
+        share[i] = rng.random(d)
+    never &= schema.actionable
     first = recommend(problem, x)
-    limit = rng.random((n, d)) * np.where(first.found[:, :1], first.cost[:, :1], 1.0)
-    draws = np.concatenate([weight[:, None], rng.exponential(size=(n, DRAWS, d)) + 0.02], axis=1)
+    limit = share * np.where(first.found[:, :1], first.cost[:, :1], 1.0)
     wishes = Preferences.none(schema, n * (DRAWS + 1))
     frozen = wishes.frozen | np.repeat(never, DRAWS + 1, axis=0)
     wishes = replace(wishes, weight=draws.reshape(-1, d), frozen=frozen)
@@ -106,18 +113,18 @@ def people(problem: Problem, x: np.ndarray, seed: int) -> list[Person]:
     action = known.action[:, 0].reshape(n, DRAWS + 1, d)
     found = known.found[:, 0].reshape(n, DRAWS + 1)
     out = []
-    for i in np.flatnonzero(found.any(1)):
-        own = np.random.default_rng([seed, int(i)])
-        one = Person(problem, x[i], KINDS[len(out) % 3], weight[i], limit[i], never[i], own)
-        one.best = float(one.dislike(action[i, found[i]]).min())
-        out.append(one)
+    for i in np.flatnonzero(found.any(1)).tolist():
+        same = [Person(problem, x[i], kind, draws[i, 0], limit[i], never[i], (seed, i)) for kind in KINDS]
+        for one in same:
+            one.best = float(one.dislike(action[i, found[i]]).min())
+        out.append(tuple(same))
     return out
 
 
 def held(person: Person, **settings: Any) -> dict[str, Any]:
     """One dialogue from the first screen to the last, and what was seen in it."""
     problem = person.problem
-    person.seen = []
+    person.seen, person.rng = [], np.random.default_rng([*person.seed, 1])
     began = time.process_time()
     dialogue = Dialogue(problem, person.x, **settings)
     screens, limits, plans, padded, dominated, regret = 0, 0, 0, 0, 0, list[float]()
@@ -149,7 +156,8 @@ def held(person: Person, **settings: Any) -> dict[str, Any]:
     seen = person.dislike(np.stack(person.seen)) if person.seen else np.zeros(0)
     cost = np.inf if last is None else float(person.dislike(last[None])[0])
     return {
-        "kind": person.kind, "screens": screens, "limits": limits, "plans": plans, "padded": padded,
+        "person": person.seed[1], "kind": person.kind,
+        "screens": screens, "limits": limits, "plans": plans, "padded": padded,
         "dominated": dominated, "repeated": repeated, "ended": None if end is None else end.how,
         "dearer": bool(seen.size and cost > seen.min() * (1 + 1e-9)),
         "dearer_dominated": last is not None and any(within(problem, person.x, old, last) for old in person.seen),
@@ -193,10 +201,12 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     curves = [[r[min(q, len(r) - 1)] for q in AT] for row in rows if (r := row["regret"])]
     exact = [row for row in rows if row["kind"] != "noisy"]
     return {
-        "people": len(rows), "plans": plans, "padded": sum(row["padded"] for row in rows) / max(plans, 1),
+        "people": len({row["person"] for row in rows}), "dialogues": len(rows), "plans": plans,
+        "padded": sum(row["padded"] for row in rows) / max(plans, 1),
         "dominated": sum(row["dominated"] for row in rows) / max(plans, 1),
         "repeated_pairs": sum(row["repeated"] for row in rows),
         "dearer": sum(row["dearer"] for row in exact), "of": len(exact),
+        "noisy": len(rows) - len(exact),
         "dearer_noisy": sum(row["dearer"] for row in rows) - sum(row["dearer"] for row in exact),
         "strictly_dominated": sum(row["dearer_dominated"] for row in rows),
         "without_a_plan": sum(row["without"] for row in rows),
@@ -208,12 +218,32 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def cell(data: str, model: str, elicitor: str, many: int, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Hold the dialogues of one table, model and elicitor that were not held yet; return all of them."""
+    key = digest(source_digest(), Path(__file__), data, model, elicitor, settings)
+    place = CACHE / "dialogues" / f"{data.replace(':', '-')}-{model}-{elicitor}-{key}.jsonl"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    rows = [json.loads(line) for line in place.read_text().splitlines()] if place.exists() else []
+    done = {(row["person"], row["kind"]) for row in rows}
+    ready = Inputs(data=data, model=model, n=2 * many).ready()
+    crowd = [one for same in people(ready.problem, ready.x, seed=13)[:many] for one in same]
+    asked = {(one.seed[1], one.kind) for one in crowd}
+    own = settings if elicitor == "default" else {**settings, "elicitor": elicitor}
+    with place.open("a") as file:
+        for person in crowd:
+            if (person.seed[1], person.kind) not in done:
+                rows.append(held(person, **own))
+                file.write(json.dumps(rows[-1]) + "\n")
+                file.flush()
+    return [row for row in rows if (row["person"], row["kind"]) in asked]
+
+
 def main() -> None:
     """Hold the dialogues and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=30)
     parser.add_argument(
-        "--elicitors", default="default", help="names with commas between; default: that of Dialogue"
+        "--elicitors", default="favourite,multi-hare,learned", help="names with commas between"
     )
     parser.add_argument("--cells", default="", help="such as german-rf,loan-gb; left out: all")
     parser.add_argument("--questionnaire", default="")
@@ -222,16 +252,13 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=RESULT)
     given = parser.parse_args()
-    kept = json.loads(given.out.read_text()) if given.out.exists() else {}
-    for data, model in CELLS:
-        if given.cells and f"{data}-{model}" not in given.cells.split(","):
-            continue
-        ready = Inputs(data=data, model=model, n=2 * given.people).ready()
-        crowd = people(ready.problem, ready.x, seed=13)[: given.people]
-        for name in given.elicitors.split(","):
-            settings = {} if name == "default" else {"elicitor": name}
-            settings |= {"questionnaire": given.questionnaire} if given.questionnaire else {}
-            found = summary([held(person, **settings) for person in crowd])
+    settings = {"questionnaire": given.questionnaire} if given.questionnaire else {}
+    for name in given.elicitors.split(","):
+        for data, model in CELLS:
+            if given.cells and f"{data}-{model}" not in given.cells.split(","):
+                continue
+            found = summary(cell(data, model, name, given.people, settings))
+            kept = json.loads(given.out.read_text()) if given.out.exists() else {}
             kept.setdefault(given.heading, {}).setdefault(name, {})[f"{data}, {model}"] = found
             print(data, model, name, json.dumps(found), flush=True)
             given.out.write_text(json.dumps(kept, indent=1) + "\n")

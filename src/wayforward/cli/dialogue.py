@@ -31,6 +31,7 @@ _HELP = """\
   x working time       I cannot do this (name the thing)
   working time up to 45    I can, but only so far (also: down to 30, only to 25%)
   at most 2 changes    no plan with more things to change
+  within 6 months      no plan that takes longer (also: by March)
   savings: very hard   how hard it would be: very easy, easy, hard, very hard
   take 2               this plan is good enough
   keep 2               mark this plan, to see it again at the end
@@ -91,6 +92,7 @@ def _ready(
     """Return the dialogue with the person, new or from the state file."""
     import numpy as np
 
+    from wayforward.cli.recommend import kinds_for_people
     from wayforward.people.dialogue import Dialogue
 
     ready = question.ready()
@@ -110,6 +112,7 @@ def _ready(
     return Dialogue(
         ready.problem, x, elicitor=None if elicitor == "none" else elicitor, questionnaire=questionnaire,
         seed=question.seed, preferences=wishes, base=base, budget=questions, file=state,
+        kinds=kinds_for_people(ready.problem) or ("cheapest",),
     )  # fmt: skip
 
 
@@ -229,6 +232,7 @@ def summary(dialogue: Dialogue, person: int) -> dict[str, Any]:
             "learned": end.learned,
             "give": [f"{one.text} {' '.join((*one.steps, *one.follows))}" for one in end.give],
             "why": end.why,
+            "beside": [f"{one.text} {' '.join((*one.steps, *one.follows))}" for one in end.beside],
         }
     else:
         question = dialogue.ask()

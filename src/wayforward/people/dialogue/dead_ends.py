@@ -61,10 +61,11 @@ def find_relaxations(c: Course) -> list[Relaxation]:
 
 
 def _groups(wishes: Sequence[Wish], hard: Sequence[int]) -> list[list[int]]:
-    """Positions of hard wishes, those about one feature together: they are given up together."""
+    """Positions of hard wishes, those about one thing together: they are given up together."""
     groups: dict[str, list[int]] = {}
     for i in hard:
-        groups.setdefault(wishes[i].get("feature", ""), []).append(i)
+        about = wishes[i].get("feature", "months" if "months" in wishes[i] else "")
+        groups.setdefault(about, []).append(i)
     return list(groups.values())
 
 

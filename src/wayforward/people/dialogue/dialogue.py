@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from wayforward.people.dialogue import fitting
 from wayforward.people.dialogue import state as st
 from wayforward.people.dialogue.conversation import Conversation
 from wayforward.people.dialogue.lessons import Compared, lessons
+from wayforward.people.dialogue.plans_beside import checked_kinds
 from wayforward.people.dialogue.question import Question, Reply, asks_meaning
 from wayforward.people.dialogue.questionnaire import form_entry, parts_of
 from wayforward.people.dialogue.reply_log import ReplyLog
@@ -40,7 +43,9 @@ class Dialogue(StoredDialogue):
     change, and how far; at most five screens), 'page' (all of it on one screen), 'yes-no', 'ranking', 'likert', two of
     them such as 'limits+likert', or None. preferences: limits that are known before, with n = 1. base, budget: the
     elicitor's method of first plans, and how many questions about plans at most; None for its own. until: how long the
-    lender keeps to a plan ("31 March 2027"). file: the state is written there before any question is shown.
+    lender keeps to a plan ("31 March 2027"). today: the day from which deadlines count ("by March"); None: the day on
+    which they are said. kinds: of plans that are shown beside the one chosen, at the end only; a lasting one and how
+    sure each is need the problem's `Retraining`. file: the state is written there before any question is shown.
 
     Everything that is shown was judged by the problem: it is a yes, and keeps every limit stated so far. The state is
     the setup and a log of replies; the same replies give the same questions.
@@ -62,6 +67,8 @@ class Dialogue(StoredDialogue):
         budget: int | None = None,
         file: str | Path | None = None,
         until: str = "",
+        today: date | None = None,
+        kinds: Sequence[str] = ("cheapest", "lasting"),
     ) -> None:
         row = _one_person(problem, x)
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
@@ -81,11 +88,12 @@ class Dialogue(StoredDialogue):
                 "another file."
             )
         asker, method, description = fitting.fitted_elicitor(problem, elicitor, base, budget)
-        self._description = {**description, "questionnaire": questionnaire, "seed": int(seed), "until": until}
+        own = {"questionnaire": questionnaire, "seed": int(seed), "until": until}
+        self._description = {**description, **own, "kinds": list(checked_kinds(kinds))}
         wishes = () if preferences is None else tuple(wishes_of(preferences))
-        setup = DialogueSetup(problem, row, asker, method, parts, int(seed), wishes, until=until)
+        setup = DialogueSetup(problem, row, asker, method, parts, int(seed), wishes, until=until, today=today)
         self._prints = st.fingerprints(problem, row)
-        self._past, self._note, self._screen = [], None, None
+        self._past, self._note, self._screen, self._ending = [], None, None, None
         self._replies = ReplyLog(setup)
         self._write()
 
@@ -144,9 +152,9 @@ class Dialogue(StoredDialogue):
         """Take a reply and return the next question, or None at the end.
 
         reply: text as somebody types it ("y", "2", "6,500", "up to 45", "25%", "I cannot do this: hours", "cannot say",
-        "at most 2 changes", "take 2", "keep 2", "stop here"; "what does that mean?" is answered above the same
-        question), a number (options count from 1), a bool, a list for a ranking, for buttons {"cannot": FEATURE} and
-        {"feature": FEATURE, "high": VALUE}, or all limits at once {"limits": {FEATURE: ...}} (see `form`).
+        "at most 2 changes", "by March", "take 2", "keep 2", "stop here"; "what does that mean?" is answered above the
+        same question), a number (options count from 1), a bool, a list for a ranking, for buttons {"cannot": FEATURE}
+        and {"feature": FEATURE, "high": VALUE}, or all limits at once {"limits": {FEATURE: ...}} (see `form`).
         question_id: the id of the question that is answered, if there is doubt.
         Raises: ReplyError for what fits no answer, saying what would; DialogueError for an answer to a question that
         is not on the table. Then nothing has changed.
@@ -221,8 +229,9 @@ class Dialogue(StoredDialogue):
     def form(self) -> list[dict[str, Any]]:
         """One entry for each feature that a plan may change, for a page that asks for all limits in one reply.
 
-        The reply is {"limits": {name: ...}, "changes": 2}; for a feature False ("no"), True ("yes"), "up to 3,500",
-        {"low": ..., "high": ...}, a list of levels, or how hard it would be (one of 'difficulty').
+        The reply is {"limits": {name: ...}, "changes": 2, "within": 6} (months, or "by March"); for a feature False
+        ("no"), True ("yes"), "up to 3,500", {"low": ..., "high": ...}, a list of levels, or how hard it would be (one
+        of 'difficulty').
         """
         people = self.problem.population(self._setup.x, self.preferences)
         return [form_entry(people, int(j)) for j in np.flatnonzero(people.may[0])]
@@ -278,7 +287,13 @@ class Dialogue(StoredDialogue):
     @property
     def end(self) -> Ending | None:
         """How it ended, with the plan, what was learned and what would have to give; None before the end."""
-        return None if self._conversation.ended is None else ending(self._conversation, self.learned())
+        if self._conversation.ended is None:
+            return None
+        if self._ending is None or self._ending[:2] != (self._conversation, self.answered):
+            learned = self.learned()
+            found = ending(self._conversation, learned, self._description.get("kinds", ()))
+            self._ending = self._conversation, self.answered, found
+        return self._ending[2]
 
     @property
     def plan(self) -> Recourse | None:

@@ -199,7 +199,7 @@ def _page(people: Population) -> WordedItem:
     name = words.label(next((f for f, _ in features if not f.has_levels), features[0][0]))
     hint = (
         f"Type numbers, or how far you can go, with commas between, such as 2, {name} up to ... (a value). Type none "
-        "if all of them can change. You can add: at most 2 changes."
+        f"if all of them can change. You can add: at most 2 changes{', within 6 months' * people.schema.timed}."
     )
     return WordedItem("page", text, options, tuple(f.name for f, _ in features), True, hint)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import PreferencesError, ReplyError
 from wayforward.people.dialogue import questionnaire as q
+from wayforward.people.dialogue.deadlines import read_deadline
 from wayforward.people.dialogue.question import (
     LIKERT,
     NEITHER,
@@ -124,6 +126,8 @@ def _read_wish(c: Conversation, reply: Any) -> Wish | None:
     """What the reply says that the person cannot do; None where it says no such thing."""
     item = c.on_table.item
     here = None if item is None or item.feature < 0 else item.feature
+    if (deadline := _deadline(c, reply)) is not None:
+        return deadline
     may = np.flatnonzero(c.problem.population(c.x, c.preferences).may[0]).tolist()
     if isinstance(reply, dict):
         return _plain_wish(c, reply, may)
@@ -140,6 +144,17 @@ def _read_wish(c: Conversation, reply: Any) -> Wish | None:
         return None
     j, side, text = found
     return {"feature": c.schema.names[j], "can": False} if side == "can" else _limit(c, j, side, text)
+
+
+def _deadline(c: Conversation, reply: Any) -> Wish | None:
+    """The deadline that a reply tells; None where it tells none. Raises: ReplyError where nobody knows the pace."""
+    found = read_deadline(as_text(reply) or "", c.setup.today or date.today())
+    if found is not None and not c.schema.timed:
+        raise ReplyError(
+            "Nobody has told us how long these changes take, so we cannot hold a plan to a day. Say how far you could "
+            "go instead (up to ...), or what you cannot change."
+        )
+    return found
 
 
 def _plain_wish(c: Conversation, reply: dict[str, Any], may: Sequence[int]) -> Wish:
@@ -178,7 +193,9 @@ def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
     return {"feature": name, side: q.check_bound(people, j, side, value)}
 
 
-_PARTS = re.compile(r"\s*;\s*|,\s+(?!\d{3}\b)|\s+and\s+|\n")  # "1, 3, income up to 3,500"
+_PARTS = re.compile(
+    r"\s*;\s*|,\s+(?!\d{3,4}\b)|\s+and\s+|\n"
+)  # "1, 3, income up to 3,500", "by March 15, 2027"
 
 
 def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> list[Wish]:
@@ -207,16 +224,20 @@ def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> list[Wish]:
 
 
 def limits_page(c: Conversation, reply: dict[str, Any]) -> list[Wish]:
-    """All limits in one reply: {"limits": {FEATURE: ...}, "changes": 2}, for a page with one line for each feature.
+    """All limits in one reply: {"limits": {FEATURE: ...}, "changes": 2, "within": 6}, for a page of all features.
 
     For a feature: False or "no" (cannot change), True, "yes" or "" (as far as needed), "up to 3,500", {"low": ...,
-    "high": ...}, a list of the levels it may take, or how hard it would be ("hard"). Raises: ReplyError that names the
-    feature.
+    "high": ...}, a list of the levels it may take, or how hard it would be ("hard"). within: months, or a deadline as
+    people type them ("by March"). Raises: ReplyError that names the feature.
     """
     limits, out = reply["limits"], list[Wish]()
     may = np.flatnonzero(c.problem.population(c.x, c.preferences).may[0]).tolist()
     names = [c.schema.names[j] for j in may]
-    if not isinstance(limits, dict) or set(reply) - {"limits", "changes"} or set(limits) - set(names):
+    if (
+        not isinstance(limits, dict)
+        or set(reply) - {"limits", "changes", "within"}
+        or set(limits) - set(names)
+    ):
         raise ReplyError(
             f'That page is not read. Give {{"limits": {{FEATURE: ...}}}} with {", ".join(names)}.'
         )
@@ -232,6 +253,12 @@ def limits_page(c: Conversation, reply: dict[str, Any]) -> list[Wish]:
                 f"{most!r} changes at most is no number of things. Give 1 or more, or leave it out."
             )
         out.append({"max_changes": int(most)})
+    if (within := reply.get("within")) not in (None, ""):
+        number = isinstance(within, (int, float)) and not isinstance(within, bool)
+        deadline = _deadline(c, f"within {within} months" if number else str(within))
+        if deadline is None:
+            raise ReplyError(f"{within!r} is no deadline. Give months, or as in: within 6 months, by March.")
+        out.append(deadline)
     return out
 
 

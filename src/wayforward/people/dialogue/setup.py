@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +48,8 @@ class DialogueSetup:
     """Everything besides the replies. wishes: limits known before; start (d,): a plan that was reached before.
 
     spent: questions about plans that were answered before. declined: names of plans that were not good enough.
-    edges: plans chosen over others, by name. until: the last day on which the lender keeps to it, in words.
+    edges: plans chosen over others, by name. until: the last day on which the lender keeps to it, in words. today: the
+    day from which deadlines count; None: the day on which they are said.
     """
 
     problem: Problem
@@ -62,6 +64,7 @@ class DialogueSetup:
     declined: tuple[str, ...] = ()
     edges: tuple[tuple[str, str], ...] = ()
     until: str = ""
+    today: date | None = None
 
     def stored(self) -> dict[str, Any]:
         """What is known before the first reply, as plain data; `given` is its reverse."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import consequences, steps, words
+from wayforward.answers.time_text import time_text
 from wayforward.people.dialogue.state import digest, numbers, row_of
 from wayforward.people.dialogue.wishes import Wish, preferences_of
 from wayforward.people.plan_order import alike, asks_more
@@ -68,10 +69,17 @@ class PlanRounder:
         self._judged: dict[Any, ShownPlan | None] = {}  # by limits, action and order
 
     def shown(
-        self, action: np.ndarray, wishes: Sequence[Wish], order: np.ndarray | None = None
+        self,
+        action: np.ndarray,
+        wishes: Sequence[Wish],
+        order: np.ndarray | None = None,
+        minimal: bool = True,
     ) -> list[ShownPlan | None]:
-        """Return actions (c, d) as plans in round numbers that keep every wish and reach a yes; None for others."""
-        limits = len(wishes), digest(wishes)
+        """Return actions (c, d) as plans in round numbers that keep every wish and reach a yes; None for others.
+
+        minimal: without the changes that the yes does not need; a plan that is made to last may need them to last.
+        """
+        limits = len(wishes), digest(wishes), minimal
         keys = [
             (limits, row.tobytes(), b"" if order is None else order[i].tobytes())
             for i, row in enumerate(action)
@@ -79,12 +87,12 @@ class PlanRounder:
         new = [i for i, key in enumerate(keys) if key not in self._judged]
         if new:
             own = preferences_of(self.schema, wishes).take(np.zeros(len(new), dtype=np.int64))
-            plans = self.judged(action[new], own, None if order is None else order[new])
+            plans = self.judged(action[new], own, None if order is None else order[new], minimal)
             self._judged.update({keys[i]: plan for i, plan in zip(new, plans, strict=True)})
         return [self._judged[key] for key in keys]
 
     def judged(
-        self, action: np.ndarray, own: Preferences, order: np.ndarray | None = None
+        self, action: np.ndarray, own: Preferences, order: np.ndarray | None = None, minimal: bool = True
     ) -> list[ShownPlan | None]:
         """Return actions (c, d), own with n = c, each in the roundest numbers that hold when judged, or None.
 
@@ -105,10 +113,9 @@ class PlanRounder:
         )
         holds = got.found[:, 0].reshape(c, many)
         best = np.arange(c) * many + np.asarray(holds).argmax(1)
-        whole = np.where(np.asarray(holds.any(1))[:, None], got.action[best, 0], np.nan)
-        less = minimal_actions(self.problem.population(x, own), whole[:, None])[
-            :, 0
-        ]  # now that it is rounded
+        less = np.where(np.asarray(holds.any(1))[:, None], got.action[best, 0], np.nan)
+        if minimal:  # now that it is rounded
+            less = minimal_actions(self.problem.population(x, own), less[:, None])[:, 0]
         decided = np.zeros(c, dtype=bool), np.full(c, self.value)
         got = self.problem.check(x, less[:, None], 1, preferences=own, decision=decided)
         out: list[ShownPlan | None] = []
@@ -117,7 +124,7 @@ class PlanRounder:
                 out.append(None)
                 continue
             sentences = self._steps(got, one, None if order is None else order[one])
-            follows = tuple(consequences(got, one))
+            follows = (*consequences(got, one), *filter(None, [time_text(got, 0, one)]))
             out.append(
                 ShownPlan(got.action[one, 0], got.after[one, 0], float(got.cost[one, 0]), sentences, follows)
             )

@@ -19,6 +19,7 @@ from wayforward.people.dialogue.state import numbers, row_of
 
 if TYPE_CHECKING:
     from wayforward.people.dialogue.question import Question
+    from wayforward.people.dialogue.wording import Ending
     from wayforward.people.elicitor import Elicitor
     from wayforward.problem import Problem
 
@@ -38,6 +39,7 @@ class StoredDialogue:
     _past: list[dict[str, Any]]  # what was answered under earlier models
     _note: dict[str, Any] | None  # what to tell before the question at this place of the log
     _screen: tuple[Question, list[str]] | None
+    _ending: tuple[Conversation, int, Ending] | None  # worked out once: models may be trained for it
 
     @property
     def _setup(self) -> DialogueSetup:
@@ -158,7 +160,7 @@ class StoredDialogue:
             raise DialogueError(_differs(apart, f"Open it with what it was made with; {_GO_ON}"))
         out = cls.__new__(cls)
         out.file, out._description, out._prints = None, description, prints
-        out._past, out._note, out._screen = past, note, None
+        out._past, out._note, out._screen, out._ending = past, note, None, None
         asker, method = fitting.elicitor_again(problem, description, elicitor)
         setup = DialogueSetup(problem, row, asker, method, **begin)
         if apart:

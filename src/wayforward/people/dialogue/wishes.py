@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.people.dialogue.deadlines import later_words, within_words
 
 if TYPE_CHECKING:
     from wayforward.preferences.preferences import Preferences
     from wayforward.schema import Schema
 
 # feature and one of: can (False), low, high, levels (the indices that may be taken), weight, score with of;
-# or, about no feature, max_changes or ranks (names, the easiest first).
+# or, about no feature, max_changes, months (a deadline, with its words) or ranks (names, the easiest first).
 Wish: TypeAlias = dict[str, Any]
 
-HARD = ("can", "low", "high", "levels", "max_changes")
+HARD = ("can", "low", "high", "levels", "max_changes", "months")
 
 
 def preferences_of(schema: Schema, wishes: Sequence[Wish]) -> Preferences:
@@ -52,6 +53,8 @@ def preferences_of(schema: Schema, wishes: Sequence[Wish]) -> Preferences:
             ranks = list(wish["ranks"])
         elif "max_changes" in wish:
             out = out.at_most(min(int(out.most[0]), wish["max_changes"]))
+        elif "months" in wish:
+            out = out.within(min(float(out.time[0]), wish["months"]))
     given = None
     if ranks:
         given = Preferences.from_rankings(schema, [ranks])
@@ -85,6 +88,8 @@ def wishes_of(preferences: Preferences) -> list[Wish]:
             out.append({"feature": name, "weight": float(preferences.weight[0, j])})
     if preferences.most[0] < schema.d:
         out.append({"max_changes": int(preferences.most[0])})
+    if np.isfinite(preferences.time[0]):
+        out.append({"months": float(preferences.time[0]), "words": within_words(float(preferences.time[0]))})
     return out
 
 
@@ -95,7 +100,13 @@ def limit_sentences(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> li
     frozen = {wish["feature"] for wish in wishes if "can" in wish}
     still: dict[str, list[str]] = {}
     rest = []
+    soonest = min(
+        (wish for wish in wishes if "months" in wish), key=lambda wish: wish["months"], default=None
+    )
+    ends = [] if soonest is None else [f"You want to be done {soonest['words']}."]
     for wish in wishes:
+        if "months" in wish:
+            continue
         side = next((key for key in ("low", "high") if key in wish), None)
         if wish.get("feature") in frozen and not {"can", "weight", "score"} & set(wish):
             continue
@@ -108,12 +119,14 @@ def limit_sentences(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> li
         for name, directions in still.items()
     ]
     out = sentences(preferences_of(schema, rest), 0)
-    return [*out[: len(frozen) > 0], *stays, *out[len(frozen) > 0 :]]
+    return [*out[: len(frozen) > 0], *stays, *out[len(frozen) > 0 :], *ends]
 
 
 def given_up(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> str:
     """Wishes about one thing as something to give up, after "if you could": "change your working time"."""
     first = wishes[0]
+    if "months" in first:
+        return later_words(min(wishes, key=lambda wish: wish["months"]))
     if "max_changes" in first:
         return f"change more than {words.count(first['max_changes'], 'thing')}"
     feature = schema[first["feature"]]

@@ -12,9 +12,10 @@ from wayforward.answers import words
 from wayforward.lazy import Renamed
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.dead_ends import relaxation_text
+from wayforward.people.dialogue.plans_beside import plans_beside
 from wayforward.people.dialogue.question import LIKERT, Option, Question, Reply
 from wayforward.people.dialogue.state import numbers
-from wayforward.people.dialogue.wishes import limit_sentences
+from wayforward.people.dialogue.wishes import HARD, limit_sentences
 from wayforward.recourse import Outcome
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ ALSO_PLANS = (
     "what does that mean?", "stop here",
 )  # fmt: skip
 ALSO_LIMITS = ("cannot say", "what does that mean?", "stop here")
+ALSO_TIMED = ("within 6 months", "by March")  # where the schema says how long changes take
 STAGES = {
     "first": "plan",
     "pair": "choices",
@@ -46,7 +48,8 @@ class Ending:
     text: what to read. plan: the plan, or the best so far. limits: the person's limits. learned: what their choices say
     about them. give: what would have to give for another plan, or for one at all, each with the plan that it opens.
     why: what made the difference, where no limit did. assumes: what the plan takes as it is, how sure it is and until
-    when. marked: the plans that the person kept.
+    when. beside: other kinds of plans (of least effort, made to last) that differ from it, each with its price. marked:
+    the plans that the person kept.
     """
 
     how: str
@@ -58,6 +61,7 @@ class Ending:
     why: str = ""
     assumes: tuple[str, ...] = ()
     marked: tuple[Option, ...] = ()
+    beside: tuple[Option, ...] = ()
 
     told = Renamed("limits")
 
@@ -68,6 +72,8 @@ class Ending:
             blocks.append([f"  - {line}" for line in (*self.plan.steps, *self.plan.follows)])
         blocks += [[self.why]] if self.why else []
         blocks += [[" ".join(self.assumes)]] if self.assumes else []
+        if self.beside:
+            blocks.append(["There would also be:", *_with_steps(self.beside)])
         if self.marked:
             blocks.append(["The plans that you kept:"])
             for option in self.marked:
@@ -77,13 +83,19 @@ class Ending:
                 blocks.append([f"{title}:", *(f"  - {line}" for line in lines)])
         if self.give:
             easier = "" if self.how == "none" else " for an easier plan"
-            blocks.append([f"What would have to give{easier}:"])
-            for option in self.give:
-                blocks[-1].append(f"  - {option.text}")
-                blocks[-1] += [f"      - {line}" for line in (*option.steps, *option.follows)]
+            blocks.append([f"What would have to give{easier}:", *_with_steps(self.give)])
         if self.how in ("rejected", "none"):
             blocks.append(["You can ask for a person to look at your case."])
         return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def _with_steps(options: Sequence[Option]) -> list[str]:
+    """Lines of a list of options, each with its steps below."""
+    return [
+        line
+        for one in options
+        for line in (f"  - {one.text}", *(f"      - {step}" for step in (*one.steps, *one.follows)))
+    ]
 
 
 def plan_option(plan: ShownPlan, key: str = "", text: str = "") -> Option:
@@ -96,11 +108,23 @@ def plan_option(plan: ShownPlan, key: str = "", text: str = "") -> Option:
 def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, list[str]]:
     """The question on the table and the codes of its options."""
     left, notes = c.left, tuple(p.notes)
+    timed = ALSO_TIMED if c.schema.timed else ()
+    also = (*ALSO_PLANS, *timed)
     if p.item is not None:
         w = q.worded(p.item, c.asking)
         feature = None if p.item.feature < 0 else c.schema.names[p.item.feature]
         question = Question(
-            mark, "limits", w.kind, w.text, w.options, notes, w.many, feature, left, ALSO_LIMITS, w.hint
+            mark,
+            "limits",
+            w.kind,
+            w.text,
+            w.options,
+            notes,
+            w.many,
+            feature,
+            left,
+            (*ALSO_LIMITS, *timed),
+            w.hint,
         )
         return question, list(w.codes)
     stage = STAGES[p.what]
@@ -115,7 +139,7 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
         common = tuple(line for line in p.plans[0].lines if all(line in plan.lines for plan in p.plans))
         hint = "If one of them is good enough, type take and its number: take 1."
         return Question(
-            mark, stage, "choice", text, options, notes, left=left, also=ALSO_PLANS, common=common, hint=hint
+            mark, stage, "choice", text, options, notes, left=left, also=also, common=common, hint=hint
         ), []
     if p.what == "recall":
         options = (
@@ -123,7 +147,7 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
             Option(str(len(p.plans) + 1), "None of these"),
         )
         text = "These are plans that you saw. Would you carry out one of them after all?"
-        return Question(mark, stage, "choice", text, options, notes, left=1, also=ALSO_PLANS), []
+        return Question(mark, stage, "choice", text, options, notes, left=1, also=also), []
     yes, no = Option("1", "Yes"), Option("2", "No")
     if p.what == "first":
         text = "This plan would turn the answer into a yes. Is it good enough for you?"
@@ -138,7 +162,7 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
         if len(c.seen.plans) > 1:
             no = Option("2", "No, show me the others that I saw")
     plan = plan_option(p.plans[0])
-    return Question(mark, stage, "accept", text, (yes, no), notes, left=left, also=ALSO_PLANS, plan=plan), []
+    return Question(mark, stage, "accept", text, (yes, no), notes, left=left, also=also, plan=plan), []
 
 
 def _marks(c: Conversation, plan: ShownPlan) -> str:
@@ -254,6 +278,8 @@ def _code_of(text: str) -> str:
 
 def limit_text(wish: dict[str, Any], schema: Any) -> str:
     """A wish as a sentence: "You cannot change your working time."."""
+    if "months" in wish:
+        return f"You want to be done {wish['words']}."
     if "score" in wish:
         return f"To change your {words.label(schema[wish['feature']])}: {LIKERT[wish['score'] - 1]}."
     from wayforward.answers import wishes
@@ -262,8 +288,8 @@ def limit_text(wish: dict[str, Any], schema: Any) -> str:
     return " ".join(wishes(preferences_of(schema, [wish]), 0))
 
 
-def ending(c: Conversation, learned: list[str]) -> Ending:
-    """The last screen of a conversation that has ended."""
+def ending(c: Conversation, learned: list[str], kinds: Sequence[str] = ()) -> Ending:
+    """The last screen of a conversation that has ended. kinds: of plans to show beside the one that was chosen."""
     assert c.ended is not None
     if c.ended == "already":
         return Ending("already", "The answer is yes already. You need not change anything.")
@@ -288,14 +314,15 @@ def ending(c: Conversation, learned: list[str]) -> Ending:
         for one in c.seen.plans
         if one.name in c.seen.marked and (c.best is None or one.name != c.best.name)
     )
+    others, sure = plans_beside(c, kinds)
     return Ending(
         c.ended, text, plan, limits, tuple(learned), give, c.reason if c.ended == "none" else "",
-        () if plan is None else _assumes(c), marked,
+        () if plan is None else _assumes(c, sure), marked, tuple(plan_option(one, text=text) for text, one in others),
     )  # fmt: skip
 
 
-def _assumes(c: Conversation) -> tuple[str, ...]:
-    """What the plan takes as it is, how sure it is, and until when."""
+def _assumes(c: Conversation, sure: Sequence[str]) -> tuple[str, ...]:
+    """What the plan takes as it is, how sure it is, and until when. sure: how it fares in models trained again."""
     out = ["We took everything else about you as it is today, and the model that decides as it is now."]
     problem = c.problem
     if problem.confidence is not None and problem.world.uncertain:
@@ -304,6 +331,7 @@ def _assumes(c: Conversation) -> tuple[str, ...]:
         )
     if problem.robust is not None:
         out.append(f"It also holds under this: {problem.robust.describe()}.")
+    out += sure
     until = c.setup.until
     out.append(
         f"The plan holds until {until}."
@@ -315,9 +343,7 @@ def _assumes(c: Conversation) -> tuple[str, ...]:
 
 def _none_text(c: Conversation) -> str:
     if c.outcome is Outcome.NONE_EXISTS:
-        if not any(
-            key in wish for wish in c.wishes for key in ("can", "low", "high", "levels", "max_changes")
-        ):
+        if not any(key in wish for wish in c.wishes for key in HARD):
             return (
                 "Nothing that you can change would turn the answer into a yes. We did not just fail "
                 "to find a way: it was "

@@ -404,7 +404,7 @@ def _same(one: Preferences, other: Preferences) -> bool:
     """Whether two sets of wishes forbid the same."""
     if one is other:
         return True
-    fields_ = ("frozen", "low", "high", "most")
+    fields_ = ("frozen", "low", "high", "most", "time")
     levels = one.levels.keys() == other.levels.keys() and all(
         np.array_equal(one.levels[j], other.levels[j]) for j in one.levels
     )

@@ -328,8 +328,11 @@ class LearnedSession(Session):
         """Take new limits: who is touched by them gets a new pool, and ideals within them."""
         old, d = self.people, self.people.d
         new = old.problem.population(old.x, wishes)
+        later = new.preferences.time != old.preferences.time
         touched = (new.low != old.low) | (new.high != old.high) | (new.free != old.free)
-        hit = touched.any(1) | (new.max_changes != old.max_changes) | (new.weight != old.weight).any(1)
+        hit = (
+            touched.any(1) | later | (new.max_changes != old.max_changes) | (new.weight != old.weight).any(1)
+        )
         for j, ok in new.level_ok.items():
             hit |= (ok != old.level_ok[j]).any(1)
         self.people = new

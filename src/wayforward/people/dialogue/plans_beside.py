@@ -1,0 +1,99 @@
+"""At the end of a dialogue: the plan of least effort and the one made to last, beside the plan that was chosen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.answers import words
+from wayforward.answers.kinds_text import no_lasting_text
+from wayforward.errors import MethodError, ProblemError
+from wayforward.methods.kinds import options_by_kind
+from wayforward.recourse import KINDS, Recourse
+
+if TYPE_CHECKING:
+    from wayforward.people.dialogue.course import Course
+    from wayforward.people.dialogue.shown_plans import ShownPlan
+
+_NAMES = {
+    "cheapest": "of least effort",
+    "fewest": "with the fewest changes",
+    "lasting": "that is made to last",
+}
+_SAME = 0.02  # of the effort: a price that nobody would feel
+
+
+def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return the kinds, if there are such. Raises: MethodError that lists them."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise MethodError(f"There is no kind {kind!r} of plans. Known: {', '.join(KINDS)}; () for none.")
+    return tuple(kinds)
+
+
+def plans_beside(c: Course, kinds: Sequence[str]) -> tuple[list[tuple[str, ShownPlan]], list[str]]:
+    """Return other kinds of plans that differ from the best one, each with what to say of it, and how sure that one is.
+
+    How sure: in how many models trained again a plan still gets a yes, where the problem's `Retraining` says how to
+    train. Models are trained when this is first asked; so it is asked at the end only.
+    """
+    best, again = c.best, c.problem.retraining
+    if best is None or not kinds:
+        return [], []
+    try:
+        got = _found(c, kinds)
+    except (
+        ProblemError
+    ) as error:  # somebody who has chosen a plan is not stopped by a model that cannot be trained
+        warnings.warn(f"No lasting plan is shown. {error}", stacklevel=2)
+        again, got = None, _found(c, ("cheapest",))
+    slots = np.flatnonzero(got.found[0])
+    plans = c.rounder.shown(got.action[0, slots], c.wishes, minimal=False)
+    there = [
+        (got.kind[0, s] or "cheapest", plan) for s, plan in zip(slots, plans, strict=True) if plan is not None
+    ]
+    count, many = {}, 0
+    if again is not None and "lasting" in kinds:
+        rows = np.stack([best.after, *(plan.after for _, plan in there)])
+        votes = again.votes(c.problem, rows)
+        many, count = (
+            len(votes),
+            dict(zip([best.name, *(plan.name for _, plan in there)], votes.sum(0), strict=True)),
+        )
+    sure = [no_lasting_text(got)] if many else []
+    if many:
+        times = words.count(int(count[best.name]), "time")
+        sure.insert(
+            0, f"We trained the model again {words.count(many, 'time')}. This plan still got a yes {times}."
+        )
+    out = []
+    for kind, plan in there:
+        if plan.name == best.name or c.rounder.alike(plan, best) or not c.seen.will_do(plan):
+            continue
+        lasts = "lasting" in kind and count.get(plan.name, 0) > count.get(best.name, 0)
+        if lasts or plan.cost < (1 - _SAME) * best.cost:
+            names = [_NAMES[one] for one in kind.split("+") if one != "lasting" or lasts]
+            votes_text = f" It still got a yes {words.count(int(count[plan.name]), 'time')}." if many else ""
+            out.append((f"The plan {words.join(names)}: {_price(plan, best)}.{votes_text}", plan))
+    return out, [line for line in sure if line]
+
+
+def _found(c: Course, kinds: Sequence[str]) -> Recourse:
+    """Options of each kind under the person's wishes; without a way to train again nothing is trained."""
+    setup, own = c.setup, c.preferences
+    if "lasting" in kinds and c.problem.retraining is not None:
+        return options_by_kind(c.problem, setup.base, c.x, kinds, preferences=own, seed=setup.seed)
+    return setup.base.recommend(c.x, 1, preferences=own, seed=setup.seed)
+
+
+def _price(plan: ShownPlan, best: ShownPlan) -> str:
+    """What a plan costs beside the chosen one: "about 12 % less effort than your plan"."""
+    share = plan.cost / best.cost - 1
+    if abs(share) <= _SAME:
+        return "about as much effort as your plan"
+    if share < 1:
+        return f"about {words.percent(abs(share))} {'more' if share > 0 else 'less'} effort than your plan"
+    return f"about {words.number(1 + share, 1).removesuffix('.0')} times the effort of your plan"
