@@ -16,7 +16,7 @@ import numpy as np
 from wayforward.errors import DataError, FileFormatError, require
 from wayforward.lazy import hook
 from wayforward.plain_files import read_json, write_text
-from wayforward.schema import Origin, Schema, SchemaWarning, decode_column, native_table
+from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
 from wayforward.schema.notebook import small_table
 from wayforward.shapes import Actions, Costs, Mask, People
 
@@ -504,6 +504,12 @@ class Recourse:
         if (self.kind != "").any():
             numbers["kind"] = self.kind.tolist()
         more: dict[str, Any] = {}
+        if self.schema.carried.any():  # rows hold keys of them
+            more["carried"] = {
+                f.name: carried.plain_values(self.x[:, j], f)
+                for j, f in enumerate(self.schema.features)
+                if f.carried
+            }
         if not self.readable.all():
             more["reasons"] = self.reasons.tolist()
         if self.origin is not None and self.origin.names:
@@ -563,6 +569,9 @@ class Recourse:
                 numbers[name] = np.where(empty, np.inf, numbers[name])
         ids = data.get("ids")
         named = None if ids is None else (ids["names"], ids["values"])
+        schema = Schema.from_dict(data["schema"])
+        for name, values in data.get("carried", {}).items():
+            carried.keys_of(values, schema[name], "saved", again=True)
         return cls._restored(data, numbers, _outcomes(data["outcome"]), data.get("reasons"), named)
 
     def _to_parquet(self, path: Path) -> None:
@@ -586,9 +595,14 @@ class Recourse:
             columns["known_margin"] = self.margin.ravel()
         columns |= self._kind_columns()
         for j, name in enumerate(self.schema.names):
-            columns[f"before.{name}"] = np.repeat(self.x[:, j], k)
-            columns[f"action.{name}"] = self.action[:, :, j].ravel()
-            columns[f"after.{name}"] = self.after[:, :, j].ravel()
+            own, before = self.schema.features[j], np.repeat(self.x[:, j], k)
+            parts = {
+                "before": before,
+                "action": self.action[:, :, j].ravel(),
+                "after": self.after[:, :, j].ravel(),
+            }
+            for part, values in parts.items():
+                columns[f"{part}.{name}"] = carried.plain_values(values, own) if own.carried else values
             if self.path.size:  # one list a row
                 columns[f"path.{name}"] = list(self.path[..., j].reshape(n * k, -1))
         if not self.readable.all():
@@ -612,10 +626,17 @@ class Recourse:
             return np.asarray(table.column(name).to_numpy(zero_copy_only=False))
 
         def stack(part: str) -> np.ndarray:
-            return np.stack([column(f"{part}.{name}") for name in schema.names], -1).reshape(-1, k, schema.d)
+            parts = [
+                carried.keys_of(table.column(f"{part}.{f.name}").to_pylist(), f, "saved", again=True)
+                if f.carried
+                else column(f"{part}.{f.name}")
+                for f in schema.features
+            ]
+            return np.stack(parts, -1).reshape(-1, k, schema.d)
 
         numbers = {name: column(name)[::k] for name in ("seconds", "score_before")}
         numbers |= {"x": stack("before")[:, 0], "action": stack("action"), "after": stack("after")}
+        carried.settled(numbers["x"], numbers["action"], numbers["after"], schema.carried)
         for name in ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin"):
             if name in table.column_names or name in ("cost", "score"):
                 numbers[name] = column(name)

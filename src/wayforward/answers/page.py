@@ -366,7 +366,9 @@ def features_table(schema: Schema) -> list[dict[str, str]]:
     direction = {"any": "", "increase": ", only up", "decrease": ", only down"}
     rows = []
     for f in schema.features:
-        if f.has_levels:
+        if f.carried:
+            reach = "each person's own"
+        elif f.has_levels:
             shown = [f.level_text(i) for i in range(min(f.n_levels, 6))]
             reach = ", ".join(shown) + (f" and {f.n_levels - 6} more" if f.n_levels > 6 else "")
         else:

@@ -145,6 +145,8 @@ class _Search:
     def _values(self, j: int) -> Array:
         """(m, d): the person with other values of feature j, those that people have."""
         feature = self.schema.features[j]
+        if feature.carried:
+            return np.empty((0, self.schema.d))
         if feature.has_levels:
             values = np.arange(feature.n_levels, dtype=np.float64)
         else:

@@ -61,7 +61,12 @@ def in_unit(text: str, unit: str, value: float) -> str:
 
 
 def value_text(feature: Feature, value: float, decimals: int | None = None, unit: bool = True) -> str:
-    """One value of a feature in words; a special value is its words, a missing one "not stated" or "does not apply"."""
+    """One value of a feature in words; a special value is its words, a missing one "not stated" or "does not apply".
+
+    What is carried is never shown.
+    """
+    if feature.carried:
+        return "as it is"
     if math.isnan(value):
         return "does not apply" if feature.missing == "does not apply" else "not stated"
     if value in feature.special_words:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import DataError
-from wayforward.schema import Feature, Schema, read_frame
+from wayforward.schema import Feature, Schema, carried, read_frame
 from wayforward.shapes import Floats
 
 
@@ -69,6 +69,8 @@ def inferred_action(schema: Schema, x: Floats, after: Floats) -> Floats:
 
 
 def _column(values: list[Any], feature: Feature) -> Floats:
+    if feature.carried:
+        return carried.keys_of(values, feature, "counterfactual", again=True)
     known: dict[Any, float] = {}  # each distinct value is looked up once
     out = np.empty(len(values))
     for i, value in enumerate(values):

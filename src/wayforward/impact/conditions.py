@@ -55,7 +55,7 @@ def conditions_of(
     """
     out = []
     for j, feature in enumerate(schema.features):
-        if features is not None and not features[j]:
+        if feature.carried or (features is not None and not features[j]):
             continue
         column, label = x[:, j], words.label(feature)
         out.append(Condition(j, "missing", np.nan, f"{label} not stated"))

@@ -228,6 +228,7 @@ def read(transformer: Any, columns: list[Column], probe: Any, schema: Schema) ->
         return columns, probe
     if isinstance(transformer, ColumnTransformer):
         return _column_transformer(transformer, columns, probe, schema)
+    _refuse_carried(columns, schema)
     after = as_dense(transformer.transform(probe))
     if isinstance(transformer, FeatureUnion):
         made: list[Column] = []
@@ -375,8 +376,15 @@ def _same(values: np.ndarray) -> bool:
     return all(v == first or (v != v and first != first) for v in values.tolist())
 
 
+def _refuse_carried(columns: Sequence[Column], schema: Schema) -> None:
+    for column in columns:
+        if column.feature >= 0 and schema.carried[column.feature]:
+            raise NotRead(f"it reads '{schema.names[column.feature]}' as each person has it")
+
+
 def finish(columns: list[Column], schema: Schema) -> Encoder:
-    """Numbers out of probed tables. Raises: NotRead where a level never became a number."""
+    """Numbers out of probed tables. Raises: NotRead for a level that is no number, and for what is carried."""
+    _refuse_carried(columns, schema)
     done = []
     for column in columns:
         if column.table is None:

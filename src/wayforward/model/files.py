@@ -38,7 +38,7 @@ _TRUSTED = re.compile(
     r"|sklearn\.ensemble\._hist_gradient_boosting\.(predictor\.TreePredictor|binning\._BinMapper)"
     r"|sklearn\._loss\.(_loss|link|loss)\.[A-Za-z]+"
     r"|sklearn\.(compose|impute|preprocessing|linear_model|ensemble|tree|neural_network|svm|naive_bayes|neighbors"
-    r"|calibration|pipeline|feature_selection|decomposition|discriminant_analysis|dummy)(\._[a-z_]+)+\.[A-Z_][A-Za-z_]*"
+    r"|calibration|pipeline|feature_extraction|feature_selection|decomposition|discriminant_analysis|dummy)(\._[a-z_]+|\.text)+\.[A-Z_][A-Za-z_]*"
     r"|xgboost\.(core\.Booster|sklearn\.XGB(Classifier|Regressor))"
     r"|lightgbm\.(basic\.Booster|sklearn\.LGBM(Classifier|Regressor))"
     r"|numpy\.(dtype|ndarray|float(32|64)|int(32|64)|bool_?|str_|random\.[a-z_]*\.?[A-Z][A-Za-z0-9]+)"

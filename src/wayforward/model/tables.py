@@ -76,6 +76,8 @@ class Table:
                 if values is not None:
                     gone = np.isnan(x[:, j])
                     out[:, j] = np.where(gone, np.nan, values[np.where(gone, 0.0, x[:, j]).astype(np.int64)])
+            if self.schema.carried.any():  # no numbers, so they were not among what it was trained on
+                out = out[:, ~self.schema.carried]
             return self.prepare(out) if self.prepare else out
         frame = self.schema.decode(x, like=self.like)
         if hasattr(frame, "iloc"):
@@ -97,7 +99,7 @@ class Table:
     def _texts(self, frame: Any) -> Any:
         """Texts with a missing value as pandas reads them from a file, in any batch: NaN, unless None is known."""
         for f in self.schema.features:
-            if f.missing and all(isinstance(v, str) for v in f.levels) and f.levels:
+            if f.missing and (f.carried or f.levels) and all(isinstance(v, str) for v in f.levels):
                 column = frame[f.name]
                 if column.dtype == object:
                     column = column.where(column.notna(), None if self.none else np.nan)
@@ -166,10 +168,10 @@ def encode_with(encoding: Encoder | Encode) -> Encode:
 
 
 def numbers_of(schema: Schema, order: Sequence[int] | None = None) -> Encoder:
-    """The encoding of a model trained on an array: numeric as is, levels by their numbers."""
+    """The encoding of a model trained on an array: numeric as is, levels by their numbers, nothing that is carried."""
     values = level_values(schema)
     columns = []
-    for j in range(schema.d) if order is None else order:
+    for j in np.flatnonzero(~schema.carried).tolist() if order is None else order:
         table = values[j]
         columns.append(Column(feature=j, table=None if table is None else np.append(table, np.nan)))
     return Encoder(schema, columns)
@@ -178,7 +180,7 @@ def numbers_of(schema: Schema, order: Sequence[int] | None = None) -> Encoder:
 def one_hot_of(schema: Schema) -> Encoder:
     """Numeric as is, one 0/1 column a level."""
     columns = []
-    for j in range(schema.d):
+    for j in np.flatnonzero(~schema.carried).tolist():
         if not schema.has_levels[j]:
             columns.append(Column(feature=j))
             continue

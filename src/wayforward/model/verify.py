@@ -35,6 +35,9 @@ def sample_rows(
         if schema.has_levels[j]:
             x[:, j] = rng.integers(0, schema.n_levels[j], m)
             continue
+        if schema.carried[j]:
+            x[:, j] = 0.0  # its example
+            continue
         if not (np.isfinite(low) and np.isfinite(high)):
             known = thresholds[j] if thresholds is not None and len(thresholds[j]) else np.array([0.0])
             spread = max(float(np.ptp(known)), 1.0)

@@ -20,9 +20,9 @@ def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: 
 
     name: lr (logistic regression), mlp (two hidden layers of 64), rf (100 trees, depth 10), gb (histogram
     gradient boosting), xgb, lgbm. table: the features as a pandas, polars or pyarrow table, or (n, d) in
-    feature units; other columns are left out. y (n,): labels of any kind. Strong imbalance is met with class
-    weights (repeated rows where a scikit-learn before 1.7 gives mlp none). Missing values are imputed with an
-    indicator, or handled by the trees themselves.
+    feature units; other columns are left out, and so are those that are only carried. y (n,): labels of any kind.
+    Strong imbalance is met with class weights (repeated rows where a scikit-learn before 1.7 gives mlp none). Missing
+    values are imputed with an indicator, or handled by the trees themselves.
     Raises: ModelError for an unknown name; DataError for labels that do not fit; MissingExtra.
     Example: ``train("rf", schema, frame, y)``.
     """
@@ -53,7 +53,7 @@ def has_rare_label(counts: Ints) -> bool:
 
 
 def _columns(schema: Schema) -> tuple[list[str], list[str]]:
-    numeric = [f.name for f in schema.features if not f.has_levels]
+    numeric = [f.name for f in schema.features if not (f.has_levels or f.carried)]
     return numeric, [f.name for f in schema.features if f.has_levels]
 
 

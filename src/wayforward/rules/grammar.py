@@ -516,6 +516,11 @@ class _RuleParser(_Parser):
 
     def find(self, token: Token, start: int | None = None) -> tuple[str, int]:
         if token.text in self.known:
+            if self.kind(token.text) == "carried":
+                self.fail(
+                    f"'{token.text}' is carried as each person has it, and cannot be compared. Leave it out.",
+                    token.start, token.end,
+                )  # fmt: skip
             return token.text, self.known[token.text][0]
         names = list(self.known)
         # `after.hours-per-week` reads as a subtraction: name the feature that was meant

@@ -16,7 +16,7 @@ from wayforward.plain_files import read_json
 from wayforward.recourse import Outcome, Recourse
 from wayforward.scale.rows import encode_column
 from wayforward.scale.shard import ANSWERS, ENTRIES, FORMAT, PROBLEMS
-from wayforward.schema import Origin, Schema
+from wayforward.schema import Origin, Schema, carried
 
 MANIFEST = "manifest.json"
 
@@ -143,8 +143,10 @@ class Answers:
             own = np.empty(n, dtype=object)
             own[:] = table.column(name).to_pylist()[::k]
             more["origin"] = Origin((name,), (own,))
+        x, action, after = features("before")[:, 0], features("action"), features("after")
+        carried.settled(x, action, after, schema.carried)
         return Recourse(
-            schema=schema, x=features("before")[:, 0], action=features("action"), after=features("after"),
+            schema=schema, x=x, action=action, after=after,
             outcome=outcome.reshape(n, k), seconds=np.zeros(n), score_before=column("score_before")[::k],
             method=question["method"],
             meta={"seed": question["seed"], "rounded": True}, **score, **more,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.scale.sources import PROBLEM
-from wayforward.schema import Feature, Schema
+from wayforward.schema import Feature, Schema, carried
 
 _MISSING = frozenset(("", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>", "#N/A"))
 _YES_NO = {True: ("True", "true", "TRUE"), False: ("False", "false", "FALSE")}
@@ -34,6 +34,8 @@ def encode_shard(schema: Schema, table: Any, *, text: bool) -> tuple[np.ndarray,
 
 def encode_column(feature: Feature, column: Any) -> np.ndarray:
     """(n,) numbers of a feature from an Arrow column that `Schema.decode` made; NaN where it is null."""
+    if feature.carried:
+        return carried.keys_of(column.to_pylist(), feature, "saved", again=True)
     if not feature.has_levels:
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     code: dict[Any, float] = {level: float(i) for i, level in enumerate(feature.levels)}
@@ -44,12 +46,14 @@ def encode_column(feature: Feature, column: Any) -> np.ndarray:
 def _values(column: Any, feature: Feature, text: bool) -> Any:
     """Return the column as `Schema.encode` takes it: numbers, or a list of levels, None where missing."""
     if not text:
-        if feature.has_levels:
+        if feature.has_levels or feature.carried:
             return column.to_pylist()
         kind = str(column.type)
         plain = kind.startswith(("int", "uint", "float", "double", "bool", "half"))
         return column.to_numpy(zero_copy_only=False) if plain else np.array(column.to_pylist(), dtype=object)
     texts = [value.strip() for value in column.to_pylist()]
+    if feature.carried:
+        return [None if value in _MISSING else value for value in texts]
     if feature.has_levels:
         known = _level_texts(feature)
         return [known.get(value, None if value in _MISSING else value) for value in texts]

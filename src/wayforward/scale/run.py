@@ -100,7 +100,7 @@ def recommend_table(
     columns = [*chosen.problem_.schema.names]
     if id is not None:
         if id in (
-            *columns,
+            *chosen.problem_.schema.without_carried.names,
             "person",
             "option",
             "outcome",
@@ -112,7 +112,7 @@ def recommend_table(
             "reason",
         ):
             raise DataError(f"id='{id}' is a column that answers have anyway. Rename it in the table.")
-        columns.append(id)
+        columns += [] if id in columns else [id]
     source.check(columns)
     engine: Kind = on or ("threads" if chosen.frees_interpreter else "processes")
     settings = ShardSettings(k, seed, budget, id, form, room=room)

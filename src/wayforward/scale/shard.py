@@ -20,6 +20,7 @@ from wayforward.problem import with_room
 from wayforward.recourse import Recourse
 from wayforward.scale.rows import encode_shard
 from wayforward.schema import Feature, Schema
+from wayforward.schema.carried import forgetting
 
 Form = Literal["long", "compact"]
 FORMAT = "wayforward.shards/1"
@@ -77,8 +78,15 @@ def answer_shard(
     same call gives the same bits wherever it runs.
     Raises: what `Method.recommend` raises; FileFormatError where nothing can be written.
     """
+    with forgetting():
+        return _answered(method, people, out, settings or ShardSettings(), shard, first, preferences, text)
+
+
+def _answered(
+    method: Method, people: str | Path | Any, out: str | Path, settings: ShardSettings, shard: int, first: int,
+    preferences: Preferences | None, text: bool,
+) -> dict[str, Any]:  # fmt: skip
     started = time.perf_counter()
-    settings = settings or ShardSettings()
     pq = require("pyarrow.parquet", extra="frames")
     table = pq.read_table(people) if isinstance(people, (str, Path)) else people
     schema = method.problem_.schema
@@ -140,6 +148,8 @@ def answer_columns(schema: Schema, settings: ShardSettings, id_type: Any = None)
 
 def _arrow_type(feature: Feature) -> Any:
     pa = require("pyarrow", extra="frames")
+    if feature.carried:
+        return pa.string()
     if not feature.has_levels:
         return pa.float64()
     kinds = {type(level) for level in feature.levels}

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from wayforward.errors import SchemaError, did_you_mean
+from wayforward.schema import carried
 
-Kind = Literal["real", "integer", "binary", "ordinal", "categorical"]
+Kind = Literal["real", "integer", "binary", "ordinal", "categorical", "carried"]
 Actionability = Literal["actionable", "mutable", "immutable"]
 Direction = Literal["any", "increase", "decrease"]
 Bounds = Literal["declared", "observed"]
@@ -25,12 +26,26 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "missing": get_args(Missing),
 }
 
+# the fields that say something of a carried feature
+CARRIED_HAVE = (
+    "name",
+    "kind",
+    "unit",
+    "label",
+    "description",
+    "actionability",
+    "missing",
+    "dtype",
+    "example",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Feature:
     """One thing about a person, in the unit they would say it in.
 
-    name: the column. kind: real, integer, binary, ordinal or categorical.
+    name: the column. kind: real, integer, binary, ordinal, categorical, or carried: a date, a text or an identifier
+    that the model is given as it is, and that no cost, distance or advice has to do with.
     low, high: the least and the greatest legal value (numeric kinds). step: the distance between legal values.
     least_change: the least change that is worth an effort, in the feature's unit; no advice moves it by less, None:
     every change counts (numeric kinds).
@@ -43,6 +58,8 @@ class Feature:
     numbers, in words: {-7: "no such event"}; they lie outside low to high, and no advice leads out of them or there.
     pace: how much of its unit (how many levels) a person moves it in a month; None where it takes no time, or nobody
     knows. delay: months before a change counts.
+    dtype, example (carried): the type of the column in the training table ('datetime64[us]'; '' is text), and what the
+    model is given there when it is asked about nobody in particular.
     bounds: 'declared' (a value outside is an error) or 'observed' (low and high were read off a table: a person
     may stand somewhat outside, with a warning, but no advice leads there).
     Raises: SchemaError that names the feature, the value and the next step.
@@ -67,6 +84,8 @@ class Feature:
     bounds: Bounds = "declared"
     pace: float | None = None
     delay: float = 0.0
+    dtype: str = ""
+    example: Level | None = None
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
@@ -81,8 +100,31 @@ class Feature:
         object.__setattr__(self, "special", tuple(sorted((float(v), str(words)) for v, words in pairs)))
         object.__setattr__(self, "levels", tuple(self.levels))
         object.__setattr__(self, "level_labels", tuple(str(label) for label in self.level_labels))
+        if self.kind == "carried":
+            object.__setattr__(self, "actionability", "immutable")
+            self._check_carried()
+        elif self.dtype or self.example is not None:
+            raise SchemaError(
+                f"'{self.name}' is {self.kind} and has a dtype or an example, which carried features have. Leave "
+                "them out, or use kind='carried'."
+            )
         self._check_levels() if self.has_levels else self._check_numbers()
         self._check_time()
+
+    def _check_carried(self) -> None:
+        for field in fields(self):
+            if field.name not in CARRIED_HAVE and getattr(self, field.name) != field.default:
+                raise SchemaError(
+                    f"'{self.name}' is carried and has {field.name}={getattr(self, field.name)!r}. Nobody acts on it, "
+                    f"and nothing is worked out with it: leave {field.name} out, or give it another kind."
+                )
+        try:
+            carried.example_of(self)
+        except (TypeError, ValueError):
+            raise SchemaError(
+                f"'{self.name}' has dtype={self.dtype!r} and example={self.example!r}, which do not go together. Give "
+                "an example as the column holds it."
+            ) from None
 
     def _check_time(self) -> None:
         for field, given in (("pace", self.pace), ("delay", self.delay)):
@@ -207,6 +249,11 @@ class Feature:
     def has_levels(self) -> bool:
         """True for binary, ordinal and categorical features, whose values are level indices."""
         return self.kind in ("binary", "ordinal", "categorical")
+
+    @property
+    def carried(self) -> bool:
+        """True for a date, text or identifier that the model is given as it is, and nobody acts on."""
+        return self.kind == "carried"
 
     @property
     def n_levels(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from wayforward.schema.feature import Feature, Kind
 
 _MAX_LEVELS = 500
 _PART = 50  # a least change is about this part of the range in which the middle half of the people are
+_SENTENCE = 4  # words of a text that is no level
+_SHARED = 3  # people who have a text that the schema may hold
 _FEWEST = 20  # different values by which a spread can be told
 
 
@@ -19,12 +22,12 @@ def infer_feature(series: Any) -> Feature:
     import narwhals.stable.v2 as nw
 
     name, dtype = series.name, series.dtype
-    if dtype.is_temporal():
-        raise SchemaError(f"Column '{name}' holds dates. Turn it into a number, such as days, or drop it.")
     values = [v for v in series.drop_nulls().unique(maintain_order=False).to_list() if v == v]
     gone = bool(series.is_null().any()) or (dtype.is_float() and bool(series.is_nan().any()))
     if not values:
         raise SchemaError(f"Column '{name}' has only missing values. Drop it.")
+    if dtype.is_temporal() or all(isinstance(v, (date, time, timedelta)) for v in values):
+        return _dates(series, values, gone)
     if dtype == nw.Boolean or all(isinstance(v, (bool, np.bool_)) for v in values):
         return Feature(name=name, kind="binary", levels=(False, True), missing=gone)
     if dtype.is_numeric():
@@ -49,14 +52,48 @@ def infer_feature(series: Any) -> Feature:
                 f"Column '{name}' mixes {', '.join(sorted(t.__name__ for t in mixed))}. Make it one type."
             )
         levels = sorted(values)
-    if len(levels) > _MAX_LEVELS or (len(levels) > 50 and len(levels) > 0.9 * len(series)):
+    if all(isinstance(level, str) for level in levels) and _are_own(levels, len(series)):
+        return as_text(series, gone)
+    if len(levels) > _MAX_LEVELS:
         raise SchemaError(
-            f"Column '{name}' has {len(levels)} different texts in {len(series)} rows: an identifier or free text? "
-            "Drop it, or group its values."
+            f"Column '{name}' has {len(levels)} different levels. Group its values, or make them texts: then the "
+            "model is given each person's own, and nobody acts on it."
         )
     if len(levels) == 2 and kind == "categorical":
         kind = "binary"
     return Feature(name=name, kind=kind, levels=tuple(levels), missing=gone)
+
+
+def _are_own(texts: list[str], rows: int) -> bool:
+    """True for so many different texts, or such long ones, that they are names or sentences and no levels."""
+    if len(texts) > _MAX_LEVELS or (len(texts) > 50 and len(texts) > 0.9 * rows):
+        return True
+    return len(texts) > rows / 2 and sum(len(text.split()) for text in texts) >= _SENTENCE * len(texts)
+
+
+def as_text(series: Any, gone: bool) -> Feature:
+    """Return a column of texts as one that is carried; its example is a text of several people, or none."""
+    kind = getattr(series.to_native(), "dtype", None)
+    dtype = str(kind) if str(kind) in ("object", "str", "string") else ""
+    common = series.drop_nulls().value_counts(sort=True).rows()[0]
+    example = str(common[0]) if common[1] >= _SHARED else None
+    return Feature(name=series.name, kind="carried", missing=gone, dtype=dtype, example=example)
+
+
+def _dates(series: Any, values: list[Any], gone: bool) -> Feature:
+    dtype, first = series.dtype, values[0]
+    unit, zone = getattr(dtype, "time_unit", "us"), getattr(dtype, "time_zone", None)
+    kind = "date" if isinstance(first, date) else "time"
+    if isinstance(first, datetime):
+        zone = zone or (str(first.tzinfo) if first.tzinfo else None)
+        kind = f"datetime64[{unit}, {zone}]" if zone else f"datetime64[{unit}]"
+    elif isinstance(first, timedelta):
+        kind = f"timedelta64[{unit}]"
+    example = None
+    if isinstance(first, date):  # a day between the first and the last, which is nobody's in particular
+        least, most = min(values), max(values)
+        example = str((least + (most - least) / 2).isoformat())[:10]
+    return Feature(name=series.name, kind="carried", missing=gone, dtype=kind, example=example)
 
 
 def _infer_number(name: str, values: np.ndarray, gone: bool) -> Feature:

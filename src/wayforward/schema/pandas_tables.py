@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wayforward.schema.carried import series_of
 from wayforward.schema.feature import Feature
 from wayforward.schema.tables import all_whole, decode_column
 
@@ -45,6 +46,7 @@ class PandasTables:
         count = np.array([features[j].n_levels for j in at[str]], np.int64)
         self._first = (np.cumsum(count) - count)[:, None]
         self._place = [np.array([j]) for j in range(len(features))]
+        self._carried = [j for j, feature in enumerate(features) if feature.carried]
         self._made: dict[tuple[int, int], Any] = {}
 
     def table(self, values: np.ndarray) -> Any:
@@ -69,7 +71,10 @@ class PandasTables:
                 np.array(column)[None] if isinstance(column, np.ndarray) else column
             )  # a view may not be written to
             blocks.append((own, self._place[j]))
-        return self._from_blocks(blocks, self._pandas.RangeIndex(n), self._names.view())
+        table = self._from_blocks(blocks, self._pandas.RangeIndex(n), self._names.view())
+        for j in self._carried:  # in the place of their keys
+            table.isetitem(j, series_of(values[j], self._features[j]))
+        return table
 
     def _text_blocks(self, index: np.ndarray, others: list[int]) -> list[tuple[Any, np.ndarray]]:
         """(t, n) positions in the book -> blocks of the columns that hold some text; the others go to `others`."""

@@ -50,6 +50,11 @@ def propose(feature: Feature, values: np.ndarray, rows: int) -> tuple[Feature, s
 
     values: the different ones, in so many rows.
     """
+    if feature.carried:
+        held = "dates" if feature.dtype.startswith(("date", "time")) else "texts that are people's own"
+        return replace(
+            feature, missing="stays" if feature.missing else False
+        ), f"holds {held}: the model is given them as they are, nobody acts on them"
     notes = []
     found = codes_in(values) if not feature.has_levels else ()
     if found:
@@ -70,6 +75,12 @@ def propose(feature: Feature, values: np.ndarray, rows: int) -> tuple[Feature, s
         notes.append("a missing value stays missing")
     feature, guess = _by_name(feature, len(values), rows)
     return feature, "; ".join([*notes, *([guess] if guess else [])])
+
+
+def names_people(feature: Feature, different: int, rows: int) -> bool:
+    """True for a column of texts whose name is that of an identifier, and whose values nearly all differ."""
+    texts = feature.has_levels and all(isinstance(level, str) for level in feature.levels)
+    return texts and bool(_words(feature.name) & _NAMES) and different > rows / 2
 
 
 def codes_in(values: np.ndarray) -> tuple[float, ...]:

@@ -12,11 +12,12 @@ import numpy as np
 
 from wayforward.errors import DataError, RuleError, SchemaError, suggest
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
-from wayforward.schema.feature import FIELDS, Feature, check_choice
-from wayforward.schema.inference import infer_feature
+from wayforward.schema.carried import remember, remembered
+from wayforward.schema.feature import CARRIED_HAVE, FIELDS, Feature, check_choice
+from wayforward.schema.inference import as_text, infer_feature
 from wayforward.schema.notebook import small_table
 from wayforward.schema.odd_rows import read
-from wayforward.schema.proposals import check_label, learnt_levels
+from wayforward.schema.proposals import check_label, learnt_levels, names_people
 from wayforward.schema.proposals import propose as proposed
 from wayforward.schema.tables import (
     decode_column,
@@ -79,9 +80,11 @@ class Schema:
             "features": self.features,
             "rules": self.rules,
             "guesses": self.guesses,
+            "values": remembered(f.name for f in self.features if f.carried),
         }  # the rest is worked out anew
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        remember(state.pop("values", {}))
         vars(self).update({"guesses": {}} | state)
 
     # -- nouns ---------------------------------------------------------------------------------------------
@@ -119,13 +122,14 @@ class Schema:
 
     @cached_property
     def low(self) -> np.ndarray:
-        """(d,) least legal value; -inf where there is none; 0 for levels."""
-        return np.where(self.has_levels, 0.0, self._column("low", -np.inf))
+        """(d,) least legal value; -inf where there is none; 0 for levels, and below what is carried."""
+        return np.where(self.has_levels | self.carried, 0.0, self._column("low", -np.inf))
 
     @cached_property
     def high(self) -> np.ndarray:
-        """(d,) greatest legal value; inf where there is none; L-1 for levels."""
-        return np.where(self.has_levels, self.n_levels - 1.0, self._column("high", np.inf))
+        """(d,) greatest legal value; inf where there is none; L-1 for levels; above what is carried."""
+        high = np.where(self.has_levels, self.n_levels - 1.0, self._column("high", np.inf))
+        return np.where(self.carried, 1.0, high)
 
     @cached_property
     def step(self) -> np.ndarray:
@@ -174,6 +178,11 @@ class Schema:
     def has_levels(self) -> np.ndarray:
         """(d,) bool: binary, ordinal or categorical."""
         return self._where("has_levels", True)
+
+    @cached_property
+    def carried(self) -> np.ndarray:
+        """(d,) bool: the model is given the person's own value, and nothing else is done with it."""
+        return self._where("carried", True)
 
     @cached_property
     def on_lattice(self) -> np.ndarray:
@@ -231,13 +240,13 @@ class Schema:
 
     @cached_property
     def missing(self) -> np.ndarray:
-        """(d,) bool: values may be missing."""
-        return np.array([bool(feature.missing) for feature in self.features], dtype=bool)
+        """(d,) bool: values may be missing; False for what is carried, where that is a value as any other."""
+        return np.array([bool(f.missing) and not f.carried for f in self.features], dtype=bool)
 
     @cached_property
     def may_be_stuck(self) -> np.ndarray:
         """(k,) positions of the features with states that no advice leads out of; see `stuck`."""
-        return np.flatnonzero([f.stays_missing or bool(f.special) for f in self.features])
+        return np.flatnonzero([(f.stays_missing or bool(f.special)) and not f.carried for f in self.features])
 
     def stuck(self, x: np.ndarray) -> np.ndarray:
         """(..., d) bool: a missing value that stays missing, or a special value: no act, no number."""
@@ -423,9 +432,11 @@ class Schema:
                 values = frame[name].drop_nulls().unique().to_numpy()
                 if name not in overrides:
                     check_label(name, len(values))
-                if not feature.has_levels:
+                if not (feature.has_levels or feature.carried):
                     values = np.asarray(values, dtype=np.float64)
                     values = values[~np.isnan(values)]
+                if names_people(feature, len(values), len(frame)):
+                    feature = as_text(frame[name], bool(feature.missing))
                 feature, guess = proposed(feature, values, len(frame))
                 guesses |= {name: guess} if guess else {}
             made.append(feature)
@@ -461,8 +472,17 @@ class Schema:
             edit = dict(change)
             old = new[j]
             kind = edit.get("kind", old.kind)
+            if kind == "carried" and edit.get("actionability", "immutable") != "immutable":
+                raise SchemaError(
+                    f"'{name}' is carried: the model is given it as it is, and nobody acts on it. Give another kind, "
+                    "such as 'categorical', to make it actionable."
+                )
             check_choice(name, "kind", kind)
-            if kind in ("real", "integer") and old.has_levels:
+            if old.carried and kind != "carried":
+                edit = {"dtype": "", "example": None, **edit}
+            if kind == "carried":
+                edit = _bare(old) | edit
+            elif kind in ("real", "integer") and old.has_levels:
                 edit = {"levels": (), "level_labels": (), **edit}
             elif kind not in ("real", "integer") and not old.has_levels:
                 edit = {"low": None, "high": None, "step": None, "least_change": None, "special": (), **edit}
@@ -488,6 +508,12 @@ class Schema:
         gone = {self.index(name) for name in names}
         remaining = tuple(f for j, f in enumerate(self.features) if j not in gone)
         return Schema(remaining, self.rules, {k: v for k, v in self.guesses.items() if k not in names})
+
+    @cached_property
+    def without_carried(self) -> Schema:
+        """The schema of the features that something can be worked out with; itself where nothing is carried."""
+        gone = [feature.name for feature in self.features if feature.carried]
+        return self.drop(*gone) if gone else self
 
     # -- files ---------------------------------------------------------------------------------------------
 
@@ -575,6 +601,8 @@ class Schema:
             "bounds": "declared: a value outside is an error. observed: read off a table.",
             "pace": "How much of its unit (how many levels) a person moves it in a month; left out: it takes no time.",
             "delay": "Months before a change counts.",
+            "dtype": "Of a carried feature: the type of the column in the training table; '' is text.",
+            "example": "Of a carried feature: what the model is given when it is asked about nobody in particular.",
         }
         for key, words in help_text.items():
             schema["$defs"]["Feature"]["properties"][key]["description"] = words
@@ -584,7 +612,7 @@ class Schema:
     def _repr_html_(self) -> str:
         rows = [
             (
-                f.name, f.kind, f"{f.n_levels} levels" if f.has_levels else f"{f.low} to {f.high} {f.unit}".rstrip(),
+                f.name, f.kind, _reach(f),
                 f.actionability, f.direction, self.guesses.get(f.name, ""),
             )
             for f in self.features
@@ -595,10 +623,24 @@ class Schema:
     def __repr__(self) -> str:
         lines = [f"Schema({self.d} features, {len(self.rules)} rules)"]
         for f in self.features:
-            reach = f"{f.n_levels} levels" if f.has_levels else f"{f.low} to {f.high} {f.unit}".rstrip()
-            lines.append(f"  {f.name}: {f.kind}, {reach}, {f.actionability}, {f.direction}")
+            lines.append(f"  {f.name}: {f.kind}, {_reach(f)}, {f.actionability}, {f.direction}")
         lines += [f"  rule: {rule}" for rule in self.rules]
         return "\n".join([*lines, *(f"  guessed: {name}: {guess}" for name, guess in self.guesses.items())])
+
+
+def _reach(feature: Feature) -> str:
+    if feature.carried:
+        return feature.dtype or "text"
+    return (
+        f"{feature.n_levels} levels"
+        if feature.has_levels
+        else f"{feature.low} to {feature.high} {feature.unit}".rstrip()
+    )
+
+
+def _bare(feature: Feature) -> dict[str, Any]:
+    """The fields that a carried feature cannot have, as if they had never been given."""
+    return {one.name: one.default for one in fields(feature) if one.name not in CARRIED_HAVE}
 
 
 def _plain(value: Any) -> Any:

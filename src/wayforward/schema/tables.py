@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError, did_you_mean, suggest
+from wayforward.schema import carried
 from wayforward.schema.feature import Feature
 
 if TYPE_CHECKING:
@@ -98,12 +99,14 @@ def numbers_of(d: int, array: np.ndarray, what: str) -> np.ndarray:
 
 def encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
     """Return the numbers (n,) of a column. Raises: DataError for the first value that is none."""
-    if not feature.has_levels:
+    if not (feature.has_levels or feature.carried):
         return _numbers(column, feature, what)
     if isinstance(column, (list, tuple)):
         values = column
     else:
         values = column.to_list() if hasattr(column, "to_list") else list(column)
+    if feature.carried:
+        return carried.keys_of(values, feature, what)
     code = _codes(feature.levels)
     try:
         found = [code.get(value, -1.0) for value in values]
@@ -341,6 +344,8 @@ def all_whole(value: np.ndarray) -> bool:
 
 def decode_column(value: np.ndarray, feature: Feature) -> np.ndarray:
     """Return (n,) values as the table holds them: levels for indices, None for missing ones."""
+    if feature.carried:
+        return carried.array_of(value, feature)
     gone = np.isnan(value)
     if not feature.has_levels:
         return value.astype(np.int64) if feature.kind == "integer" and all_whole(value) else value

@@ -121,7 +121,7 @@ class CausalFlow(FittedWorld):
                 f"epochs={epochs}, batch={batch}, patience={patience}, rate={rate}: all must be above zero."
             )
         read = CausalGraph.read(graph)
-        schema = inferred_schema(read, table) if schema is None else schema
+        schema = (inferred_schema(read, table) if schema is None else schema).without_carried
         read = read.over(schema.names)
         x = whole_rows(schema, read, table, _FEWEST, "a flow")
         if isinstance(held_out, (int, float)):

@@ -117,7 +117,7 @@ class GaussianProcessWorld(FittedWorld):
         Raises: WorldError for a graph that does not fit the schema or a categorical effect; DataError for missing
         values, a constant column, too few rows.
         """
-        schema = Schema.infer(table, propose=False) if schema is None else schema
+        schema = (Schema.infer(table, propose=False) if schema is None else schema).without_carried
         graph = CausalGraph.read(graph).over(schema.names)
         x = whole_rows(schema, graph, table, _FEWEST, "a Gaussian process")
         rng = np.random.default_rng([seed, 0x6A55])

@@ -117,7 +117,7 @@ class LinearWorld(FittedWorld, BoundSCM):
         Example: ``LinearWorld.fit("loan.gml", table)``.
         """
         read = CausalGraph.read(graph)
-        schema = inferred_schema(read, table) if schema is None else schema
+        schema = (inferred_schema(read, table) if schema is None else schema).without_carried
         read = read.over(schema.names)
         x = whole_rows(schema, read, table, _FEWEST, "a regression")
         parts, report = {}, {}

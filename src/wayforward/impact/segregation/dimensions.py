@@ -56,7 +56,9 @@ def places(
             raise DataError(
                 f"There is no feature '{name}' to make places of. Known: {', '.join(schema.names)}."
             )
-    chosen = [n not in leave_out and (not keep or n in keep) for n in schema.names]
+    chosen = [
+        f.name not in leave_out and (not keep or f.name in keep) and not f.carried for f in schema.features
+    ]
     if not any(chosen):
         raise DataError("No feature is left to make places of. Leave out fewer of them.")
     x = np.asarray(rows, dtype=np.float64)

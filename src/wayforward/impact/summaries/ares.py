@@ -275,6 +275,8 @@ class Ares(Summariser):
         published = self.form == "published"
         pool = _reference_rows(people) if published else people.x
         for j, feature in enumerate(schema.features):
+            if feature.carried:
+                continue
             column, name = people.x[:, j], words.label(feature)
             if np.isnan(column).any():
                 out.append(RuleCondition(j, (Condition(j, "missing", np.nan, ""),), f"{name} not stated"))

@@ -70,6 +70,11 @@ def adapt_lightgbm(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
 def _encoding(names: list[str] | None, schema: Schema, options: WrapOptions, width: int) -> Encoder | Encode:
     if options.encoder is None and names is not None:
         table = Table(schema, names, "dict", options.name)  # an error where a name is not in the schema
+        for name in (schema.names[j] for j in table.order if schema.carried[j]):
+            raise ModelError(
+                f"{options.name} is asked on numbers, and '{name}' is carried as it is. Revise it to a number, or wrap "
+                "the model with scikit-learn's interface."
+            )
         return numbers_of(schema, table.order)
     return encoder_for(schema, options, width, one_hot=False)
 

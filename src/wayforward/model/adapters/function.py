@@ -21,6 +21,14 @@ def adapt(function: Callable[[Any], Any], schema: Schema, options: WrapOptions) 
     """Look at two rows to see what it returns. Raises: ModelError."""
     if options.takes not in ("auto", "array", "frame"):
         raise ModelError(f"takes={options.takes!r} is not known. Use 'array', 'frame' or 'auto'.")
+    carried = [feature.name for feature in schema.features if feature.carried]
+    if carried and options.takes == "array":
+        raise ModelError(
+            f"{options.name} takes an array of numbers, and '{carried[0]}' is carried as it is. Use takes='frame', or "
+            "schema.drop the column."
+        )
+    if carried:
+        options = replace(options, takes="frame")
     if options.takes == "auto":
         try:
             return adapt(function, schema, replace(options, takes="array"))

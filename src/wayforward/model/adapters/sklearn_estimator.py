@@ -87,12 +87,13 @@ def adapt_fitted(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
         first = model.steps[0][1] if hasattr(model, "steps") else model
         names = trained_names(first) if first is not model and not isinstance(first, str) else None
         # a CatBoost model from a file has lost the number, but not the names
-        width = getattr(model, "n_features_in_", schema.d) or len(
-            getattr(model, "feature_names_", schema.names)
+        numbers = int((~schema.carried).sum())
+        width = getattr(model, "n_features_in_", numbers) or len(
+            getattr(model, "feature_names_", range(numbers))
         )
-        if names is None and width != schema.d:
+        if names is None and width != numbers:
             raise ModelError(
-                f"{name} was trained on an array of {width} columns; the schema has {schema.d} features. "
+                f"{name} was trained on an array of {width} columns; the schema has {numbers} features. "
                 "Give wrap(..., encoder=...) the fitted transformer from the raw table to that array."
             )
     if names is None and not hasattr(model, "n_features_in_") and not _takes_arrays(model, schema, options):

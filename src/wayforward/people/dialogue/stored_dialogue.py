@@ -16,6 +16,7 @@ from wayforward.people.dialogue.conversation import Conversation
 from wayforward.people.dialogue.reply_log import ReplyLog
 from wayforward.people.dialogue.setup import PLANS, DialogueSetup
 from wayforward.people.dialogue.state import numbers, row_of
+from wayforward.schema.carried import keys_of, plain_values
 
 if TYPE_CHECKING:
     from wayforward.people.dialogue.question import Question
@@ -64,6 +65,7 @@ class StoredDialogue:
             "version": st.VERSION,
             "setup": self._description,
             "x": numbers(s.x[0]),
+            **({"carried": self._carried()} if s.problem.schema.carried.any() else {}),
             "fingerprints": self._prints,
             "begin": s.stored(),
             "note": self._note,
@@ -71,6 +73,11 @@ class StoredDialogue:
             **self._replies.stored(),
             "now": self._now(),
         }
+
+    def _carried(self) -> dict[str, Any]:
+        """The person's own dates and texts, of which the row holds keys."""
+        x, features = self._setup.x, self._setup.problem.schema.features
+        return {f.name: plain_values(x[:, j], f)[0] for j, f in enumerate(features) if f.carried}
 
     def _now(self) -> dict[str, Any]:
         """Where it stands, for another model to go on from."""
@@ -146,6 +153,8 @@ class StoredDialogue:
             row, begin = row_of(content["x"])[None], DialogueSetup.given(content["begin"])
             begin |= {"seed": int(description["seed"]), "until": str(description.get("until", ""))}
             same_schema(before, problem)
+            for name, value in content.get("carried", {}).items():
+                keys_of([value], problem.schema[name], "saved", again=True)
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(
                 f"The state holds no dialogue ({type(error).__name__}: {error}). Use the copy that was kept before."

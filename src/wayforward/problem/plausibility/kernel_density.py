@@ -61,7 +61,7 @@ class KernelDensity(Plausibility):
         span = np.where(schema.is_categorical, 1.0, span)
         known_rows = known[thinned(len(known), self.most, self.seed)] / span
         n, numeric = len(known_rows), ~np.asarray(schema.is_categorical)
-        shrink = self.bandwidth * n ** (-1 / (int(numeric.sum()) + 4))
+        shrink = self.bandwidth * n ** (-1 / (int((numeric & ~schema.carried).sum()) + 4))
         width = np.zeros(schema.d)
         for j in range(schema.d):
             column = present(known_rows[:, j])

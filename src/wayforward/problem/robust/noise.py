@@ -56,7 +56,7 @@ class _Drawn(Robust):
     def fit(self, problem: Problem) -> Self:
         """See `Robust`."""
         schema = problem.schema
-        width = problem.range_widths * ~schema.has_levels
+        width = problem.range_widths * ~(schema.has_levels | schema.carried)
         sigma = self._sigma
         if isinstance(sigma, Mapping):
             share = np.zeros(schema.d)
