@@ -19,7 +19,22 @@ from wayforward.schema import carried
 pd = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
 
-_WORDS = "late paid moved job lost new house car school garden repair promised early call".split()
+_WORDS = [
+    "late",
+    "paid",
+    "moved",
+    "job",
+    "lost",
+    "new",
+    "house",
+    "car",
+    "school",
+    "garden",
+    "repair",
+    "promised",
+    "early",
+    "call",
+]
 _OWN = ["customer_id", "opened", "notes"]
 
 
