@@ -20,21 +20,8 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
 
 _WORDS = [
-    "late",
-    "paid",
-    "moved",
-    "job",
-    "lost",
-    "new",
-    "house",
-    "car",
-    "school",
-    "garden",
-    "repair",
-    "promised",
-    "early",
-    "call",
-]
+    "late", "paid", "moved", "job", "lost", "new", "house", "car", "school", "garden", "repair", "promised", "early",
+]  # fmt: skip
 _OWN = ["customer_id", "opened", "notes"]
 
 

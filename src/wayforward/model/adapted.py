@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -59,6 +59,7 @@ class Adapted:
     regression); it raises `NotRead` where the model cannot be read. None: there is no fast path.
     decision: how the label follows from the outputs; None where that is not known, so that `wrap` finds it out.
     batch: the rows that somebody's function is handed in each call, filled up where there are fewer; None: as they are.
+    categories: of the columns that go as pandas categories.
     """
 
     predict: Callable[[Floats], tuple[Outputs, Ints]]
@@ -71,6 +72,7 @@ class Adapted:
     tolerance: float = SINGLE
     decision: Decision | None = LARGEST
     batch: int | None = None
+    categories: Mapping[str, Sequence[Any]] | None = None
 
     @classmethod
     def of_values(cls, ask: Callable[[Floats], Floats], name: str) -> Adapted:

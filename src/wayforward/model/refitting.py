@@ -43,8 +43,9 @@ def refit(model: Model, x: Rows, labels: np.ndarray, seed: int) -> Model:
         y = np.asarray(model.wrapped.classes_)[label_indices(y, model.classes, "The table of labels")]
     trained = model.wrapped if options.encoder is None else options.encoder
     table = Table(
-        model.schema, _names(trained), options.frame, model.name, options.prepare, knows_none(trained)
-    )
+        model.schema, _names(trained), options.frame, model.name, options.prepare, knows_none(trained),
+        model.native_path.categories,
+    )  # fmt: skip
     rows = table(x)
     if options.encoder is not None:
         rows = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,8 +44,10 @@ class Table:
         name: str,
         prepare: Callable[[Any], Any] | None = None,
         none: bool = False,
+        categories: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         self.schema, self.names, self.like, self.prepare = schema, names, like, prepare
+        self.categories = categories  # of columns that go as pandas categories
         self.none = none  # missing texts are None, not NaN, where the table library tells them apart
         self.order = list(range(schema.d))
         if names is not None:
@@ -67,6 +69,11 @@ class Table:
         self._casts = {
             n: kind for n, kind in kinds.items() if hasattr(kind, "categories") and n in schema.names
         }
+        if categories and not self._casts:
+            import pandas as pd
+
+            self.like = "pandas"
+            self._casts = {n: pd.CategoricalDtype(list(values)) for n, values in categories.items()}
 
     def __call__(self, x: Floats) -> Any:
         """(m, d) feature units -> a table, or (m, d) numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from wayforward.errors import ModelError, require
 from wayforward.model.adapted import SINGLE, Adapted, WrapOptions, as_probabilities
+from wayforward.model.adapters.categories import categories_of
 from wayforward.model.adapters.sklearn_estimator import adapt_fitted, check_fitted, not_fitted
 from wayforward.model.encoder import Encoder, NotRead, probe_rows
 from wayforward.model.fast import Fast
@@ -37,11 +39,10 @@ def adapt_xgboost(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
         return adapt_fitted(model, schema, options)
     xgboost = require("xgboost", extra="trees")
     names = trained_names(model)
-    encoding = _encoding(names, schema, options, model.num_features())
-    encode = encode_with(encoding)
+    rows_of, encoding = _rows_of(model, names, schema, options, model.num_features())
 
     def ask(x: Floats) -> Floats:
-        rows = xgboost.DMatrix(encode(x), feature_names=names, nthread=1)
+        rows = xgboost.DMatrix(rows_of(x), feature_names=names, nthread=1, enable_categorical=True)
         return np.asarray(model.predict(rows), np.float64)
 
     objective = str(json.loads(model.save_config())["learner"]["objective"]["name"])
@@ -57,14 +58,28 @@ def adapt_lightgbm(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
     if hasattr(model, "get_params"):
         check_fitted(model, options.name)
         return replace(adapt_fitted(model, schema, options), tolerance=SINGLE)
-    encoding = _encoding(trained_names(model), schema, options, model.num_feature())
-    encode = encode_with(encoding)
+    rows_of, encoding = _rows_of(model, trained_names(model), schema, options, model.num_feature())
 
     def ask(x: Floats) -> Floats:
-        return np.asarray(model.predict(encode(x), num_threads=1), np.float64)
+        return np.asarray(model.predict(rows_of(x), num_threads=1), np.float64)
 
     objective = str(model.dump_model(num_iteration=1).get("objective", "")).split(" ")[0]
     return _booster(model, ask, objective, encoding, schema, options)
+
+
+def _rows_of(
+    model: Any, names: list[str] | None, schema: Schema, options: WrapOptions, width: int
+) -> tuple[Callable[[Floats], Any], Encoder | None]:
+    """What turns rows into what a booster alone takes: numbers, or a table with categories; the encoding, if read."""
+    if options.encoder is None and names is not None:
+        own = hasattr(options.frame, "dtypes")
+        categories = {} if own else categories_of(model, schema, options.name)
+        if own or categories:
+            return Table(
+                schema, names, options.frame, options.name, options.prepare, categories=categories
+            ), None
+    encoding = _encoding(names, schema, options, width)
+    return encode_with(encoding), encoding if isinstance(encoding, Encoder) else None
 
 
 def _encoding(names: list[str] | None, schema: Schema, options: WrapOptions, width: int) -> Encoder | Encode:
@@ -83,7 +98,7 @@ def _booster(
     booster: Any,
     ask: Encode,
     objective: str,
-    encoding: Encoder | Encode,
+    encoding: Encoder | None,
     schema: Schema,
     options: WrapOptions,
 ) -> Adapted:
@@ -98,8 +113,8 @@ def _booster(
         native = Adapted.of_values(ask, name)
 
     def fast() -> Fast:
-        if not isinstance(encoding, Encoder):
-            raise NotRead("the encoder is a function")
+        if encoding is None:
+            raise NotRead("it is asked on tables, or through a function")
         return ForestFast(encoding, read_trees(booster))
 
     return replace(native, read=fast)

@@ -21,6 +21,7 @@ from wayforward.model.adapted import (
     two_columns,
     without_warnings,
 )
+from wayforward.model.adapters.categories import categories_of
 from wayforward.model.adapters.sklearn_inside import (
     decision_of,
     innermost,
@@ -100,8 +101,31 @@ def adapt_fitted(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
         names = list(schema.names)
     table = Table(schema, names, options.frame, name, options.prepare, knows_none(model))
     native = _native(model, table, name)
+    categories = {} if names is None else _wanted_categories(model, schema, options, native)
+    if categories:
+        table = Table(schema, names, options.frame, name, options.prepare, table.none, categories)
+        native = _native(model, table, name)
     tolerance = SINGLE if _single_precision(model) else DOUBLE
-    return replace(native, read=partial(_read, model, schema, table, native), tolerance=tolerance)
+    return replace(
+        native, read=partial(_read, model, schema, table, native), tolerance=tolerance, categories=categories
+    )
+
+
+def _wanted_categories(
+    model: Any, schema: Schema, options: WrapOptions, native: Adapted
+) -> dict[str, list[Any]]:
+    """Return the pandas categories that a booster at the end wants, unless a table was given, or a step makes them."""
+    if hasattr(options.frame, "dtypes"):
+        return {}
+    head = innermost(model)
+    if head is not model:
+        try:
+            native.predict(sample_rows(schema, 2, missing=False))
+        except ModelError:
+            pass
+        else:
+            return {}
+    return categories_of(head, schema, options.name)
 
 
 def _takes_arrays(model: Any, schema: Schema, options: WrapOptions) -> bool:
@@ -233,7 +257,9 @@ def _read(model: Any, schema: Schema, table: Table, native: Adapted) -> Fast:
             if wider is None:
                 raise
             listed, use = listed + more, wider
-            view = Table(use, table.names, table.like, native.name, table.prepare, table.none)
+            view = Table(
+                use, table.names, table.like, native.name, table.prepare, table.none, table.categories
+            )
             continue
         return LatticeFast(made, schema, listed, native.predict) if listed else made
 

@@ -1,0 +1,68 @@
+"""The pandas categories that a booster was trained on, as it keeps them: which columns, and in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from wayforward.errors import ModelError, require
+from wayforward.schema import Schema
+
+
+def categories_of(model: Any, schema: Schema, name: str) -> dict[str, list[Any]]:
+    """Return column -> categories of a LightGBM or XGBoost model, in the order of its training table; {} for others.
+
+    Columns that the schema does not have are left out. Raises: ModelError where a column was trained on categories that
+    the booster does not tell, or has none of the schema's levels among them.
+    """
+    library = type(model).__module__.split(".")[0]
+    found = READERS[library](model) if library in READERS else {}
+    known = {column: values for column, values in found.items() if column in schema.names}
+    for column, values in known.items():
+        if values is None:
+            raise ModelError(
+                f"{name} was trained on the pandas categories of '{column}' and does not tell their order. Give the "
+                "table that it was trained on: wrap(model, schema, frame=table)."
+            )
+        levels = schema[column].levels
+        if levels and not set(levels) & set(values):
+            raise ModelError(
+                f"{name} was trained on categories of '{column}' such as {values[0]!r}, and the schema's levels are "
+                f"such as {levels[0]!r}. Infer the schema from the table that it was trained on."
+            )
+    return {column: list(values) for column, values in known.items() if values is not None}
+
+
+def _of_lightgbm(model: Any) -> dict[str, list[Any] | None]:
+    booster = getattr(model, "booster_", model)
+    kept = booster.pandas_categorical or []
+    if not kept:
+        return {}
+    at = re.search(
+        r"^\[categorical_feature: ([\d,]+)\]$", booster.model_to_string(num_iteration=1), re.MULTILINE
+    )
+    places = [] if at is None else [int(place) for place in at[1].split(",")]
+    names = list(booster.feature_name())
+    if len(places) != len(kept):  # columns that were made categorical by their number, too
+        return {}
+    return {names[place]: values for place, values in zip(places, kept, strict=True)}
+
+
+def _of_xgboost(model: Any) -> dict[str, list[Any] | None]:
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    kinds, names = booster.feature_types or [], booster.feature_names or []
+    columns = [name for name, kind in zip(names, kinds, strict=False) if kind == "c"]
+    if not columns:
+        return {}
+    if not hasattr(booster, "get_categories"):  # before 3.1 it kept none
+        return dict.fromkeys(columns)
+    require("pyarrow", extra="frames")
+    kept = dict(booster.get_categories(export_to_arrow=True).to_arrow() or ())
+    return {name: None if kept.get(name) is None else kept[name].to_pylist() for name in columns}
+
+
+READERS: dict[str, Callable[[Any], dict[str, list[Any] | None]]] = {
+    "lightgbm": _of_lightgbm,
+    "xgboost": _of_xgboost,
+}
