@@ -36,6 +36,53 @@ def test_numbered_columns_are_read(numbered):
     assert list(after.columns) == [0, 1] and after.index.equals(refused.index) and model.predict(after).all()
 
 
+def test_numbered_columns_with_texts_work_wherever_people_are_given(numbered):
+    """A pipeline that was trained on them sees a table, also where its encoder would ignore the numbers of levels."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    from wayforward.answers import why
+    from wayforward.groups import Groups
+    from wayforward.impact.audit import audit
+
+    table = numbered[0].assign(**{"2": np.array(["f", "m", "m"] * 100)})
+    table.columns = [0, 1, 2]
+    y = (table[1] + 2000 * (table[2] == "m") > 5000).astype(int)
+    steps = [("scale", StandardScaler(), [0, 1]), ("level", OneHotEncoder(handle_unknown="ignore"), [2])]
+    model = make_pipeline(ColumnTransformer(steps), linear.LogisticRegression()).fit(table, y)
+    schema = wf.Schema.infer(table.assign(**{"3": y}).rename(columns={"3": 3}), label=3, propose=False)
+    schema = schema.revise({"2": {"actionability": "immutable"}})
+    problem = wf.Problem(schema, model, wf.Target(favourable=1), data=table)
+    np.testing.assert_allclose(
+        problem.model.native(schema.encode(table))[0], model.predict_proba(table), rtol=1e-12
+    )
+    refused = table[model.predict(table) == 0].head(30)
+    row = refused.iloc[3]
+    everybody, one = wf.recommend(problem, refused, id=0), wf.recommend(problem, row)
+    assert one.explain(0) == everybody.explain(3) and everybody.origin.names == ("0",)
+    assert model.predict(one.people_after()).tolist() == [1] and list(one.people_after().columns) == [0, 1, 2]
+    assert why(problem, row).text(0) == why(problem, refused).text(3)
+    x = schema.encode(refused)
+    found = audit(
+        problem, refused, Groups.of("2", x, schema), beside=None, society=False, summaries=(), lasting_of=0
+    )
+    assert found.n == 30
+    for function in (
+        lambda rows: rows[1] / 9000,
+        lambda rows: rows["1"] / 9000,
+        lambda rows: rows[:, 1] / 9000,
+    ):
+        asked = wf.wrap(function, schema).native(x)[0][:, 1]
+        np.testing.assert_array_equal(asked, refused[1] / 9000)
+
+
+def test_a_column_is_no_person(numbered):
+    schema = wf.Schema.infer(numbered[0])
+    with pytest.raises(wf.errors.DataError, match="is a Series, which is no table"):
+        schema.encode(numbered[0][0])
+
+
 def test_a_row_of_a_table_is_a_person(numbered):
     table = numbered[0].rename(columns={0: "age", 1: "pay"}).assign(job="cook")
     schema = wf.Schema.infer(table.assign(job=["cook", "clerk"] * 150))

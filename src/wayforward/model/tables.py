@@ -45,8 +45,10 @@ class Table:
         prepare: Callable[[Any], Any] | None = None,
         none: bool = False,
         categories: Mapping[str, Sequence[Any]] | None = None,
+        numbered: bool = False,
     ) -> None:
         self.schema, self.names, self.like, self.prepare = schema, names, like, prepare
+        self.numbered = numbered  # columns are called 0, 1, 2 in tables, too, and not "0"
         self.categories = categories  # of columns that go as pandas categories
         self.none = none  # missing texts are None, not NaN, where the table library tells them apart
         self.order = list(range(schema.d))
@@ -90,8 +92,9 @@ class Table:
         if hasattr(frame, "iloc"):
             frame = self._texts(frame)
             frame = frame.astype(self._casts) if self._casts else frame
+            frame = frame.rename(columns=int) if self.numbered else frame
         if list(self.names) != list(self.schema.names):
-            frame = frame[self.names] if hasattr(frame, "iloc") else frame.select(self.names)
+            frame = frame.iloc[:, self.order] if hasattr(frame, "iloc") else frame.select(self.names)
         return self.prepare(frame) if self.prepare else frame
 
     def columns(self) -> tuple[list[Column], Any]:
@@ -112,6 +115,11 @@ class Table:
                     column = column.where(column.notna(), None if self.none else np.nan)
                     frame[f.name] = column.astype("str") if _pandas_has_text() else column
         return frame
+
+
+def are_numbers(names: Sequence[str]) -> bool:
+    """True for columns that a table calls 0, 1, 2, which are texts in a schema."""
+    return all(name.isdecimal() and str(int(name)) == name for name in names)
 
 
 @functools.cache

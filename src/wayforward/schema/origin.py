@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import DataError, suggest
-from wayforward.schema.tables import as_table, decode_column, read_frame
+from wayforward.schema.tables import decode_column, read_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +34,15 @@ class Origin:
         """
         names: tuple[str, ...] = ()
         values: tuple[np.ndarray, ...] = ()
-        table = as_table(table) if type(table).__name__ == "Series" else table
+        if type(table).__name__ == "Series":  # one person, who was read
+            table = table.to_frame().T.infer_objects() if hasattr(table, "to_frame") else table
         known = None if isinstance(table, np.ndarray) else columns_in(table)
         if id is not None:
-            if known is None or id not in known:
+            column = next((name for name in known or () if str(name) == str(id)), None)
+            if column is None:
                 near = "" if known is None else suggest(str(id), [str(name) for name in known])
                 raise DataError(f"The people table has no column '{id}' to name people by.{near}")
-            names, values = (str(id),), (_plain_values(table[id]),)
+            names, values = (str(id),), (_plain_values(table[column]),)
         elif hasattr(table, "iloc") and hasattr(table, "columns") and not _default(table.index):
             index = table.index
             names = tuple(

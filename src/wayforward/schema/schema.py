@@ -422,6 +422,7 @@ class Schema:
             )
         if not frame.columns:
             raise DataError("The training table has no columns, so no schema can be read off it.")
+        label = None if label is None else str(label)  # columns may be numbered
         if label is not None and label not in frame.columns:
             raise DataError(f"The training table has no column '{label}'.{suggest(label, frame.columns)}")
         made: list[Feature] = []

@@ -62,7 +62,7 @@ def columns_of(features: Sequence[Feature], table: Any, what: str) -> tuple[Any,
         names = list(table)
         n = len(next(iter(table.values()), []))
     else:
-        frame = read_frame(table, what)
+        frame = read_frame(as_table(table, [feature.name for feature in features]), what)
         columns, names, n = frame, frame.columns, len(frame)
         if 0 < n <= _FEW:  # row by row costs a tenth of one column object after the other
             rows = _rows_of(frame.to_native(), n) or frame.rows()
@@ -219,10 +219,16 @@ def warn_of_wider(schema: Schema, x: np.ndarray, what: str) -> None:
         )
 
 
-def as_table(table: Any) -> Any:
-    """Return a row of a pandas table (a Series over its columns) as a table, and numbered columns as texts."""
+def as_table(table: Any, names: Sequence[str] = ()) -> Any:
+    """Return a row of a pandas table (a Series over its columns) as a table, and numbered columns as texts.
+
+    names: the columns of a row; one over numbers is a row only if these are they, as it may be a column as well.
+    """
     row = type(table).__name__ == "Series" and hasattr(table, "to_frame") and hasattr(table, "index")
-    if row and _named_by_text(table.index):
+    if row and (
+        _named_by_text(table.index)
+        or (len(table) == len(names) and {str(name) for name in table.index} == set(names))
+    ):
         table = table.to_frame().T.infer_objects()
     if not (hasattr(table, "iloc") and hasattr(table, "columns")) or _named_by_text(table.columns):
         return table

@@ -11,7 +11,7 @@ import numpy as np
 from wayforward.errors import ModelError
 from wayforward.model.adapted import Adapted, WrapOptions, as_probabilities, first_line
 from wayforward.model.fast import padded
-from wayforward.model.tables import Table
+from wayforward.model.tables import Table, are_numbers
 from wayforward.model.verify import sample_rows
 from wayforward.schema import Schema
 from wayforward.shapes import Floats
@@ -19,7 +19,7 @@ from wayforward.shapes import Floats
 
 def adapt(function: Callable[[Any], Any], schema: Schema, options: WrapOptions) -> Adapted:
     """Look at two rows to see what it returns. Raises: ModelError."""
-    if options.takes not in ("auto", "array", "frame"):
+    if options.takes not in ("auto", "array", "frame", "numbered"):
         raise ModelError(f"takes={options.takes!r} is not known. Use 'array', 'frame' or 'auto'.")
     carried = [feature.name for feature in schema.features if feature.carried]
     if carried and options.takes == "array":
@@ -33,16 +33,19 @@ def adapt(function: Callable[[Any], Any], schema: Schema, options: WrapOptions) 
         try:
             return adapt(function, schema, replace(options, takes="array"))
         except ModelError as refused:
-            try:
-                return adapt(function, schema, replace(options, takes="frame"))
-            except ModelError:
-                raise refused from refused.__cause__
+            for columns in ("frame", *(["numbered"] if are_numbers(schema.names) else [])):
+                try:
+                    return adapt(function, schema, replace(options, takes=columns))
+                except ModelError:
+                    pass
+            raise refused from refused.__cause__
     size = options.batch_rows
     if size is not None and (isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1):
         raise ModelError(f"batch_rows={size!r} is no number of rows. Give 1 or more, or None for no padding.")
     name, table = options.name, options.prepare or (lambda x: x)
-    if options.takes == "frame":
-        table = Table(schema, list(schema.names), options.frame, name, options.prepare)
+    if options.takes in ("frame", "numbered"):
+        numbered = options.takes == "numbered"
+        table = Table(schema, list(schema.names), options.frame, name, options.prepare, numbered=numbered)
 
     def once(x: Floats) -> np.ndarray:
         try:

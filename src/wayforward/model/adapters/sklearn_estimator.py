@@ -36,7 +36,7 @@ from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast, padd
 from wayforward.model.forms import Link
 from wayforward.model.kernels import sigmoid, softmax
 from wayforward.model.lattice import LatticeFast, tabled
-from wayforward.model.tables import Table, numbers_of, trained_names
+from wayforward.model.tables import Table, are_numbers, numbers_of, trained_names
 from wayforward.model.tree_readers import read_trees
 from wayforward.model.trees import ForestFast
 from wayforward.model.verify import sample_rows
@@ -92,18 +92,25 @@ def adapt_fitted(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
         width = getattr(model, "n_features_in_", numbers) or len(
             getattr(model, "feature_names_", range(numbers))
         )
-        if names is None and width != numbers:
+        if names is None and width != numbers and not (width == schema.d and are_numbers(schema.names)):
             raise ModelError(
                 f"{name} was trained on an array of {width} columns; the schema has {numbers} features. "
                 "Give wrap(..., encoder=...) the fitted transformer from the raw table to that array."
             )
-    if names is None and not hasattr(model, "n_features_in_") and not _takes_arrays(model, schema, options):
-        names = list(schema.names)
-    table = Table(schema, names, options.frame, name, options.prepare, knows_none(model))
+    numbered = names is None and are_numbers(schema.names)
+    if names is None:
+        rows = Table(schema, None, None, name, options.prepare)
+        called = Table(schema, list(schema.names), options.frame, name, options.prepare, numbered=numbered)
+        texts = any(f.carried or any(isinstance(v, str) for v in f.levels) for f in schema.features)
+        # numbered texts first as a table: an encoder that ignores what it does not know would take an array, too
+        tables = _answers(model, called, name) if numbered and texts else not _answers(model, rows, name)
+        names = called.names if tables else None
+        numbered = numbered and tables
+    table = Table(schema, names, options.frame, name, options.prepare, knows_none(model), numbered=numbered)
     native = _native(model, table, name)
     categories = {} if names is None else _wanted_categories(model, schema, options, native)
     if categories:
-        table = Table(schema, names, options.frame, name, options.prepare, table.none, categories)
+        table = Table(schema, names, options.frame, name, options.prepare, table.none, categories, numbered)
         native = _native(model, table, name)
     tolerance = SINGLE if _single_precision(model) else DOUBLE
     return replace(
@@ -128,11 +135,15 @@ def _wanted_categories(
     return categories_of(head, schema, options.name)
 
 
-def _takes_arrays(model: Any, schema: Schema, options: WrapOptions) -> bool:
-    """True unless a class that does not say what it was trained on fails on an array; it may take a table."""
-    rows = Table(schema, None, None, options.name, options.prepare)(sample_rows(schema, 2, missing=False))
+def _answers(model: Any, table: Table, name: str) -> bool:
+    """True if a model that does not say what it was trained on answers when it is asked once on such rows."""
     try:
-        _ask(model.predict, rows, options.name, fixed=False)
+        _ask(
+            lambda rows: model.predict(table(rows)),
+            sample_rows(table.schema, 2, missing=False),
+            name,
+            fixed=False,
+        )
     except ModelError:
         return False
     return True
