@@ -7,10 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import wayforward as wf
 from wayforward.errors import DataError, SchemaError
 from wayforward.schema import SchemaWarning
+from wayforward.schema.inference import least_change_of
 
 pd = pytest.importorskip("pandas")
 
@@ -94,3 +97,23 @@ def test_a_schema_in_which_all_may_change_is_said_once(table):
         wf.recommend(problem, schema.encode(table)[:3])
         said = schema.revise(package={"actionability": "immutable"})
         wf.recommend(wf.Problem(said, model.wrapped, wf.Target(favourable=1)), schema.encode(table)[:3])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(-(10**6), 10**6), min_size=20, max_size=60, unique=True),
+    st.sampled_from([1.0, 0.1, 0.01]),
+)
+def test_a_least_change_is_the_largest_round_number_within_a_fiftieth_of_the_middle_half(whole, step):
+    """The words of the draft, by brute force over 1, 2 and 5 times every power of ten."""
+    values = np.round(np.array(whole) * step, 2)
+    low, high = np.quantile(values, (0.25, 0.75))
+    rounds = [
+        share * 10.0**k for k in range(-4, 7) for share in (1, 2, 5) if share * 10.0**k <= (high - low) / 50
+    ]
+    largest = max((one for one in rounds if one > step * 1.0001), default=None)
+    got = least_change_of(values, step)
+    if largest is None:
+        assert got is None
+    else:
+        assert got == pytest.approx(largest, rel=1e-9)

@@ -40,6 +40,13 @@ def test_missing_values(read):
         assert [int(gone[data.fold == i].sum()) for i in (0, 1)] == list(counts), name
 
 
+def test_what_a_census_did_not_ask_stays_missing(read):
+    schema = read("adult:missing").schema
+    assert {f.missing for f in schema.features} == {False, "stays"}
+    x = read("adult:missing").x
+    assert (schema.stuck(x) == np.isnan(x)).all()
+
+
 def test_levels_and_ranges(read):
     data = read("adult")
     assert data.schema["native_country"].n_levels == 41

@@ -61,6 +61,17 @@ def test_a_debt_ratio_without_an_income_is_missing(read):
     assert np.nanmax(debt) < 500  # of 329,664 in the raw file, where it is an amount
 
 
+def test_only_what_a_borrower_knows_may_be_told(read):
+    """A ratio without an income, and what was only a code, stay missing: no plan asks for them."""
+    schema = read("gmsc:missing").schema
+    assert {f.name: f.missing for f in schema.features if f.missing} == {
+        "MonthlyIncome": "may be told",
+        "NumberOfDependents": "may be told",
+        "DebtRatio": "stays",
+        **{name: "stays" for name in NAMES if "PastDue" in name or "DaysLate" in name},
+    }
+
+
 def test_outliers_go_visibly_and_only_by_default(read):
     kept, default = read("gmsc:outliers"), read("gmsc")
     assert (kept.n, default.n) == (117_890, 117_522)

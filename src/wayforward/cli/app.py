@@ -538,7 +538,7 @@ def schema_infer(
         got = got.revise({name: {"actionability": "immutable"} for name in immutable})
     hints = _HINTS
     if got.guesses:
-        hints += "# Guessed by name; confirm or change:\n"
+        hints += "# Guessed; confirm or change:\n"
         hints += "".join(f"#   {name}: {guess}\n" for name, guess in got.guesses.items())
     write_json(got.to_dict(), json)
     if out is None:
@@ -559,6 +559,8 @@ _HINTS = """\
 #   direction: increase         it can only go up           (or decrease)
 #   unit: EUR/month             said with every number
 #   sensitive: true             groups are compared along it
+#   least_change: 50            no plan asks for less. Proposed below: a round number, at most a fiftieth of the range
+#                               in which the middle half of the column's different values lie
 # and rules, one a line:  rules: ["after.education >= before.education", "at most 3 changes"]
 """
 

@@ -10,6 +10,7 @@ from wayforward.data.columns import levels, number, parsed
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
 from wayforward.data.files import GITHUB, UCI, Files, Known, columns_of, numbers, rows_of
 from wayforward.schema import Feature
+from wayforward.schema.feature import Missing
 
 FILES = ("adult/adult.data", "adult/adult.test")
 
@@ -137,13 +138,14 @@ _WITH_GAPS = ("workclass", "occupation", "native_country")
 
 def features(countries: tuple[str, ...], missing: bool) -> tuple[Feature, ...]:
     """The 12 features; `missing`: keep the level and the gaps that only incomplete rows have."""
+    gaps: Missing | bool = "stays" if missing else False  # of a census: nobody tells it more afterwards
     work = _WORKCLASS if missing else {k: v for k, v in _WORKCLASS.items() if k != "Never-worked"}
     return (
         number("age", "age", 17, 90, unit="years", sensitive=True),
-        levels("workclass", "employer", "categorical", work, missing=missing),
+        levels("workclass", "employer", "categorical", work, missing=gaps),
         levels("education", "education", "ordinal", _EDUCATION),
         levels("marital_status", "marital status", "categorical", _MARITAL),
-        levels("occupation", "occupation", "categorical", _OCCUPATION, missing=missing),
+        levels("occupation", "occupation", "categorical", _OCCUPATION, missing=gaps),
         levels("relationship", "place in the household", "categorical", _RELATIONSHIP),
         levels("race", "race", "categorical", _RACE, sensitive=True),
         levels("sex", "sex", "binary", {"Female": "woman", "Male": "man"}, sensitive=True),
@@ -178,7 +180,7 @@ def features(countries: tuple[str, ...], missing: bool) -> tuple[Feature, ...]:
                 )
             ),
             sensitive=True,
-            missing=missing,
+            missing=gaps,
         ),
     )
 

@@ -77,7 +77,7 @@ def features(missing: bool) -> tuple[Feature, ...]:
         number("juv_other_count", "other offences as a minor", 0, 17),
         number("priors_count", "earlier offences", 0, 38),
         levels("c_charge_degree", "degree of the charge", "binary", {"M": "misdemeanour", "F": "felony"}),
-        number("length_of_stay", "time in jail", 0, 800, unit="days", missing=missing),
+        number("length_of_stay", "time in jail", 0, 800, unit="days", missing="stays" if missing else False),
     )
 
 

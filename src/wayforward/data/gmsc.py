@@ -11,6 +11,7 @@ from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
 from wayforward.data.files import Files, Known
 from wayforward.errors import DataError
 from wayforward.schema import Feature
+from wayforward.schema.feature import Missing
 
 FILE = "gmsc/cs-training.csv"
 
@@ -99,6 +100,15 @@ _LABELS = {
 }
 
 
+# a borrower can state an income and who depends on it; not a ratio without an income, nor what was only a code
+_MISSING: dict[int, Missing] = {
+    _INCOME: "may be told",
+    _DEPENDENTS: "may be told",
+    _DEBT: "stays",
+    **dict.fromkeys(_LATE, "stays"),
+}
+
+
 def features(x: np.ndarray, high: dict[int, float], missing: bool) -> tuple[Feature, ...]:
     """The 10 features; `high`: ends that a variant sets, else the largest value of the rows."""
     return tuple(
@@ -114,7 +124,7 @@ def features(x: np.ndarray, high: dict[int, float], missing: bool) -> tuple[Feat
                 _INCOME: "The source does not state the currency.",
             }.get(j, ""),
             sensitive=j == _AGE,
-            missing=missing and bool(np.isnan(x[:, j]).any()),
+            missing=_MISSING[j] if missing and np.isnan(x[:, j]).any() else False,
             bounds="observed",
         )
         for j, name in enumerate(NAMES)

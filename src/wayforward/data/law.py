@@ -197,7 +197,7 @@ def _bar(files: Files, chosen: frozenset[str]) -> Dataset:
         keep = ~np.any(list(gaps.values()), axis=0)
         raw = {name: values[keep] for name, values in raw.items()}
         steps.append(Step("dropped rows with a missing value in a feature", int(keep.sum())))
-    made_of = tuple(replace(f, missing=f.name in missing) for f in BAR_FEATURES)
+    made_of = tuple(replace(f, missing="stays" if f.name in missing else False) for f in BAR_FEATURES)
     people = ("fam_inc", "DOB_yr", "sex", "race1")
     follows = ("decile1", "decile1b", "decile3", "tier")
     fixed = Acts.except_for(

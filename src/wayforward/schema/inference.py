@@ -11,7 +11,7 @@ from wayforward.errors import SchemaError
 from wayforward.schema.feature import Feature, Kind
 
 _MAX_LEVELS = 500
-_PART = 50  # a least change is about this part of the range in which the middle half of the people are
+_PART = 50  # a least change is at most this part of the range in which the middle half of the different values lie
 _SENTENCE = 4  # words of a text that is no level
 _SHARED = 3  # people who have a text that the schema may hold
 _FEWEST = 20  # different values by which a spread can be told
@@ -128,7 +128,7 @@ def _infer_number(name: str, values: np.ndarray, gone: bool) -> Feature:
 
 
 def least_change_of(values: np.ndarray, step: float | None) -> float | None:
-    """Return a least change that people may find worth an effort: a round number near a fiftieth of the middle half.
+    """Return a least change that people find worth an effort: a round number, a fiftieth of the middle half at most.
 
     1, 2 or 5 times a power of ten; None where a step is as much, or where the values are too few or too alike to say.
     """

@@ -407,8 +407,8 @@ class Schema:
 
         Whole numbers become integers (0 and 1: binary), other numbers reals with the number of decimals seen as
         step, text and booleans levels; an ordered pandas categorical becomes ordinal; a column with missing values
-        is marked `missing`. Bounds are those observed. The least change of a number is proposed: a round number near
-        a fiftieth of the range in which the middle half of its values lie, where that is more than a step.
+        is marked `missing`. Bounds are those observed. The least change of a number is proposed: a round number, at
+        most a fiftieth of the range in which the middle half of its different values lie, where that exceeds a step.
         `overrides` are given on to `revise`; a column that they make categorical learns its levels from the table.
         propose: age, sex, names of people and what is past become immutable, an income goes up only, by their names;
         `guesses` and the repr say so, for you to confirm or revise.
