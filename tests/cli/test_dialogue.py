@@ -52,6 +52,16 @@ def test_keys_at_a_terminal(shell: Shell):
     assert "You cannot change your housing." in out
 
 
+def test_the_last_answer_is_taken_back_after_the_end(shell: Shell):
+    i = refused(shell)
+    out = typed(f"{ASK} {i} --state s.json", "no\nyes\nno\nyes\nu\ns\n")
+    assert out.count("This is your plan") == 1 and out.count("We stop here.") == 1
+    assert out.count("u: take back the last answer") == 2  # asked at both ends
+    assert [entry["said"] for entry in json.loads(Path("s.json").read_text())["log"]][-1] == "Stop here."
+    out = typed(f"{ASK} {i} --state s.json", "u\nyes\n")
+    assert "We stop here." in out and "This is your plan" in out
+
+
 def test_put_away_and_taken_up_again(shell: Shell):
     i = refused(shell)
     out = typed(f"{ASK} {i} --state s.json", "no\nq\n")

@@ -227,6 +227,11 @@ def test_a_limit_in_many_ways(reply, high):
 def test_relative_limits_count_from_where_the_person_stands():
     d = started()
     j = d.problem.schema.index("income")
+    with pytest.raises(ReplyError, match=r"'10%' is a percentage. .* Or count from now: 10% more"):
+        d.answer("up to 10%")
+    d.answer("up to 10% more")
+    np.testing.assert_allclose(d.preferences.high[0, j], 1.1 * d.x[j])
+    d.undo()
     d.answer("up to +10%")
     np.testing.assert_allclose(d.preferences.high[0, j], 1.1 * d.x[j])
 
@@ -239,7 +244,7 @@ def test_relative_limits_count_from_where_the_person_stands():
         (2.5, "2.5 is none of the answers"),
         ("up to lots", "is no number"),
         ("up to 1", "is less"),
-        ("down to 0", "it can only rise"),
+        ("down to 0", r"it can only rise. Say how far \(up to"),
         ("cannot fly", "nothing called 'fly'"),
         ({"cannot": "age"}, "That reply is not read"),
         ({"cannot": ["income"]}, "That reply is not read"),
@@ -943,6 +948,133 @@ def test_shares_as_people_type_them(reply):
     assert d.ask().feature == "used"
     d.answer(reply)
     assert d.preferences.low[0, 1] == 0.25
+
+
+@pytest.mark.parametrize(
+    "reply", ["I don't know", "idk", "I'm not sure", "sorry, I really don't know yet", "no idea"]
+)
+def test_not_knowing_in_many_ways(reply):
+    d = started()
+    first = d.ask()
+    assert d.answer(reply).feature != first.feature
+    assert d.replay()[0][1] == "Cannot say." and not d.preferences.frozen.any()
+
+
+@pytest.mark.parametrize("reply", ["no way", "I can't", "impossible", "I can't change it", "cannot change"])
+def test_a_bare_cannot_is_a_no_to_the_question_on_the_table(reply):
+    d = started()
+    j = d.problem.schema.index(d.ask().feature)
+    d.answer(reply)
+    assert d.preferences.frozen[0, j]
+
+
+def test_a_page_of_which_all_can_change_goes_on():
+    d = started(questionnaire="page")
+    assert d.ask().stage == "limits"
+    question = d.answer("none")
+    assert question.stage != "limits" and not d.preferences.frozen[0, d.problem.schema.actionable].any()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["savings: no", "my savings can't change", "savings stay as they are", "savings cannot be changed"],
+)
+def test_what_stays_may_stand_before_the_verb(reply):
+    j = someone()[0].schema.index("savings")
+    for questionnaire in ("page", "limits"):
+        d = started(questionnaire=questionnaire)
+        d.answer(reply)
+        assert d.preferences.frozen[0, j] and d.preferences.frozen[0].sum() == 1
+
+
+def test_a_name_of_several_things_is_asked_back_and_of_nothing_to_change_is_said():
+    schema = Schema(
+        [
+            Feature(name="open", kind="integer", low=0, high=9, label="open loans"),
+            Feature(name="home", kind="integer", low=0, high=9, label="home loans", direction="decrease"),
+            Feature(name="age", kind="integer", low=18, high=90, actionability="immutable"),
+        ]
+    )
+    model = wf.wrap(lambda x: (x[:, 0] + x[:, 1] <= 6).astype(int), schema, output="label", classes=(0, 1))
+    rows = np.random.default_rng(0).integers(0, 9, (60, 3)) + np.array([0.0, 0, 18])
+    problem = wf.Problem(schema, model, wf.Target(favourable=1), data=rows)
+    d = Dialogue(problem, np.array([5.0, 5, 40]), elicitor=None, questionnaire="page")
+    with pytest.raises(ReplyError, match="'loans' may be your open loans, or your home loans. Say which"):
+        d.answer("loans: very hard")
+    with pytest.raises(ReplyError, match="No plan changes your age"):
+        d.answer("1, age up to 70")
+    assert d.answer("home loans: very hard") is not None
+
+
+def loan(**more) -> Dialogue:
+    """Somebody with a loan over 47 months, who may take another one and has an account of a kind."""
+    schema = Schema(
+        [
+            Feature(name="months", kind="integer", low=4, high=72, unit="months", label="loan duration"),
+            Feature(name="account", kind="ordinal", levels=("none", "below 0 DM", "200 DM or more")),
+        ]
+    )
+    model = wf.wrap(
+        lambda x: (x[:, 1] * 20 - x[:, 0] >= -20).astype(int), schema, output="label", classes=(0, 1)
+    )
+    rows = np.stack([np.arange(4, 73), np.arange(69) % 3], axis=1).astype(float)
+    problem = wf.Problem(schema, model, wf.Target(favourable=1), data=rows)
+    return Dialogue(problem, np.array([47.0, 0.0]), elicitor=None, **more)
+
+
+@pytest.mark.parametrize(
+    ("reply", "low", "high"),
+    [
+        ("I can only go down", -np.inf, 47),
+        ("down only", -np.inf, 47),
+        ("36 months", 36, np.inf),
+        ("yes but not more than 5 years", -np.inf, 60),
+        ("not below 104.4 weeks", 25, np.inf),
+    ],
+)
+def test_time_units_and_one_way_as_people_type_them(reply, low, high):
+    d = loan()
+    assert d.ask().feature == "months"
+    d.answer(reply)
+    assert (d.preferences.low[0, 0], d.preferences.high[0, 0]) == (low, high)
+
+
+def test_numbers_that_cannot_be_meant_are_questioned_and_levels_are_named():
+    d = loan()
+    with pytest.raises(ReplyError, match=r"0.25\? Your loan duration is 47 months now. Type a whole number"):
+        d.answer("0,25")
+    d.answer("no")
+    with pytest.raises(
+        ReplyError, match="'24 months' is no account. It can be none, “below 0 DM”, or “200 DM or"
+    ):
+        d.answer("not more than 24 months")
+    assert d.answered == 1
+
+
+def test_the_last_word_on_how_many_changes_counts():
+    d = started()
+    d.answer("at most 1 change")
+    d.answer("at most 3 changes")
+    assert d.preferences.most[0] == 3
+    assert d.undo() is not None and d.preferences.most[0] == 1
+
+
+def test_a_plan_is_not_called_another_one_where_it_is_the_first_or_was_seen():
+    d = loan(questionnaire=None)
+    assert "This plan would turn the answer into a yes." in d.ask().text
+    said = []
+    for place in range(8):
+        problem, x = someone("linear", "independent", place % 4)
+        d = Dialogue(problem, x, questionnaire=None, seed=place)
+        seen = set[str]()
+        while (question := d.ask()) is not None:
+            shown = [o for o in (*question.options, question.plan) if o is not None and o.action is not None]
+            if question.stage == "accept" and question.plan is not None:
+                said.append(question.text)
+                assert ("another plan" in question.text) <= (not seen & {question.plan.action} and bool(seen))
+            seen |= {o.action for o in shown}
+            d.answer("neither" if question.stage == "choices" else "no")
+    assert any("Of the plans that you saw" in text for text in said)
 
 
 def test_a_part_of_a_levels_name_will_do_and_a_number_of_another_feature_is_questioned():

@@ -60,10 +60,14 @@ def hold(
     if not quiet and not dialogue.done:
         typer.echo(f"\n{_INTRO}" if not dialogue.answered else "\nWe go on where you stopped.\n")
     finished = _converse(dialogue, lines, strict=replies is not None, quiet=quiet)
-    if finished and not quiet:
+    while finished and not quiet:
         end = dialogue.end
         assert end is not None
         typer.echo(f"\n{_RULE}\n{_wrapped(end.show())}\n")
+        if not dialogue.can_undo or not _takes_back(lines):
+            break
+        dialogue.undo()
+        finished = _converse(dialogue, lines, strict=replies is not None, quiet=quiet)
     if not finished and not quiet:
         how = (
             f"The same command goes on ({state})."
@@ -173,6 +177,14 @@ def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, 
                 raise
             typer.echo(f"{error}\n")
     return True
+
+
+def _takes_back(lines: Iterator[str] | None) -> bool:
+    """Whether the last answer is taken back although the dialogue has ended."""
+    if lines is None:
+        typer.echo("Enter: done   u: take back the last answer")
+    line = _read(lines)
+    return line is not None and line.lower() in ("u", "undo")
 
 
 def _read(lines: Iterator[str] | None) -> str | None:

@@ -17,7 +17,7 @@ _MONTHS = (
 )  # fmt: skip
 _UNITS = {"day": 1 / _MONTH_DAYS, "week": 7 / _MONTH_DAYS, "month": 1.0, "year": 12.0}
 _NUMBERS = {"a": 1.0, "an": 1.0, "half a": 0.5, "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "six": 6.0}
-_LEAD = r"(?:i (?:want|need|have) to )?(?:be |it )?(?:all )?(?:done |finished |ready )?"
+_LEAD = r"(?:i (?:want|need|have|must)(?: to)? )?(?:be |it |have it )?(?:all )?(?:done |finished |ready )?"
 _WITHIN = re.compile(
     _LEAD + r"(?:within|in|in at most|no longer than|not longer than) (?:the next )?"
     r"(?P<many>\d+(?:[.,]\d+)?|half a|an?|one|two|three|four|six) (?P<unit>day|week|month|year)s?(?: at most)?"
@@ -37,7 +37,7 @@ def read_deadline(text: str, today: date) -> dict[str, Any] | None:
     """Return the wish that a reply in lower case tells: months from today, and the words for it; None if it tells none.
 
     A month alone means its first day, so that a plan is done before it begins; the running month means its end.
-    Raises: ReplyError for a day that is past or is none.
+    Raises: ReplyError for a day that is past, is none, or is called as we do not know.
     """
     found = _WITHIN.fullmatch(text)
     if found is not None:
@@ -48,6 +48,10 @@ def read_deadline(text: str, today: date) -> dict[str, Any] | None:
         }
     by = _BY.fullmatch(text)
     day = None if by is None else _day(by["when"].strip(), today)
+    if day is None and by is not None and not text.startswith(("until", "till")):  # "until 45" is a limit
+        raise ReplyError(
+            f"We cannot count to '{by['when'][:40]}'. Type a day as in: by 15 March 2027, within 6 months."
+        )
     if day is None:
         return None
     shown = f"{day.day} {_MONTHS[day.month - 1].capitalize()} {day.year}"

@@ -115,6 +115,11 @@ class Dialogue(StoredDialogue):
         return self._conversation.pending is None
 
     @property
+    def can_undo(self) -> bool:
+        """True if there is an answer that `undo` can take back."""
+        return bool(self._log)
+
+    @property
     def answered(self) -> int:
         """How many questions were answered."""
         return len(self._past) + len(self._log)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from wayforward.answers import words
 from wayforward.errors import ReplyError
 
@@ -17,19 +19,18 @@ if TYPE_CHECKING:
 AnswerKind = Literal["yes-no", "number", "choice", "rank", "likert", "accept", "page"]
 Reply = dict[str, Any]  # plain data: what was said, as the log keeps it
 
-YES = ("y", "yes", "yeah", "yep", "true", "ok", "okay", "sure", "of course")
-NO = ("n", "no", "nope", "not", "false", "never", "not at all")
-UNSURE = (
-    "?",
-    "cannot say",
-    "can't say",
-    "cant say",
-    "can not say",
-    "don't know",
-    "dont know",
-    "not sure",
-    "unsure",
-    "skip",
+YES = (
+    "y", "yes", "yeah", "yep", "true", "ok", "okay", "sure", "of course", "yes please", "fine", "i can",
+    "i could", "possible", "definitely",
+)  # fmt: skip
+NO = (
+    "n", "no", "nope", "not", "false", "never", "not at all", "no way", "impossible", "not possible", "i can't",
+    "i cannot", "i can not", "can't", "cannot", "i couldn't", "no thanks", "no thank you", "unfortunately not",
+)  # fmt: skip
+UNSURE = re.compile(
+    r"\?+|skip|idk|unsure|(?:sorry,? |well,? )?(?:i |i'm |i am |we )?(?:really )?(?:cannot say|can't say|cant say"
+    r"|can not say"
+    r"|(?:do not|don't|dont) (?:really )?know(?: yet)?|dunno|have no idea|no idea|not sure|unsure|hard to say)"
 )
 NEITHER = ("neither", "none", "none of them", "both", "the same", "same", "equal", "no difference", "either")
 STOP = ("stop", "stop here", "enough", "finish", "end")
@@ -140,7 +141,15 @@ def yes_or_no(reply: Any) -> bool | None:
     return None
 
 
-_NUMBER = re.compile(r"^([+\u2212-]?)\s*(\d[\d,' \u202f]*(?:\.\d+)*|\.\d+)\s*(k|m)?\s*(%)?\s*(.*)$")
+def is_unsure(reply: Any) -> bool:
+    """Whether the reply says that they do not know."""
+    return UNSURE.fullmatch(as_text(reply) or "") is not None
+
+
+_DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "year": 365.25}
+_NUMBER = re.compile(
+    r"^([+\u2212-]?)\s*(\d[\d,' \u202f]*(?:\.\d+)*|\.\d+)\s*(?:(k|m)(?![a-z]))?\s*(%)?\s*(.*)$"
+)
 
 
 def number(reply: Any, feature: Feature, now: float) -> float:
@@ -162,9 +171,13 @@ def number(reply: Any, feature: Feature, now: float) -> float:
     unit = plain(feature.unit)
     if rest in ("more", "higher", "less", "lower", "fewer") and not sign:
         sign, rest = "+" if rest in ("more", "higher") else "-", ""
-    if rest and rest != unit and rest.rstrip("s") not in (unit.rstrip("s"), unit.split("/")[0].rstrip("s")):
+    times = _DAYS.get(rest.rstrip("s"), 0.0) / _DAYS.get(
+        unit.rstrip("s"), np.inf
+    )  # "1 year" where months are asked
+    known = (unit, unit.rstrip("s"), unit.split("/")[0].rstrip("s"))
+    if rest and not times and rest not in known and rest.rstrip("s") not in known:
         raise ReplyError(f"'{_short(reply)}' has something after the number. {fits}")
-    value = _read(digits, feature, now) * {"k": 1e3, "m": 1e6}.get(many, 1.0)
+    value = _read(digits, feature, now) * {"k": 1e3, "m": 1e6}.get(many, 1.0) * (times or 1.0)
     relative = bool(sign) and not (sign != "+" and (feature.low is not None and feature.low < 0))
     share = bool(percent) and unit != "%"
     if relative:
@@ -174,7 +187,8 @@ def number(reply: Any, feature: Feature, now: float) -> float:
         return now + step if sign == "+" else now - step
     if share:
         if feature.kind != "real" or feature.unit:
-            raise ReplyError(f"'{_short(reply)}' is a percentage. {fits}")
+            more = f"{words.number(value)}% {'less' if feature.direction == 'decrease' else 'more'}"
+            raise ReplyError(f"'{_short(reply)}' is a percentage. {fits} Or count from now: {more}.")
         value /= 100
     return -value if sign else value
 
@@ -207,6 +221,11 @@ _CANNOT = re.compile(
     r"^(?:(?:sorry,? )?(?:i )?(?:can ?not|can't|cant|could not|couldn't) (?:do this|do that|change|do)?\s*:?\s*"
     r"|x\s+|not? :?\s+)(?:my |your )?(?P<what>.+)$"
 )
+_STAYS = re.compile(
+    r"(?:my |your |the )?(?P<what>.+?)(?:,|:| is| are)? "
+    r"(?:(?:can ?not|can't|cant|couldn't) (?:be )?(?:changed?|do(?:ne)?)"
+    r"|stays?(?: as (?:it is|they are))?|(?:is |are )?fixed|no|impossible)"
+)
 _LIMIT = re.compile(
     r"^(?P<what>.*?)[:,]?\s*(?:is |can be |only )?"
     r"(?P<side>at most|no more than|not more than|not above|only up to|up to|until|maximum|max|at least|no less than"
@@ -222,7 +241,7 @@ _HARD = re.compile(
     r"(?:my |your )?(?P<what>.*?)[:,]?\s*(?:is |would be )?(?P<hard>very easy|easy|very hard|hard)(?: for me)?"
 )
 _MEANING = re.compile(
-    r"(?:what|which) (?:does|do|is|are) .*(?:mean|that|this|it|these|those|they)|what|explain.*|huh|pardon"
+    r"(?:what|which)(?:'s| does| do| is| are) .*(?:mean|that|this|it|these|those|they)|what|explain.*|huh|pardon"
     r"|i (?:do not|don't) (?:understand|get).*"
 )
 
@@ -248,13 +267,15 @@ def freeze_or_limit(
             side = limit["side"]
             return j, "to" if side == "to" else "low" if side in _LOW else "high", limit["value"]
         return None
-    cannot = _CANNOT.match(text)
-    if cannot is None or text in UNSURE:
+    cannot = _CANNOT.match(text) or _STAYS.fullmatch(text)
+    if cannot is None or is_unsure(text):
         return None
     what = cannot["what"].strip()
-    if what in ("it", "this", "that"):
+    if what in ("it", "this", "that", "change", "do", "do it"):
         return None if here is None else (here, "can", "")
     j = feature_named(what, schema, may)
+    if j is None and _CANNOT.match(text) is None:
+        return None
     if j is None:
         known = words.join([f"'{words.label(schema.features[i])}'" for i in may], "or")
         raise ReplyError(
@@ -293,8 +314,10 @@ def is_amount(reply: Any) -> bool:
 
 
 def feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
-    """The feature that somebody means: its name, its label, or clearly a part of one; None if it is
-    not plain."""
+    """The feature that somebody means: its name, its label, or clearly a part of one; None if it is not plain.
+
+    Raises: ReplyError for a part of several labels, naming them.
+    """
     names: dict[int, set[str]] = {}
     for j in may:
         feature = schema.features[j]
@@ -306,6 +329,9 @@ def feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
     inside = [j for j, known in names.items() if len(text) >= 3 and any(text in name for name in known)]
     if len(inside) == 1:
         return inside[0]
+    if len(inside) > 1 and all(text in plain(words.label(schema.features[j])) for j in inside):
+        known = words.join([f"your {words.label(schema.features[j])}" for j in inside], "or")
+        raise ReplyError(f"'{_short(text)}' may be {known}. Say which.")
     flat = {name: j for j, known in names.items() for name in known}
     near = {flat[name] for name in difflib.get_close_matches(text, flat, 3, 0.75)}
     return near.pop() if len(near) == 1 else None

@@ -196,11 +196,13 @@ def _page(people: Population) -> WordedItem:
     features = [(people.schema.features[j], float(people.x[0, j])) for j in np.flatnonzero(people.may[0])]
     options = tuple(Option(str(i), _named_value(f, at)) for i, (f, at) in enumerate(features, 1))
     text = "A plan may change these things. Which of them can you not change, or only so far?"
-    name = words.label(next((f for f, _ in features if not f.has_levels), features[0][0]))
+    one = next((f for f, _ in features if not f.has_levels), features[0][0])
+    end = "down" if one.direction == "decrease" else "up"
     hint = (
-        f"Type numbers, or how far you can go, with commas between, such as 2, {name} up to ... (a value). Type none "
-        f"if all of them can change. You can add: at most 2 changes{', within 6 months' * people.schema.timed}."
+        f"Type numbers, or how far you can go, with commas between, such as 2, {words.label(one)} {end} to ... (a "
+        "value). Type none if all of them can change. You can add: at most 2 changes"
     )
+    hint += f"{', within 6 months' * people.schema.timed}."
     return WordedItem("page", text, options, tuple(f.name for f, _ in features), True, hint)
 
 
@@ -292,12 +294,21 @@ def check_bound(people: Population, j: int, side: str, value: float) -> float:
     feature, now = people.schema.features[j], float(people.x[0, j])
     name = words.label(feature)
     if feature.kind == "integer":  # nobody says that 15.4 loans are too many
+        if 0 < abs(value) < 1:
+            shown = words.number(value, words.decimals_of(value))
+            raise ReplyError(f"{shown}? Your {name} is {now_words(feature, now)} now. Type a whole number.")
         value = float(np.floor(value) if side == "high" else np.ceil(value))
     if np.isnan(now):
         return value
     here = now_words(feature, now)
     _check_usual(people, j, value, here)
     direction = int(people.schema.direction[j])
+    if (side == "low" and direction > 0) or (side == "high" and direction < 0):
+        only = "rise" if direction > 0 else "fall"
+        far = "up" if direction > 0 else "down"
+        raise ReplyError(
+            f"No plan moves your {name} that way: it can only {only}. Say how far ({far} to ...), or say no."
+        )
     if side == "high" and value < now:
         raise ReplyError(
             f"Your {name} is {here} now, and {words.limit_value(feature, value)} is less. Type "
@@ -310,7 +321,4 @@ def check_bound(people: Population, j: int, side: str, value: float) -> float:
             "what it could fall to, "
             "or the value it has now if it cannot fall."
         )
-    if (side == "low" and direction > 0) or (side == "high" and direction < 0):
-        only = "rise" if direction > 0 else "fall"
-        raise ReplyError(f"No plan moves your {name} that way: it can only {only}. Say how far, or say no.")
     return value

@@ -17,7 +17,6 @@ from wayforward.people.dialogue.question import (
     LIKERT,
     NEITHER,
     STOP,
-    UNSURE,
     YES,
     Option,
     Question,
@@ -29,6 +28,7 @@ from wayforward.people.dialogue.question import (
     freeze_or_limit,
     how_hard,
     is_amount,
+    is_unsure,
     most_changes,
     number,
     plain,
@@ -55,7 +55,7 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
     p, options = c.on_table, question.options
     reply = clean(reply)
     text = as_text(reply)
-    if text in UNSURE:
+    if is_unsure(text):
         return {"unsure": True}
     if text in STOP:
         return {"stop": True}
@@ -92,6 +92,12 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
     return _read_item(c, p.item, reply, question, codes)
 
 
+_ONE_WAY = re.compile(
+    r"(?:yes,? )?(?:but )?(?:i |it )?(?:can |could )?(?:only )?(?:go )?"
+    r"(?:(up|higher|more)|(down|lower|less|fewer))(?: only)?"
+)
+
+
 def _read_item(
     c: Conversation, item: q.QuestionnaireItem, reply: Any, question: Question, codes: Sequence[str]
 ) -> Reply:
@@ -99,9 +105,7 @@ def _read_item(
     options, j = question.options, item.feature
     if item.what == "can":
         answer = yes_or_no(reply)
-        only = re.fullmatch(
-            r"(?:yes,? )?(?:but )?only (?:(up|higher|more)|(down|lower|less|fewer))", as_text(reply) or ""
-        )
+        only = _ONE_WAY.fullmatch(as_text(reply) or "")
         if only is not None and {"up", "down"} <= set(codes):
             return {"code": "up" if only[1] else "down"}
         code = codes[chosen(reply, options)] if answer is None else "yes" if answer else "no"
@@ -184,7 +188,13 @@ def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
             )
         side = "high" if side == "to" else side
         levels = [words.level_words(feature, i) for i in range(feature.n_levels)]
-        at = chosen(value, [Option(str(i + 1), text) for i, text in enumerate(levels)])
+        try:
+            at = chosen(value, [Option(str(i + 1), text) for i, text in enumerate(levels)])
+        except ReplyError:
+            known = words.join([words.quoted(text) for text in levels], "or")
+            raise ReplyError(
+                f"'{str(value)[:40]}' is no {words.label(feature)}. It can be {known}."
+            ) from None
         return {"feature": name, side: float(at)}
     people = c.problem.population(c.x, None)
     value = number(value, feature, float(c.x[0, j]))
@@ -215,12 +225,23 @@ def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> list[Wish]:
             wish = _read_wish(c, one)
             j = feature_named(plain(one), c.schema, [c.schema.index(name) for name in codes])
             if wish is None and j is None:
+                _check_named(c, one)
                 raise ReplyError(
                     f"'{one.strip()[:40]}' is not read. Type the numbers of what you cannot change, how far you could "
                     "go (name up to 3,500), or none."
                 )
             out.append({"feature": c.schema.names[int(j or 0)], "can": False} if wish is None else wish)
     return out
+
+
+def _check_named(c: Conversation, text: str) -> None:
+    """Raises: ReplyError where a text begins with a feature of which no plan makes use."""
+    for feature in c.schema.features:
+        names = {plain(feature.name), plain(words.label(feature))}
+        if any(plain(text) == name or plain(text).startswith(f"{name} ") for name in names):
+            raise ReplyError(
+                f"No plan changes your {words.label(feature)}, so there is nothing to say about it."
+            )
 
 
 def limits_page(c: Conversation, reply: dict[str, Any]) -> list[Wish]:
@@ -291,7 +312,7 @@ def _check_limits(c: Conversation, reply: Reply) -> None:
     """Raises: ReplyError if the reply contradicts a limit that was stated before."""
     item = c.on_table.item
     wishes = [reply["wish"]] if "wish" in reply else reply.get("page", [])
-    if not wishes and "keep" not in reply and item is not None and not reply.get("stop"):
+    if not wishes and item is not None and not {"keep", "page", "stop"} & set(reply):
         wishes = q.wishes_from(item, reply, c.asking)[0]
     try:
         preferences_of(c.schema, [*c.wishes, *wishes])

@@ -52,9 +52,9 @@ def preferences_of(schema: Schema, wishes: Sequence[Wish]) -> Preferences:
         elif "ranks" in wish:
             ranks = list(wish["ranks"])
         elif "max_changes" in wish:
-            out = out.at_most(min(int(out.most[0]), wish["max_changes"]))
+            out = out.at_most(wish["max_changes"])  # the last word counts, and so with deadlines
         elif "months" in wish:
-            out = out.within(min(float(out.time[0]), wish["months"]))
+            out = out.within(wish["months"])
     given = None
     if ranks:
         given = Preferences.from_rankings(schema, [ranks])
@@ -100,10 +100,7 @@ def limit_sentences(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> li
     frozen = {wish["feature"] for wish in wishes if "can" in wish}
     still: dict[str, list[str]] = {}
     rest = []
-    soonest = min(
-        (wish for wish in wishes if "months" in wish), key=lambda wish: wish["months"], default=None
-    )
-    ends = [] if soonest is None else [f"You want to be done {soonest['words']}."]
+    ends = [f"You want to be done {wish['words']}." for wish in wishes if "months" in wish][-1:]
     for wish in wishes:
         if "months" in wish:
             continue
@@ -124,9 +121,9 @@ def limit_sentences(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> li
 
 def given_up(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> str:
     """Wishes about one thing as something to give up, after "if you could": "change your working time"."""
-    first = wishes[0]
+    first = wishes[-1]
     if "months" in first:
-        return later_words(min(wishes, key=lambda wish: wish["months"]))
+        return later_words(wishes[-1])
     if "max_changes" in first:
         return f"change more than {words.count(first['max_changes'], 'thing')}"
     feature = schema[first["feature"]]

@@ -154,8 +154,15 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
         no = Option("2", "No, look for one that suits me better")
     elif p.what == "accept":
         text = "By what you chose, this plan should suit you. Is it good enough for you?"
-        if not c.seen.compared:
-            text = "Here is another plan. Is it good enough for you?"
+        if not c.seen.compared and any(p.plans[0].name in pair for pair in c.seen.pairs):
+            text = "Of the plans that you saw, this one asks for least. Is it good enough for you?"
+        elif not c.seen.compared:
+            lead = (
+                "Here is another plan."
+                if len(c.seen.plans) > 1
+                else "This plan would turn the answer into a yes."
+            )
+            text = f"{lead} Is it good enough for you?"
         no = Option("2", "No, go on looking")
     else:
         text = "These were all our questions. This plan suits you best, by what you said. Would you carry it out?"
@@ -324,6 +331,12 @@ def ending(c: Conversation, learned: list[str], kinds: Sequence[str] = ()) -> En
 def _assumes(c: Conversation, sure: Sequence[str]) -> tuple[str, ...]:
     """What the plan takes as it is, how sure it is, and until when. sure: how it fares in models trained again."""
     out = ["We took everything else about you as it is today, and the model that decides as it is now."]
+    until = c.setup.until
+    out.append(
+        f"The plan holds until {until}."
+        if until
+        else "If either changes, the answer may change: ask again before you begin something that takes long."
+    )
     problem = c.problem
     if problem.confidence is not None and problem.world.uncertain:
         out.append(
@@ -331,14 +344,7 @@ def _assumes(c: Conversation, sure: Sequence[str]) -> tuple[str, ...]:
         )
     if problem.robust is not None:
         out.append(f"It also holds under this: {problem.robust.describe()}.")
-    out += sure
-    until = c.setup.until
-    out.append(
-        f"The plan holds until {until}."
-        if until
-        else "If either changes, the answer may change: ask again before you begin something that takes long."
-    )
-    return tuple(out)
+    return (*out, *sure)
 
 
 def _none_text(c: Conversation) -> str:
