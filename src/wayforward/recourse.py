@@ -29,6 +29,8 @@ _PER_PERSON = (
     "known_margin", "reasons", "months",
 )  # fmt: skip
 KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
+# what `Problem.check` says of each option
+JUDGED = ("action", "after", "cost", "plain_cost", "score", "chance", "months")
 
 
 class Outcome(Enum):

@@ -2,13 +2,15 @@
 
 import re
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from wayforward import palette
-from wayforward.answers import figure_coverage, figure_options, figure_population, figures, report
+from wayforward.answers import figure_coverage, figure_options, figure_population, figures, letter, report
+from wayforward.answers.text import why_text
 from wayforward.errors import DataError
 from wayforward.evaluate import evaluate
 from wayforward.recourse import Outcome
@@ -165,6 +167,18 @@ def test_a_report_of_nothing_is_still_a_report(problem, x, empty, tmp_path):
     yes = x.copy()
     yes[0, 1] = 9000
     report(problem, empty(problem, yes, Outcome.ACCEPTED), tmp_path / "r2.html")
+
+
+def test_examples_give_the_principal_reasons(problem, several, tmp_path):
+    """The same as the letter: each of them enough on its own, and a part of what the plans change."""
+    text = report(problem, several, tmp_path / "r.html", people=[0]).read_text(encoding="utf-8")
+    lead, listed, note = why_text(problem, several.rounded, 0)
+    assert 1 < len(listed) <= 4 and lead in text and note in text
+    for reason in listed:
+        assert f"<li>{escape(reason)}</li>" in text and f"- {reason}" in letter(problem, several, 0)
+    assert any("savings: " in reason.lower() for reason in listed)
+    yes = report(problem, several, tmp_path / "r.html", people=[12]).read_text(encoding="utf-8")
+    assert several.accepted[12] and "Why it was a no" not in yes
 
 
 def test_examples_can_be_chosen_and_are_checked(problem, several, tmp_path):

@@ -1,6 +1,7 @@
 """Values in words: thousands, units, levels, directions."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,9 @@ HOME = Feature(name="housing", kind="categorical", levels=("rent", "own", "with 
 SCHOOL = Feature(name="education", kind="ordinal", levels=("school", "bachelor", "master"))
 YEARS = Feature(name="job_years", kind="integer", low=0, high=50, unit="years")
 SHARE = Feature(name="debt_share", kind="real", low=0, high=1)
+COUNTED = Feature(
+    name="late", kind="integer", low=0, high=9, label="late payments", special={-1: "none on file"}
+)
 
 
 @pytest.mark.parametrize(
@@ -55,11 +59,29 @@ def test_a_decimal_number_is_shown_exactly(count, decimals):
         (SAVINGS, math.nan, 500, "tell us your savings, if it is 500 EUR"),
         (SAVINGS, 500, math.nan, "leave your savings unstated"),
         (SAVINGS, 500, 500, "keep your savings at 500 EUR"),
-        (SHARE, 0.123456, 0.1, "lower your debt share from 0.123 to 0.1"),
+        (SHARE, 0.123456, 0.1, f"lower your debt share from 12.3 to 10{words.THIN}%"),
+        (SHARE, 0.0734, 0.0655, f"lower your debt share from 7.34 to 6.55{words.THIN}%"),
+        (COUNTED, -1, -1, "keep your late payments at none on file"),
     ],
 )
 def test_changes(feature, before, after, text):
     assert words.change_text(feature, before, after) == text
+
+
+def test_a_share_is_told_in_per_cent_and_nothing_else_is():
+    assert (
+        words.value_text(SHARE, 0.065) == f"6.5{words.THIN}%"
+        and words.value_text(SHARE, 1.54, 2) == f"154{words.THIN}%"
+    )
+    assert words.value_text(SHARE, 0.065, unit=False) == "6.5"
+    assert words.now_text(SHARE, 0.0734567) == f"7.346{words.THIN}%"
+    assert words.consequence_text(SHARE, 0.2, 0.12).endswith(f"fall to 12{words.THIN}%.")
+    for feature in (
+        replace(SHARE, label="utilisation"),
+        replace(SHARE, unit="points"),
+        replace(SHARE, label="shares"),
+    ):
+        assert "%" not in words.value_text(feature, 0.065)
 
 
 def test_two_numbers_that_differ_never_read_alike():
@@ -110,8 +132,9 @@ def test_percent_never_rounds_to_all_or_nothing(share, text):
 
 
 def test_what_only_follows_is_said_to_four_digits_and_where_one_stands_too():
-    assert words.before_after(SHARE, 0.123456789, 0.987654321, exact=False) == ("0.1235", "0.9877")
-    assert words.now_text(SHARE, 0.123456789) == "0.1235" and words.now_text(YEARS, 12) == "12 years"
+    rate = replace(SHARE, label="debt ratio")
+    assert words.before_after(rate, 0.123456789, 0.987654321, exact=False) == ("0.1235", "0.9877")
+    assert words.now_text(rate, 0.123456789) == "0.1235" and words.now_text(YEARS, 12) == "12 years"
 
 
 def test_consequences_are_about_right():

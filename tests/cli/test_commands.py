@@ -186,6 +186,17 @@ def test_the_demo_tells_the_whole_story(shell: Shell):
     )
     assert len(list((out / "figures").glob("*.svg"))) == 6
     assert "EUR" in got.output and "What you can do" in got.output
+    told = (
+        "".join(path.read_text() for path in (out / "letters").glob("person-*.txt"))
+        + (out / "report.html").read_text()
+    )
+    for words in (
+        "Plan 1 (least effort)",
+        "Plan 2 (made to last)",
+        "Option 2 (made to last",
+        "We trained the model again",
+    ):
+        assert words in told, words
     assert json.loads((out / "summary.json").read_text())["usable"] == 1.0
     answers = Recourse.load(out / "recourse.json")
     assert answers.changed[:, :, answers.schema.index("loan_duration")].any()

@@ -318,6 +318,23 @@ def test_errors_show_nobodys_whole_row(shell: Shell):
     assert "1234" not in got.output and "5678" not in got.output
 
 
+def test_letters_are_written_to_all_who_were_refused_with_the_plans_of_the_answer(shell: Shell):
+    shell(f"{ASK} --people people.csv --k 2 --letters post --csv r.csv")
+    rows, letters = shell.rows("r.csv"), {path.stem: path.read_text() for path in Path("post").iterdir()}
+    refused = [row for row in rows if row["outcome"] == "FOUND" and row["option"] == "0"]
+    assert sorted(letters) == [f"person-{int(row['person']):03d}" for row in refused]
+    several = 0
+    for row in refused:
+        text = letters[f"person-{int(row['person']):03d}"]
+        asked = [float(row[f"action.{name}"]) for name in ("income", "savings") if row[f"action.{name}"]]
+        assert all(f"to {value:,.0f} EUR" in text for value in asked)
+        several += "Plan 2 (made to last)" in text
+        assert "Plan 2" not in text or "Plan 1 (least effort)" in text
+        assert "made to last" in text or "We found no plan that is likely to hold" in text
+    assert several > 3
+    shell(f"{ASK} --people people.csv --letters post --out far/", code=2)
+
+
 def test_kinds_of_options_in_place_of_the_cheapest(shell: Shell):
     shell(
         f"{ASK} --people people.csv --kind cheapest --kind lasting --json out.json --out r.json --report r.html"

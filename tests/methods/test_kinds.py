@@ -10,7 +10,9 @@ import pytest
 import wayforward as wf
 from wayforward import Feature, Schema, Target
 from wayforward.errors import MethodError
+from wayforward.methods.kinds import kinds_beside
 from wayforward.problem import Problem, Retraining
+from wayforward.problem.rounding import rounded
 from wayforward.recourse import KINDS, Recourse
 from wayforward.testing import case
 
@@ -66,6 +68,62 @@ def test_a_lasting_option_ends_where_the_next_boundary_is_likely_to_be():
     np.testing.assert_allclose(got.dearer[0], [0, (end - 0.1) / 0.4 - 1], rtol=0.03)
     assert np.isnan(got.lasts[2]).all() and got.accepted[2]
     assert got.meta["retraining"]["judged"] == 7 and got.meta["kinds"] == ["cheapest", "lasting"]
+
+
+def test_rounded_and_roomier_options_are_measured_again_and_still_made_to_last():
+    it = one_line(searched=12, judged=400, share=0.9)
+    got = wf.recommend(
+        it, np.random.default_rng(1).uniform(size=(30, 2)) * [0.45, 0.9], kinds=("cheapest", "lasting")
+    )
+    condition, differ = it.retraining.condition(it), 0
+    for other in (got.rounded, wf.problem.with_room(got, most=0.5)):
+        who, slot = np.nonzero(other.found)
+        votes = it.retraining.votes(it, other.after[who, slot]).mean(0)
+        np.testing.assert_array_equal(other.lasts[who, slot], votes)
+        differ += int((other.lasts[who, slot] != got.lasts[who, slot]).sum())
+        who, slot = np.nonzero(other.is_kind("lasting"))
+        assert condition.holds(
+            it, other.x[who], other.action[who, slot], other.after[who, slot]
+        ).all() and len(who)
+    assert differ > 5
+
+
+def test_a_lasting_option_that_must_not_move_is_not_rounded():
+    """Whatever goes farther is a no of the next model: rounding outward would lose what the option is told to be."""
+    it = one_line()
+    got = wf.recommend(it, np.array([[0.1, 0.2]]), kinds=("cheapest", "lasting"))
+    exact = got.after[0, 1, 0]
+
+    class Narrow:
+        def holds(self, problem, before, action, after):
+            return np.abs(after[:, 0] - exact) < 1e-7
+
+    it.retraining._trained["searched"] = Narrow()
+    short = rounded(it, got)
+    assert abs(short.after[0, 1, 0] - exact) < 1e-7 and short.after[0, 0, 0] != got.after[0, 0, 0]
+
+
+def test_kinds_beside_an_answer_begin_with_what_it_holds():
+    it = one_line()
+    x = np.array([[0.1, 0.2], [np.inf, 0.4], [0.3, 0.4], [0.9, 0.1]])
+    with pytest.warns(wf.schema.SchemaWarning, match="could not be read"):
+        got = wf.problem.with_room(wf.recommend(it, x, k=2), most=0.3).rounded
+    beside = kinds_beside(it, got, [2, 1, 0]).rounded
+    np.testing.assert_array_equal(beside.action[[0, 2], 0], got.action[[2, 0], 0])
+    assert beside.kind.tolist() == [["cheapest", "lasting"], ["", ""], ["cheapest", "lasting"]]
+    assert beside.reasons.tolist() == ["", got.reasons[1], ""] and beside.meta["room"]["most"] == 0.3
+    assert (beside.lasts[[0, 2], 1] > beside.lasts[[0, 2], 0]).all()
+
+
+def test_wishes_of_too_few_people_are_named():
+    it = one_line()
+    with pytest.raises(wf.errors.PreferencesError, match="for 1 people; there are 2"):
+        wf.recommend(
+            it,
+            np.array([[0.1, 0.2], [0.3, 0.2]]),
+            kinds=("cheapest",),
+            preferences=wf.Preferences.none(it.schema, 1),
+        )
 
 
 def test_who_cannot_go_far_enough_has_no_lasting_option():

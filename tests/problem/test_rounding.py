@@ -82,6 +82,18 @@ def test_a_decision_that_would_be_lost_keeps_more_digits():
     np.testing.assert_array_equal(never, value)
 
 
+def test_a_narrow_yes_is_told_in_the_fewest_digits_that_lie_in_it():
+    """A yes as narrow as two millionths: .41372 lies outside of the first and inside of the second; `a` is free."""
+    before, value = np.array([[0.0, 0.1], [0.0, 0.1]]), np.array([[3.7, 0.41371523], [3.7, 0.41372009]])
+
+    def check(rows, candidate):
+        low = np.where(rows == 0, 0.4137141, 0.41371993)
+        return (candidate[:, 1] >= low) & (candidate[:, 1] <= low + 2e-6) & (candidate[:, 0] >= 3.69)
+
+    got = coarsest(FREE, before, value, check)
+    np.testing.assert_allclose(got, [[3.7, 0.413716], [3.7, 0.41372]], rtol=1e-12)
+
+
 @pytest.mark.parametrize(("kind", "world"), [("linear", "independent"), ("forest", "causal")])
 def test_rounded_options_are_still_usable_and_cost_and_score_follow(kind, world):
     it = case(kind, world, n=120)

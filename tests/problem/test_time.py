@@ -55,8 +55,21 @@ def test_every_option_says_how_long_it_takes_also_from_files(tmp_path):
     expected = problem().months(got.x[who], got.action[who, slot], got.after[who, slot])
     np.testing.assert_array_equal(got.months[who, slot], expected)
     assert np.isnan(got.months[~got.found]).all() and expected.max() > 1
-    np.testing.assert_array_equal(Recourse.load(got.save(tmp_path / "a.json")).months, got.months)
+    np.testing.assert_array_equal(Recourse.load(got.save(tmp_path / "a.json")).months, got.rounded.months)
     assert "months" in got.to_frame("dict")
+
+
+def test_rounded_and_roomier_options_say_how_long_they_take_themselves():
+    smooth = SCHEMA.revise(savings={"kind": "real", "pace": 7.3})
+    it = Problem(smooth, wf.wrap(points, smooth), Target(1))
+    exact = wf.recommend(it, X, k=3)
+    moved = 0
+    for got in (exact.rounded, wf.problem.with_room(exact, most=0.5)):
+        who, slot = np.nonzero(got.found)
+        expected = it.months(got.x[who], got.action[who, slot], got.after[who, slot])
+        np.testing.assert_array_equal(got.months[who, slot], expected)
+        moved += int((got.months[who, slot] != exact.months[who, slot]).sum())
+    assert moved > 1
 
 
 @pytest.mark.parametrize("method", ["local-search", "growing-spheres", "dice"])

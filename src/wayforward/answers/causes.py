@@ -19,7 +19,7 @@ from wayforward.errors import DataError
 from wayforward.evaluate.judge import judge
 from wayforward.lazy import Renamed, renamed_parameters
 from wayforward.problem.rounding import rounded
-from wayforward.recourse import Outcome, Recourse
+from wayforward.recourse import JUDGED, Outcome, Recourse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,18 +216,7 @@ def _picture(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> Reco
     outcome = np.array([[one.outcome[0, 0], one.outcome[0, 0], two.outcome[0, 0]]], dtype=object)
     three: dict[str, Any] = {
         name: np.concatenate([getattr(part, name)[:, :1] for part in (one, one, two)], axis=1)
-        for name in (
-            "action",
-            "after",
-            "cost",
-            "plain_cost",
-            "score",
-            "chance",
-            "lasts",
-            "known_margin",
-            "months",
-            "kind",
-        )
+        for name in (*JUDGED, "lasts", "known_margin", "kind")
     }
     three["after"][0, 1] = led
     return replace(two, outcome=outcome, **three)

@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import figures, words
-from wayforward.answers.contrast import Contrast, why
 from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text
 from wayforward.answers.preferences_text import wishes
 from wayforward.answers.tables import features_asked, group_table, options_table
-from wayforward.answers.text import OUTCOME_LABEL, beside, consequences, cost_text, outcome_text, steps
+from wayforward.answers.text import (
+    OUTCOME_LABEL,
+    beside,
+    consequences,
+    cost_text,
+    outcome_text,
+    steps,
+    why_text,
+)
 from wayforward.answers.time_text import time_text
 from wayforward.errors import DataError
 from wayforward.plain_files import write_text
@@ -139,8 +146,7 @@ def render(
     requested = features_asked(recourse)
     groups = group_table(evaluation) if evaluation.groups is not None else []
     shown = rounded(problem, _of_kinds(problem, recourse, chosen, kinds)) if chosen else None
-    contrast = None if shown is None or not shown.readable.all() else why(problem, shown.x)
-    people = [] if shown is None else [_example(shown, contrast, i) for i in range(shown.n)]
+    people = [] if shown is None else [_example(problem, shown, i) for i in range(shown.n)]
     text: str = (
         template_engine()
         .get_template("report.html.j2")
@@ -203,7 +209,7 @@ def _of_kinds(problem: Problem, recourse: Recourse, chosen: list[int], kinds: Se
     )
 
 
-def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, Any]:
+def _example(problem: Problem, shown: Recourse, i: int) -> dict[str, Any]:
     from markupsafe import Markup
 
     name, one = f"Person {_letters(i)}", shown[i]
@@ -217,11 +223,10 @@ def _example(shown: Recourse, contrast: Contrast | None, i: int) -> dict[str, An
             "For each feature: where it stands now and where each option puts it. "
             "The table holds the same values.",
         )
-    reason = contrast.text(i) if contrast is not None and not one.accepted[0] else ""
     return {
         "name": name,
         "outcome": " ".join(filter(None, [outcome_text(one.outcome[0, 0]), no_lasting_text(one)])),
-        "why": reason,
+        "why": why_text(problem, one, 0),
         "limits": [] if one.preferences is None else wishes(one.preferences, 0),
         "options": [
             {
@@ -372,7 +377,7 @@ def features_table(schema: Schema) -> list[dict[str, str]]:
             shown = [f.level_text(i) for i in range(min(f.n_levels, 6))]
             reach = ", ".join(shown) + (f" and {f.n_levels - 6} more" if f.n_levels > 6 else "")
         else:
-            low = "no limit" if f.low is None else words.number(f.low)
+            low = "no limit" if f.low is None else words.value_text(f, f.low, unit=False)
             high = "no limit" if f.high is None else words.value_text(f, f.high)
             reach = f"{low} to {high}"
         rows.append(

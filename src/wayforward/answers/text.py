@@ -255,19 +255,26 @@ def cost_text(one: Recourse, i: int, option: int) -> str:
     return f"cost for you {own}, without your own weights {without}"
 
 
-def _why_lines(problem: Problem, one: Recourse) -> list[str]:
+def why_text(problem: Problem, recourse: Recourse, i: int) -> tuple[str, list[str], str]:
+    """Why person i's answer was no, by the principal reasons: a lead, a sentence a reason, and what they are for.
+
+    ("", [], "") for somebody who is accepted, and where no reason was found.
+    """
+    one = recourse[int(i)]
     found = principal_reasons(problem, one, 0)
     if not found:
-        return []
-    lead = (
-        f"There are {len(found)} main reasons. Each of these differences would have been enough on its own:"
-        if len(found) > 1
-        else "With all else the same, this difference would have been enough:"
-    )
-    lines = [lead, *(words.sentence(f"- {reason.text(one.schema, one.x[0])}") for reason in found)]
-    return [
-        "Why", "", *lines, "This tells you why. It is not advice. You may not be able to change all of it.", "",
-    ]  # fmt: skip
+        return "", [], ""
+    lead = "With all else the same, this difference would have been enough:"
+    if len(found) > 1:
+        lead = f"There are {words.spelled(len(found))} main reasons. "
+        lead += "Each of these differences would have been enough on its own:"
+    listed = [words.sentence(reason.text(one.schema, one.x[0])) for reason in found]
+    return lead, listed, "This tells you why. It is not advice. You may not be able to change all of it."
+
+
+def _why_lines(problem: Problem, one: Recourse) -> list[str]:
+    lead, listed, note = why_text(problem, one, 0)
+    return ["Why", "", lead, *(f"- {text}" for text in listed), note, ""] if listed else []
 
 
 def amiss(one: Recourse) -> list[str]:

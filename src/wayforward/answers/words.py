@@ -44,9 +44,16 @@ def about(value: float, digits: int = 3) -> int:
     return min(wanted, decimals_of(value), _MOST_DECIMALS)
 
 
+def is_share(feature: Feature) -> bool:
+    """True if people say it in per cent: a number without a unit whose label calls it a share."""
+    return (
+        feature.kind == "real" and not feature.unit.strip() and "share" in feature.text_label.lower().split()
+    )
+
+
 def with_unit(text: str, feature: Feature, value: float) -> str:
     """A number and the unit of its feature: "2,050 EUR", "1 year", "1 hour/week", "35 %"."""
-    return in_unit(text, feature.unit, value)
+    return in_unit(text, "%" if is_share(feature) else feature.unit, value)
 
 
 def in_unit(text: str, unit: str, value: float) -> str:
@@ -73,6 +80,8 @@ def value_text(feature: Feature, value: float, decimals: int | None = None, unit
         return feature.special_words[value]
     if feature.has_levels:
         return level_words(feature, value)
+    if is_share(feature):  # 0.065 is 6.5 %
+        value, decimals = 100 * value, None if decimals is None else max(0, decimals - 2)
     text = number(value, decimals)
     return with_unit(text, feature, value) if unit else text
 
@@ -134,8 +143,11 @@ def before_after(feature: Feature, before: float, after: float, exact: bool = Tr
 
     The second is `exact`, as an act must be, or has about four digits, enough for what only follows.
     """
-    if feature.has_levels or math.isnan(before) or math.isnan(after):
+    states = feature.special_words
+    if feature.has_levels or math.isnan(before) or math.isnan(after) or before in states or after in states:
         return value_text(feature, before), value_text(feature, after)
+    if is_share(feature):
+        before, after = 100 * before, 100 * after
     after_decimals = decimals_of(after) if exact else about(after, 4)
     before_decimals = max(min(after_decimals, decimals_of(before)), about(before))
     if before != after:
@@ -143,7 +155,7 @@ def before_after(feature: Feature, before: float, after: float, exact: bool = Tr
         while before_decimals < _MOST_DECIMALS and round(before, before_decimals) == shown:
             before_decimals += 1
     before_decimals = min(before_decimals, decimals_of(round(before, before_decimals)))
-    return number(before, before_decimals), value_text(feature, after, after_decimals)
+    return number(before, before_decimals), with_unit(number(after, after_decimals), feature, after)
 
 
 def difference(feature: Feature, before: float, other: float) -> tuple[str, str, str]:

@@ -185,6 +185,10 @@ def recommend(
     report: Annotated[
         Path | None, typer.Option("--report", help="Write one HTML page about all answers.")
     ] = None,
+    letters: Annotated[
+        Path | None,
+        typer.Option("--letters", help="Write a letter to everybody who was refused, into this folder."),
+    ] = None,
     json: Json = None,
     metrics: MetricsName = "standard",
     part: Annotated[
@@ -229,8 +233,10 @@ def recommend(
 
     question = _inputs(locals())
     if out is not None and is_folder(out):
-        if csv is not None or report is not None or kind:
-            raise DataError("--csv, --report and --kind are for answers in one file. Leave them out.")
+        if csv is not None or report is not None or letters is not None or kind:
+            raise DataError(
+                "--csv, --report, --letters and --kind are for answers in one file. Leave them out."
+            )
         ends = answer_table(
             question, out, method=method, k=k, budget=budget, device=device, workers=workers, on=on,
             rows_per_shard=rows_per_shard, id=id, form=form, fresh=fresh, json=json, room=room,
@@ -241,6 +247,7 @@ def recommend(
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
         out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()), id=id, room=room,
+        letters=letters,
     )  # fmt: skip
     if not got.found.any() and not got.accepted[got.readable].all():
         raise typer.Exit(NOBODY)

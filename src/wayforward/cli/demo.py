@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.cli.console import room_for, say, table, write_json, write_text
+from wayforward.cli.console import room_for, say, table, write_json
 from wayforward.cli.inputs import Inputs, Ready
+from wayforward.cli.letters import kinds_for_people, write_letters
 from wayforward.cli.personal import Personal, ask, lines
 from wayforward.cli.personal import files as write_personal
 from wayforward.cli.recommend import choose, run, show, summarise
@@ -25,6 +26,7 @@ MODEL, METHOD, OPTIONS, LETTERS = "gb", "local-search", 3, 3
 
 def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
     """Train, refuse, recommend, judge and explain; write everything to the folder `out`."""
+    from wayforward.answers.page import examples
     from wayforward.evaluate import evaluate
 
     started = time.perf_counter()
@@ -42,7 +44,8 @@ def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
     summary = summarise(got, ready, judged) | {"limits": personal.numbers}
     write_json(summary, out / "summary.json")
     _files(out, ready, got, judged, personal)
-    first = _letters(out, ready, got)
+    chosen = list(dict.fromkeys([_person_to_show(got), *examples(got, LETTERS)]))[:LETTERS]
+    first = write_letters(ready.problem, got, out / "letters", chosen)[0]
     write_personal(out, ready, personal)
     write_json(summary, json)
     if str(json) == "-":
@@ -100,7 +103,7 @@ def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation, personal:
 
     report(
         ready.problem, got, out / "report.html", judged, title="Ways forward: a loan world of made-up people",
-        side_by_side=personal.stories, side_by_side_counts=personal.counts,
+        side_by_side=personal.stories, side_by_side_counts=personal.counts, kinds=kinds_for_people(ready.problem),
     )  # fmt: skip
     got.save(out / "recourse.json")
     write_csv(plans_table(got), out / "options.csv")
@@ -113,8 +116,11 @@ def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation, personal:
     }
     drawn |= {one.name.lower(): figure for one in personal.stories if (figure := one.figure()) is not None}
     for name, figure in drawn.items():
-        for ending in ("svg", "png"):
-            figure.savefig(figures / f"{name}.{ending}", dpi=160)
+        figure.savefig(figures / f"{name}.svg")
+        figure.set_layout_engine(
+            "none"
+        )  # all stands where it should: laying it out again takes as long as drawing
+        figure.savefig(figures / f"{name}.png", dpi=160)
 
 
 def _csv(path: Path, columns: dict[str, np.ndarray]) -> None:
@@ -129,17 +135,3 @@ def _person_to_show(got: Recourse) -> int:
     full = np.flatnonzero(got.found.all(1))
     full = full if len(full) else np.flatnonzero(got.found[:, 0])
     return int(full[np.argsort(got.cost[full, 0], kind="stable")[len(full) // 2]]) if len(full) else 0
-
-
-def _letters(out: Path, ready: Ready, got: Recourse) -> str:
-    """A few letters in plain words; returns the first."""
-    from wayforward.answers import letter
-    from wayforward.answers.page import examples
-
-    folder = out / "letters"
-    folder.mkdir(exist_ok=True)
-    chosen = list(dict.fromkeys([_person_to_show(got), *examples(got, LETTERS)]))[:LETTERS]
-    texts = {i: letter(ready.problem, got, i) for i in chosen}
-    for i, text in texts.items():
-        write_text(folder / f"person-{i:03d}.txt", text + "\n")
-    return texts[chosen[0]]

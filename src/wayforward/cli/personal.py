@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.cli.inputs import Ready
+from wayforward.cli.letters import write_letters
 
 if TYPE_CHECKING:
     from wayforward.answers.causes import SideBySide
@@ -174,8 +175,7 @@ def _in_words(row: dict[str, Any]) -> dict[str, str]:
 
 def files(out: Path, ready: Ready, personal: Personal) -> None:
     """Write the three people and their wishes as tables, for the shell, and a letter to each."""
-    from wayforward.answers import letter, write_csv
-    from wayforward.cli.console import write_text
+    from wayforward.answers import write_csv
 
     got = personal.answers
     columns = ready.schema.decode(got.x, like="dict")
@@ -186,8 +186,8 @@ def files(out: Path, ready: Ready, personal: Personal) -> None:
     with (out / "wishes.csv").open("w", newline="", encoding="utf-8") as file:
         file.write(",".join(names) + "\n")
         file.writelines(",".join(str(row.get(name, "")) for name in names) + "\n" for row in rows)
-    for i, limits in enumerate(THREE):
-        write_text(out / "letters" / f"{limits.name.lower()}.txt", letter(ready.problem, got, i) + "\n")
+    called = [limits.name.lower() for limits in THREE]
+    write_letters(ready.problem, got, out / "letters", range(len(THREE)), called)
 
 
 def lines(personal: Personal) -> list[str]:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.cli.console import number, room_for, say, steps, table, write_json
+from wayforward.cli.letters import kinds_for_people, write_letters
 from wayforward.cli.parts import Parts, fingerprint, forget, in_parts
 from wayforward.errors import MethodError
+from wayforward.plain_files import make_folder
 
 if TYPE_CHECKING:
     from wayforward.cli.inputs import Inputs, Ready
     from wayforward.evaluate import Evaluation
     from wayforward.methods import Method
-    from wayforward.problem import Problem
     from wayforward.recourse import Recourse
-
-_AFFORDABLE = 250_000  # rows that models may be trained on again without being asked to
 
 
 def choose(name: str, device: str | None) -> Method:
@@ -45,7 +44,6 @@ def run(
     farther than they must, where it makes them at most this share dearer (`with_room`)."""
     from wayforward.methods import recommend as recommend_kinds
     from wayforward.methods.base import versions
-    from wayforward.methods.kinds import with_survival
     from wayforward.problem import with_room
     from wayforward.schema.odd_rows import unread_note
 
@@ -71,7 +69,6 @@ def run(
                 found = chosen.recommend(rows, k, **how)
         if room and ready.problem.model.has_fast_path:  # an opaque model would be asked hundreds of times
             found = with_room(found, most=room)
-            found = with_survival(ready.problem, found) if kinds else found
         return found.rounded if rounding else found
 
     with steps(f"{chosen.name}: people", len(there)) as progress:
@@ -92,7 +89,7 @@ def run(
 def answer(
     question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
-    kinds: tuple[str, ...] = (), id: str | None = None, room: float = 0.0,
+    kinds: tuple[str, ...] = (), id: str | None = None, room: float = 0.0, letters: Path | None = None,
 ) -> Recourse:  # fmt: skip
     """Do everything that `wayforward recommend` does; return the answers."""
     from wayforward.cli.inputs import density_of
@@ -102,13 +99,15 @@ def answer(
     room_for(csv, (".csv",))
     room_for(report, (".html",))
     room_for(json)
+    if letters is not None:
+        make_folder(letters)
     if kinds and k != 1:
         raise MethodError(
             f"--k {k} and --kind are both given. Kinds say how many options there are: leave --k out."
         )
     chosen = choose(method, device)
     ready = question.ready(id)
-    beside = next((p for p in (out, csv, report, json) if p is not None and str(p) != "-"), None)
+    beside = next((p for p in (out, csv, report, json, letters) if p is not None and str(p) != "-"), None)
     keep = None if beside is None else beside.with_name(beside.name + ".parts")
     got = run(
         ready,
@@ -141,10 +140,12 @@ def answer(
             ready.problem, got, report, judged, title=f"Ways forward: {ready.title}",
             kinds=() if kinds else kinds_for_people(ready.problem),
         )  # fmt: skip
+    if letters is not None:
+        write_letters(ready.problem, got, letters, np.flatnonzero(~got.accepted))
     write_json(summary, json)
     forget(keep)
     if str(json) != "-":
-        show(summary, [p for p in (out, csv, report, json) if p is not None])
+        show(summary, [p for p in (out, csv, report, letters, json) if p is not None])
     return got
 
 
@@ -175,15 +176,6 @@ def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]
         ("usable", "usable_plausible", "validity", "legal", "rules_kept", "cost_l1_range", "cost_l0")
     )
     return {**head, **must, **{name: value for name, value in numbers.items() if name not in head}, **tail}
-
-
-def kinds_for_people(problem: Problem) -> tuple[str, ...]:
-    """Return the kinds of options that letters and examples show: those that last too, where that takes seconds."""
-    again = problem.retraining
-    if again is None or problem.reference is None:
-        return ()
-    rows = len(problem.reference) * (again.searched + again.judged)
-    return ("cheapest", "lasting") if rows <= _AFFORDABLE and callable(again.fit) else ()
 
 
 def of_kinds(got: Recourse) -> dict[str, dict[str, float | int | None]]:

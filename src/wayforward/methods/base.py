@@ -21,7 +21,7 @@ import numpy as np
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel
 from wayforward.methods.alike import Alike
 from wayforward.portable import Portable
-from wayforward.recourse import Recourse
+from wayforward.recourse import JUDGED, Recourse
 from wayforward.schema import Origin, Schema, SchemaWarning
 from wayforward.schema.odd_rows import unread_note
 from wayforward.shapes import Actions, Mask, People, PersonMask
@@ -162,32 +162,14 @@ class Method(Portable, ABC):
             )  # fmt: skip
         limit = budget if isinstance(budget, Budget) else Budget(budget)
         problem = self._fitted_problem()
-        people, reasons = (problem.schema.encode(x), {}) if strict else problem.schema.read(x)
-        n = len(people)
-        origin = Origin.of(x, n, id)
-        _warn_of_unknown_columns(x, problem.schema, id)
-        wishes = preferences
-        if wishes is not None:
-            _check_wishes(wishes)
-            problem.population(people[:1], wishes.take(np.arange(1)))  # shape errors before any work
-            if wishes.frozen.shape[0] != n:
-                from wayforward.errors import PreferencesError
-
-                raise PreferencesError(
-                    f"The preferences are for {wishes.frozen.shape[0]} people; there are {n}. Give one row a person."
-                )
         workers, on = self.workers_ if workers is None else workers, on or self.on_
         check_workers(workers, on)
-        got = Recourse.of_nobody(problem.schema, int(k), self.name)
-        there = np.setdiff1d(np.arange(n), list(reasons))
-        if there.size:
-            own = wishes if wishes is None or not reasons else wishes.take(there)
-            rows = people if not reasons else people[there]
-            got = self._everybody(rows, int(k), own, int(seed), limit, progress, workers, on)
-        if reasons:
-            warnings.warn(unread_note(reasons, n), SchemaWarning, stacklevel=2)
-            got = replace(got.among(people, reasons, wishes), problem=problem)
-        return got if origin is None else replace(got, origin=origin)
+
+        def answer(people: People, wishes: Preferences | None) -> Recourse:
+            return self._everybody(people, int(k), wishes, int(seed), limit, progress, workers, on)
+
+        nobody = Recourse.of_nobody(problem.schema, int(k), self.name)
+        return answer_readable(problem, x, answer, nobody, preferences, id=id, strict=strict)
 
     def _everybody(
         self, people: People, k: int, wishes: Preferences | None, seed: int, limit: Budget, progress: Progress | None,
@@ -396,7 +378,7 @@ class Method(Portable, ABC):
                 decision=(got.accepted[refused], got.score_before[refused]),
             )  # fmt: skip
             better = np.flatnonzero(again.cost[:, 0] < got.cost[refused, 0])
-            for part in ("action", "after", "cost", "plain_cost", "chance", "score", "outcome"):
+            for part in (*JUDGED, "outcome"):
                 getattr(got, part)[refused[better]] = getattr(again, part)[better]
 
     def _search_refused(
@@ -478,6 +460,39 @@ class Method(Portable, ABC):
 
         Only people whom the model refuses and who may act on something arrive here. NaN: left alone.
         """
+
+
+def answer_readable(
+    problem: Problem, table: Any, answer: Callable[[People, Preferences | None], Recourse], nobody: Recourse,
+    wishes: Preferences | None, *, id: str | None, strict: bool,
+) -> Recourse:  # fmt: skip
+    """Answer the people of a table who can be read; keep the others as NOT_ASKED, with a warning and the reason.
+
+    answer: (people (m, d), their wishes) -> their answers. nobody: the answers to no people. strict: raise for the
+    first row that cannot be read. Raises: DataError, PreferencesError.
+    """
+    people, reasons = (problem.schema.encode(table), {}) if strict else problem.schema.read(table)
+    n = len(people)
+    origin = Origin.of(table, n, id)
+    _warn_of_unknown_columns(table, problem.schema, id)
+    if wishes is not None:
+        _check_wishes(wishes)
+        problem.population(people[:1], wishes.take(np.arange(1)))  # shape errors before any work
+        if wishes.frozen.shape[0] != n:
+            from wayforward.errors import PreferencesError
+
+            raise PreferencesError(
+                f"The preferences are for {wishes.frozen.shape[0]} people; there are {n}. Give one row a person."
+            )
+    there = np.setdiff1d(np.arange(n), list(reasons))
+    got = nobody
+    if there.size:
+        own = wishes if wishes is None or not reasons else wishes.take(there)
+        got = answer(people if not reasons else people[there], own)
+    if reasons:
+        warnings.warn(unread_note(reasons, n), SchemaWarning, stacklevel=3)
+        got = replace(got.among(people, reasons, wishes), problem=problem)
+    return got if origin is None else replace(got, origin=origin)
 
 
 def _check_wishes(wishes: Any) -> None:

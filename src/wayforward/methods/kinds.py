@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import MethodError
+from wayforward.methods.base import answer_readable
 from wayforward.preferences import Preferences
 from wayforward.problem.robust import with_robust
-from wayforward.recourse import KINDS, Recourse
-from wayforward.schema import Origin, SchemaWarning
-from wayforward.schema.odd_rows import unread_note
+from wayforward.problem.room import with_room
+from wayforward.problem.rounding import rounded
+from wayforward.problem.survival import with_survival
+from wayforward.recourse import JUDGED, KINDS, Recourse
+from wayforward.schema import SchemaWarning
 from wayforward.shapes import Actions, Mask, People
 
 if TYPE_CHECKING:
@@ -67,31 +70,18 @@ def options_by_kind(
     """
     chosen = _checked(problem, kinds)
     strict, id = how.pop("strict", False), how.pop("id", None)
-    x, reasons = (problem.schema.encode(people), {}) if strict else problem.schema.read(people)
-    origin = Origin.of(people, len(x), id)
-    there = np.setdiff1d(np.arange(len(x)), list(reasons))
-    got = Recourse.of_nobody(problem.schema, len(chosen), method.name)
-    if there.size:
-        wishes = preferences if preferences is None or not reasons else preferences.take(there)
-        got = _of_kinds(problem, method, x[there], chosen, wishes, how)
-    if reasons:
-        warnings.warn(unread_note(reasons, len(x)), SchemaWarning, stacklevel=3)
-        got = replace(got.among(x, reasons, preferences), problem=problem)
-    return replace(got, origin=origin)
+
+    def answer(x: People, wishes: Preferences | None) -> Recourse:
+        question = _Question(problem, method, x, wishes, how)
+        return _of_kinds(question, question.answered(np.arange(len(x))), chosen)
+
+    nobody = Recourse.of_nobody(problem.schema, len(chosen), method.name)
+    return answer_readable(problem, people, answer, nobody, preferences, id=id, strict=strict)
 
 
-def _of_kinds(
-    problem: Problem,
-    method: Method,
-    x: People,
-    chosen: tuple[str, ...],
-    wishes: Preferences | None,
-    how: dict[str, Any],
-) -> Recourse:
-    """As `options_by_kind`, of people x (n, d) who can be read."""
-    question = _Question(problem, method, x, wishes, how)
-    everybody = np.arange(len(question.x))
-    first = question.answered(everybody)
+def _of_kinds(question: _Question, first: Recourse, chosen: tuple[str, ...]) -> Recourse:
+    """As `options_by_kind`, of people who can be read, beside the cheapest options that are known of them."""
+    problem, wishes = question.problem, question.wishes
     has = np.flatnonzero(first.found[:, 0])
     found = {"cheapest": first.action[:, 0]}
     spent = [first]
@@ -112,32 +102,30 @@ def _of_kinds(
 def kinds_beside(
     problem: Problem, recourse: Recourse, who: Sequence[int], kinds: Sequence[str] = ("cheapest", "lasting")
 ) -> Recourse:
-    """Ask again for some people of an answer, with the same method and wishes: one option of each kind.
+    """Return one option of each kind for some people of an answer: 'cheapest' is the first option that it holds, the
+    others are searched for with the same method, wishes and room.
 
     For letters and pages about a few people of many. Raises: as `options_by_kind`.
     """
     from wayforward.methods.registry import METHODS
 
-    rows = np.asarray(who, dtype=np.int64)
+    chosen, some = _checked(problem, kinds), recourse[np.asarray(who, dtype=np.int64)]
     method = METHODS.find(recourse.method)(**recourse.meta.get("parameters", {}))
-    wishes = None if recourse.preferences is None else recourse.preferences.take(rows)
-    seed = int(recourse.meta.get("seed", 0))
-    return options_by_kind(problem, method, recourse.x[rows], kinds, preferences=wishes, seed=seed)
-
-
-def with_survival(problem: Problem, recourse: Recourse) -> Recourse:
-    """Return the answer with the share of models trained again that say yes to each option (`Recourse.lasts`).
-
-    The models are those of the problem's `Retraining` that no search sees; without one nothing is measured.
-    """
-    if problem.retraining is None:
-        return recourse
-    who, slot = np.nonzero(recourse.found)
-    lasts = np.full((recourse.n, recourse.k), np.nan)
-    if len(who):
-        lasts[who, slot] = problem.retraining.votes(problem, recourse.after[who, slot]).mean(0)
-    meta = {**recourse.meta, "retraining": problem.retraining.describe()}
-    return replace(recourse, lasts=lasts, meta=meta)
+    seed, room = int(recourse.meta.get("seed", 0)), recourse.meta.get("room")
+    first, odd = some[np.flatnonzero(some.readable)], np.flatnonzero(~some.readable)
+    got = _of_kinds(_Question(problem, method, first.x, first.preferences, {"seed": seed}), first, chosen)
+    got, is_round = replace(got, meta={**got.meta, "rounded": False}), recourse.meta.get("rounded", False)
+    new = with_room(got, room["share"], room["most"]) if room else got
+    new, known = rounded(problem, new) if is_round else new, got.is_kind("cheapest")
+    parts = {}
+    for name in (*JUDGED, "lasts"):  # what the answer holds stays as it is, in its room and its numbers
+        first_, other = getattr(got, name), getattr(new, name)
+        parts[name] = np.where(known.reshape(*known.shape, *[1] * (first_.ndim - 2)), first_, other)
+    got = replace(new, **parts)
+    if odd.size:
+        reasons = {int(i): str(some.reasons[i]) for i in odd}
+        got = replace(got.among(some.x, reasons, some.preferences), problem=problem)
+    return replace(got, origin=some.origin)
 
 
 def _checked(problem: Problem, kinds: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ import numpy as np
 from wayforward.errors import ProblemError
 from wayforward.problem.margin import margin_of, meaningful_step
 from wayforward.problem.population import Population
-from wayforward.recourse import Recourse
+from wayforward.problem.survival import keeping_kind, measured_again
+from wayforward.recourse import JUDGED, Recourse
 from wayforward.shapes import Actions, PerRow, Rows, Who
 
 _ONE, _ALL = (
@@ -22,9 +23,10 @@ def with_room(recourse: Recourse, share: float = 0.9, most: float = 0.05) -> Rec
     """Return the answer with options that still hold if a figure is a bit off, where that is at most `most` dearer.
 
     An option whose margin is below `share` goes on by a few meaningful steps, in one of the numbers that it acts on or
-    in all of them; the cheapest that the judge finds to hold in that share of plans alike takes its place. Where none
-    does at that price the option stays. `meta["room"]` tells share, most, how many options moved, and by which share
-    these became dearer (mean). Raises: ProblemError for an answer that does not know its problem.
+    in all of them; the cheapest that the judge finds to hold in that share of plans alike takes its place, in that of a
+    lasting option if it is likely to last, too. Where none does at that price the option stays. `meta["room"]` tells
+    share, most, how many options moved, and by which share these became dearer (mean).
+    Raises: ProblemError for an answer that does not know its problem.
     """
     problem = recourse.problem
     if problem is None:
@@ -47,14 +49,15 @@ def with_room(recourse: Recourse, share: float = 0.9, most: float = 0.05) -> Rec
         decision=(np.zeros(len(who), dtype=bool), np.full(len(who), np.nan)),
     )  # fmt: skip
     before = recourse.cost[who, slot]
-    good = np.flatnonzero(got.found[:, 0] & (got.cost[:, 0] <= before * (1 + most) + 1e-12))
+    good = keeping_kind(recourse, who, slot, got)
+    good = good[got.cost[good, 0] <= before[good] * (1 + most) + 1e-12]
     if good.size:
         note |= {"moved": int(good.size), "price": float((got.cost[good, 0] / before[good] - 1).mean())}
     parts = {}
-    for name in ("action", "after", "cost", "plain_cost", "chance", "score"):
+    for name in JUDGED:
         parts[name] = getattr(recourse, name).copy()
         parts[name][who[good], slot[good]] = getattr(got, name)[good, 0]
-    return replace(recourse, **parts, meta={**recourse.meta, "room": note})
+    return measured_again(problem, replace(recourse, **parts, meta={**recourse.meta, "room": note}))
 
 
 def _nearest_with_room(people: Population, action: Actions, share: float, most: PerRow) -> Rows:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayforward.recourse import Outcome, Recourse
+from wayforward.problem.survival import keeping_kind, measured_again
+from wayforward.recourse import JUDGED, Outcome, Recourse
 from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
@@ -29,22 +30,22 @@ GENEROSITY = (0.02, 0.005, 1e-3, 1e-4, 1e-6, 1e-9)
 # A search ends a hair beyond the edge of a yes. A round number that lies before it by this share of the above
 # is tried too: like every candidate it counts only if it holds when judged again.
 _HAIR = 0.005
+DIGITS = 6  # significant ones, in a number with decimals: more are not read
+_FINEST = 10  # digits that are tried before a number is told as it was found
 
 
 def rounded(problem: Problem, recourse: Recourse) -> Recourse:
-    """Return the same options with round numbers: action, after, cost, score and chance follow.
+    """Return the same options with round numbers; whatever is measured of an option is measured of the rounded one.
 
-    Every rounded row was judged by `Problem.check`; where no rounder row holds, the exact one stays. Options of one
+    Every rounded row was judged by `Problem.check`; where no rounder row holds, the exact one stays. What was made to
+    last still is. Options of one
     person that became the same plan are told once; the cheapest still comes first. What was rounded is returned as it
     is. Raises: nothing beyond what the model itself raises.
     """
     who, slot = np.nonzero(recourse.found)
     if recourse.meta.get("rounded") or not len(who):
         return recourse
-    parts = {
-        name: getattr(recourse, name).copy()
-        for name in ("action", "after", "cost", "plain_cost", "score", "chance")
-    }
+    parts = {name: getattr(recourse, name).copy() for name in JUDGED}
     wishes = None if recourse.preferences is None else recourse.preferences.take(who)
     before, exact = recourse.x[who], recourse.action[who, slot]
 
@@ -52,14 +53,16 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
         refused = np.zeros(len(rows), dtype=bool), np.full(len(rows), np.nan)
         own = None if wishes is None else wishes.take(rows)
         judged = problem.check(before[rows], candidate[:, None], preferences=own, decision=refused)
-        good = judged.found[:, 0]
+        kept = keeping_kind(recourse, who[rows], slot[rows], judged)
         for name, part in parts.items():
-            part[who[rows[good]], slot[rows[good]]] = getattr(judged, name)[good, 0]
+            part[who[rows[kept]], slot[rows[kept]]] = getattr(judged, name)[kept, 0]
+        good = np.zeros(len(rows), dtype=bool)
+        good[kept] = True
         return good
 
     coarsest(problem.schema, before, exact, check)
     meta = recourse.meta | {"rounded": True}
-    return _in_order(replace(recourse, **parts, meta=meta))
+    return measured_again(problem, _in_order(replace(recourse, **parts, meta=meta)))
 
 
 def _in_order(recourse: Recourse) -> Recourse:
@@ -83,24 +86,14 @@ def _in_order(recourse: Recourse) -> Recourse:
     if not lost.any() and (order == np.arange(k)).all():
         return recourse
 
-    def sorted_(old: np.ndarray, empty: float) -> np.ndarray:
+    def sorted_(name: str) -> np.ndarray:
+        old = getattr(recourse, name)
         new = np.take_along_axis(old, order.reshape(n, k, *[1] * (old.ndim - 2)), 1)
-        new[lost] = empty
+        new[lost] = np.inf if name in ("cost", "plain_cost") else np.nan
         return np.asarray(new)
 
-    return replace(
-        recourse,
-        action=sorted_(recourse.action, np.nan),
-        after=sorted_(recourse.after, np.nan),
-        cost=sorted_(cost, np.inf),
-        plain_cost=sorted_(recourse.plain_cost, np.inf),
-        score=sorted_(recourse.score, np.nan),
-        chance=sorted_(recourse.chance, np.nan),
-        path=sorted_(recourse.path, np.nan),
-        lasts=sorted_(recourse.lasts, np.nan),
-        known_margin=sorted_(recourse.known_margin, np.nan),
-        outcome=np.take_along_axis(outcome, order, 1),
-    )
+    parts = {name: sorted_(name) for name in (*JUDGED, "path", "lasts", "known_margin")}
+    return replace(recourse, **parts, outcome=np.take_along_axis(outcome, order, 1))
 
 
 def coarsest(
@@ -108,8 +101,8 @@ def coarsest(
 ) -> Array:
     """The roundest rows (m, d) that pass `check`, which takes row numbers and candidates and gives (r,) bool.
 
-    A row is rounded as a whole; where it does not pass so, one number after the other. Rows that pass at no rounding
-    come back unchanged.
+    A row is rounded as a whole; where it does not pass so, one number after the other, and what still has more than
+    `DIGITS` digits is searched for a shorter number on either side. Rows that pass at no rounding come back unchanged.
     """
     out = value.copy()
     waiting = np.arange(len(value))
@@ -134,7 +127,49 @@ def coarsest(
             candidate[:, j] = coarse[rows, j]
             good = check(failed[rows], candidate)
             out[failed[rows[good]], j] = coarse[rows[good], j]
+    return _with_fewer_digits(before, value, out, check)
+
+
+def _with_fewer_digits(
+    before: Array, value: Array, out: Array, check: Callable[[NDArray[np.intp], Array], Mask]
+) -> Array:
+    """Where a number still has more digits than people read, the yes is narrow: look for the shortest number inside it.
+
+    value (m, d): as found. One number after the other, with 2, 3, ... digits, on either side of what was found.
+    """
+    for j in np.flatnonzero(_long(out).any(0)):
+        for digits in range(2, _FINEST):
+            for away in (True, False):
+                rows = np.flatnonzero(_long(out[:, j]))
+                size = value[rows, j] - before[rows, j]
+                short = _short(value[rows, j], digits, (size > 0) == away)
+                near = np.abs(short - value[rows, j]) <= GENEROSITY[0] * np.abs(size)
+                rows, short = rows[near], short[near]
+                if not len(rows):
+                    continue
+                candidate = out[rows]
+                candidate[:, j] = short
+                good = check(rows, candidate)
+                out[rows[good], j] = short[good]
     return out
+
+
+def _long(value: Array) -> Mask:
+    """Numbers with decimals and more digits than people read; (...,) -> (...,) bool."""
+    whole = np.isnan(value) | (np.abs(value - np.round(value)) <= 1e-9)
+    some = np.where(whole, 1.0, value)
+    return np.asarray(~whole & (np.abs(_short(some, DIGITS, None) - some) > 1e-9 * np.abs(some)))
+
+
+def _short(value: Array, digits: int, up: Mask | None) -> Array:
+    """The next number above or below with so many significant digits; the nearest where `up` is None."""
+    power = np.floor(np.log10(np.abs(value))) - digits + 1
+    scale = 10.0 ** np.abs(
+        power
+    )  # dividing by it, which is exact, gives the double nearest to the decimal number
+    steps = np.where(power < 0, value * scale, value / scale)
+    steps = np.round(steps) if up is None else np.where(up, np.ceil(steps), np.floor(steps))
+    return np.asarray(np.where(power < 0, steps / scale, steps * scale))
 
 
 def round_away(schema: Schema, before: NDArray[Any], value: NDArray[Any], generosity: float) -> Array:

@@ -111,20 +111,13 @@ def _current_value(feature: Feature, now: float) -> str:
         return f"Your {name} now: not stated."
     if feature.has_levels:
         return f"Your {name} now: {words.level_words(feature, now)}."
-    return f"Your {name} now: {now_words(feature, now)}{_share(feature, now)}."
+    return f"Your {name} now: {now_words(feature, now)}."
 
 
 def now_words(feature: Feature, now: float) -> str:
-    """Where somebody stands, to three digits that count and never fewer than whole units: 0.473, 5,432."""
+    """Where somebody stands, to three digits that count and never fewer than whole units: 47.3 %, 5,432."""
     value = round(now, words.about(now))
     return words.value_text(feature, value, words.decimals_of(value))
-
-
-def _share(feature: Feature, now: float) -> str:
-    """What 0.47 means, where people would say 47 %."""
-    if feature.unit or feature.kind != "real" or "share" not in feature.text_label.lower().split():
-        return ""
-    return f" ({now_words(feature, now)} means {words.percent(now)})"
 
 
 def _can(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:

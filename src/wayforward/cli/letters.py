@@ -1,0 +1,50 @@
+"""Letters as files: one for each of some people, with one plan of each kind where the model can be trained again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+    from wayforward.recourse import Recourse
+
+_AFFORDABLE = 250_000  # rows that models may be trained on again without being asked to
+
+
+def kinds_for_people(problem: Problem) -> tuple[str, ...]:
+    """Return the kinds of options that letters and examples show: those that last too, where that takes seconds."""
+    again = problem.retraining
+    if again is None or problem.reference is None:
+        return ()
+    rows = len(problem.reference) * (again.searched + again.judged)
+    return ("cheapest", "lasting") if rows <= _AFFORDABLE and callable(again.fit) else ()
+
+
+def write_letters(
+    problem: Problem, got: Recourse, folder: Path, who: Sequence[int], names: Sequence[str] = ()
+) -> list[str]:
+    """Write a letter to each of these people of an answer; return the texts, in the order given.
+
+    Options of an answer that holds no kinds are told with those made to last (`kinds_for_people`). names: of the files,
+    without their ending; left out, person-003 and so on. The case number is what `--id` calls the person.
+    """
+    from wayforward.answers import Letterhead, letter
+    from wayforward.methods.kinds import kinds_beside
+    from wayforward.plain_files import make_folder, write_text
+
+    if not len(who):
+        return []
+    kinds = () if (got.kind != "").any() else kinds_for_people(problem)
+    rows = np.asarray(who, dtype=np.int64)
+    shown = kinds_beside(problem, got, rows, kinds) if kinds else got[rows]
+    ids = () if shown.origin is None else shown.origin.values
+    cases = [", ".join(str(values[i]) for values in ids) for i in range(len(rows))]
+    texts = [letter(problem, shown, i, head=Letterhead(case=case)) for i, case in enumerate(cases)]
+    make_folder(folder)
+    for name, text in zip(names or [f"person-{i:03d}" for i in rows], texts, strict=True):
+        write_text(folder / f"{name}.txt", text + "\n")
+    return texts
