@@ -31,13 +31,17 @@ def test_names_prices_and_counts(two):
     assert kind_name(both, 0) == "least effort and fewest changes"
     far = replace(two, cost=two.cost * [[1, 3]])
     assert price_text(far, 1) == "about 3.6 times the effort of plan 1"
+    assert price_text(far, 1, first="option 1").endswith("of option 1")
 
 
 def test_the_letter_names_each_plan_and_its_price(problem, two):
     text = letter(problem, two, 0, reasons=False)
     assert "Plan 1 (least effort)" in text and "Plan 2 (made to last)" in text
     assert "more effort than plan 1." in text
-    assert "We trained the model again 10 times. This plan still got a yes 9 times." in text
+    assert (
+        "Models are renewed from time to time. In a test, 9 of 10 renewed models said yes to this plan."
+        in text
+    )
     assert "no plan that is likely to hold" not in text
     assert "made to last" in two.explain(0)
 
@@ -45,7 +49,7 @@ def test_the_letter_names_each_plan_and_its_price(problem, two):
 def test_who_has_no_lasting_plan_is_told_so(problem, two):
     alone = replace(two, kind=np.array([["cheapest", ""]], dtype=object))
     for text in (letter(problem, alone, 0, reasons=False), alone.explain(0)):
-        assert "We found no plan that is likely to hold when the model is trained again." in text
+        assert "We found no plan that is likely to hold when the model is renewed." in text
     assert no_lasting_text(two) == ""
 
 
@@ -66,4 +70,5 @@ def test_where_nobody_asked_nothing_is_said(problem, two):
 def test_the_report_shows_kinds(problem, two, tmp_path):
     pytest.importorskip("matplotlib")
     text = report(problem, two, tmp_path / "page.html").read_text()
-    assert "made to last, cost" in text and "This plan still got a yes 9 times" in text
+    assert "made to last, cost" in text and "9 of 10 renewed models said yes to this plan" in text
+    assert "more effort than option 1." in text and "plan 1" not in text

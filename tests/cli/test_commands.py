@@ -194,7 +194,7 @@ def test_the_demo_tells_the_whole_story(shell: Shell):
         "Plan 1 (least effort)",
         "Plan 2 (made to last)",
         "Option 2 (made to last",
-        "We trained the model again",
+        "renewed models said yes to this plan",
     ):
         assert words in told, words
     assert json.loads((out / "summary.json").read_text())["usable"] == 1.0

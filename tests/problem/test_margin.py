@@ -123,8 +123,9 @@ def test_letters_say_how_near_a_plan_is_and_that_it_goes_farther_than_it_must():
     action[:, 0, 0], action[:, 1, 1] = 500.0, 1
     roomy = with_room(problem().check(x, action, 2))
     first, second = (letter(roomy.problem, roomy, i, reasons=False) for i in (0, 1))
-    assert "it holds in 9 of 10 cases" in first or "It also holds if a figure is a bit off." in first
-    assert "more effort), a plan goes a bit farther than it must" in first
-    assert "If a figure is a bit off, it holds in 5 of 10 cases." in second
+    off = "if you come out a little off these numbers"
+    assert f"I{off[1:]}, it is still a yes in 9 of 10 cases." in first or f"It is still a yes {off}." in first
+    assert "more effort, a plan goes a little farther than it must." in first
+    assert "Keep to these numbers: if you come out a little off, it is a yes in 5 of 10 cases only." in second
     phone = next(part for part in second.split("Plan ") if "phone" in part.splitlines()[1])
-    assert "figure" not in phone.split("Good to know")[0]  # nothing can be a bit off
+    assert "little off" not in phone.split("Good to know")[0]  # nothing can be

@@ -20,7 +20,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes, wrap_label
 from wayforward.answers.tables import features_asked, group_table
-from wayforward.answers.text import OUTCOME_LABEL, outcome_text
+from wayforward.answers.text import OUTCOME_LABEL, cost_unit, outcome_text
 from wayforward.errors import DataError, require
 from wayforward.palette import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
 from wayforward.recourse import Outcome, Recourse
@@ -54,13 +54,13 @@ def figure_options(
     Raises: DataError if the person has no option; MissingExtra without matplotlib.
     """
     one = recourse[int(i)]
-    found = np.flatnonzero(one.found[0])
-    if not len(found):
-        raise DataError(f"Person {i} has no option to draw: {outcome_text(one.outcome[0, 0])}")
     if problem is not None:
         from wayforward.problem.rounding import rounded
 
         one = rounded(problem, one)
+    found = np.flatnonzero(one.found[0])
+    if not len(found):
+        raise DataError(f"Person {i} has no option to draw: {outcome_text(one.outcome[0, 0])}")
     touched = np.flatnonzero(one.changed[0, found].any(0) | (~np.isnan(one.action[0, found])).any(0))
     with figure_style():
         from matplotlib.lines import Line2D
@@ -153,6 +153,8 @@ def figure_coverage(
         ax.set_xlim(0, most * 1.02 or 1.0)
         ax.set_ylim(0, 1.04)
         ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
+        if metric == "cost_l1_range":
+            ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
         ax.set_xlabel(names.get(metric, metric))
         ax.set_ylabel("people with a usable plan")
         ax.legend(frameon=False, loc="lower right")
@@ -180,7 +182,7 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
     box = head.group(1) if head else "0 0 100 100"
     width = round(float(box.split()[2]) * 4 / 3)  # a point is 4/3 CSS pixels: no larger than drawn
     start = (
-        f'<svg viewBox="{box}" style="max-width: {width}px" role="img" '
+        f'<svg viewBox="{box}" style="max-width: {width}px; --drawn: {width}px" role="img" '
         f'aria-labelledby="{name}-title {name}-desc" '
         'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
@@ -254,7 +256,7 @@ def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None)
         cost = recourse.cost[recourse.found[:, 0], 0]
     else:
         cost = evaluation.people["cost"][evaluation.refused]
-    cost = cost[np.isfinite(cost)]
+    cost, unit = cost[np.isfinite(cost)], cost_unit(recourse)
     ax.set_title("What the cheapest plan costs", loc="left", weight="bold")
     plain_axes(ax)
     if not len(cost):
@@ -272,11 +274,13 @@ def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None)
     ax.text(
         middle,
         top * 0.97,
-        f" half pay {words.number(middle, words.about(middle, 2))} or less ",
+        f" half pay {words.cost_number(middle, unit)} or less ",
         va="top",
         ha="left" if right else "right",
     )
-    ax.set_xlabel("cost of the cheapest plan")
+    if unit == words.RANGES:
+        ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
+    ax.set_xlabel("cost of the cheapest plan" + ", in per cent of a range" * (unit == words.RANGES))
     ax.set_ylabel("people")
     ax.yaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
 
@@ -319,11 +323,12 @@ def _group_cost(ax: Axes, rows: list[dict[str, Any]]) -> None:
             continue
         ax.plot([row["cost low"], row["cost high"]], [y, y], color=GREY, lw=2)
         ax.plot(row["cost"], y, marker="s", color=ORANGE, ms=8)
-        ax.text(row["cost"], y - 0.18, words.number(row["cost"], 2), ha="center", va="bottom", fontsize=9)
+        ax.text(row["cost"], y - 0.18, words.cost_number(row["cost"]), ha="center", va="bottom", fontsize=9)
     _group_axis(ax, rows)
     ax.set_yticks(range(len(rows)), [""] * len(rows))
     ax.set_xlim(left=0)
-    ax.set_xlabel("sum of changes (bar: 95 % interval)")
+    ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
+    ax.set_xlabel("sum of changes, as shares of their ranges (bar: 95 % interval)")
 
 
 def _group_axis(ax: Axes, rows: list[dict[str, Any]]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.recourse import Recourse
 
+_NARROW = 5  # of 10 cases: plans that hold in no more are told to be narrow
 _NAMES = {"cheapest": "least effort", "fewest": "fewest changes", "lasting": "made to last"}
 
 
@@ -15,16 +16,17 @@ def kind_name(one: Recourse, option: int, i: int = 0) -> str:
     return " and ".join(_NAMES[kind] for kind in one.kind[i, option].split("+") if kind)
 
 
-def price_text(one: Recourse, option: int, i: int = 0) -> str:
-    """What an option costs beside the person's cheapest: "about 12 % more effort than plan 1"; '' for the cheapest."""
+def price_text(one: Recourse, option: int, i: int = 0, first: str = "plan 1") -> str:
+    """What an option costs beside the person's cheapest, which is called `first`: "about 12 % more effort than plan 1";
+    '' for the cheapest."""
     more = one.dearer[i, option]
     if not np.isfinite(more) or more < 0.005:
         return ""
     if more < 1:
-        return f"about {words.percent(more)} more effort than plan 1"
+        return f"about {words.percent(more)} more effort than {first}"
     times = 1 + more
     return (
-        f"about {words.number(times, 1 if times < 10 else 0).removesuffix('.0')} times the effort of plan 1"
+        f"about {words.number(times, 1 if times < 10 else 0).removesuffix('.0')} times the effort of {first}"
     )
 
 
@@ -35,14 +37,18 @@ def survival_text(one: Recourse, option: int, i: int = 0) -> str:
 
 
 def margin_text(one: Recourse, option: int, i: int = 0) -> str:
-    """In how many cases an option holds if a figure is a bit off; '' where no number is acted on, or nobody knows."""
+    """In how many cases an option holds if its numbers come out a little off; '' where none is acted on, or nobody
+    knows."""
     share = one.margin[i, option]
     if not np.isfinite(share) or not (one.acted[i, option] & ~one.schema.has_levels).any():
         return ""
     tenths = int(share * 10 + 1e-9)
     if tenths == 10:
-        return "It also holds if a figure is a bit off."
-    return f"If a figure is a bit off, it holds in {tenths} of 10 cases."
+        return "It is still a yes if you come out a little off these numbers."
+    if tenths > _NARROW:
+        return f"If you come out a little off these numbers, it is still a yes in {tenths} of 10 cases."
+    cases = f"{tenths} of 10 cases" if tenths else "fewer than 1 of 10 cases"
+    return f"Keep to these numbers: if you come out a little off, it is a yes in {cases} only."
 
 
 def room_text(one: Recourse) -> str:
@@ -50,18 +56,19 @@ def room_text(one: Recourse) -> str:
     room = one.meta.get("room")
     if not room or not room["moved"]:
         return ""
-    little = f"Where it asked for little (at most {words.percent(room['most'])} more effort)"
-    return f"{little}, a plan goes a bit farther than it must, so that it bears small errors."
+    little = f"Where that takes at most {words.percent(room['most'])} more effort"
+    return f"{little}, a plan goes a little farther than it must. So small slips do no harm."
 
 
-def kind_notes(one: Recourse, option: int, i: int = 0) -> list[str]:
-    """Sentences to stand below an option that is of some kind: its price, and how it fares when the model changes."""
-    price, count = price_text(one, option, i), _survived(one, option, i)
+def kind_notes(one: Recourse, option: int, i: int = 0, first: str = "plan 1") -> list[str]:
+    """Sentences to stand below an option that is of some kind: its price beside the cheapest, which is called `first`,
+    and how it fares when the model changes."""
+    price, count = price_text(one, option, i, first), _survived(one, option, i)
     out = [f"This asks for {price}."] if price and one.kind[i, option] else []
     if count:
         out += [
-            f"We trained the model again {words.count(count[1], 'time')}. This plan still got a yes "
-            f"{words.count(count[0], 'time')}."
+            f"Models are renewed from time to time. In a test, {count[0]} of {words.count(count[1], 'renewed model')} "
+            "said yes to this plan."
         ]
     if "lasting" in one.kind[i, option] and one.found[i].sum() == 1:
         out += ["It is also the plan that is made to last."]
@@ -83,6 +90,6 @@ def no_lasting_text(one: Recourse, i: int = 0) -> str:
     ):
         return ""
     return (
-        "We found no plan that is likely to hold when the model is trained again. Ask how long this answer is good "
+        "We found no plan that is likely to hold when the model is renewed. Ask how long this answer is good "
         "for before you begin."
     )

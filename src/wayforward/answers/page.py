@@ -46,14 +46,14 @@ _HEADLINE = (
     ("rules_kept", "Plans that keep every rule"),
     ("wishes_kept", "Plans that keep the person's wishes"),
 )
-_COSTS = (
-    ("cost_l0", "Features changed"),
-    ("cost_weighted", "Cost, with each person's own weights"),
-    ("cost_plain", "Cost, the same without personal weights"),
-    ("cost_l1_range", "Sum of changes, as shares of their ranges"),
-    ("cost_percentile_max", "Largest percentile shift"),
-    ("redundancy", "Changes that could be taken back"),
-    ("ynn", "Share of the 5 nearest people who are accepted"),
+_COSTS = (  # metric, what it is, whether it is a share; None: in the unit of the problem's cost
+    ("cost_l0", "Features changed", False),
+    ("cost_weighted", "Cost, with each person's own weights", None),
+    ("cost_plain", "Cost, the same without personal weights", None),
+    ("cost_l1_range", "Sum of changes, as shares of their ranges", True),
+    ("cost_percentile_max", "Largest percentile shift", True),
+    ("redundancy", "Changes that could be taken back", False),
+    ("ynn", "Share of the 5 nearest people who are accepted", True),
 )
 
 
@@ -155,7 +155,8 @@ def render(
             lead=_lead(problem, recourse, evaluation),
             outcomes=outcomes,
             headline=_headline(evaluation),
-            costs=_costs(evaluation),
+            costs=_costs(evaluation, problem.cost.unit),
+            in_ranges=problem.cost.unit == words.RANGES,
             asked=[
                 {
                     "Feature": row["feature"],
@@ -234,7 +235,7 @@ def _example(problem: Problem, shown: Recourse, i: int) -> dict[str, Any]:
                 "follows": [
                     *consequences(one, 0, o),
                     *filter(None, [time_text(one, o), margin_text(one, o)]),
-                    *kind_notes(one, o),
+                    *kind_notes(one, o, first="option 1"),
                 ],
                 "cost": ", ".join(filter(None, [kind_name(one, o), cost_text(one, 0, o)])),
                 "beside": beside(one, found[0], o, "option 1") if place and not one.kind[0, o] else "",
@@ -275,12 +276,15 @@ def _letters(place: int) -> str:
 
 def _lead(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> str:
     refused = int(evaluation.refused.sum())
-    text = (
-        f"{words.count(recourse.n, 'person', 'people')}, of whom the model refused {words.number(refused)}. "
-    )
+    everybody = words.count(recourse.n, "person", "people")
+    if 1 < refused == recourse.n:
+        text = f"The model refused all {everybody}. "
+    else:
+        text = f"{everybody}, of whom the model refused {words.number(refused)}. "
     if refused:
         with_plan = int(np.nansum(evaluation.people["usable"]))
-        text += f"{words.number(with_plan)} of them have a plan that was checked and works. "
+        have = "All of them have" if 1 < refused == with_plan else f"{words.number(with_plan)} of them have"
+        text += f"{have} a plan that was checked and works. "
     if evaluation.unread.any():
         text += (
             f"{words.number(int(evaluation.unread.sum()))} more could not be read and were not asked about; "
@@ -306,19 +310,24 @@ def _headline(evaluation: Evaluation) -> list[dict[str, str]]:
     return rows
 
 
-def _costs(evaluation: Evaluation) -> list[dict[str, str]]:
+def _costs(evaluation: Evaluation, unit: str) -> list[dict[str, str]]:
     rows, totals = [], evaluation.totals
     weighted = "cost_plain" in totals and totals["cost_plain"].value != totals["cost_weighted"].value
-    for name, label in _COSTS:
+    for name, label, is_share in _COSTS:
         got = evaluation.totals.get(name)
         if got is None or got.n == 0 or (name in ("cost_weighted", "cost_plain") and not weighted):
             continue
+        in_ranges = is_share if is_share is not None else unit == words.RANGES
+        value, low, high, median = (
+            words.cost_number(part, digits=3) if in_ranges else words.number(part, 2)
+            for part in (got.value, got.low, got.high, got.median)
+        )
         rows.append(
             {
                 "Measure": label,
-                "Mean": words.number(got.value, 2),
-                "95 % interval": f"{words.number(got.low, 2)} to {words.number(got.high, 2)}",
-                "Median": words.number(got.median, 2),
+                "Mean": value,
+                "95 % interval": f"{low} to {high}",
+                "Median": median,
                 "People": words.number(got.n),
             }
         )
@@ -332,7 +341,7 @@ def _coverage(evaluation: Evaluation) -> list[dict[str, str]]:
         return []
     at = np.unique(np.linspace(0, len(cost) - 1, min(10, len(cost))).round().astype(int))
     return [
-        {"Cost up to": words.number(float(cost[i]), 3), "People": words.percent(float(share[i]), 1)}
+        {"Cost up to": words.cost_number(float(cost[i])), "People": words.percent(float(share[i]), 1)}
         for i in at
     ]
 
@@ -344,8 +353,8 @@ def _group_row(row: dict[str, Any]) -> dict[str, str]:
         "Asked": words.number(row["asked"]),
         "Have a usable plan": f"{words.percent(row['usable'], 1)} "
         f"({words.percent(row['low'], 1)} to {words.percent(row['high'], 1)})",
-        "Mean cost": f"{words.number(row['cost'], 2)} "
-        f"({words.number(row['cost low'], 2)} to {words.number(row['cost high'], 2)})"
+        "Mean cost": f"{words.cost_number(row['cost'], digits=3)} "
+        f"({words.cost_number(row['cost low'], digits=3)} to {words.cost_number(row['cost high'], digits=3)})"
         if has
         else "no plan",
     }
@@ -359,8 +368,8 @@ def _gap(evaluation: Evaluation) -> str:
     e = gap.largest
     sure = "" if e.low > 0 or e.high < 0 else " The interval holds zero: this may be chance."
     return (
-        f"The largest difference in mean cost is {words.number(e.value, 2)} "
-        f"({words.number(e.low, 2)} to {words.number(e.high, 2)}): {words.quoted(a)} pay more than "
+        f"The largest difference in mean cost is {words.cost_number(e.value)} of a range "
+        f"({words.cost_number(e.low)} to {words.cost_number(e.high)}): {words.quoted(a)} pay more than "
         f"{words.quoted(b)}.{sure}"
     )
 

@@ -165,7 +165,7 @@ def letter(
         return "\n".join(lines)
     several = len(found) > 1
     if several:
-        lines += [f"We found {len(found)} plans. Each one is enough on its own.", ""]
+        lines += [f"We found {words.spelled(len(found))} plans. Each one is enough on its own.", ""]
     else:
         lines += ["We found a plan that would turn the answer into a yes.", ""]
     for place, o in enumerate(found):
@@ -243,16 +243,21 @@ def beside(one: Recourse, first: int, option: int, name: str) -> str:
 def cost_text(one: Recourse, i: int, option: int) -> str:
     """What an option costs: with the person's own weights where they gave some, and without.
 
-    Examples: "cost 0.12"; "cost for you 0.36, without your own weights 0.12".
+    Examples: "cost 12 % of a range"; "cost for you 36 %, without your own weights 12 % of a range".
     """
-    cost, plain = one.cost[i, option], one.plain_cost[i, option]
-    own = words.number(cost, max(2, words.about(cost, 2)))
+    unit = cost_unit(one)
+    of = " of a range" if unit == words.RANGES else ""
+    own, plain = (words.cost_number(part[i, option], unit) for part in (one.cost, one.plain_cost))
     if not one.weighted:
-        return f"cost {own}"
-    if np.isnan(plain):
-        return f"cost for you {own}"
-    without = words.number(plain, max(2, words.about(plain, 2)))
-    return f"cost for you {own}, without your own weights {without}"
+        return f"cost {own}{of}"
+    text = f"cost for you {own}"
+    known = np.isfinite(one.plain_cost[i, option]) and own != plain
+    return f"{text}, without your own weights {plain}{of}" if known else text
+
+
+def cost_unit(recourse: Recourse) -> str:
+    """The unit of an answer's costs, as its problem or its file says; '' if nobody does."""
+    return str(recourse.meta.get("cost_unit", "") if recourse.problem is None else recourse.problem.cost.unit)
 
 
 def why_text(problem: Problem, recourse: Recourse, i: int) -> tuple[str, list[str], str]:
@@ -343,4 +348,6 @@ def _option_text(one: Recourse, option: int, lead: str) -> str:
         text += f" {words.sentence(cost_text(one, 0, option))}"
     elif option and not one.kind[0, option]:
         text += f" {beside(one, 0, option, 'option 1')}"
-    return " ".join([text, *filter(None, [time_text(one, option)]), *kind_notes(one, option)])
+    return " ".join(
+        [text, *filter(None, [time_text(one, option)]), *kind_notes(one, option, first="option 1")]
+    )

@@ -8,6 +8,7 @@ from wayforward.schema import Feature
 
 MINUS = "\u2212"  # a hyphen before a number is easily read as a dash
 THIN = "\u202f"  # narrow no-break space: keeps a number and its sign of unit on one line
+RANGES = "range widths"  # the unit of costs that are sums of changes, each as a share of its feature's range
 _MOST_DECIMALS = 12
 
 
@@ -238,6 +239,13 @@ def spelled(n: int) -> str:
 def count(n: int, one: str, many: str | None = None) -> str:
     """ "1 person", "2 people"."""
     return f"{number(n)} {one if n == 1 else many or one + 's'}"
+
+
+def cost_number(value: float, unit: str = RANGES, digits: int = 2) -> str:
+    """A cost: what is counted in widths of ranges in per cent of them ("6.5 %", "120 %"), else as a number."""
+    if unit != RANGES or not math.isfinite(value):
+        return number(value, max(2, about(value, digits)))
+    return percent(value, about(100 * value, digits))
 
 
 def percent(share: float, decimals: int = 0) -> str:

@@ -85,7 +85,14 @@ def compare(
         write_text(html, render(rows, n=n, k=k, seed=seed))
     if str(json) != "-":
         cells = [
-            (r["data"], r["model"], r["method"], r["n"], *(_cell(r[name]) for name in _SHOWN)) for r in rows
+            (
+                r["data"],
+                r["model"],
+                r["method"],
+                r["n"],
+                *(_cell(r[name], name in _SPREAD) for name in _SHOWN),
+            )
+            for r in rows
         ]
         table(
             f"k = {k}, seed {seed}",
@@ -118,5 +125,5 @@ def method_of(name: str) -> Method:
     return found
 
 
-def _cell(value: Any) -> Any:
-    return "–" if value is None else value
+def _cell(value: Any, is_share: bool) -> Any:
+    return "–" if value is None else f"{value:.1%}" if is_share else value

@@ -82,7 +82,7 @@ def _row(r: dict[str, Any]) -> dict[str, str]:
         "Method": r["method"],
         "Usable": spread("usable", 100, 1, f"{words.THIN}%"),
         "Usable and plausible": spread("usable_plausible", 100, 1, f"{words.THIN}%"),
-        "Mean cost": spread("cost_l1_range", 1, 3),
+        "Mean cost": spread("cost_l1_range", 100, 1, f"{words.THIN}%"),
         "Features changed": "no plan" if r["cost_l0"] is None else words.number(r["cost_l0"], 1),
         "People a second": "not known" if speed is None else words.number(speed, words.about(speed)),
         "Model rows": words.number(r.get("model_rows") or 0),
@@ -105,6 +105,7 @@ def _figure(rows: list[dict[str, Any]]) -> Figure:
             ax.errorbar(
                 x, y, xerr=off[0], yerr=off[1], fmt=marker, color=colour, label=r["method"], ms=6, lw=1
             )
+        ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
         ax.set_xlabel("mean cost (sum of changes as shares of their ranges)")
         ax.set_ylabel("usable, %")
         plain_axes(ax)

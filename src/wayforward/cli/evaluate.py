@@ -47,10 +47,7 @@ def judge(
     write_json(numbers, json)
     if str(json) == "-":
         return
-    rows = [
-        (r["metric"], r["value"], f"{_short(r['low'])} to {_short(r['high'])}", r["n"], r["meaning"])
-        for r in found.table()
-    ]
+    rows = [(r["metric"], *_spread(r), r["n"], r["meaning"]) for r in found.table()]
     ends = ", ".join(
         f"{count:,} {name.lower().replace('_', ' ')}" for name, count in found.outcomes.items() if count
     )
@@ -60,10 +57,7 @@ def judge(
     if lasting is not None and problem.robust is not None:
         say(f"of {lasting.n:,} first options {lasting.value:.1%} are {problem.robust.describe()}")
     if groups is not None:
-        wide = [
-            (r["group"], r["metric"], r["value"], f"{_short(r['low'])} to {_short(r['high'])}", r["n"])
-            for r in found.by_group()
-        ]
+        wide = [(r["group"], r["metric"], *_spread(r), r["n"]) for r in found.by_group()]
         table(f"by {groups}", ("group", "metric", "value", "95 % interval", "n"), wide)
     if found.refuted:
         typer.echo(f"{found.refuted} people's stated outcome was refuted by the model.")
@@ -116,8 +110,7 @@ def _judge_folder(
         if rows:
             heads = ((first,) if first else ()) + ("metric", "value", "95 % interval", "n")
             lines = [
-                (*((r[first],) if first else ()), r["metric"], r["value"],
-                 f"{_short(r['low'])} to {_short(r['high'])}", r["n"])
+                (*((r[first],) if first else ()), r["metric"], *_spread(r), r["n"])
                 for r in rows
             ]  # fmt: skip
             table(title, heads, lines)
@@ -125,5 +118,13 @@ def _judge_folder(
         say(f"note: {note}")
 
 
-def _short(value: float) -> str:
-    return f"{value:.4g}" if value == value else "–"
+def _spread(row: dict[str, Any]) -> tuple[str, str]:
+    """The value of a metric and its interval; shares, and changes as shares of their ranges, in per cent."""
+    from wayforward.evaluate import METRICS
+
+    unit = METRICS[row["metric"]].unit if row["metric"] in METRICS else ""
+    scale, sign = (100, " %") if unit in ("share", "share of people", "ranges") else (1, "")
+    value, low, high = (
+        f"{scale * row[name]:.4g}" if row[name] == row[name] else "–" for name in ("value", "low", "high")
+    )
+    return f"{value}{sign}", f"{low} to {high}{sign}"

@@ -222,7 +222,7 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
         *_unread(summary),
         ("usable and plausible", _share(summary["usable_plausible"])),
         *_likely(summary),
-        ("mean cost", f"{_number(summary['cost_l1_range'])} (sum of changes as shares of their ranges)"),
+        ("mean cost", f"{_share(summary['cost_l1_range'])} (sum of changes as shares of their ranges)"),
         *_own_costs(summary),
         ("mean features changed", _number(summary["cost_l0"])),
         ("people a second", _number(summary["people_per_second"])),
@@ -271,8 +271,12 @@ def _own_costs(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """The mean cost with people's own weights beside the one without, where somebody gave weights."""
     if not summary.get("weighted"):
         return []
-    own, plain = _number(summary["cost_weighted"]), _number(summary["cost_plain"])
-    return [("mean cost for them", f"{own} with their own weights, {plain} without ({summary['cost_unit']})")]
+    from wayforward.answers.words import RANGES
+
+    unit = summary["cost_unit"]
+    show = _share if unit == RANGES else _number
+    own, plain = show(summary["cost_weighted"]), show(summary["cost_plain"])
+    return [("mean cost for them", f"{own} with their own weights, {plain} without ({unit})")]
 
 
 def _share(cell: float | None) -> str:
