@@ -141,7 +141,7 @@ def test_bench_compares_a_method_and_a_table_of_ones_own(shell: Shell):
     ]
     assert rows[1]["usable_low"] <= rows[1]["usable"] <= rows[1]["usable_high"]
     page = Path("page.html").read_text()
-    assert page.index("local-search") < page.index("mine") and "<script" not in page and "<svg" in page
+    assert page.index("1. local-search") < page.index("2. mine") and "<script" not in page and "<svg" in page
     assert "no method 'Other'" in shell("bench --method own.py:Other", code=2).output
     assert "no file" in shell("bench --method none.py:Mine", code=2).output
 

@@ -19,14 +19,14 @@ def render(rows: list[dict[str, Any]], *, n: int, k: int, seed: int) -> str:
     from wayforward.answers import figures
     from wayforward.answers.page import template_engine
 
-    cells = []
+    cells, names = [], list(dict.fromkeys(r["method"] for r in rows))
     for place, (data, model) in enumerate(dict.fromkeys((r["data"], r["model"]) for r in rows)):
         mine = sorted(
             (r for r in rows if (r["data"], r["model"]) == (data, model)),
             key=lambda r: (-(r["usable"] or 0.0), r["cost_l1_range"] or np.inf),
         )
         drawn = figures.svg(
-            _figure(mine), f"bench-{place}", f"Usable answers against their cost, {data}, {model}",
+            _figure(mine, names), f"bench-{place}", f"Usable answers against their cost, {data}, {model}",
             "A mark a method with its 95 % intervals. The table holds the same numbers.",
         )  # fmt: skip
         cells.append({"name": f"{data}, {model}", "figure": Markup(drawn), "rows": [_row(r) for r in mine]})
@@ -56,8 +56,7 @@ def leaderboard(rows: list[dict[str, Any]]) -> list[dict[str, str]]:
         out.append((-usable, cost, name, len(mine), float(np.median(speed)) if speed else np.nan))
     return [
         {
-            "Place": str(place),
-            "Method": name,
+            "Method": f"{place}. {name}",
             "Usable, mean": words.percent(-usable, 1),
             "Cost, times the least": words.number(cost, 2) if np.isfinite(cost) else "no plan",
             "People a second, median": words.number(speed, words.about(speed)),
@@ -89,14 +88,15 @@ def _row(r: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _figure(rows: list[dict[str, Any]]) -> Figure:
+def _figure(rows: list[dict[str, Any]], names: list[str]) -> Figure:
+    """names: of all methods of the page, so that each looks the same in every figure."""
     from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes
 
     with figure_style():
-        sheet = new_figure(7.5, 4.2)
+        sheet = new_figure(6.2, 4.6)
         ax = sheet.subplots()
-        for place, r in enumerate(r for r in rows if r["cost_l1_range"] is not None):
-            _, marker, colour = LINES[place % len(LINES)]
+        for r in (r for r in rows if r["cost_l1_range"] is not None):
+            _, marker, colour = LINES[names.index(r["method"]) % len(LINES)]
             x, y = r["cost_l1_range"], 100 * r["usable"]
             off = [
                 [[abs((r.get(f"{name}_{end}") or value) - value) * scale] for end in ("low", "high")]
@@ -107,7 +107,8 @@ def _figure(rows: list[dict[str, Any]]) -> Figure:
             )
         ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
         ax.set_xlabel("mean cost (sum of changes as shares of their ranges)")
-        ax.set_ylabel("usable, %")
+        ax.yaxis.set_major_formatter(lambda v, _: words.percent(v / 100))
+        ax.set_ylabel("people with a usable answer")
         plain_axes(ax)
-        sheet.legend(loc="outside right upper", frameon=False)
+        sheet.legend(loc="outside lower left", ncols=3, frameon=False)
     return sheet
