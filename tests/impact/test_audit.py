@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.audit import Audit, audit, both_ways, report
-from wayforward.impact.audit.findings import findings
+from wayforward.impact.audit.findings import findings, lead
 from wayforward.impact.audit.gaps import Gap, correct, corrected, mean_gap, rate_gap
 from wayforward.impact.audit.page import render
 from wayforward.impact.audit.worst_off import worst_off
@@ -212,7 +213,11 @@ def test_odd_groups_are_told_and_not_compared():
     assert by["alone"].figures["cost"].n == 0
     assert one.unlabelled == made.member.tolist().count(-1)
     notes = " ".join(one.notes)
-    assert "Nobody belongs to the group empty" in notes and "alone" in notes
+    assert "Nobody belongs to the group “empty”" in notes and "alone" in notes
+    every = replace(got.overall, found=got.refused, answered=got.refused)
+    assert "All of these have a plan that was checked and works" in lead(
+        replace(got, overall=every, answered=got.refused)
+    )
     assert all({g.first, g.second} <= {"a", "b"} for g in one.gaps)
     plain = next(g for g in got.to_dict()["attributes"][0]["groups"] if g["group"] == "alone")
     assert plain["people"] is plain["refused"] is plain["found"] is None

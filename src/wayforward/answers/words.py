@@ -150,8 +150,10 @@ def before_after(feature: Feature, before: float, after: float, exact: bool = Tr
     if is_share(feature):
         before, after = 100 * before, 100 * after
     after_decimals = decimals_of(after) if exact else about(after, 4)
-    before_decimals = max(min(after_decimals, decimals_of(before)), about(before))
+    before_decimals = about(before)
     if before != after:
+        size = math.floor(math.log10(abs(after - before)))  # three digits of the change are told, and no more
+        before_decimals = max(min(after_decimals, decimals_of(before), 2 - size), before_decimals)
         shown = round(after, after_decimals)
         while before_decimals < _MOST_DECIMALS and round(before, before_decimals) == shown:
             before_decimals += 1

@@ -88,7 +88,12 @@ def lead(audit: Audit) -> str:
             f"{words.number(overall.found)} have one that was checked and works"
         )
     else:
-        text += f"{words.number(overall.found)} of these have a plan that was checked and works"
+        have = (
+            "All of these"
+            if 1 < overall.found == audit.refused
+            else f"{words.number(overall.found)} of these"
+        )
+        text += f"{have} have a plan that was checked and works"
     return text + f" ({words.percent(overall.figures['usable'].value, 1)})."
 
 
@@ -302,16 +307,16 @@ def _noticeable(audit: Audit, one: AttributeAudit) -> str:
     parts = []
     if 0 < p < 1:
         parts.append(
-            f"{words.number(100 * 2.8 * float(np.sqrt(p * (1 - p))) * room, 0)} points in who has a plan"
+            f"of {words.number(100 * 2.8 * float(np.sqrt(p * (1 - p))) * room, 0)} points in who has a plan"
         )
     if np.isfinite(cost) and cost > 0:
-        parts.append(f"{number(2.8 * cost * room)} in cost")
+        parts.append(f"of {number(2.8 * cost * room)} in cost")
     if not parts:
         return ""
     return (
         f"between the largest and the smallest group compared ({words.number(known[0])} and "
-        f"{words.number(known[-1])} people), a difference has to reach about {' and '.join(parts)} to be noticed "
-        "most of the time even by itself"
+        f"{words.number(known[-1])} people), a difference {' or '.join(parts)} would be noticed four times in five "
+        "even if it were the only comparison, and a smaller one less often"
     )
 
 

@@ -252,7 +252,7 @@ def _agreement(one: AttributeAudit) -> str:
     )
     return (
         "Agreement is 1 where two groups are asked to change the same things equally often, and 0 where nothing is "
-        "common. Least, beside what chance would give groups of these sizes, is it between "
+        "common. It is least, beside what chance would give groups of these sizes, between "
         f"{in_quotes(least.first)} and {in_quotes(least.second)}: {words.number(least.value, 2)}, by chance "
         f"{words.number(least.by_chance, 2)} (p {p_value(least.p)}, corrected {p_value(least.corrected)}). Most apart "
         f"is {in_quotes(feature)}: {words.percent(p)} against {words.percent(q)}.{same}"

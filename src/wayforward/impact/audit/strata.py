@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wayforward.answers import words
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import plain_number
@@ -86,8 +87,12 @@ def _strata(measured: Measured, groups: Groups) -> list[tuple[str, Ints]]:
     if score.size and np.isfinite(score).all():
         edges = np.unique(np.quantile(score, (0.2, 0.4, 0.6, 0.8)))
         out.append(("how far from a yes the model puts them, in fifths", np.searchsorted(edges, score)))
-    others = (other for other in measured.attributes if other.name != groups.name)
-    return out + [(other.name, other.member[measured.who]) for other in others]
+    features = measured.problem.schema.features
+    for other in measured.attributes:
+        if other.name != groups.name:
+            name = other.name if other.feature is None else words.label(features[other.feature])
+            out.append((name, other.member[measured.who]))
+    return out
 
 
 def _within(

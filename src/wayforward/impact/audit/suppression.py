@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.evaluate.stats import NOTHING
 from wayforward.impact.audit.figures import GroupFigures
+from wayforward.impact.audit.wording import in_quotes
 from wayforward.impact.privacy import FEWEST
 from wayforward.impact.summaries.summary import Summary
 
@@ -62,4 +63,4 @@ def without_people(summary: Summary, hidden: set[tuple[str, str]]) -> Summary:
 
 def quoted_list(names: Sequence[str]) -> str:
     """Return names as people read them in a sentence."""
-    return words.join([words.quoted(name) for name in names])
+    return words.join([in_quotes(name) for name in names])
