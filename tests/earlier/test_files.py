@@ -152,9 +152,8 @@ def test_of_flow_checkpoint(file, stored):
             wf.CausalFlow.fit(graph, x, schema, checkpoint=copy, **{**given, "seed": 1})
     assert seen[0] == stored["first_epoch_told"]
     same(it.log_density(refused), stored["log_density"], 1e-4)
-    assert np.array_equal(
-        it.log_density(refused), wf.CausalFlow.fit(graph, x, schema, **given).log_density(refused)
-    )
+    # The first half was trained on another processor, which may round otherwise.
+    same(it.log_density(refused), wf.CausalFlow.fit(graph, x, schema, **given).log_density(refused), 1e-5)
 
 
 RECOURSES = [
@@ -272,9 +271,8 @@ def test_of_training(file, stored):
             wf.method(name, **{**given, "margin": 0.2}, checkpoint=copy).fit(asked)
     assert seen[0] == stored["first_epoch_told"]
     same(it.propose(refused).chance, stored["chance"], 1e-3, 1e-4)
-    assert np.array_equal(
-        it.propose(refused).chance, wf.method(name, **given).fit(asked).propose(refused).chance
-    )
+    # The first half was trained on another processor, which may round otherwise.
+    same(it.propose(refused).chance, wf.method(name, **given).fit(asked).propose(refused).chance, 1e-4, 1e-6)
 
 
 @check(*[f"generator-{kind}.safetensors" for kind in ("vae", "cvae", "csvae", "ibr")])

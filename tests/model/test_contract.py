@@ -324,3 +324,19 @@ class _Boastful(TestFunctionWithLabels):
 def test_the_contract_notices_an_access_that_is_not_there() -> None:
     with pytest.raises(AssertionError):
         _Boastful().test_access_is_what_it_says()
+
+
+def test_rows_stand_where_a_processor_rounds_them_alike() -> None:
+    """A model that rounds every fourth row of a batch otherwise is asked at the positions that agree."""
+    from wayforward.model.fast import padded, steady_places
+
+    def uneven(rows: np.ndarray) -> np.ndarray:
+        return rows.sum(axis=1, keepdims=True) + 1e-9 * (np.arange(len(rows)) % 4 > 0)[:, None]
+
+    x = np.random.default_rng(0).random((700, 3))
+    places = steady_places(uneven, x[:4])
+    assert places is not None and (places % 4 == 0).all() and len(places) == 128
+    whole = padded(uneven, x, places=places)
+    np.testing.assert_array_equal(whole, x.sum(axis=1, keepdims=True))
+    np.testing.assert_array_equal(padded(uneven, x[::-1][:5], places=places), whole[::-1][:5])
+    assert steady_places(lambda rows: rows[:, :1], x[:4]) is None

@@ -870,15 +870,16 @@ def test_a_table_row_will_do():
     assert (Dialogue(problem, frame, elicitor=None).x == x).all()
 
 
-def test_a_step_takes_little_time():
+def test_a_step_asks_little_of_the_model():
+    """A choice is worked out from plans that were found before; the first plans are the search."""
     d = limits(started())
-    took = []
+    asked = []
     while d.ask() is not None:
-        began = time.process_time()  # others may be busy on this machine
+        before = d.problem.model.counter.rows
         d.answer("no" if d.ask().stage == "accept" or d.ask().kind == "accept" else "1")
         d.ask()
-        took.append(time.process_time() - began)
-    assert np.median(took) < 0.1
+        asked.append(d.problem.model.counter.rows - before)
+    assert np.median(asked) <= max(asked) / 4
 
 
 def test_the_stages_of_plans_are_known():

@@ -147,20 +147,44 @@ class GenericFast(Fast):
         return padded(lambda rows: self.predict(self.encoder.encode(rows)), x)
 
 
-def padded(ask: Callable[[Floats], Any], x: Floats, size: int = 512) -> np.ndarray:
+_CHUNK = 512
+
+
+def padded(
+    ask: Callable[[Floats], Any], x: Floats, size: int = _CHUNK, places: np.ndarray | None = None
+) -> np.ndarray:
     """Ask in chunks of one fixed size, the last one filled up with its first row.
 
     BLAS picks its code path by the shape, so a row alone and in a batch may differ in the last bit; one shape
-    for all calls removes that.
+    for all calls removes that. places (p,): rows stand at these positions of a chunk only (see `steady_places`).
     """
     parts = []
-    for start in range(0, len(x), size):
-        part = x[start : start + size]
+    per_chunk = size if places is None else len(places)
+    for start in range(0, len(x), per_chunk):
+        part = x[start : start + per_chunk]
         m = len(part)
+        if places is not None:
+            chunk = np.repeat(part[:1], size, axis=0)
+            chunk[places[:m]] = part
+            parts.append(np.asarray(ask(chunk))[places[:m]])
+            continue
         if m < size:
             part = np.concatenate([part, np.repeat(part[:1], size - m, axis=0)])
         parts.append(np.asarray(ask(part))[:m])
     return np.concatenate(parts)
+
+
+def steady_places(ask: Callable[[Floats], Any], x: Floats, size: int = _CHUNK) -> np.ndarray | None:
+    """Positions of a chunk at which any row gets the bits that it gets at the first; None where these are all.
+
+    On some processors a matrix product rounds a row by where it starts in memory, so that rows of an odd width come out
+    otherwise at every second or fourth position. x (m, d): rows to find that out with.
+    """
+    same = np.ones(size, dtype=bool)
+    for row in x:
+        got = np.asarray(ask(np.repeat(row[None], size, axis=0))).reshape(size, -1)
+        same &= ((got == got[:1]) | (np.isnan(got) & np.isnan(got[:1]))).all(axis=1)
+    return None if same.all() else np.flatnonzero(same)
 
 
 class LinearFast(Fast):

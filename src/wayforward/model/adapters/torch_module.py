@@ -12,7 +12,7 @@ from wayforward.errors import ModelError, require
 from wayforward.model.adapted import Adapted, OutputKind, WrapOptions, as_probabilities, first_line
 from wayforward.model.base import Access, Task
 from wayforward.model.encoder import Encoder, NotRead
-from wayforward.model.fast import DenseFast, Fast, padded
+from wayforward.model.fast import DenseFast, Fast, padded, steady_places
 from wayforward.model.forms import Link
 from wayforward.model.network import TorchNetwork
 from wayforward.model.tables import encode_with, encoder_for
@@ -36,7 +36,7 @@ def adapt(module: Any, schema: Schema, options: WrapOptions) -> Adapted:
 
     def ask(x: Floats) -> Floats:
         with torch.inference_mode():
-            rows = torch.as_tensor(encode(x), dtype=dtype, device=device)
+            rows = torch.tensor(encode(x), dtype=dtype, device=device)  # its own, aligned memory
             try:
                 got = module(rows)
             except Exception as error:
@@ -54,13 +54,14 @@ def adapt(module: Any, schema: Schema, options: WrapOptions) -> Adapted:
             f"{name} returned shape {probe.shape} for 64 rows; (64,), (64, 1) or (64, classes) is needed."
         )
     kind = _kind(module, probe, task, options.output)
+    places = steady_places(ask, sample_rows(schema, 8, missing=False))
     link: Link
     if task == "regression":
-        link, native = "identity", Adapted.of_values(lambda x: padded(ask, x), name)
+        link, native = "identity", Adapted.of_values(lambda x: padded(ask, x, places=places), name)
     else:
         link = "probability" if kind == "probability" else "logistic" if probe.shape[1] == 1 else "softmax"
         native = Adapted.of_probabilities(
-            lambda x: as_probabilities(padded(ask, x), kind, name), options.classes_of(probe.shape[1]), name
+            lambda x: as_probabilities(padded(ask, x, places=places), kind, name), options.classes_of(probe.shape[1]), name
         )
         if options.output == "auto":
             native.notes.append(
