@@ -61,7 +61,9 @@ def adapt(module: Any, schema: Schema, options: WrapOptions) -> Adapted:
     else:
         link = "probability" if kind == "probability" else "logistic" if probe.shape[1] == 1 else "softmax"
         native = Adapted.of_probabilities(
-            lambda x: as_probabilities(padded(ask, x, places=places), kind, name), options.classes_of(probe.shape[1]), name
+            lambda x: as_probabilities(padded(ask, x, places=places), kind, name),
+            options.classes_of(probe.shape[1]),
+            name,
         )
         if options.output == "auto":
             native.notes.append(
