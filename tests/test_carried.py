@@ -309,6 +309,13 @@ def _two():
     )
 
 
+def test_they_make_no_groups(lent):
+    from wayforward.groups import Groups
+
+    with pytest.raises(DataError, match="'notes' is carried"):
+        Groups.of("notes", lent[0].encode(lent[3]), lent[0])
+
+
 def test_a_value_that_no_column_holds_is_that_row_alone(lent):
     new, _ = people(4, 7)
     odd = new.astype({"opened": object})
@@ -342,7 +349,50 @@ def test_models_that_leave_them_out_keep_their_fast_path(lent):
     plain = LogisticRegression(max_iter=3000).fit(table[["age", "income"]].to_numpy(), y)
     arrays = wf.wrap(plain, wf.Schema.infer(table.drop(columns="job")))
     assert arrays.linear is not None
-    assert "notes" in wf.wrap(lent[1], schema).notes[0] or "opened" in wf.wrap(lent[1], schema).notes[0]
+
+
+def test_what_is_made_of_them_is_worked_out_once_for_each_value(lent):
+    """The quick path gives the model's own numbers, a row's never depend on the others, and steps run on few rows."""
+    schema, model, problem, _ = lent
+    new = schema.encode(people(40, 11)[0])
+    rows = np.repeat(new, 30, axis=0)
+    rows[:, schema.index("income")] = np.tile(np.arange(30) * 150.0 + 900, 40)
+    wrapped = problem.model
+    assert wrapped.has_fast_path and wrapped.linear is None
+    np.testing.assert_allclose(wrapped.outputs(rows), wrapped.native(rows)[0], rtol=1e-9)
+    fresh = wf.wrap(model, schema)
+    alone = np.concatenate([fresh.outputs(row[None]) for row in rows[::97]])
+    np.testing.assert_array_equal(alone, wrapped.outputs(rows)[::97])
+    fresh, seen = wf.wrap(model, schema), []
+    text = model[0].named_transformers_["text"]
+    transform = text.transform
+    text.transform = lambda values: seen.append(len(values)) or transform(values)
+    try:
+        fresh.outputs(rows)
+    finally:
+        del text.transform
+    assert seen == [32, 32]  # 40 texts, 32 at a time
+
+
+@pytest.mark.parametrize("way", ["mixed", "missing", "passed on"])
+def test_what_cannot_be_told_apart_is_asked_of_the_model_itself(lent, way):
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    schema, _, _, table = lent
+    y = people(400, 0)[1]
+    columns = ["opened", "income"] if way == "mixed" else ["opened"]
+    steps = [("day", FunctionTransformer(_days), columns), ("n", StandardScaler(), ["age", "income"])]
+    after = [StandardScaler()] if way == "passed on" else []
+    model = make_pipeline(ColumnTransformer(steps), *after, LogisticRegression()).fit(table, y)
+    if way == "missing":
+        schema = schema.revise(opened={"missing": "stays"})
+    wrapped = wf.wrap(model, schema)
+    assert not wrapped.has_fast_path and "'opened'" in wrapped.notes[-1]
+    x = schema.encode(people(9, 12)[0])
+    np.testing.assert_allclose(wrapped.outputs(x), model.predict_proba(people(9, 12)[0]), rtol=1e-12)
 
 
 def test_worlds_leave_them_alone(lent):

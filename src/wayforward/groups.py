@@ -74,6 +74,11 @@ class Groups:
                 )
             feature = schema.index(name)
             one = schema.features[feature]
+            if one.carried:
+                raise DataError(
+                    f"'{name}' is carried as each person has it, which makes no groups. Give labels of your own "
+                    "instead: Groups.of(name, labels)."
+                )
             rows: People = np.asarray(labels, dtype=np.float64)
             column = rows[:, feature]
             if one.has_levels and cut is None:

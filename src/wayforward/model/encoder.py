@@ -19,6 +19,7 @@ import numpy as np
 from wayforward.model.frames import all_values, as_dense, columns_at, one_at_a_time
 from wayforward.model.kernels import affine_columns
 from wayforward.schema import Schema
+from wayforward.schema.carried import series_of
 from wayforward.shapes import Floats
 
 MONOTONE = {  # rising ufuncs, so that a split on the result is a split on the raw value
@@ -27,6 +28,11 @@ MONOTONE = {  # rising ufuncs, so that a split on the result is a split on the r
 }
 
 
+_WIDEST = 4096  # columns that are made of a carried feature
+_REMEMBERED, _AT_ONCE = (
+    16_384,
+    32,
+)  # values of carried features whose columns are kept, and that are encoded at once
 _PROBED_ROWS = 8192  # shown to a transformer at once
 
 
@@ -47,7 +53,7 @@ class Column:
 
     feature: raw feature, -1 for a constant. Numeric: ((f(x) - centre) / divisor) * factor + shift with
     `missing` in place of NaN. Level feature or constant: `table` (L + 1,), the last entry for a missing
-    value.
+    value. Of what is carried: column `place` of its `own` part.
     """
 
     feature: int
@@ -58,6 +64,8 @@ class Column:
     missing: float = np.nan
     ufunc: str = ""
     table: Any = None
+    own: CarriedPart | None = None
+    place: int = 0
     steps: tuple[tuple[str, float, float], ...] = ()  # the transformers' own operations, in order
 
     def divided(self, centre: float, divisor: float) -> Column:
@@ -116,6 +124,47 @@ class Column:
         return result
 
 
+class CarriedPart:
+    """A transformer of carried features alone: their encoded values (m, e), worked out once for each value.
+
+    features: raw features that it takes. called: their columns in its table; one: it takes a single column as it is.
+    """
+
+    def __init__(
+        self, schema: Schema, features: Sequence[int], transformer: Any, called: Sequence[Any], one: bool
+    ) -> None:
+        self.schema, self.features, self.transformer = schema, list(features), transformer
+        self.called, self.one = list(called), one
+        self._known: dict[bytes, Floats] = {}
+
+    def encode(self, x: Floats) -> Floats:
+        """(m, d) raw -> (m, e) encoded; a row's values never depend on the other rows."""
+        keys = np.ascontiguousarray(x[:, self.features])
+        names = [key.tobytes() for key in keys]
+        known = self._known if len(self._known) < _REMEMBERED else {}
+        new = {name: i for i, name in enumerate(names) if name not in known}
+        at = list(new.values())
+        for start in range(
+            0, len(at), _AT_ONCE
+        ):  # always as many, so that a product of matrices rounds alike
+            part = at[start : start + _AT_ONCE]
+            made = self._ask(keys[part + part[:1] * (_AT_ONCE - len(part))])
+            known.update({names[i]: row for i, row in zip(part, made, strict=False)})
+        self._known = known
+        return np.stack([known[name] for name in names])
+
+    def _ask(self, keys: Floats) -> Floats:
+        import pandas as pd
+
+        features = [self.schema.features[j] for j in self.features]
+        columns = {
+            c: series_of(keys[:, i], f) for i, (c, f) in enumerate(zip(self.called, features, strict=True))
+        }
+        table: Any = pd.DataFrame(columns)
+        made = self.transformer.transform(table.iloc[:, 0] if self.one else table)
+        return np.asarray(all_values(made), dtype=np.float64)
+
+
 @dataclass
 class Encoder:
     """Encoded columns of raw rows, ready for the kernels.
@@ -128,8 +177,15 @@ class Encoder:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.numeric = [e for e, c in enumerate(self.columns) if c.table is None]
+        self.numeric = [e for e, c in enumerate(self.columns) if c.table is None and c.own is None]
         self.tables = [e for e, c in enumerate(self.columns) if c.table is not None]
+        self.parts: dict[
+            CarriedPart, tuple[list[int], list[int]]
+        ] = {}  # -> encoded columns, columns of the part
+        for e, c in enumerate(self.columns):
+            if c.own is not None:
+                for places, place in zip(self.parts.setdefault(c.own, ([], [])), (e, c.place), strict=True):
+                    places.append(place)
         self.ufuncs = sorted({(c.feature, c.ufunc) for c in self.columns if c.ufunc})
         self.source = np.array([self._source(self.columns[e]) for e in self.numeric], np.int64)
         self.affine = np.array(
@@ -170,6 +226,8 @@ class Encoder:
                 if len(column.steps) > 2:  # the four numbers round otherwise than a longer chain
                     value = x[:, column.feature]
                     out[:, e] = np.where(np.isnan(value), column.missing, column.value(value))
+        for part, (here, there) in self.parts.items():
+            out[:, here] = part.encode(x)[:, there]
         for e in self.tables:
             column = self.columns[e]
             if column.feature < 0:
@@ -289,11 +347,17 @@ def _column_transformer(
     made: list[Column | None] = [None] * width
     places = t.output_indices_
     inputs = t._transformer_to_input_indices
-    for name, step, _ in t.transformers_:
+    for name, step, given in t.transformers_:
         where = places.get(name, slice(0, 0))
         if (isinstance(step, str) and step == "drop") or where.start == where.stop:
             continue
         take = [int(i) for i in inputs[name]]
+        if any(_is_carried(columns[i], schema) for i in take):
+            made[where] = _carried(
+                step, [columns[i] for i in take], columns_at(probe, take), schema,
+                isinstance(given, (str, int)), where.stop - where.start,
+            )  # fmt: skip
+            continue
         part, _ = read(step, [columns[i] for i in take], columns_at(probe, take), schema)
         if len(part) != where.stop - where.start:
             raise NotRead(
@@ -376,15 +440,35 @@ def _same(values: np.ndarray) -> bool:
     return all(v == first or (v != v and first != first) for v in values.tolist())
 
 
+def _is_carried(column: Column, schema: Schema) -> bool:
+    return column.feature >= 0 and bool(schema.carried[column.feature])
+
+
 def _refuse_carried(columns: Sequence[Column], schema: Schema) -> None:
     for column in columns:
-        if column.feature >= 0 and schema.carried[column.feature]:
+        if _is_carried(column, schema):
             raise NotRead(f"it reads '{schema.names[column.feature]}' as each person has it")
+
+
+def _carried(
+    step: Any, columns: Sequence[Column], probe: Any, schema: Schema, one: bool, width: int
+) -> list[Column]:
+    """The columns that a step makes of carried features alone. Raises: NotRead."""
+    names = [schema.names[c.feature] if c.feature >= 0 else "" for c in columns]
+    alone = all(_is_carried(c, schema) and c.own is None for c in columns)
+    if not alone or any(schema[name].missing for name in names):
+        raise NotRead(
+            f"it reads '{next(filter(None, names))}' with other columns, or where it may be missing"
+        )
+    if isinstance(step, str) or not hasattr(probe, "iloc") or width > _WIDEST:
+        raise NotRead(f"it reads '{names[0]}' as each person has it")
+    part = CarriedPart(schema, [c.feature for c in columns], step, list(probe.columns), one)
+    return [Column(feature=columns[0].feature, own=part, place=k) for k in range(width)]
 
 
 def finish(columns: list[Column], schema: Schema) -> Encoder:
     """Numbers out of probed tables. Raises: NotRead for a level that is no number, and for what is carried."""
-    _refuse_carried(columns, schema)
+    _refuse_carried([column for column in columns if column.own is None], schema)
     done = []
     for column in columns:
         if column.table is None:

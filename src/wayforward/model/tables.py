@@ -172,7 +172,10 @@ def encoder_for(
     table = Table(schema, trained_names(encoder), options.frame, name)
     try:
         columns, probe = table.columns()
-        return finish(read(encoder, columns, probe, schema)[0], schema)
+        made = finish(read(encoder, columns, probe, schema)[0], schema)
+        if made.parts:
+            raise NotRead("it reads what is carried")
+        return made
     except NotRead:
         return lambda x: np.asarray(as_dense(encoder.transform(table(x))), dtype=np.float64)
 

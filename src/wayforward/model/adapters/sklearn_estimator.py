@@ -301,7 +301,9 @@ def _read_steps(model: Any, schema: Schema, table: Table, native: Adapted) -> Fa
 
 def _read_head(head: Any, encoder: Encoder, native: Adapted) -> Fast:
     """The fast form of a final estimator on encoded columns; a generic one if its kind is not read."""
-    made = _linear_head(head, encoder) or _dense_head(head, encoder) or _forest_head(head, encoder)
+    made = None  # the compiled forms know numbers and levels
+    if not encoder.parts:
+        made = _linear_head(head, encoder) or _dense_head(head, encoder) or _forest_head(head, encoder)
     if made is not None:
         return made
     ask = head.predict if native.task == "regression" else _scores(head)[0]
