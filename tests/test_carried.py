@@ -309,6 +309,27 @@ def _two():
     )
 
 
+def test_an_example_that_the_model_refuses_is_named(lent):
+    """An encoder that knows the towns of its training table alone: people of these are asked, nobody's is an error."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    table, y = people(400, 0)
+    table["town"] = [f"town {i % 300}" for i in range(400)]
+    steps = [("n", StandardScaler(), ["income"]), ("town", OneHotEncoder(), ["town"])]
+    model = make_pipeline(ColumnTransformer(steps), LogisticRegression()).fit(table, y)
+    schema = wf.Schema.infer(table, town={"kind": "carried"})
+    wrapped = wf.wrap(model, schema)
+    np.testing.assert_allclose(wrapped.outputs(schema.encode(table)), model.predict_proba(table), rtol=1e-12)
+    nobody = schema.encode(table.head(1)) * (~schema.carried)
+    with pytest.raises(ModelError, match="refuses the example of what is carried .*town.*revise"):
+        wrapped.native(nobody)
+    told = wf.wrap(model, schema.revise(town={"example": "town 7"}))
+    assert told.has_fast_path and np.isfinite(told.native(nobody)[0]).all()
+
+
 def test_they_make_no_groups(lent):
     from wayforward.groups import Groups
 

@@ -160,9 +160,15 @@ def _single_precision(model: Any) -> bool:
 
 def _native(estimator: Any, table: Table, name: str) -> Adapted:
     fixed = not _is_row_by_row(estimator)
+    own = [feature.name for feature in table.schema.features if feature.carried]
+    hint = (
+        f" Where it refuses the example of what is carried ({', '.join(own)}), give one with revise."
+        if own
+        else ""
+    )
 
     def predicted(x: Floats) -> Any:
-        return _ask(lambda rows: estimator.predict(table(rows)), x, name, fixed)
+        return _ask(lambda rows: estimator.predict(table(rows)), x, name, fixed, hint)
 
     known = getattr(estimator, "classes_", None)
     if not ((known is not None and len(known)) or _is_classifier(estimator)):
@@ -183,7 +189,7 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
         return label_indices(predicted(x), classes, name)
 
     def predict(x: Floats) -> tuple[Outputs, Ints]:
-        out = np.asarray(_ask(lambda rows: score(table(rows)), x, name, fixed), dtype=np.float64)
+        out = np.asarray(_ask(lambda rows: score(table(rows)), x, name, fixed, hint), dtype=np.float64)
         if out.ndim != 2 or out.shape[1] != len(classes):
             return out, np.zeros(len(x), np.int64)  # the shape check names the trouble
         if decision is None:
@@ -222,7 +228,7 @@ def _scores(estimator: Any) -> tuple[Callable[[Any], Any] | None, list[str]]:
     return None, []
 
 
-def _ask(ask: Callable[[Floats], Any], x: Floats, name: str, fixed: bool) -> Any:
+def _ask(ask: Callable[[Floats], Any], x: Floats, name: str, fixed: bool, hint: str = "") -> Any:
     """Ask, in batches of a fixed size where rows might disturb each other; one clear error for whatever is raised."""
     try:
         with without_warnings():
@@ -234,7 +240,7 @@ def _ask(ask: Callable[[Floats], Any], x: Floats, name: str, fixed: bool) -> Any
             f"{name} failed on {len(x)} rows that follow the schema: {type(error).__name__}: {first_line(error, 300)} "
             "Check that the schema's features, levels and missing values are those it was trained on "
             "(wrap(..., frame='polars') if it needs another table library; wrap(..., frame=table), with the table "
-            "it was trained on, if it needs that table's pandas categories)."
+            f"it was trained on, if it needs that table's pandas categories).{hint}"
         ) from error
 
 
