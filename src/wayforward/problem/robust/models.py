@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -88,9 +88,14 @@ class AllModels(Robust):
         plain: np.ndarray,
     ) -> np.ndarray:
         """See `Robust`."""
-        for scorer, target, slack in self.scorers(people):
-            plain = np.minimum(plain, target.score(scorer.outputs(who, after)) - slack)
-        return plain
+        scores = [
+            target.score(one.outputs(who, after)) - slack for one, target, slack in self.scorers(people)
+        ]
+        return np.asarray(np.minimum(plain, self.left(np.stack(scores))))
+
+    def left(self, scores: np.ndarray) -> np.ndarray:
+        """(models, m) scores -> (m,) what is left of them: above zero where the condition holds."""
+        return np.asarray(scores.min(0))
 
     def scorers(self, people: Population) -> list[tuple[Scorer, BoundTarget, float]]:
         """Return for each model what scores these people's candidates, its target and its slack; made once."""
@@ -105,12 +110,17 @@ class AllModels(Robust):
 
     def votes(self, after: np.ndarray) -> np.ndarray:
         """(m, d) -> (models, m) bool: who says yes, by the models themselves."""
-        out = np.zeros((len(self._bound), len(after)), dtype=bool)
-        for i, (model, target, _) in enumerate(self._bound):
-            for start in range(0, len(after), ROWS):
-                part = slice(start, start + ROWS)
-                out[i, part] = target.reached(*model.native(after[part]))
-        return out
+        return self._native(after, lambda target, outputs, labels: target.reached(outputs, labels))
+
+    def _native(self, after: np.ndarray, read: Callable[..., np.ndarray]) -> np.ndarray:
+        """(m, d) -> (models, m) what is read of each target and the outputs and labels of its model itself."""
+        parts = [after[start : start + ROWS] for start in range(0, max(len(after), 1), ROWS)]
+        return np.stack(
+            [
+                np.concatenate([read(target, *model.native(part)) for part in parts])
+                for model, target, _ in self._bound
+            ]
+        )
 
     def holds(
         self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray

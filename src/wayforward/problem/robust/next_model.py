@@ -9,11 +9,10 @@ import numpy as np
 
 from wayforward.errors import ProblemError
 from wayforward.problem.robust.base import Again, Robust, is_number
-from wayforward.problem.robust.models import ROWS, AllModels
+from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.spelling import Spelling, number
 
 if TYPE_CHECKING:
-    from wayforward.problem.population import Population
     from wayforward.problem.problem import Problem
 
 
@@ -57,7 +56,7 @@ class NextModel(AllModels):
         return cls(found.models, **settings)
 
     def left(self, scores: np.ndarray) -> np.ndarray:
-        """(models, m) scores -> (m,) what is left of them: above zero where the next model's is likely to be."""
+        """See `AllModels`; above zero where the next model's score is likely to be."""
         from scipy.stats import t
 
         m = len(scores)
@@ -68,30 +67,13 @@ class NextModel(AllModels):
         against = int((1 - self.share) * m + 1e-9)  # so many of the models may say no
         return np.asarray(np.minimum(likely, np.partition(scores, against, axis=0)[against]))
 
-    def score(
-        self,
-        people: Population,
-        who: np.ndarray,
-        after: np.ndarray,
-        action: np.ndarray | None,
-        plain: np.ndarray,
-    ) -> np.ndarray:
-        """See `Robust`."""
-        scores = np.stack(
-            [target.score(one.outputs(who, after)) - slack for one, target, slack in self.scorers(people)]
-        )
-        return np.asarray(np.minimum(plain, self.left(scores)))
-
     def holds(
         self, problem: Problem, before: np.ndarray, action: np.ndarray, after: np.ndarray
     ) -> np.ndarray:
         """See `Robust`; by the models themselves."""
-        out = np.zeros(len(after), dtype=bool)
-        for start in range(0, len(after), ROWS):
-            part = slice(start, start + ROWS)
-            scores = [target.score(model.native(after[part])[0]) for model, target, _ in self._bound]
-            out[part] = self.left(np.stack(scores)) > 0
-        return out
+        return np.asarray(
+            self.left(self._native(after, lambda target, outputs, _: target.score(outputs))) > 0
+        )
 
     def describe(self) -> str:
         """The condition in words."""
