@@ -137,8 +137,14 @@ def test_the_letter_of_each_outcome(problem, x, empty):
 def test_limits_are_mentioned_only_where_there_are_some(problem, x, answer):
     recourse = answer(problem, x, {"housing": 1})
     assert "limits that you gave us" not in letter(problem, recourse, 0)
-    with_wishes = replace(recourse, preferences=Preferences.none(problem.schema, 1))
-    assert "limits that you gave us" in letter(problem, with_wishes, 0)
+    nothing = Preferences.none(problem.schema, 1)
+    for wish, said in (
+        (nothing, False),
+        (nothing.weigh(savings=2.0), False),
+        (nothing.freeze("education"), True),
+    ):
+        text = letter(problem, replace(recourse, preferences=wish), 0)
+        assert ("limits that you gave us" in text) == said
 
 
 def test_what_people_told_us_is_said_back(problem):

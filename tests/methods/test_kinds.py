@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,6 +102,26 @@ def test_a_lasting_option_that_must_not_move_is_not_rounded():
     it.retraining._trained["searched"] = Narrow()
     short = rounded(it, got)
     assert abs(short.after[0, 1, 0] - exact) < 1e-7 and short.after[0, 0, 0] != got.after[0, 0, 0]
+
+
+def test_two_kinds_that_become_one_plan_by_rounding_are_told_once():
+    """.50001 and .50003 are both .5 and a bit when told: one plan that is both, its other slot empty."""
+    it = one_line()
+    got = wf.recommend(it, np.array([[0.1, 0.2], [0.2, 0.1]]), kinds=("cheapest", "lasting"))
+    action, after = got.action.copy(), got.after.copy()
+    action[0, 1, 0] = after[0, 1, 0] = got.after[0, 0, 0] + 2e-5
+    it.retraining._trained["searched"] = type(
+        "Any", (), {"holds": lambda *rows: np.ones(len(rows[-1]), dtype=bool)}
+    )()
+    short = rounded(it, it.check(got.x, action, 2)).kind  # no kinds, no names
+    assert (short == "").all()
+    short = rounded(it, replace(got, action=action, after=after))
+    assert short.kind.tolist() == [["cheapest+lasting", ""], ["cheapest", "lasting"]]
+    assert short.found.tolist() == [[True, False], [True, True]] and np.isnan(short.lasts[0, 1])
+    held = got.is_kind("cheapest")
+    stays = rounded(it, got, held)
+    np.testing.assert_array_equal(stays.action[held], got.action[held])
+    assert (stays.action[~held & got.found] != got.action[~held & got.found]).any()
 
 
 def test_kinds_beside_an_answer_begin_with_what_it_holds():

@@ -47,8 +47,8 @@ def margin_text(one: Recourse, option: int, i: int = 0) -> str:
         return "It is still a yes if you come out a little off these numbers."
     if tenths > _NARROW:
         return f"If you come out a little off these numbers, it is still a yes in {tenths} of 10 cases."
-    cases = f"{tenths} of 10 cases" if tenths else "fewer than 1 of 10 cases"
-    return f"Keep to these numbers: if you come out a little off, it is a yes in {cases} only."
+    often = f"a yes in {tenths} of 10 cases only" if tenths else "hardly ever a yes"
+    return f"Keep to these numbers: if you come out a little off, it is {often}."
 
 
 def room_text(one: Recourse) -> str:

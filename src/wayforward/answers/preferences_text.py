@@ -23,6 +23,12 @@ def wishes(preferences: Preferences, i: int) -> list[str]:
     """
     if not -preferences.n <= i < preferences.n:
         raise DataError(f"There is no person {i}; people are numbered 0 to {preferences.n - 1}.")
+    free = preferences.schema.actionable & ~preferences.frozen[i]
+    return limits(preferences, i) + _harder(preferences, i, free)
+
+
+def limits(preferences: Preferences, i: int) -> list[str]:
+    """Person i's limits alone as sentences."""
     schema, sentences = preferences.schema, list[str]()
     free = schema.actionable & ~preferences.frozen[i]
     fixed = np.flatnonzero(schema.actionable & preferences.frozen[i])
@@ -37,7 +43,7 @@ def wishes(preferences: Preferences, i: int) -> list[str]:
         shown = words.number(preferences.time[i])
         unit = "month" if preferences.time[i] == 1 else "months"
         sentences.append(f"You want to be done within {shown} {unit}.")
-    return sentences + _harder(preferences, i, free)
+    return sentences
 
 
 def _limits(preferences: Preferences, i: int, j: int) -> list[str]:

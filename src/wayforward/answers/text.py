@@ -10,7 +10,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text, room_text
-from wayforward.answers.preferences_text import wishes
+from wayforward.answers.preferences_text import limits, wishes
 from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.standing import near_text, needed, number_text, points, score_text
 from wayforward.answers.time_text import causes_first, order_text, time_text
@@ -154,9 +154,9 @@ def letter(
     lines += [*([near] if near else []), ""]
     if reasons:
         lines += _why_lines(problem, one)
-    limits = [] if one.preferences is None else wishes(one.preferences, 0)
-    if limits:
-        lines += ["What you told us", "", *(f"- {text}" for text in limits), ""]
+    told = [] if one.preferences is None else wishes(one.preferences, 0)
+    if told:
+        lines += ["What you told us", "", *(f"- {text}" for text in told), ""]
     lines += ["What you can do", ""]
     found = np.flatnonzero(one.found[0])
     if not len(found):
@@ -198,7 +198,7 @@ def _good_to_know(one: Recourse, found: np.ndarray, head: Letterhead) -> list[st
     chances = one.chance[0, found]
     if np.isfinite(chances).any():
         lines += [f"- What follows from a plan is not certain: {_of_100(float(np.nanmin(chances)))}."]
-    if one.preferences is not None:
+    if one.preferences is not None and limits(one.preferences, 0):
         lines += [f"- {the} to the limits that you gave us."]
     if one.weighted:
         lines += [

@@ -21,7 +21,7 @@ from wayforward.problem.robust import with_robust
 from wayforward.problem.room import with_room
 from wayforward.problem.rounding import rounded
 from wayforward.problem.survival import with_survival
-from wayforward.recourse import JUDGED, KINDS, Recourse
+from wayforward.recourse import KINDS, Recourse
 from wayforward.schema import SchemaWarning
 from wayforward.shapes import Actions, Mask, People
 
@@ -114,14 +114,10 @@ def kinds_beside(
     seed, room = int(recourse.meta.get("seed", 0)), recourse.meta.get("room")
     first, odd = some[np.flatnonzero(some.readable)], np.flatnonzero(~some.readable)
     got = _of_kinds(_Question(problem, method, first.x, first.preferences, {"seed": seed}), first, chosen)
-    got, is_round = replace(got, meta={**got.meta, "rounded": False}), recourse.meta.get("rounded", False)
-    new = with_room(got, room["share"], room["most"]) if room else got
-    new, known = rounded(problem, new) if is_round else new, got.is_kind("cheapest")
-    parts = {}
-    for name in (*JUDGED, "lasts"):  # what the answer holds stays as it is, in its room and its numbers
-        first_, other = getattr(got, name), getattr(new, name)
-        parts[name] = np.where(known.reshape(*known.shape, *[1] * (first_.ndim - 2)), first_, other)
-    got = replace(new, **parts)
+    held = got.is_kind("cheapest")  # what the answer holds stays as it is, in its room and its numbers
+    got = replace(got, meta={**got.meta, "rounded": False})
+    got = with_room(got, room["share"], room["most"], held) if room else got
+    got = rounded(problem, got, held) if recourse.meta.get("rounded") else got
     if odd.size:
         reasons = {int(i): str(some.reasons[i]) for i in odd}
         got = replace(got.among(some.x, reasons, some.preferences), problem=problem)

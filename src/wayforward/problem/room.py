@@ -11,7 +11,7 @@ from wayforward.problem.margin import margin_of, meaningful_step
 from wayforward.problem.population import Population
 from wayforward.problem.survival import keeping_kind, measured_again
 from wayforward.recourse import JUDGED, Recourse
-from wayforward.shapes import Actions, PerRow, Rows, Who
+from wayforward.shapes import Actions, OptionMask, PerRow, Rows, Who
 
 _ONE, _ALL = (
     (0.5, 1.0, 2.0, 4.0),
@@ -19,19 +19,22 @@ _ONE, _ALL = (
 )  # meaningful steps tried with one act, and with all of them
 
 
-def with_room(recourse: Recourse, share: float = 0.9, most: float = 0.05) -> Recourse:
+def with_room(
+    recourse: Recourse, share: float = 0.9, most: float = 0.05, held: OptionMask | None = None
+) -> Recourse:
     """Return the answer with options that still hold if a figure is a bit off, where that is at most `most` dearer.
 
     An option whose margin is below `share` goes on by a few meaningful steps, in one of the numbers that it acts on or
     in all of them; the cheapest that the judge finds to hold in that share of plans alike takes its place, in that of a
     lasting option if it is likely to last, too. Where none does at that price the option stays. `meta["room"]` tells
-    share, most, how many options moved, and by which share these became dearer (mean).
+    share, most, how many options moved, and by which share these became dearer (mean). held: options that stay.
     Raises: ProblemError for an answer that does not know its problem.
     """
     problem = recourse.problem
     if problem is None:
         raise ProblemError("This answer was read from a file and does not know its problem. Ask again.")
-    who, slot = np.nonzero(recourse.found & (recourse.margin < share - 1e-9))
+    near = recourse.found & (recourse.margin < share - 1e-9)
+    who, slot = np.nonzero(near if held is None else near & ~held)
     note = {"share": share, "most": most, "moved": 0, "price": 0.0}
     if not len(who):
         return replace(recourse, meta={**recourse.meta, "room": note})

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.problem.survival import keeping_kind, measured_again
-from wayforward.recourse import JUDGED, Outcome, Recourse
+from wayforward.recourse import JUDGED, KINDS, Outcome, Recourse
+from wayforward.shapes import OptionMask
 from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
@@ -34,15 +35,16 @@ DIGITS = 6  # significant ones, in a number with decimals: more are not read
 _FINEST = 10  # digits that are tried before a number is told as it was found
 
 
-def rounded(problem: Problem, recourse: Recourse) -> Recourse:
+def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None) -> Recourse:
     """Return the same options with round numbers; whatever is measured of an option is measured of the rounded one.
 
     Every rounded row was judged by `Problem.check`; where no rounder row holds, the exact one stays. What was made to
     last still is. Options of one
-    person that became the same plan are told once; the cheapest still comes first. What was rounded is returned as it
-    is. Raises: nothing beyond what the model itself raises.
+    person that became the same plan are told once, as of both their kinds; the cheapest still comes first. What was
+    rounded is returned as it is. held: options that stay as they are.
+    Raises: nothing beyond what the model itself raises.
     """
-    who, slot = np.nonzero(recourse.found)
+    who, slot = np.nonzero(recourse.found if held is None else recourse.found & ~held)
     if recourse.meta.get("rounded") or not len(who):
         return recourse
     parts = {name: getattr(recourse, name).copy() for name in JUDGED}
@@ -66,21 +68,29 @@ def rounded(problem: Problem, recourse: Recourse) -> Recourse:
 
 
 def _in_order(recourse: Recourse) -> Recourse:
-    """Return each person's options cheapest first; one that leads where a cheaper one leads becomes an empty slot.
-
-    Options of several kinds keep their slots.
-    """
-    if recourse.k == 1 or (recourse.kind != "").any():
+    """Return each person's options cheapest first; one that leads where a cheaper one leads becomes an empty slot, and
+    the cheaper one is of its kinds, too."""
+    if recourse.k == 1:
         return recourse
     n, k = recourse.outcome.shape
-    cost, outcome, row = recourse.cost.copy(), recourse.outcome.copy(), np.arange(n)
+    cost, outcome, kind, row = (
+        recourse.cost.copy(),
+        recourse.outcome.copy(),
+        recourse.kind.copy(),
+        np.arange(n),
+    )
     key = keys_of(np.nan_to_num(recourse.after.reshape(n * k, -1), nan=np.inf), 0).reshape(n, k)
     order = np.argsort(cost, axis=1, kind="stable")
     for place in range(1, k):
         mine = order[:, place]
-        same = (key[row[:, None], order[:, :place]] == key[row, mine][:, None]).any(axis=1)
-        twice = row[np.asarray(same & recourse.found[row, mine])]
+        same = key[row[:, None], order[:, :place]] == key[row, mine][:, None]
+        twice = row[np.asarray(same.any(axis=1) & recourse.found[row, mine])]
         cost[twice, mine[twice]], outcome[twice, mine[twice]] = np.inf, Outcome.NOT_FOUND
+        first = order[twice, same[twice].argmax(axis=1)]
+        kind[twice, first] = [
+            _both(*pair) for pair in zip(kind[twice, first], kind[twice, mine[twice]], strict=True)
+        ]
+        kind[twice, mine[twice]] = ""
     order = np.argsort(cost, axis=1, kind="stable")
     lost = np.take_along_axis(recourse.found & (outcome != Outcome.FOUND), order, 1)
     if not lost.any() and (order == np.arange(k)).all():
@@ -93,7 +103,13 @@ def _in_order(recourse: Recourse) -> Recourse:
         return np.asarray(new)
 
     parts = {name: sorted_(name) for name in (*JUDGED, "path", "lasts", "known_margin")}
-    return replace(recourse, **parts, outcome=np.take_along_axis(outcome, order, 1))
+    outcome, kind = (np.take_along_axis(part, order, 1) for part in (outcome, kind))
+    return replace(recourse, **parts, outcome=outcome, kind=kind)
+
+
+def _both(one: str, other: str) -> str:
+    """The kinds of two options that became one, in the order of `KINDS`."""
+    return "+".join(kind for kind in KINDS if kind in {*one.split("+"), *other.split("+")})
 
 
 def coarsest(
