@@ -277,25 +277,39 @@ def dialogues(got: dict[str, Any]) -> str:
         for name, cells in ways.items():
             for cell, one in cells.items():
                 regret = [f"{one['regret'][q]:.3f}" for q in ("0", "1", "2", "4", "8")]
+                held = one.get("dialogues", one["people"])
                 rows.append(
                     [
-                        f"{cell}: {name if name != 'default' else 'the default'}, {heading} ({one['people']} people)",
+                        f"{cell}: {name if name != 'default' else 'the default'}, {heading} ({held} dialogues)",
                         f"{one['padded']:.0%}", f"{one['dominated']:.0%}", f"{one['dearer']} of {one['of']}",
-                        str(one["without_a_plan"]), f"{one['screens_median']:g} ({one['screens_most']})", *regret,
-                        f"{one['seconds']:.2f}",
+                        f"{one['dearer_noisy']} of {held - one['of']}", str(one["without_a_plan"]),
+                        f"{one['screens_median']:g} ({one['screens_most']})", *regret, f"{one['seconds']:.2f}",
                     ]
                 )  # fmt: skip
-    head = ["", "padded", "dominated", "last plan dearer than one seen", "no plan", "screens: median (most)"]
-    head += [*(f"regret after {q}" for q in (0, 1, 2, 4, 8)), "processor s a dialogue"]
+    head = [
+        "",
+        "padded",
+        "dominated",
+        "last plan dearer than one seen",
+        "the same, people who err",
+        "no plan",
+    ]
+    head += [
+        "screens: median (most)",
+        *(f"regret after {q}" for q in (0, 1, 2, 4, 8)),
+        "processor s a dialogue",
+    ]
     return f"""
 ## Dialogues
 
-`python -m benchmarks.dialogues`: people with secret costs (linear, with thresholds, and linear with one choice
-in ten wrong) hold a dialogue each. *padded*: plans on a screen with an act that can be left out; *dominated*:
-plans that ask for more than one shown before; both of all plans shown. *Last plan dearer than one seen*: among
-people who do not err. *Regret*: how much dearer the best plan so far is to the person than the best that is
-known for them (found by searches under their own and 24 other weights), after so many questions about plans,
-mean, at most 2. Rows with another number of people are about other people.
+`python -m benchmarks.dialogues`: people with secret costs hold a dialogue with each of three kinds of them: linear,
+with thresholds, and linear with one choice in ten wrong (before: one kind a person). *padded*: plans on a screen with
+an act that can be left out; *dominated*: plans that ask for more than one shown before; both of all plans shown. *Last
+plan dearer than one seen*: people are content with a plan that costs them a tenth more than the best that is known,
+so that one who has erred may take it. *Regret*: how much dearer the best plan so far is to the person than the best
+that is known for them (found by searches under their own and 24 other weights), after so many questions about plans,
+mean, at most 2. The same people answer to every way of asking; *before* is the default of an earlier release, with
+other people.
 
 {table(head, rows)}
 """

@@ -215,7 +215,7 @@ class StoredDialogue:
         self._screen = None
 
     def _otherwise(self, place: int, before: dict[str, Any]) -> str:
-        versions = st.versions_apart(before, st.fingerprints(self.problem, self._setup.x))
+        versions = st.versions_apart(before, st.fingerprints(self._setup.problem, self._setup.x))
         why = f" Versions differ: {'; '.join(versions)}." if versions else ""
         return (
             f"Question {place + 1} does not come out as it was shown.{why} Open the state with what it was made "

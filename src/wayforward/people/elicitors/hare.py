@@ -12,7 +12,7 @@ from wayforward.people.elicitor import CANNOT_SAY, BaseElicitor, Kind, Questions
 from wayforward.people.elicitors.boundary_search import boundary
 from wayforward.people.elicitors.direction_sampling import Sampler
 from wayforward.people.elicitors.plan_pool import works
-from wayforward.shapes import Rows
+from wayforward.shapes import Actions, Rows
 from wayforward.streams import Streams, keys_of
 
 if TYPE_CHECKING:

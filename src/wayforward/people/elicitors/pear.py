@@ -13,7 +13,7 @@ from wayforward.people.elicitor import CANNOT_SAY, BaseElicitor, Kind, Questions
 from wayforward.people.elicitors.cost_graph import CostGraph, steps_of
 from wayforward.people.elicitors.plan_pool import begun, works
 from wayforward.people.elicitors.sequence_search import ActMenu, Bank, menu_of, search
-from wayforward.shapes import Rows
+from wayforward.shapes import Actions, Rows
 from wayforward.streams import Streams, keys_of
 
 if TYPE_CHECKING:
