@@ -1039,6 +1039,28 @@ def test_time_units_and_one_way_as_people_type_them(reply, low, high):
     assert (d.preferences.low[0, 0], d.preferences.high[0, 0]) == (low, high)
 
 
+@pytest.mark.parametrize(
+    ("replies", "office", "sales"),
+    [
+        (("only to some", "no"), False, False),
+        (("only to some", "none of these"), False, False),
+        (("only to some", "all"), True, True),
+        (("only to some", "sales or office"), True, True),
+        (("only to office work",), True, False),
+        (("yes, but only to sales or office",), True, True),
+    ],
+)
+def test_levels_without_an_order_as_people_name_them(replies, office, sales):
+    d = Dialogue(shares(), SHARES, elicitor=None)
+    for reply in ("yes", "yes", "yes", *replies):
+        d.answer(reply)
+    assert d.preferences.frozen[0, 3] == (not office and not sales)
+    if office or sales:
+        assert d.preferences.level_ok(3)[0].tolist()[1:] == [office, sales]
+    else:
+        assert d.replay()[-1][1] == "None of these."
+
+
 def test_numbers_that_cannot_be_meant_are_questioned_and_levels_are_named():
     d = loan()
     with pytest.raises(ReplyError, match=r"0.25\? Your loan duration is 47 months now. Type a whole number"):

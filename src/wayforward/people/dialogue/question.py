@@ -368,7 +368,7 @@ def several(reply: Any, options: Sequence[Option]) -> list[int]:
     elif isinstance(reply, str):
         text = as_text(reply) or ""
         digits = re.fullmatch(r"[\d\s,;>]+", text) is not None
-        parts = re.split(r"[\s,;>]+" if digits else r"\s*(?:[,;>]|\band\b)\s*", text)
+        parts = re.split(r"[\s,;>]+" if digits else r"\s*(?:[,;>]|\band\b|\bor\b)\s*", text)
         try:  # a level such as "craft and repair" is one
             return [chosen(reply, options)]
         except ReplyError:

@@ -259,6 +259,8 @@ def wishes_from(
         return [], [QuestionnaireItem(what, j) for what in follow]
     if item.what in ("low", "high"):
         return [{"feature": name, item.what: reply["number"]}], []
+    if item.what == "levels" and not reply["levels"]:
+        return [{"feature": name, "can": False}], []
     if item.what == "levels":
         now, levels = float(people.x[0, item.feature]), ahead(people, item.feature)
         if _upward(schema.features[item.feature], levels, now):

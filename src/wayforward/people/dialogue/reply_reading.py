@@ -69,7 +69,8 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
         if (len(p.plans) > 1 and not marked[2]) or at >= len(p.plans):
             raise ReplyError(f"Say which plan: {marked[1]} 1, for example.")
         return {"take" if marked[1] == "take" else "keep": at}
-    wish = _read_wish(c, reply)
+    words_of_option = len(text or "") > 3 and any(str(text) in plain(option.text) for option in options)
+    wish = None if words_of_option and not p.plans else _read_wish(c, reply)
     if wish is not None:
         return {"wish": wish}
     if p.what == "recall":
@@ -115,6 +116,9 @@ def _read_item(
         return {"number": q.check_bound(c.asking, j, item.what, value)}
     if item.what == "levels":
         levels = [int(code) for code in codes]
+        answer = yes_or_no(reply)
+        if answer is not None or as_text(reply) in ("none", "none of these", "all", "any", "all of them"):
+            return {"levels": levels if answer or str(as_text(reply)).startswith("a") else []}
         if not question.many:
             return {"levels": levels[: chosen(reply, options) + 1]}
         return {"levels": sorted(levels[i] for i in several(reply, options))}
@@ -182,6 +186,9 @@ def _plain_wish(c: Conversation, reply: dict[str, Any], may: Sequence[int]) -> W
 def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
     feature, name = c.schema.features[j], c.schema.names[j]
     if feature.has_levels:
+        if not feature.ordered and side == "to":  # "only to local government or without pay"
+            named = [Option(str(i + 1), words.level_words(feature, i)) for i in range(feature.n_levels)]
+            return {"feature": name, "levels": sorted(several(value, named))}
         if not feature.ordered:
             raise ReplyError(
                 f"Your {words.label(feature)} has no order, so nothing is above or below. Say 'cannot'."

@@ -259,6 +259,8 @@ def reply_text(question: Question, reply: Reply, schema: Any) -> str:
         return words.sentence(words.limit_value(feature, reply["number"]))
     if "levels" in reply:
         assert feature is not None
+        if not reply["levels"]:
+            return "None of these."
         return words.sentence(
             words.join([words.level_words(feature, level) for level in reply["levels"]], "or")
         )
