@@ -36,17 +36,17 @@ def categories_of(model: Any, schema: Schema, name: str) -> dict[str, list[Any]]
 
 def _of_lightgbm(model: Any) -> dict[str, list[Any] | None]:
     booster = getattr(model, "booster_", model)
-    kept = booster.pandas_categorical or []
-    if not kept:
+    stored = booster.pandas_categorical or []
+    if not stored:
         return {}
     at = re.search(
         r"^\[categorical_feature: ([\d,]+)\]$", booster.model_to_string(num_iteration=1), re.MULTILINE
     )
     places = [] if at is None else [int(place) for place in at[1].split(",")]
     names = list(booster.feature_name())
-    if len(places) != len(kept):  # columns that were made categorical by their number, too
+    if len(places) != len(stored):  # columns that were made categorical by their number, too
         return {}
-    return {names[place]: values for place, values in zip(places, kept, strict=True)}
+    return {names[place]: values for place, values in zip(places, stored, strict=True)}
 
 
 def _of_xgboost(model: Any) -> dict[str, list[Any] | None]:
@@ -55,11 +55,11 @@ def _of_xgboost(model: Any) -> dict[str, list[Any] | None]:
     columns = [name for name, kind in zip(names, kinds, strict=False) if kind == "c"]
     if not columns:
         return {}
-    if not hasattr(booster, "get_categories"):  # before 3.1 it kept none
+    if not hasattr(booster, "get_categories"):  # before 3.1 it stored none
         return dict.fromkeys(columns)
     require("pyarrow", extra="frames")
-    kept = dict(booster.get_categories(export_to_arrow=True).to_arrow() or ())
-    return {name: None if kept.get(name) is None else kept[name].to_pylist() for name in columns}
+    stored = dict(booster.get_categories(export_to_arrow=True).to_arrow() or ())
+    return {name: None if stored.get(name) is None else stored[name].to_pylist() for name in columns}
 
 
 READERS: dict[str, Callable[[Any], dict[str, list[Any] | None]]] = {
