@@ -96,7 +96,7 @@ def _ready(
     """Return the dialogue with the person, new or from the state file."""
     import numpy as np
 
-    from wayforward.cli.recommend import kinds_for_people
+    from wayforward.cli.letters import kinds_for_people
     from wayforward.people.dialogue import Dialogue
 
     ready = question.ready()

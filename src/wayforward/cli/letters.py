@@ -25,7 +25,7 @@ def kinds_for_people(problem: Problem) -> tuple[str, ...]:
 
 
 def write_letters(
-    problem: Problem, got: Recourse, folder: Path, who: Sequence[int], names: Sequence[str] = ()
+    problem: Problem, got: Recourse, folder: Path, who: Sequence[int] | np.ndarray, names: Sequence[str] = ()
 ) -> list[str]:
     """Write a letter to each of these people of an answer; return the texts, in the order given.
 

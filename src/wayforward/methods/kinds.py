@@ -100,7 +100,10 @@ def _of_kinds(question: _Question, first: Recourse, chosen: tuple[str, ...]) -> 
 
 
 def kinds_beside(
-    problem: Problem, recourse: Recourse, who: Sequence[int], kinds: Sequence[str] = ("cheapest", "lasting")
+    problem: Problem,
+    recourse: Recourse,
+    who: Sequence[int] | np.ndarray,
+    kinds: Sequence[str] = ("cheapest", "lasting"),
 ) -> Recourse:
     """Return one option of each kind for some people of an answer: 'cheapest' is the first option that it holds, the
     others are searched for with the same method, wishes and room.

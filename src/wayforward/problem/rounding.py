@@ -102,7 +102,7 @@ def _in_order(recourse: Recourse) -> Recourse:
         new[lost] = np.inf if name in ("cost", "plain_cost") else np.nan
         return np.asarray(new)
 
-    parts = {name: sorted_(name) for name in (*JUDGED, "path", "lasts", "known_margin")}
+    parts: dict[str, Any] = {name: sorted_(name) for name in (*JUDGED, "path", "lasts", "known_margin")}
     outcome, kind = (np.take_along_axis(part, order, 1) for part in (outcome, kind))
     return replace(recourse, **parts, outcome=outcome, kind=kind)
 
