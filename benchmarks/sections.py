@@ -308,8 +308,8 @@ an act that can be left out; *dominated*: plans that ask for more than one shown
 plan dearer than one seen*: people are content with a plan that costs them a tenth more than the best that is known,
 so that one who has erred may take it. *Regret*: how much dearer the best plan so far is to the person than the best
 that is known for them (found by searches under their own and 24 other weights), after so many questions about plans,
-mean, at most 2. The same people answer to every way of asking; *before* is the default of an earlier release, with
-other people.
+mean, at most 2. Every way of asking meets the same people in the same order, in rows of more dialogues more of them;
+*before* is the default of an earlier release, with other people.
 
 {table(head, rows)}
 """
