@@ -154,9 +154,9 @@ def letter(
     lines += [*([near] if near else []), ""]
     if reasons:
         lines += _why_lines(problem, one)
-    told = [] if one.preferences is None else wishes(one.preferences, 0)
-    if told:
-        lines += ["What you told us", "", *(f"- {text}" for text in told), ""]
+    own = [] if one.preferences is None else wishes(one.preferences, 0)
+    if own:
+        lines += ["What you told us", "", *(f"- {text}" for text in own), ""]
     lines += ["What you can do", ""]
     found = np.flatnonzero(one.found[0])
     if not len(found):
