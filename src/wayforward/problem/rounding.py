@@ -55,11 +55,11 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
         refused = np.zeros(len(rows), dtype=bool), np.full(len(rows), np.nan)
         own = None if wishes is None else wishes.take(rows)
         judged = problem.check(before[rows], candidate[:, None], preferences=own, decision=refused)
-        kept = keeping_kind(recourse, who[rows], slot[rows], judged)
+        valid = keeping_kind(recourse, who[rows], slot[rows], judged)
         for name, part in parts.items():
-            part[who[rows[kept]], slot[rows[kept]]] = getattr(judged, name)[kept, 0]
+            part[who[rows[valid]], slot[rows[valid]]] = getattr(judged, name)[valid, 0]
         good = np.zeros(len(rows), dtype=bool)
-        good[kept] = True
+        good[valid] = True
         return good
 
     coarsest(problem.schema, before, exact, check)
