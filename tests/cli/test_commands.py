@@ -217,8 +217,7 @@ def test_the_demo_tells_the_whole_story(shell: Shell):
 
 def test_the_everyday_loan_world_is_the_published_one_in_other_units():
     """Acting there and then changing units is the same as changing units and then acting here."""
-    from wayforward.cli import everyday
-    from wayforward.data import load
+    from wayforward.data import everyday, load
 
     data = load("loan")
     start, size = np.array([everyday.UNITS[name] for name in data.schema.names]).T

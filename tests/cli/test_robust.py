@@ -99,7 +99,7 @@ def test_bad_conditions_are_one_line(shell: Shell, more: str, told: str):
 
 
 def test_a_model_from_a_file_cannot_be_trained_again(shell: Shell):
-    from wayforward.cli.inputs import read_table
+    from wayforward.data.user_tables import read_table
     from wayforward.model import save, train
 
     schema = wf.Schema.from_yaml(Path("schema.yaml"))

@@ -536,7 +536,7 @@ def schema_infer(
     json: Json = None,
 ) -> None:
     """Read a table and write a first schema to edit: kinds, bounds, levels."""
-    from wayforward.cli.inputs import features_of, read_table
+    from wayforward.data.user_tables import features_of, read_table
     from wayforward.schema import Schema
 
     frame = features_of(read_table(source), label, source.name)
@@ -579,7 +579,7 @@ def schema_check(
     json: Json = None,
 ) -> None:
     """Check a schema file, its rules, and that a table fits it."""
-    from wayforward.cli.inputs import read_table
+    from wayforward.data.user_tables import read_table
     from wayforward.schema import Schema
 
     got = Schema.from_yaml(source)

@@ -16,11 +16,10 @@ from wayforward.cli.inputs import (
     Inputs,
     Prepared,
     lets_people_act,
-    read_table,
     read_wishes,
     trained_again,
-    without_label,
 )
+from wayforward.data.user_tables import read_table, without_label
 from wayforward.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:

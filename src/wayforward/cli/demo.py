@@ -69,8 +69,7 @@ def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
 
 def _question(out: Path, seed: int, n: int) -> tuple[Inputs, Ready]:
     """Write the people as tables, as a user would have them, and go on from those files."""
-    from wayforward.cli import everyday
-    from wayforward.data import load
+    from wayforward.data import everyday, load
 
     schema = everyday.schema()
     train, test = load("loan").split(test=0.3, seed=seed)

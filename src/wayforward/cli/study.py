@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
-from wayforward.cli.inputs import read_table
+from wayforward.data.user_tables import read_table
 
 if TYPE_CHECKING:
     from wayforward.study import Analysis

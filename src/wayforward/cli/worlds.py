@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from wayforward.cli.console import room_for, say, steps, table, write_json
-from wayforward.cli.inputs import features_of, read_table
+from wayforward.data.user_tables import features_of, read_table
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema

@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from wayforward.data import Dataset
+from wayforward.data.dataset import Dataset
 from wayforward.schema import Feature, Schema
 from wayforward.world import SCM
 

@@ -1,0 +1,116 @@
+"""Tables of users: CSV, TSV and Parquet files by the first table library that is installed; the label column apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import DataError, FileFormatError, MissingExtra, did_you_mean, require
+
+
+def read_table(path: Path) -> Any:
+    """A CSV (also .gz), TSV or Parquet file as a frame of the first table library that is installed.
+
+    Raises: DataError for an absent or empty file; FileFormatError for one that cannot be read; MissingExtra.
+    """
+    if path.is_dir():
+        raise DataError(f"'{path}' is a folder. Name a file in it.")
+    if not path.is_file():
+        raise DataError(f"There is no file '{path}'. Check the path.")
+    name = path.name.lower().removesuffix(".gz")
+    kind = next((k for k in ("csv", "tsv", "parquet") if name.endswith(f".{k}")), None)
+    if kind is None:
+        raise FileFormatError(
+            f"'{path.name}' is not read: tables are .csv, .tsv (also .gz) or .parquet. Convert it."
+        )
+    library = _table_library()
+    try:
+        frame = _read(library, path, kind)
+    except (ValueError, OSError, UnicodeDecodeError, ArithmeticError, KeyError) as error:
+        if "empty" in str(error).lower() or "No columns" in str(error):
+            raise DataError(
+                f"'{path.name}' is empty. A table needs a first line with the names of its columns."
+            ) from None
+        raise FileFormatError(
+            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error)}"
+        ) from None
+    except Exception as error:  # polars and pyarrow have error trees of their own
+        raise FileFormatError(
+            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error)}"
+        ) from None
+    if not len(frame):
+        raise DataError(f"'{path.name}' has no rows.")
+    return frame
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def _table_library() -> Any:
+    for name in ("pandas", "polars"):
+        try:
+            return require(name, extra="frames")
+        except MissingExtra:
+            continue
+    raise MissingExtra(
+        "Reading a table needs pandas or polars. Install one with: pip install 'wayforward[frames]'"
+    )
+
+
+def _read(library: Any, path: Path, kind: str) -> Any:
+    if kind == "parquet":
+        return library.read_parquet(path)
+    separator = "," if kind == "csv" else "\t"
+    if library.__name__ == "pandas":
+        return library.read_csv(path, sep=separator)
+    return library.read_csv(path, separator=separator, infer_schema_length=None)
+
+
+def features_of(table: Any, label: str | None, source: str) -> Any:
+    """The table without its label column. Raises: DataError if there is no such column."""
+    if label is None:
+        return table
+    columns = list(table.columns)
+    if label not in columns:
+        hint = did_you_mean(label, columns) or f" It has {', '.join(columns[:12])}."
+        raise DataError(f"'{source}' has no column '{label}'.{hint}")
+    return without_label(table, label)
+
+
+def without_label(table: Any, label: str | None) -> Any:
+    """Return the table without its label column, if it has one."""
+    import narwhals as nw
+
+    if label is None or label not in list(table.columns):
+        return table
+    return nw.to_native(nw.from_native(table, eager_only=True).drop(label))
+
+
+def labels_of(table: Any, label: str, favourable: tuple[str, ...], source: str) -> np.ndarray:
+    """(n,) the decisions of past people, both of which must be there. Raises: DataError that names the column."""
+    import narwhals as nw
+
+    column = nw.from_native(table, eager_only=True)[label]
+    if column.null_count():
+        raise DataError(
+            f"'{label}' in '{source}' has {column.null_count()} missing values. "
+            "Every past person needs a decision; leave those rows out."
+        )
+    y = np.asarray(column.to_numpy())
+    if y.dtype.kind == "f" and np.array_equal(y, np.round(y)):
+        y = y.astype(np.int64)  # 1.0 and 1 are the same decision to people
+    classes = np.unique(y.astype(str))
+    if len(classes) < 2:
+        raise DataError(
+            f"'{label}' in '{source}' has one value only ({classes[0]}). A model needs both decisions."
+        )
+    for value in favourable:
+        if value not in classes:
+            shown = ", ".join(classes[:8])
+            raise DataError(
+                f"'{label}' in '{source}' is never {value!r}; its values are {shown}. Change --favourable."
+            )
+    return y
