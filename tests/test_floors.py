@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("impact",),
     ("study",),
     ("scale",),
-    ("testing",),
+    ("serve", "testing"),
     ("cli",),
     ("__main__",),
 )

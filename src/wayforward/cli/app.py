@@ -745,6 +745,52 @@ def datasets(
 
 
 @app.command()
+def serve(
+    home: Annotated[
+        Path, typer.Option("--home", help="The folder of keys, models and the embedded database.")
+    ] = Path("wayforward-home"),
+    database: Annotated[
+        str,
+        typer.Option("--database", help="postgresql+psycopg://USER@HOST/NAME; left out, SQLite in --home."),
+    ] = "",
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 8000,
+    public_url: Annotated[
+        str, typer.Option("--public-url", help="What people type, where a proxy is in front.")
+    ] = "",
+    model: Annotated[
+        str | None, typer.Option("--model", help="lr, mlp, rf, gb, xgb, lgbm, or a model file.")
+    ] = None,
+    schema: SchemaFile = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    world: Annotated[
+        Path | None, typer.Option("--world", help="A world file: what follows from what.")
+    ] = None,
+    target_threshold: Threshold = None,
+    title: Annotated[str, typer.Option("--title", help="What the decision is about.")] = "Your application",
+    lender: Annotated[str, typer.Option("--lender", help="Who decides, as people know them.")] = "The lender",
+    contact: Annotated[str, typer.Option("--contact", help="Whom people may ask, in one line.")] = "",
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether this would be safe for real people.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", hidden=True)] = False,
+) -> None:
+    """Open the web application: for applicants, and for those who work with them."""
+    from wayforward.cli import serve as door
+    from wayforward.serve.settings import Settings
+
+    given = door.model_given(model, schema, train, world, label, favourable or [], target_threshold, title)
+    url = public_url or f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
+    settings = Settings(
+        home=home, database=database, public_url=url, lender=lender, contact=contact, debug=debug,
+        demonstration=given is None and not public_url,
+    )  # fmt: skip
+    door.run(settings, given, host=host, port=port, check=check)
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("demo"),
     seed: Seed = 0,

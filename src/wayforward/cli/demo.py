@@ -65,6 +65,7 @@ def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
         "--report mine.html"
     )
     say(f"Open {out / 'report.html'}. Everything is in {out}/ after {time.perf_counter() - started:.0f} s.")
+    say("For applicants, in a browser: pip install 'wayforward[web]', then wayforward serve")
 
 
 def _question(out: Path, seed: int, n: int) -> tuple[Inputs, Ready]:

@@ -1,0 +1,72 @@
+"""The `serve` command: opens the web application."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wayforward.cli.console import say
+from wayforward.errors import DataError, require
+
+if TYPE_CHECKING:
+    from wayforward.serve.projects import Given
+    from wayforward.serve.settings import Settings
+
+
+def run(settings: Settings, given: Given | None, *, host: str, port: int, check: bool) -> None:
+    """Prepare and serve until it is stopped; with `check` only say whether this would be safe.
+
+    Raises: DataError for an unsafe deployment on a public address; MissingExtra.
+    """
+    for module in ("fastapi", "uvicorn", "sqlalchemy", "argon2", "limits"):
+        require(module, extra="web")
+    from wayforward.serve.http.app import create_app
+    from wayforward.serve.services import Services
+    from wayforward.serve.start import prepare, warm
+
+    if check or not settings.loopback:
+        wrong = settings.unsafe()
+        if wrong:
+            raise DataError("Not safe for real people:\n" + "\n".join(f"- {line}" for line in wrong))
+    if check:
+        say("Nothing speaks against this deployment.")
+        return
+    services = Services.at(settings)
+    for line in prepare(services, given, settings.demonstration):
+        say(line)
+    say(f"Open {settings.public_url}  (stop with Ctrl+C)")
+    threading.Thread(target=warm, args=(services,), daemon=True).start()
+    import uvicorn
+
+    uvicorn.run(
+        create_app(services=services), host=host, port=port, log_level="warning", access_log=False,
+        server_header=False, proxy_headers=True, forwarded_allow_ips="127.0.0.1",
+    )  # fmt: skip
+
+
+def model_given(
+    model: str | None, schema: Path | None, train: Path | None, world: Path | None, label: str | None,
+    favourable: list[str], threshold: float | None, title: str,
+) -> Given | None:  # fmt: skip
+    """What the options say about a model; None where they say nothing. Raises: DataError for half of it."""
+    from wayforward.model import ZOO
+    from wayforward.serve.projects import Given
+
+    if model is None and schema is None and train is None:
+        return None
+    if model is None or schema is None or train is None or label is None or not favourable:
+        raise DataError(
+            "A model of your own needs --model FILE, --schema FILE, --train FILE, --label COLUMN and --favourable "
+            "VALUE. Give all of them, or none for the demonstration."
+        )
+    for file in (schema, train, *([world] if world else [])):
+        if not file.is_file():
+            raise DataError(f"There is no file '{file}'. Check the path.")
+    return Given(
+        title=title, model=model if model in ZOO else Path(model), schema=schema, train=train, label=label,
+        favourable=tuple(favourable), world=world, threshold=threshold,
+    )  # fmt: skip
+
+
+__all__ = ["model_given", "run"]

@@ -1,0 +1,211 @@
+"""Accounts, sessions and tokens. Passwords by argon2id; of cookies and tokens only hashes are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+
+from argon2 import PasswordHasher
+from argon2.exceptions import Argon2Error, InvalidHashError
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from wayforward.errors import WayforwardError, did_you_mean
+from wayforward.serve.events import record
+from wayforward.serve.permissions import Act, Role, may
+from wayforward.serve.storage.tables import Login, Token, User, now
+
+LEAST_PASSWORD = 12
+_FREE_FAILURES = 5
+_LONGEST_LOCK = timedelta(minutes=15)
+
+
+class AccountError(WayforwardError):
+    """An account cannot be made or changed like this."""
+
+
+class LoginFailed(WayforwardError):
+    """Name and password do not fit, or too many did not."""
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    return PasswordHasher()
+
+
+@cache
+def _nobody() -> str:
+    """A hash for names that are not there, so that the time taken does not tell which names are."""
+    return _hasher().hash(secrets.token_urlsafe())
+
+
+def digest(secret: str) -> str:
+    """The hash of a cookie, a token or a code: they are long and random, so that a fast hash is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def add_user(session: Session, name: str, role: str, password: str, by: str = "") -> User:
+    """Make an account. Raises: AccountError."""
+    name = name.strip()
+    if not 2 <= len(name) <= 80 or not name.isprintable():
+        raise AccountError("A name has 2 to 80 characters. Choose another one.")
+    if role not in set(Role):
+        raise AccountError(
+            f"There is no role '{role}'.{did_you_mean(role, [*Role])} Use one of {', '.join(Role)}."
+        )
+    _check_password(password)
+    if session.scalars(select(User).where(User.name == name)).first() is not None:
+        raise AccountError(f"There is an account '{name}' already. Choose another name.")
+    user = User(name=name, role=role, password=_hasher().hash(password))
+    session.add(user)
+    session.flush()
+    record(session, by or "setup", f"account made: {role}", name)
+    return user
+
+
+def set_password(session: Session, user: User, password: str, by: str) -> None:
+    """Change a password; every session and token of the account ends. Raises: AccountError."""
+    _check_password(password)
+    user.password, user.failures, user.locked_until = _hasher().hash(password), 0, None
+    session.execute(delete(Login).where(Login.user_id == user.id))
+    session.execute(delete(Token).where(Token.user_id == user.id))
+    record(session, by, "password changed", user.name)
+
+
+def _check_password(password: str) -> None:
+    if not LEAST_PASSWORD <= len(password) <= 200:
+        raise AccountError(
+            f"A password has at least {LEAST_PASSWORD} characters. A few words that do not belong together are good."
+        )
+
+
+def log_in(session: Session, name: str, password: str) -> User | None:
+    """Return the account whose password this is, else None; count what fails.
+
+    Raises: LoginFailed while the account is locked: after five wrong passwords for one second, then two, up to 15
+    minutes.
+    """
+    user = session.scalars(select(User).where(User.name == name.strip())).first()
+    if user is not None and user.locked_until is not None and user.locked_until > now():
+        wait = int((user.locked_until - now()).total_seconds()) + 1
+        raise LoginFailed(f"Too many wrong passwords. Try again in {wait} seconds.")
+    right = _verified(user.password if user is not None else _nobody(), password)
+    if user is None or user.disabled:
+        return None
+    if not right:
+        user.failures += 1
+        if user.failures >= _FREE_FAILURES:
+            lock = timedelta(seconds=2 ** min(user.failures - _FREE_FAILURES, 10))
+            user.locked_until = now() + min(lock, _LONGEST_LOCK)
+            record(session, "door", "account locked", user.name)
+        return None
+    user.failures, user.locked_until = 0, None
+    if _hasher().check_needs_rehash(user.password):
+        user.password = _hasher().hash(password)
+    record(session, user.name, "logged in", user.name)
+    return user
+
+
+def _verified(stored: str, password: str) -> bool:
+    try:
+        return _hasher().verify(stored, password[:200])
+    except (Argon2Error, InvalidHashError):
+        return False
+
+
+# -- sessions ----------------------------------------------------------------------------------------------
+
+
+def open_login(
+    session: Session, hours: float, user: User | None = None, case_id: str | None = None, language: str = ""
+) -> tuple[str, Login]:
+    """Return a new cookie and its session, of an account, of a case, or of nobody yet (for forms before logging in)."""
+    cookie = secrets.token_urlsafe(32)
+    login = Login(
+        id=digest(cookie), csrf=secrets.token_urlsafe(32), user_id=None if user is None else user.id,
+        case_id=case_id, language=language, until=now() + timedelta(hours=hours),
+    )  # fmt: skip
+    session.add(login)
+    return cookie, login
+
+
+def find_login(session: Session, cookie: str) -> Login | None:
+    """Return the session of a cookie, if it has not ended and its account may still work here."""
+    login = session.get(Login, digest(cookie)) if cookie else None
+    if login is None or login.until <= now():
+        return None
+    if login.user_id is not None:
+        user = session.get(User, login.user_id)
+        if user is None or user.disabled:
+            return None
+    return login
+
+
+def close_login(session: Session, cookie: str) -> None:
+    """End a session."""
+    session.execute(delete(Login).where(Login.id == digest(cookie)))
+
+
+def forget_ended(session: Session) -> None:
+    """Delete sessions and tokens whose time is over."""
+    session.execute(delete(Login).where(Login.until <= now()))
+    session.execute(delete(Token).where(Token.until <= now()))
+
+
+# -- tokens of programs ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Somebody:
+    """Who asks: an account, by a session or by a token, which may be allowed less. acts: None for all of the role."""
+
+    name: str
+    role: Role
+    user_id: int
+    acts: frozenset[str] | None = None
+
+    def may(self, act: Act) -> bool:
+        """May they do this?"""
+        return may(self.role, act) and (self.acts is None or act in self.acts)
+
+
+def somebody(user: User, acts: frozenset[str] | None = None) -> Somebody:
+    """Return who an account is."""
+    return Somebody(user.name, Role(user.role), user.id, acts)
+
+
+def make_token(session: Session, user: User, name: str, acts: list[str], days: int = 90) -> str:
+    """Return a token for a program, shown once. Raises: AccountError for acts that the account itself may not do."""
+    role = Role(user.role)
+    wrong = [act for act in acts if act not in set(Act) or not may(role, Act(act))]
+    if wrong or not acts:
+        able = ", ".join(act for act in Act if may(role, act))
+        raise AccountError(
+            f"A token of this account may have: {able}. {', '.join(wrong) or 'Nothing'} was asked for."
+        )
+    if not 1 <= days <= 366:
+        raise AccountError("A token lasts 1 to 366 days.")
+    token = f"wf_{secrets.token_urlsafe(32)}"
+    session.add(
+        Token(
+            id=digest(token),
+            user_id=user.id,
+            name=name.strip()[:80],
+            acts=sorted(acts),
+            until=now() + timedelta(days=days),
+        )
+    )
+    record(session, user.name, "token made", name.strip()[:80])
+    return token
+
+
+def of_token(session: Session, token: str) -> Somebody | None:
+    """Return who a token speaks for, if it holds."""
+    found = session.get(Token, digest(token)) if token else None
+    user = None if found is None else session.get(User, found.user_id)
+    if found is None or user is None or user.disabled or found.until <= now():
+        return None
+    return somebody(user, frozenset(found.acts))

@@ -1,0 +1,52 @@
+"""The log of who did what, one line after another, each sealed with the one before: a changed or missing line shows.
+
+A line names an account, an act and a subject's id. Values of people never stand in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime
+
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
+
+from wayforward.serve.storage.tables import Event, now
+
+_FIRST = "0" * 64
+_LOCK = 0x7761796C6F67  # any number that nobody else locks
+
+
+def record(session: Session, actor: str, what: str, subject: str = "") -> None:
+    """Add a line. It stands if the session's unit of work does."""
+    if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer anyway
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+    session.flush()
+    last = session.scalars(select(Event.hash).order_by(Event.id.desc()).limit(1)).first() or _FIRST
+    at = now()
+    session.add(
+        Event(
+            at=at,
+            actor=actor,
+            what=what,
+            subject=subject,
+            before=last,
+            hash=_hash(last, at, actor, what, subject),
+        )
+    )
+    session.flush()
+
+
+def first_broken(session: Session) -> int | None:
+    """Return the id of the first line that does not follow from the one before; None if the whole log holds."""
+    last = _FIRST
+    for line in session.scalars(select(Event).order_by(Event.id)).yield_per(1000):
+        if line.before != last or line.hash != _hash(last, line.at, line.actor, line.what, line.subject):
+            return line.id
+        last = line.hash
+    return None
+
+
+def _hash(before: str, at: datetime, *parts: str) -> str:
+    return hashlib.sha256(json.dumps([before, at.isoformat(), *parts]).encode()).hexdigest()

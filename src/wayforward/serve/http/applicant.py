@@ -1,0 +1,434 @@
+"""The applicant's pages: from the code in a letter to a plan to take along. Every page works without JavaScript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+
+from wayforward.answers.receipt import Receipt
+from wayforward.errors import FileFormatError, ReplyError, WayforwardError
+from wayforward.serve import accounts
+from wayforward.serve.cases import Applicant, CaseChanged, CaseError
+from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody, applicant
+from wayforward.serve.http.pages import go, show
+from wayforward.serve.projects import published
+from wayforward.serve.services import Services
+from wayforward.serve.storage.tables import Case, ModelVersion
+
+router = APIRouter(include_in_schema=False)
+Anybody = Annotated[Visitor, Depends(anybody)]
+CaseId = Annotated[str, Depends(applicant)]
+
+
+# -- the door ----------------------------------------------------------------------------------------------
+
+
+@router.get("/")
+def home(request: Request, to: Given, at: Anybody) -> Response:
+    """The first page: a code, or one's own numbers where a lender lets people try."""
+    with to.database.session(write=False) as session:
+        free = [version for version in published(session) if version.open_to_all]
+    return show(request, "home.html", free=free)
+
+
+@router.get("/w/{code}")
+def by_link(request: Request, code: str, to: Given, at: Anybody) -> Response:
+    """The link in a letter."""
+    return _enter(request, to, at, code)
+
+
+@router.post("/open")
+def by_typed_code(request: Request, to: Given, at: Anybody) -> Response:
+    """The code, typed."""
+    return _enter(request, to, at, str(at.form.get("code", "")))
+
+
+def _enter(request: Request, to: Services, at: Visitor, code: str) -> Response:
+    to.limits.spend("code", request.client.host if request.client else "", 30)
+    _session(to, at, to.cases.by_code(code))
+    return go(request, "/case")
+
+
+def _session(to: Services, at: Visitor, case_id: str) -> None:
+    """Open a session of a case, with a new cookie: one that somebody else planted is worth nothing."""
+    with to.database.session() as session:
+        accounts.close_login(session, at.cookie)
+        at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, case_id=case_id)
+    at.fresh = True
+
+
+@router.get("/try/{model_id}")
+def own_row(request: Request, model_id: str, to: Given, at: Anybody) -> Response:
+    """A form of one's own numbers, made from the schema."""
+    return show(request, "own_row.html", **_own_row(to, model_id), given={}, errors={})
+
+
+@router.post("/try/{model_id}")
+def own_row_sent(request: Request, model_id: str, to: Given, at: Anybody) -> Response:
+    """A case of one's own numbers."""
+    to.limits.spend("try", request.client.host if request.client else "", 20)
+    shown = _own_row(to, model_id)
+    given = {name: str(value).strip() for name, value in at.form.items() if name != "token"}
+    row, errors = {}, {}
+    for feature in shown["features"]:
+        try:
+            row[feature.name] = _cell(feature, given.get(feature.name, ""))
+        except ReplyError as error:
+            errors[feature.name] = str(error)
+    if errors:
+        return show(request, "own_row.html", 422, **shown, given=given, errors=errors)
+    (case_id, code) = to.cases.make(model_id, [row])[0]
+    _session(to, at, case_id)
+    return show(request, "case/code.html", code=code)
+
+
+def _own_row(to: Services, model_id: str) -> dict[str, Any]:
+    with to.database.session(write=False) as session:
+        version = session.get(ModelVersion, model_id)
+    if version is None or version.published is None or not version.open_to_all:
+        raise NotAllowed("Here people come by a link of the lender.")
+    schema = to.projects.project(model_id).schema
+    return {"model_id": model_id, "title": version.title, "features": schema.features}
+
+
+def _cell(feature: Any, text: str) -> Any:
+    """What somebody typed into the field of a feature. Raises: ReplyError."""
+    from wayforward.answers import words
+
+    if feature.has_levels:
+        for level in range(feature.n_levels):
+            if text == str(level):
+                return feature.levels[level]
+        raise ReplyError("Choose one of the answers.")
+    if not text:
+        if feature.missing:
+            return None
+        raise ReplyError("Give a number.")
+    try:
+        value = float(text.replace(",", "").replace(" ", ""))
+    except ValueError:
+        raise ReplyError(f"{text[:20]!r} is no number. Use digits, like 2500.") from None
+    if not (feature.low is None or feature.low <= value) or not (
+        feature.high is None or value <= feature.high
+    ):
+        raise ReplyError(
+            f"Give a number from {words.number(feature.low)} to {words.number(feature.high)}."
+            if feature.low is not None and feature.high is not None
+            else "This number is outside what can be."
+        )
+    if feature.kind == "integer" and value != int(value):
+        raise ReplyError("Give a whole number.")
+    return value
+
+
+# -- inside ------------------------------------------------------------------------------------------------
+
+
+def _page(request: Request, one: Applicant, template: str, status: int = 200, **given: Any) -> Response:
+    shown = {"one": one, "revision": one.case.revision, "project": one.project, "problem_text": "", **given}
+    return show(request, f"case/{template}", status, **shown)
+
+
+@router.get("/case")
+def decision(request: Request, to: Given, id: CaseId) -> Response:
+    """The answer, why, and what this page can do."""
+    one = to.cases.open(id)
+    return _page(request, one, "decision.html", decision=to.cases.decision(one))
+
+
+@router.post("/case/consent")
+def consent(request: Request, to: Given, id: CaseId) -> Response:
+    """The person agrees to go on."""
+    to.cases.consent(id)
+    return go(request, "/case/limits")
+
+
+@router.get("/case/limits")
+def limits(request: Request, to: Given, id: CaseId) -> Response:
+    """What can you change? All on one page."""
+    one = to.cases.open(id)
+    return _page(request, one, "limits.html", form=to.cases.form(one), stored=one.state["limits"], errors=[])
+
+
+@router.post("/case/limits")
+def limits_sent(request: Request, to: Given, id: CaseId) -> Response:
+    """Take the page of limits."""
+    at: Visitor = request.state.visitor
+    one = to.cases.open(id)
+    form = to.cases.form(one)
+    given, changes = read_limits(form, at.form)
+    try:
+        to.cases.limits(id, given, changes, _revision(at))
+    except ReplyError as error:
+        stored = {"limits": given, "changes": changes}
+        return _page(request, one, "limits.html", 422, form=form, stored=stored, errors=[str(error)])
+    return go(request, "/case/plans")
+
+
+def read_limits(form: list[dict[str, Any]], sent: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The fields of the page of limits as the dialogue takes them: for each feature can, low, high, level, hard."""
+    limits: dict[str, Any] = {}
+    for place, entry in enumerate(form):
+        can = str(sent.get(f"can-{place}", "yes"))
+        if can == "no":
+            limits[entry["feature"]] = False
+        elif "levels" in entry:
+            chosen = [
+                level
+                for i, level in enumerate(entry["levels"])
+                if str(sent.get(f"level-{place}-{i}", "")) == "on"
+            ]
+            if chosen and len(chosen) < len(entry["levels"]):
+                limits[entry["feature"]] = chosen
+        else:
+            ends = {}
+            for side in ("low", "high"):
+                typed = str(sent.get(f"{side}-{place}", "")).strip()
+                if typed and not _same_number(typed, entry[side]):
+                    ends[side] = typed
+            if ends:
+                limits[entry["feature"]] = ends
+        hard = str(sent.get(f"hard-{place}", ""))
+        if hard and entry["feature"] not in limits:
+            limits[entry["feature"]] = hard
+    changes = str(sent.get("changes", "")).strip()
+    return limits, changes or None
+
+
+def _same_number(typed: str, value: float | None) -> bool:
+    try:
+        return value is not None and float(typed.replace(",", "")) == value
+    except ValueError:
+        return False
+
+
+def _revision(at: Visitor) -> int | None:
+    given = str(at.form.get("revision", ""))
+    return int(given) if given.isdigit() else None
+
+
+@router.get("/case/plans")
+def plans(request: Request, to: Given, id: CaseId) -> Response:
+    """Plans side by side, and those that were kept."""
+    return _plans(request, to, to.cases.open(id))
+
+
+def _plans(
+    request: Request, to: Services, one: Applicant, status: int = 200, problem_text: str = ""
+) -> Response:
+    found = to.cases.plans(one)
+    question = to.cases.question(one)
+    end = None if one.dialogue is None else one.dialogue.end
+    return _page(
+        request, one, "plans.html", status, plans=found, kept=to.cases.kept(one), why_not=to.cases.no_plan(one),
+        question=question, end=end, problem_text=problem_text, json=json,
+    )  # fmt: skip
+
+
+@router.post("/case/keep")
+def keep(request: Request, to: Given, id: CaseId) -> Response:
+    """Keep a plan."""
+    at: Visitor = request.state.visitor
+    to.cases.keep(id, _action(at), _revision(at))
+    return go(request, str((at.form.get("back") == "choices" and "/case/choices") or "/case/plans#kept"))
+
+
+@router.post("/case/let-go")
+def let_go(request: Request, to: Given, id: CaseId) -> Response:
+    """Keep a plan no longer."""
+    at: Visitor = request.state.visitor
+    place = str(at.form.get("place", ""))
+    to.cases.let_go(id, int(place) if place.isdigit() else -1, _revision(at))
+    return go(request, "/case/plans#kept")
+
+
+def _action(at: Visitor) -> list[float | None]:
+    try:
+        found = json.loads(str(at.form.get("action", "")))
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or len(found) > 10_000:
+        raise CaseError("That is no plan of this case.")
+    return found
+
+
+@router.get("/case/choices")
+def choices(request: Request, to: Given, id: CaseId) -> Response:
+    """The question on the table, or how it ended."""
+    one = to.cases.open(id)
+    return _choices(request, to, one)
+
+
+def _choices(
+    request: Request, to: Services, one: Applicant, status: int = 200, problem_text: str = ""
+) -> Response:
+    if one.dialogue is None:
+        return go(request, "/case/limits")
+    question = to.cases.question(one)
+    if question is None:
+        return _page(request, one, "end.html", end=one.dialogue.end, plan=_last(to, one), json=json)
+    return _page(
+        request, one, "choices.html", status, question=question, learned=one.dialogue.learned(),
+        problem_text=problem_text, json=json,
+    )  # fmt: skip
+
+
+def _last(to: Services, one: Applicant) -> Any:
+    from wayforward.serve.cases import texts
+
+    assert one.dialogue is not None
+    plan = one.dialogue.plan
+    return None if plan is None else texts(plan, {tuple(entry["action"]) for entry in one.state["kept"]})[0]
+
+
+@router.post("/case/reply")
+def reply(request: Request, to: Given, id: CaseId) -> Response:
+    """Answer the question."""
+    at: Visitor = request.state.visitor
+    given = str(at.form.get("typed", "")).strip() or str(at.form.get("reply", ""))
+    try:
+        to.cases.reply(id, str(at.form.get("question", "")), given, _revision(at))
+    except (ReplyError, CaseChanged) as error:
+        status = 409 if isinstance(error, CaseChanged) else 422
+        return _choices(request, to, to.cases.open(id), status, str(error))
+    return go(request, "/case/choices")
+
+
+@router.post("/case/undo")
+def undo(request: Request, to: Given, id: CaseId) -> Response:
+    """Take back the last answer."""
+    one = to.cases.undo(id, _revision(request.state.visitor))
+    return go(request, "/case/limits" if one.dialogue is None else "/case/choices")
+
+
+@router.get("/case/what-if")
+def what_if(request: Request, to: Given, id: CaseId) -> Response:
+    """Other numbers, and what the model would say."""
+    one = to.cases.open(id)
+    return _page(request, one, "what_if.html", form=to.cases.form(one), given={}, found=None, errors={})
+
+
+@router.post("/case/what-if")
+def what_if_sent(request: Request, to: Given, id: CaseId) -> Response:
+    """Ask the model about other numbers; for the page, or as JSON for its script."""
+    at: Visitor = request.state.visitor
+    one = to.cases.open(id)
+    form = to.cases.form(one)
+    values, errors = {}, {}
+    for place, entry in enumerate(form):
+        typed = str(at.form.get(f"value-{place}", "")).strip()
+        if not typed:
+            continue
+        try:
+            values[entry["feature"]] = _cell(one.project.schema[entry["feature"]], typed)
+        except ReplyError as error:
+            errors[entry["feature"]] = str(error)
+    found = None
+    if not errors:
+        try:
+            found = to.cases.what_if(one, values)
+        except WayforwardError as error:
+            errors[""] = str(error)
+    if "application/json" in request.headers.get("accept", ""):
+        return JSONResponse({"errors": errors} if found is None else found.to_dict(), 422 if errors else 200)
+    given = {
+        name: str(at.form.get(f"value-{i}", "")) for i, name in enumerate(entry["feature"] for entry in form)
+    }
+    return _page(
+        request,
+        one,
+        "what_if.html",
+        422 if errors else 200,
+        form=form,
+        given=given,
+        found=found,
+        errors=errors,
+    )
+
+
+@router.get("/case/letter")
+def letter(request: Request, to: Given, id: CaseId) -> Response:
+    """The letter, to print."""
+    one = to.cases.open(id)
+    return _page(request, one, "letter.html", letter=to.cases.letter(one, contact=to.settings.contact))
+
+
+@router.get("/case/letter.txt")
+def letter_text(request: Request, to: Given, id: CaseId) -> Response:
+    """The letter as a file."""
+    text = to.cases.letter(to.cases.open(id), contact=to.settings.contact)
+    return PlainTextResponse(text, headers={"Content-Disposition": 'attachment; filename="letter.txt"'})
+
+
+@router.post("/case/receipt")
+def receipt(request: Request, to: Given, id: CaseId) -> Response:
+    """A signed receipt of one plan."""
+    at: Visitor = request.state.visitor
+    one = to.cases.open(id)
+    found = to.cases.receipt(one, _action(at), to.settings.lender)
+    text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
+    if at.form.get("as") == "file":
+        headers = {"Content-Disposition": 'attachment; filename="receipt.json"'}
+        return Response(text, media_type="application/json", headers=headers)
+    return _page(request, one, "receipt.html", receipt=found, text=text)
+
+
+@router.get("/verify")
+def verify(request: Request, to: Given, at: Anybody) -> Response:
+    """Is a receipt ours?"""
+    return show(request, "verify.html", text="", holds=None, receipt=None, detail="")
+
+
+@router.post("/verify")
+def verify_sent(request: Request, to: Given, at: Anybody) -> Response:
+    """Check a receipt that was pasted or chosen."""
+    text = str(at.form.get("text", ""))[:100_000]
+    found, detail = None, ""
+    try:
+        found = Receipt.from_dict(json.loads(text))
+    except (ValueError, RecursionError):
+        detail = "This cannot be read. Paste the whole receipt, from the first brace to the last."
+    except FileFormatError as error:
+        detail = str(error)
+    holds = None if found is None else found.holds(to.keys.signer.public_key)
+    return show(
+        request, "verify.html", 422 if detail else 200, text=text, holds=holds, receipt=found, detail=detail
+    )
+
+
+@router.get("/key")
+def key(to: Given, at: Anybody) -> Response:
+    """The public key of receipts."""
+    return JSONResponse({"ed25519": to.keys.signer.public_key})
+
+
+@router.post("/case/leave")
+def leave(request: Request, to: Given, id: CaseId) -> Response:
+    """End the visit. The case stays."""
+    at: Visitor = request.state.visitor
+    with to.database.session() as session:
+        accounts.close_login(session, at.cookie)
+    at.login, at.ended = None, True
+    return go(request, "/")
+
+
+@router.get("/case/delete")
+def delete_asked(request: Request, to: Given, id: CaseId) -> Response:
+    """Ask once more before everything is deleted."""
+    return _page(request, to.cases.open(id), "delete.html")
+
+
+@router.post("/case/delete")
+def delete(request: Request, to: Given, id: CaseId) -> Response:
+    """Delete everything."""
+    to.cases.delete(id)
+    at: Visitor = request.state.visitor
+    at.login, at.ended = None, True
+    return show(request, "deleted.html")
+
+
+__all__ = ["Case", "router"]

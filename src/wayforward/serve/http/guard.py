@@ -1,0 +1,165 @@
+"""Who asks, and whether they may: sessions, roles, tokens, forms that come from our own pages, and how often.
+
+Every route depends on exactly one of `anybody`, `applicant`, `staff(act)`, `by_code` or `program(act)`; a test walks
+through all routes and roles.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.datastructures import FormData
+
+from wayforward.errors import WayforwardError
+from wayforward.serve import accounts
+from wayforward.serve.accounts import Somebody
+from wayforward.serve.permissions import Act
+from wayforward.serve.services import Services
+from wayforward.serve.storage.tables import Login, User
+
+COOKIE = "wayforward"
+_MOST_FIELDS = 600
+
+
+class NotKnown(WayforwardError):
+    """Nobody knows who asks."""
+
+
+class NotAllowed(WayforwardError):
+    """It is known who asks, and this is not for them; or the form did not come from our page."""
+
+
+@dataclass
+class Visitor:
+    """A browser. cookie: what it has, or what it is given with the answer. login: its session, if it has one."""
+
+    cookie: str
+    login: Login | None = None
+    somebody: Somebody | None = None
+    fresh: bool = False
+    ended: bool = False
+    form: FormData = field(default_factory=FormData)
+
+
+def services_of(request: Request) -> Services:
+    """The services of the application that a request came to."""
+    found: Services = request.app.state.services
+    return found
+
+
+Given = Annotated[Services, Depends(services_of)]
+
+
+def form_token(services: Services, cookie: str) -> str:
+    """What a form of ours carries: bound to the cookie of the browser that it was shown to."""
+    return hmac.new(services.keys.link, cookie.encode(), hashlib.sha256).hexdigest()
+
+
+def _visitor(request: Request) -> Visitor:
+    services = services_of(request)
+    cookie = request.cookies.get(COOKIE, "")
+    found = Visitor(cookie)
+    if cookie:
+        with services.database.session(write=False) as session:
+            found.login = accounts.find_login(session, cookie)
+            if found.login is not None and found.login.user_id is not None:
+                user = session.get(User, found.login.user_id)
+                found.somebody = None if user is None else accounts.somebody(user)
+    else:
+        found.cookie, found.fresh = secrets.token_urlsafe(32), True
+    request.state.visitor = found
+    return found
+
+
+async def visitor(request: Request) -> AsyncIterator[Visitor]:
+    """Who is at a page. A form that changes something must carry the token of the page that showed it.
+
+    Raises: NotAllowed for one that does not.
+    """
+    from starlette.concurrency import run_in_threadpool
+
+    found = await run_in_threadpool(_visitor, request)
+    try:
+        if request.method not in ("GET", "HEAD"):
+            found.form = await request.form(max_fields=_MOST_FIELDS, max_files=8, max_part_size=2**20)
+            given = request.headers.get("x-form-token", "") or str(found.form.get("token", ""))
+            if found.fresh or not hmac.compare_digest(form_token(services_of(request), found.cookie), given):
+                raise NotAllowed(
+                    "This page was open for too long, or cookies are off. Go back, load it again, and repeat."
+                )
+        yield found
+    finally:
+        await found.form.close()
+
+
+AtPage = Annotated[Visitor, Depends(visitor)]
+
+
+def anybody(at: AtPage) -> Visitor:
+    """A page for everybody."""
+    return at
+
+
+def applicant(request: Request, at: AtPage) -> str:
+    """The id of the case whose session this is. Raises: NotKnown."""
+    if at.login is None or at.login.case_id is None:
+        raise NotKnown("Open your page by the link or the code in your letter. You were away for some time.")
+    services_of(request).limits.spend("case", at.login.case_id, 240)
+    return at.login.case_id
+
+
+def staff(act: Act) -> Callable[..., Somebody]:
+    """A dependency: somebody who is logged in and may do this. Raises: NotKnown, NotAllowed."""
+
+    def check(at: AtPage) -> Somebody:
+        if at.somebody is None:
+            raise NotKnown("Please log in.")
+        if not at.somebody.may(act):
+            raise NotAllowed(f"Your account ({at.somebody.role}) may not {act}.")
+        return at.somebody
+
+    check.act = act  # type: ignore[attr-defined]
+    return check
+
+
+bearer = HTTPBearer(auto_error=False, description="A token of an account, or the code of a case.")
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+
+
+def by_code(request: Request, given: Bearer) -> str:
+    """The id of the case whose code a program sends. Raises: NotKnown, CaseGone."""
+    services = services_of(request)
+    host = request.client.host if request.client else ""
+    if given is None:
+        raise NotKnown("Send the code of the case: Authorization: Bearer CODE.")
+    services.limits.spend("code", host, 300)
+    id = services.cases.by_code(given.credentials)
+    services.limits.spend("case", id, 240)
+    return id
+
+
+def program(act: Act) -> Callable[..., Somebody]:
+    """A dependency: a program with a token that allows this. Raises: NotKnown, NotAllowed."""
+
+    def check(request: Request, given: Bearer) -> Somebody:
+        services = services_of(request)
+        if given is None:
+            raise NotKnown("Send a token: Authorization: Bearer TOKEN.")
+        services.limits.spend("token", request.client.host if request.client else "", 600)
+        with services.database.session(write=False) as session:
+            found = accounts.of_token(session, given.credentials)
+        if found is None:
+            raise NotKnown("This token is not known (any more). Make another one.")
+        if not found.may(act):
+            raise NotAllowed(f"This token may not {act}.")
+        return found
+
+    check.act = act  # type: ignore[attr-defined]
+    return check

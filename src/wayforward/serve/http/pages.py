@@ -1,0 +1,67 @@
+"""Templates to answers: what every page gets, and the cookie of a visitor who is new."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from wayforward.serve.http.guard import COOKIE, Visitor, form_token
+from wayforward.serve.permissions import Act
+from wayforward.serve.services import Services
+
+
+class Pages:
+    """The templates of a deployment."""
+
+    def __init__(self, services: Services) -> None:
+        from wayforward.answers.page import template_engine
+
+        self.services, settings = services, services.settings
+        self.engine = template_engine("wayforward.serve")
+        from wayforward.answers.words import level_words, number
+
+        self.engine.globals.update(
+            lender=settings.lender, contact=settings.contact, Act=Act, number=number,
+            level_words=level_words,
+            plain=lambda value: number(value, thousands=""),
+        )  # fmt: skip
+
+    def show(self, request: Request, template: str, status: int = 200, **given: Any) -> Response:
+        """Return a page."""
+        at: Visitor = getattr(request.state, "visitor", None) or Visitor("", fresh=False)
+        text = self.engine.get_template(template).render(
+            token=form_token(self.services, at.cookie) if at.cookie else "",
+            at=at,
+            path=request.url.path,
+            **given,
+        )
+        return self.with_cookie(HTMLResponse(text, status), at)
+
+    def go(self, request: Request, path: str) -> Response:
+        """Return a redirect to another page of ours, after a form."""
+        return self.with_cookie(RedirectResponse(path, 303), request.state.visitor)
+
+    def with_cookie(self, answer: Response, at: Visitor) -> Response:
+        """Give a visitor their cookie, where it is new; take it where their session ended."""
+        if at.ended:
+            answer.delete_cookie(COOKIE)
+        elif at.fresh and at.cookie:
+            answer.set_cookie(
+                COOKIE, at.cookie, httponly=True, samesite="lax", secure=self.services.settings.secure, path="/",
+                max_age=int(self.services.settings.session_hours * 3600),
+            )  # fmt: skip
+        return answer
+
+
+def show(request: Request, template: str, status: int = 200, **given: Any) -> Response:
+    """Return a page of the application that a request came to."""
+    pages: Pages = request.app.state.pages
+    return pages.show(request, template, status, **given)
+
+
+def go(request: Request, path: str) -> Response:
+    """Return a redirect to another page of ours, after a form."""
+    pages: Pages = request.app.state.pages
+    return pages.go(request, path)

@@ -1,0 +1,295 @@
+"""The pages of those who work here: models, links for applicants, the log, accounts and tokens."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+from sqlalchemy import func, select
+from starlette.datastructures import UploadFile
+
+from wayforward.data.user_tables import read_table
+from wayforward.errors import DataError, WayforwardError
+from wayforward.serve import accounts
+from wayforward.serve.accounts import LoginFailed, Somebody
+from wayforward.serve.events import first_broken, record
+from wayforward.serve.http.guard import Given, NotKnown, Visitor, anybody, staff
+from wayforward.serve.http.pages import go, show
+from wayforward.serve.permissions import Act, Role
+from wayforward.serve.projects import MODEL_ENDINGS
+from wayforward.serve.projects import Given as NewModel
+from wayforward.serve.services import Services
+from wayforward.serve.storage.tables import Case, Event, ModelVersion, User
+
+router = APIRouter(include_in_schema=False)
+Anybody = Annotated[Visitor, Depends(anybody)]
+_LINES = 200
+
+
+@router.get("/login")
+def login(request: Request, to: Given, at: Anybody) -> Response:
+    """The form of name and password."""
+    return show(request, "staff/login.html", problem_text="")
+
+
+@router.post("/login")
+def login_sent(request: Request, to: Given, at: Anybody) -> Response:
+    """Log in, with a new cookie."""
+    to.limits.spend("login", request.client.host if request.client else "", 20)
+    name, password = str(at.form.get("name", "")), str(at.form.get("password", ""))
+    wrong = "This name and this password do not belong together."
+    try:
+        with to.database.session() as session:
+            user = accounts.log_in(session, name, password)
+            if user is not None:
+                accounts.close_login(session, at.cookie)
+                at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, user=user)
+                at.fresh = True
+    except LoginFailed as error:
+        user, wrong = None, str(error)
+    if user is None:
+        return show(request, "staff/login.html", 401, problem_text=wrong)
+    return go(request, "/staff")
+
+
+@router.post("/logout")
+def logout(request: Request, to: Given, at: Anybody) -> Response:
+    """End the session."""
+    with to.database.session() as session:
+        accounts.close_login(session, at.cookie)
+    at.login = at.somebody = None
+    at.ended = True
+    return go(request, "/")
+
+
+@router.get("/staff")
+def desk(request: Request, to: Given, at: Anybody) -> Response:
+    """Where somebody of the staff begins: what their account may do."""
+    if at.somebody is None:
+        raise NotKnown("Please log in.")
+    return show(request, "staff/desk.html", who=at.somebody)
+
+
+# -- models ------------------------------------------------------------------------------------------------
+
+
+@router.get("/staff/models")
+def models(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.SEE_MODELS))]) -> Response:
+    """Every version, and how many cases it has."""
+    with to.database.session(write=False) as session:
+        counts = {
+            row[0]: row[1]
+            for row in session.execute(select(Case.model_id, func.count()).group_by(Case.model_id))
+        }
+        found = list(session.scalars(select(ModelVersion).order_by(ModelVersion.made.desc())))
+    return show(
+        request,
+        "staff/models.html",
+        who=who,
+        models=found,
+        counts=counts,
+        endings=MODEL_ENDINGS,
+        problem_text="",
+    )
+
+
+@router.post("/staff/models")
+def add_model(
+    request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.ADD_MODEL))]
+) -> Response:
+    """Take a model with its schema and past people."""
+    form = request.state.visitor.form
+    with tempfile.TemporaryDirectory() as folder:
+        files = {
+            name: _stored(form.get(name), Path(folder) / name)
+            for name in ("model", "schema", "train", "world")
+        }
+        threshold = str(form.get("threshold", "")).strip()
+        given = NewModel(
+            title=str(form.get("title", "")).strip() or "A model", model=_there(files, "model"),
+            schema=_there(files, "schema"),
+            train=_there(files, "train"), world=files["world"], label=str(form.get("label", "")).strip(),
+            favourable=tuple(one.strip() for one in str(form.get("favourable", "")).split(",") if one.strip()),
+            threshold=_share(threshold) if threshold else None, open_to_all=form.get("open") == "on",
+        )  # fmt: skip
+        with to.database.session() as session:
+            to.projects.add(session, given, session.get(User, who.user_id))
+    return go(request, "/staff/models")
+
+
+def _there(files: dict[str, Path | None], name: str) -> Path:
+    file = files[name]
+    if file is None:
+        raise DataError(f"The file of the {name} is missing. Choose one.")
+    return file
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise DataError(
+            f"The threshold {text[:20]!r} is no number between 0 and 1. Use one like 0.5, or leave it out."
+        )
+    return value
+
+
+def _stored(upload: Any, place: Path) -> Path | None:
+    """Write an uploaded file under a name of ours; only the ending is taken from it."""
+    if not isinstance(upload, UploadFile) or not upload.filename:
+        return None
+    ending = Path(upload.filename).suffix.lower()
+    if not ending[1:].isalnum() or len(ending) > 12:
+        raise DataError("A file has an ending that is not known.")
+    path = place.with_suffix(ending)
+    with path.open("wb") as file:
+        while part := upload.file.read(1 << 20):
+            file.write(part)
+    return path
+
+
+@router.post("/staff/models/{id}/publish")
+def publish(
+    request: Request, id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.PUBLISH_MODEL))]
+) -> Response:
+    """Let applicants meet a version."""
+    with to.database.session() as session:
+        to.projects.publish(session, id, session.get(User, who.user_id))
+    return go(request, "/staff/models")
+
+
+# -- cases -------------------------------------------------------------------------------------------------
+
+
+@router.get("/staff/cases")
+def cases(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.SEE_CASES))]) -> Response:
+    """How many cases there are, without what is in them; and the form for more."""
+    with to.database.session(write=False) as session:
+        chosen = (
+            select(ModelVersion).where(ModelVersion.published.is_not(None)).order_by(ModelVersion.made.desc())
+        )
+        found = list(session.scalars(chosen))
+        per = select(Case.model_id, func.count(), func.count(Case.consent), func.max(Case.seen)).group_by(
+            Case.model_id
+        )
+        rows = {row[0]: row[1:] for row in session.execute(per)}
+    return show(request, "staff/cases.html", who=who, models=found, rows=rows, problem_text="")
+
+
+@router.post("/staff/cases")
+def make_cases(
+    request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.MAKE_CASES))]
+) -> Response:
+    """A table of people in, a table of their links out. The links are shown this once."""
+    form = request.state.visitor.form
+    with tempfile.TemporaryDirectory() as folder:
+        file = _stored(form.get("people"), Path(folder) / "people")
+        if file is None:
+            raise DataError("The table of people is missing. Choose a file.")
+        table = read_table(file)
+    made = to.cases.make(str(form.get("model", "")), table, by=who.name)
+    text = io.StringIO()
+    rows = csv.writer(text)
+    rows.writerow(("row", "case", "code", "link"))
+    url = to.settings.public_url.rstrip("/")
+    rows.writerows((i, id[:8], code, f"{url}/w/{code}") for i, (id, code) in enumerate(made))
+    headers = {"Content-Disposition": 'attachment; filename="links.csv"'}
+    return Response(text.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+# -- log, accounts, tokens ---------------------------------------------------------------------------------
+
+
+@router.get("/staff/log")
+def log(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.SEE_EVENTS))]) -> Response:
+    """The last lines of the log, and whether the whole chain holds."""
+    with to.database.session(write=False) as session:
+        lines = list(session.scalars(select(Event).order_by(Event.id.desc()).limit(_LINES)))
+        broken = first_broken(session)
+    return show(request, "staff/log.html", who=who, lines=lines, broken=broken)
+
+
+@router.get("/staff/users")
+def users(
+    request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.MANAGE_USERS))]
+) -> Response:
+    """The accounts."""
+    return _users(request, to, who)
+
+
+def _users(
+    request: Request, to: Services, who: Somebody, status: int = 200, problem_text: str = ""
+) -> Response:
+    with to.database.session(write=False) as session:
+        found = list(session.scalars(select(User).order_by(User.name)))
+    return show(
+        request, "staff/users.html", status, who=who, users=found, roles=list(Role), problem_text=problem_text
+    )
+
+
+@router.post("/staff/users")
+def add_user(
+    request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.MANAGE_USERS))]
+) -> Response:
+    """A new account."""
+    form = request.state.visitor.form
+    name, role, password = (str(form.get(one, "")) for one in ("name", "role", "password"))
+    try:
+        with to.database.session() as session:
+            accounts.add_user(session, name, role, password, by=who.name)
+    except accounts.AccountError as error:
+        return _users(request, to, who, 422, str(error))
+    return go(request, "/staff/users")
+
+
+@router.post("/staff/users/{id}/off")
+def switch_off(
+    request: Request, id: int, to: Given, who: Annotated[Somebody, Depends(staff(Act.MANAGE_USERS))]
+) -> Response:
+    """Close an account; one's own stays."""
+    with to.database.session() as session:
+        user = session.get(User, id)
+        if user is None or user.id == who.user_id:
+            raise accounts.AccountError("This account cannot be closed from here.")
+        user.disabled = True
+        record(session, who.name, "account closed", user.name)
+    return go(request, "/staff/users")
+
+
+@router.get("/staff/tokens")
+def tokens(
+    request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.HAVE_TOKENS))]
+) -> Response:
+    """The form for a token."""
+    able = [act for act in Act if who.may(act)]
+    return show(request, "staff/tokens.html", who=who, acts=able, made="", problem_text="")
+
+
+@router.post("/staff/tokens")
+def make_token(
+    request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.HAVE_TOKENS))]
+) -> Response:
+    """A new token, shown once."""
+    form = request.state.visitor.form
+    able, made, wrong = [act for act in Act if who.may(act)], "", ""
+    days = str(form.get("days", "90"))
+    try:
+        with to.database.session() as session:
+            user = session.get(User, who.user_id)
+            assert user is not None
+            acts = [str(one) for one in form.getlist("act")]
+            made = accounts.make_token(
+                session, user, str(form.get("name", "")), acts, int(days) if days.isdigit() else 0
+            )
+    except WayforwardError as error:
+        wrong = str(error)
+    return show(
+        request, "staff/tokens.html", 422 if wrong else 200, who=who, acts=able, made=made, problem_text=wrong
+    )

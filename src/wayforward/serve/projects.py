@@ -1,0 +1,287 @@
+"""Models that decisions are made with: stored by content, published by a second person, held warm while they are used.
+
+A version is a folder of files as they were given (model, schema, past people, world) and a question in plain data. Its
+id is the hash of all of them, so that the same id always means the same judge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from wayforward.errors import DataError, WayforwardError
+from wayforward.plain_files import make_folder
+from wayforward.serve.events import record
+from wayforward.serve.storage.tables import ModelVersion, User, now
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+    from wayforward.schema import Schema
+
+_WARM = 4  # versions held in memory at once
+_BINS = 24
+MODEL_ENDINGS = (".skops", ".onnx", ".safetensors", ".ubj", ".json", ".txt", ".cbm")
+
+
+class ProjectError(WayforwardError):
+    """A version of a model cannot be added, published or used."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What makes a version. model: a file, or lr, mlp, rf, gb, xgb or lgbm to train it here. train: past people with
+    the column `label`; favourable: the label that people want. threshold: how probable it must be; None: its own.
+    """
+
+    title: str
+    model: Path | str
+    schema: Path
+    train: Path
+    label: str
+    favourable: tuple[str, ...]
+    world: Path | None = None
+    threshold: float | None = None
+    seed: int = 0
+    open_to_all: bool = False
+
+    def question(self) -> dict[str, Any]:
+        """What is no file, as plain data."""
+        return {
+            "title": self.title, "label": self.label, "favourable": list(self.favourable),
+            "threshold": self.threshold, "seed": self.seed, "trained": self.model if self.trains else None,
+        }  # fmt: skip
+
+    @property
+    def trains(self) -> bool:
+        """Is the model to be trained here?"""
+        from wayforward.model import ZOO
+
+        return isinstance(self.model, str) and self.model in ZOO
+
+
+@dataclass
+class Project:
+    """One version, ready to answer. `turn` is held while its problem works: threads of a server take turns."""
+
+    id: str
+    title: str
+    problem: Problem
+    yes: str = ""
+    turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the problem."""
+        return self.problem.schema
+
+    @cached_property
+    def spread(self) -> dict[str, list[dict[str, Any]]]:
+        """Feature -> what past people have: counts of levels, or of equal steps between the ends that most are within.
+
+        Counts under ten are shown as none, so that no single person shows.
+        """
+        out = {}
+        rows = self.problem.reference
+        for j, feature in enumerate(self.schema.features):
+            column = np.empty(0) if rows is None else rows[:, j]
+            column = column[np.isfinite(column)]
+            if feature.has_levels:
+                values, counts = np.unique(column, return_counts=True)
+                bars = [
+                    {"low": float(v), "high": float(v), "count": int(c)}
+                    for v, c in zip(values, counts, strict=True)
+                ]
+            elif len(column):
+                ends = np.quantile(column, [0.005, 0.995])
+                counts, edges = np.histogram(column, _BINS, range=(ends[0], max(ends[1], ends[0] + 1e-9)))
+                bars = [
+                    {"low": float(a), "high": float(b), "count": int(c)}
+                    for a, b, c in zip(edges[:-1], edges[1:], counts, strict=True)
+                ]
+            else:
+                bars = []
+            out[feature.name] = [bar | {"count": bar["count"] if bar["count"] >= 10 else 0} for bar in bars]
+        return out
+
+
+class Projects:
+    """The versions under a home folder. Those used last stay warm."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "models"
+        self._warm: OrderedDict[str, Project] = OrderedDict()
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.Lock] = {}
+
+    def add(self, session: Session, given: Given, by: User | None) -> ModelVersion:
+        """Check, copy and register a version; the same content twice is the same version.
+
+        Raises: ProjectError, DataError, ModelError, SchemaError, FileFormatError: what is wrong with the files.
+        """
+        make_folder(self.folder)
+        draft = self.folder / f".draft-{secrets.token_hex(8)}"
+        draft.mkdir(mode=0o700)
+        try:
+            self._fill(draft, given)
+            id = _content_hash(draft)
+            project = _read(id, draft)  # what cannot answer is not kept
+            if not project.schema.actionable.any():
+                raise ProjectError("In this schema nobody can change anything, so nobody can have a plan.")
+            place = self.folder / id
+            if not place.exists():
+                os.rename(draft, place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        found = session.get(ModelVersion, id)
+        if found is None:
+            found = ModelVersion(
+                id=id, title=given.title[:200], question=given.question(), open_to_all=given.open_to_all,
+                added_by=None if by is None else by.id,
+            )  # fmt: skip
+            session.add(found)
+            session.flush()
+            record(session, "setup" if by is None else by.name, "model added", id)
+        return found
+
+    def _fill(self, folder: Path, given: Given) -> None:
+        """Put the files of a version into an empty folder."""
+        (folder / "question.json").write_text(json.dumps(given.question(), sort_keys=True) + "\n")
+        shutil.copyfile(given.schema, folder / "schema.yaml")
+        ending = ".parquet" if given.train.suffix.lower() == ".parquet" else ".csv"
+        shutil.copyfile(given.train, folder / f"train{ending}")
+        if given.world is not None:
+            ending = ".safetensors" if given.world.suffix.lower() == ".safetensors" else ".yaml"
+            shutil.copyfile(given.world, folder / f"world{ending}")
+        if given.trains:
+            from wayforward.model import save, train
+
+            schema, frame, y = _people(folder, given.question())
+            endings = {"xgb": ".skops", "lgbm": ".skops"}
+            save(
+                train(str(given.model), schema, frame, y, seed=given.seed),
+                folder / f"model{endings.get(str(given.model), '.skops')}",
+            )
+            return
+        model = Path(given.model)
+        if model.suffix.lower() not in MODEL_ENDINGS or not model.is_file():
+            raise ProjectError(
+                f"'{model.name}' is no model file that can be read. Use one of {', '.join(MODEL_ENDINGS)}."
+            )
+        shutil.copyfile(model, folder / f"model{model.suffix.lower()}")
+
+    def publish(self, session: Session, id: str, by: User | None) -> ModelVersion:
+        """Let applicants meet a version. Whoever added it cannot publish it. Raises: ProjectError."""
+        found = session.get(ModelVersion, id)
+        if found is None:
+            raise ProjectError("There is no such version of a model.")
+        if by is not None and found.added_by == by.id:
+            raise ProjectError(
+                "Somebody else has to publish what you have added: four eyes see more than two."
+            )
+        if found.published is None:
+            found.published, found.published_by = now(), None if by is None else by.id
+            record(session, "setup" if by is None else by.name, "model published", id)
+        return found
+
+    def project(self, id: str) -> Project:
+        """Return a version, ready to answer; read once and held. Raises: ProjectError if its files were changed."""
+        with self._lock:
+            if (found := self._warm.get(id)) is not None:
+                self._warm.move_to_end(id)
+                return found
+            loading = self._loading.setdefault(id, threading.Lock())
+        with loading:
+            with self._lock:
+                if (found := self._warm.get(id)) is not None:
+                    return found
+            place = self.folder / id
+            if not place.is_dir() or _content_hash(place) != id:
+                raise ProjectError(
+                    "The files of this model are gone or were changed. Put them back from the backup."
+                )
+            found = _read(id, place)
+            with self._lock:
+                self._warm[id] = found
+                while len(self._warm) > _WARM:
+                    self._warm.popitem(last=False)
+            return found
+
+
+def published(session: Session) -> list[ModelVersion]:
+    """Return the versions that applicants may meet, the newest first."""
+    chosen = (
+        select(ModelVersion)
+        .where(ModelVersion.published.is_not(None))
+        .order_by(ModelVersion.published.desc())
+    )
+    return list(session.scalars(chosen))
+
+
+def _content_hash(folder: Path) -> str:
+    whole = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        with file.open("rb") as content:
+            whole.update(f"{file.name}\0{hashlib.file_digest(content, 'sha256').hexdigest()}\0".encode())
+    return whole.hexdigest()
+
+
+def _one(folder: Path, stem: str) -> Path | None:
+    return next(iter(sorted(folder.glob(f"{stem}.*"))), None)
+
+
+def _people(folder: Path, question: dict[str, Any]) -> tuple[Schema, Any, np.ndarray]:
+    """The schema, past people and their decisions."""
+    from wayforward.data.user_tables import features_of, labels_of, read_table
+    from wayforward.schema import Schema
+
+    file = _one(folder, "train")
+    if file is None:
+        raise DataError("There is no table of past people.")
+    table = read_table(file)
+    features = features_of(table, question["label"], file.name)
+    y = labels_of(table, question["label"], tuple(question["favourable"]), file.name)
+    return Schema.from_yaml(folder / "schema.yaml"), features, y
+
+
+def _read(id: str, folder: Path) -> Project:
+    """Put the problem of a version together."""
+    from wayforward.model import load, train
+    from wayforward.problem import Problem, Retraining, Target
+    from wayforward.world import load_world
+
+    question = json.loads((folder / "question.json").read_text())
+    schema, frame, y = _people(folder, question)
+    model, world = _one(folder, "model"), _one(folder, "world")
+    if model is None:
+        raise ProjectError("There is no model in this version.")
+    favourable = tuple(question["favourable"])
+    kind, seed = question["trained"], question["seed"]
+    again = Retraining(y, seed=seed)
+    if kind is not None:
+        again = Retraining(
+            y, fit=lambda rows, labels, at: train(kind, schema, rows, labels, seed=at), seed=seed
+        )
+    problem = Problem(
+        schema,
+        load(model, schema),
+        Target(
+            favourable=favourable[0] if len(favourable) == 1 else favourable, threshold=question["threshold"]
+        ),
+        data=frame,
+        world=None if world is None else load_world(world),
+        retraining=again,
+    )
+    return Project(id, question["title"], problem, yes=favourable[0])

@@ -1,0 +1,40 @@
+"""The services of one deployment, put together once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wayforward.serve.cases import Cases
+from wayforward.serve.keys import Keys
+from wayforward.serve.limits import Limits
+from wayforward.serve.projects import Projects
+from wayforward.serve.settings import Settings
+from wayforward.serve.storage.database import Database
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the doors call."""
+
+    settings: Settings
+    database: Database
+    keys: Keys
+    projects: Projects
+    cases: Cases
+    limits: Limits = field(default_factory=Limits)
+
+    @classmethod
+    def at(cls, settings: Settings) -> Services:
+        """Open the home and the database of a deployment. Raises: DataError, FileFormatError."""
+        keys, database, projects = (
+            Keys.at(settings.home),
+            Database(settings.database_url),
+            Projects(settings.home),
+        )
+        return cls(
+            settings,
+            database,
+            keys,
+            projects,
+            Cases(database, keys, projects, budget=settings.queries_per_case),
+        )

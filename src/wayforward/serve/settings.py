@@ -1,0 +1,84 @@
+"""What a deployment decides: where things are kept, at which address, for how long; and whether that is safe."""
+
+from __future__ import annotations
+
+import ipaddress
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from wayforward.errors import DataError
+
+LOCAL = "http://127.0.0.1:8000"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """home: the folder of keys, model files, results and the embedded database. database: a URL of SQLAlchemy; left
+    out, SQLite in the home. public_url: the address that people type, which links carry. lender, contact: who answers
+    questions, in letters and at the foot of pages. days_kept: after so many days without a visit a case is deleted.
+    queries_per_case: how often one case may ask the model in all, against reading the model out. demonstration: made-up
+    people, and one account of each role. debug: errors with their inside; for developers only.
+
+    Raises: DataError for a value that cannot be.
+    """
+
+    home: Path = Path("wayforward-home")
+    database: str = ""
+    public_url: str = LOCAL
+    lender: str = "The lender"
+    contact: str = ""
+    days_kept: int = 90
+    queries_per_case: int = 2000
+    session_hours: int = 12
+    upload_bytes: int = 200 * 2**20
+    demonstration: bool = False
+    debug: bool = False
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.public_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise DataError(
+                f"public_url '{self.public_url}' is no web address. Give one like https://plans.example.org."
+            )
+        for name in ("days_kept", "queries_per_case", "session_hours", "upload_bytes"):
+            if getattr(self, name) < 1:
+                raise DataError(f"{name}={getattr(self, name)} is not above 0. Use a whole number from 1 on.")
+
+    @property
+    def database_url(self) -> str:
+        """The URL of the database."""
+        return self.database or f"sqlite:///{(self.home / 'wayforward.db').resolve()}"
+
+    @property
+    def secure(self) -> bool:
+        """Do people come by HTTPS? Then cookies are sent by HTTPS only."""
+        return urlsplit(self.public_url).scheme == "https"
+
+    @property
+    def loopback(self) -> bool:
+        """Can only this machine reach the public address?"""
+        host = urlsplit(self.public_url).hostname or ""
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return host == "localhost"
+
+    def unsafe(self) -> list[str]:
+        """Return what must not be in front of real people, in sentences that say what to do; [] if nothing is."""
+        found = []
+        if not self.loopback:
+            if not self.secure:
+                found.append(
+                    f"'{self.public_url}' is plain HTTP: whoever is in between reads everything. Put a proxy with a "
+                    "certificate in front, and give --public-url https://..."
+                )
+            if self.demonstration:
+                found.append("The demonstration's accounts have known passwords. Start without --demo.")
+            if self.debug:
+                found.append("Debugging shows the inside of errors to everybody. Start without --debug.")
+        for file in (self.home / "keys.json", self.home / "wayforward.db"):
+            if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
+                found.append(f"Others on this machine can read '{file.name}'. Run: chmod 600 {file}")
+        return found

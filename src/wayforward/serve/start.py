@@ -1,0 +1,101 @@
+"""What `wayforward serve` does before it opens the door: checks, the first model, the demonstration."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import func, select
+
+from wayforward.serve import accounts
+from wayforward.serve.permissions import Role
+from wayforward.serve.cases import plans_of
+from wayforward.serve.projects import Given, published
+from wayforward.serve.services import Services
+from wayforward.serve.storage.tables import ModelVersion, User
+
+_DEMO_PEOPLE = 3
+
+
+def prepare(services: Services, given: Given | None, demonstration: bool) -> list[str]:
+    """Put a given model, or that of the demonstration, behind the door; return lines to print once.
+
+    Whoever starts the server publishes by that: the two pairs of eyes are about what comes in through the door.
+    """
+    said: list[str] = []
+    with services.database.session(write=False) as session:
+        any_model = session.scalar(select(func.count()).select_from(ModelVersion)) or 0
+        any_user = session.scalar(select(func.count()).select_from(User)) or 0
+    if given is not None:
+        _add(services, given)
+    elif demonstration and not any_model:
+        said += _demonstration(services)
+    elif not any_model:
+        said.append(
+            "There is no model yet. An operator adds one at /staff/models, and an approver publishes it."
+        )
+    if not any_user:
+        said += _first_accounts(services, demonstration)
+    return said
+
+
+def _add(services: Services, given: Given) -> str:
+    with services.database.session() as session:
+        id = services.projects.add(session, given, None).id
+        services.projects.publish(session, id, None)
+    return id
+
+
+def _first_accounts(services: Services, demonstration: bool) -> list[str]:
+    """An administrator; in a demonstration one account of each role. Their passwords are drawn, and told this once."""
+    roles = list(Role) if demonstration else [Role.ADMIN]
+    said = ["Accounts, shown this once:"]
+    with services.database.session() as session:
+        for role in roles:
+            password = "-".join(secrets.token_hex(2) for _ in range(4))
+            accounts.add_user(session, role.value, role.value, password)
+            said.append(f"  {role.value:<11} {password}")
+    return said
+
+
+def _demonstration(services: Services) -> list[str]:
+    """The loan world of made-up people: a model, and a few refused people with their codes."""
+    from wayforward.answers import write_csv
+    from wayforward.data import everyday, load
+
+    schema = everyday.schema()
+    train, test = load("loan").split(test=0.3, seed=0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        columns = {**schema.decode(everyday.people(train), like="dict"), train.label: train.y}
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+        write_csv([dict(zip(columns, row, strict=True)) for row in rows], folder / "train.csv")
+        schema.to_yaml(folder / "schema.yaml")
+        everyday.world().to_yaml(folder / "world.yaml")
+        given = Given(
+            title="A loan (made-up people)", model="gb", schema=folder / "schema.yaml", train=folder / "train.csv",
+            label=train.label, favourable=("1",), world=folder / "world.yaml", open_to_all=True,
+        )  # fmt: skip
+        id = _add(services, given)
+    problem = services.projects.project(id).problem
+    x = everyday.people(test)
+    refused = x[~problem.reached(x)[0]]
+    chosen = refused[np.linspace(0, len(refused) - 1, _DEMO_PEOPLE).astype(int)]
+    made = services.cases.make(id, schema.decode(chosen, like="dict"), by="setup")
+    url = services.settings.public_url.rstrip("/")
+    return ["Made-up applicants, shown this once:", *(f"  {url}/w/{code}" for _, code in made)]
+
+
+def warm(services: Services) -> None:
+    """Answer one refused person of each published version, so that no applicant waits for what is worked out once."""
+    with services.database.session(write=False) as session:
+        ids = [version.id for version in published(session)]
+    for id in ids:
+        project = services.projects.project(id)
+        rows = project.problem.reference
+        refused = np.empty((0, project.schema.d)) if rows is None else rows[~project.problem.reached(rows)[0]][:1]
+        if len(refused):
+            with project.turn:
+                plans_of(project.problem, refused)

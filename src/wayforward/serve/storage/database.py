@@ -1,0 +1,103 @@
+"""A database by its URL: SQLite with a write-ahead log, or PostgreSQL; brought up to date when it is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.orm import Session, sessionmaker
+
+from wayforward.errors import DataError, MissingExtra
+
+_WAIT_MS = 10_000
+
+
+class Database:
+    """Sessions on one database: ``with Database(url).session() as s: ...`` is committed at the end, or not at all.
+
+    Raises: DataError for a URL that cannot be opened; MissingExtra without the driver.
+    """
+
+    def __init__(self, url: str, *, migrate: bool = True) -> None:
+        self.url = url
+        self.engine = _engine(url)
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+        if migrate:
+            try:
+                self.migrate()
+            except OperationalError as error:
+                first = str(error.orig).splitlines()[0]
+                raise DataError(f"The database cannot be opened: {first}. Check --database.") from None
+
+    @contextmanager
+    def session(self, *, write: bool = True) -> Iterator[Session]:
+        """A unit of work. write: SQLite takes its one write lock at once, so that no two units mix."""
+        with self._sessions() as session:
+            if write and self.engine.dialect.name == "sqlite":
+                session.connection(execution_options={"wayforward_immediate": True})
+            with session.begin() if not session.in_transaction() else _committed(session):
+                yield session
+
+    def migrate(self) -> None:
+        """Bring the tables to the state of this version."""
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        with self.engine.begin() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+
+@contextmanager
+def _committed(session: Session) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        session.rollback()
+        raise
+    session.commit()
+
+
+def _engine(url: str) -> Engine:
+    try:
+        engine = create_engine(url, pool_pre_ping=True)
+    except ModuleNotFoundError as missing:
+        raise MissingExtra(
+            f"This database needs {missing.name}. Install it with: pip install 'wayforward[postgres]'"
+        ) from missing
+    except ArgumentError:
+        raise DataError(
+            "--database is no URL of a database. Give postgresql+psycopg://USER@HOST/NAME or sqlite:///FILE."
+        ) from None
+    if engine.dialect.name not in ("sqlite", "postgresql"):
+        raise DataError(f"--database {engine.dialect.name} is not supported. Use PostgreSQL or SQLite.")
+    if engine.dialect.name == "sqlite":
+        if engine.url.database:
+            file = Path(engine.url.database)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+        event.listen(engine, "connect", _sqlite)
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say, not at the driver's first write
+    for setting in ("journal_mode=WAL", "synchronous=NORMAL", f"busy_timeout={_WAIT_MS}", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _begin(connection: Any) -> None:
+    immediate = connection.get_execution_options().get("wayforward_immediate", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")

@@ -1,0 +1,181 @@
+"""An application with one small model, and browsers that come to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the web application needs the extra web")
+pytest.importorskip("argon2")
+pytest.importorskip("limits")
+pytest.importorskip("httpx2")
+
+import numpy as np
+from argon2 import PasswordHasher
+from fastapi.testclient import TestClient
+
+from wayforward.answers import write_csv
+from wayforward.schema import Feature, Schema
+from wayforward.serve import accounts
+from wayforward.serve.http.app import create_app
+from wayforward.serve.permissions import Role
+from wayforward.serve.projects import Given, Projects
+from wayforward.serve.services import Services
+from wayforward.serve.settings import Settings
+
+PASSWORD = "four words that rhyme"
+PLANTED = 2718  # the income of an applicant, to be looked for where no value may be
+
+
+def schema() -> Schema:
+    """Four features: a bound, levels, something that nobody changes, an unusual text."""
+    return Schema(
+        (
+            Feature(name="age", kind="integer", low=18, high=90, unit="years", actionability="immutable"),
+            Feature(name="income", kind="integer", low=0, high=9000, unit="EUR/month", direction="increase",
+                    least_change=50),
+            Feature(name="debt", kind="integer", low=0, high=9000, unit="EUR", direction="decrease", least_change=50),
+            Feature(name="home", kind="categorical", levels=("rent", "own", "<b>&other"), label="home"),
+        )
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
+    """Files of a model that looks at income, debt and home."""
+    folder, rng = tmp_path_factory.mktemp("files"), np.random.default_rng(0)
+    levels = np.array(["rent", "own", "<b>&other"])
+    rows = []
+    for _ in range(400):
+        income, debt, home = int(rng.integers(500, 6000)), int(rng.integers(0, 5000)), str(rng.choice(levels))
+        yes = income - debt / 2 + 800 * (home == "own") > 2600
+        rows.append(
+            {
+                "age": int(rng.integers(18, 80)),
+                "income": income,
+                "debt": debt,
+                "home": home,
+                "granted": int(yes),
+            }
+        )
+    write_csv(rows, folder / "train.csv")
+    schema().to_yaml(folder / "schema.yaml")
+    return Given(
+        title="A small loan", model="lr", schema=folder / "schema.yaml", train=folder / "train.csv", label="granted",
+        favourable=("1",), open_to_all=True,
+    )  # fmt: skip
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database, on both kinds."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'wayforward.db'}"
+    else:
+        server = request.getfixturevalue("postgres")
+        yield server()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], str]:
+    """Make an empty PostgreSQL database, on a server of our own, where its programs are installed."""
+    from .postgres import server
+
+    return server(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory, given: Given) -> tuple[Given, Projects]:
+    """The same model from a file, read once for all tests."""
+    folder = tmp_path_factory.mktemp("warm")
+    services = Services.at(Settings(home=folder))
+    with services.database.session() as session:
+        id = services.projects.add(session, given, None).id
+    services.database.close()
+    file = Given(**{**vars(given), "model": services.projects.folder / id / "model.skops"})
+    return file, Projects(folder)
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashing is slow on purpose; not here."""
+    monkeypatch.setattr(
+        accounts, "_hasher", lambda: PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    )
+
+
+@pytest.fixture
+def services(database: str, tmp_path: Path, warm: tuple[Given, Projects]) -> Iterator[Services]:
+    """The services of a fresh deployment with one published model and an account of each role."""
+    found = Services.at(Settings(home=tmp_path / "home", database=database, contact="Ms Roe, room 3"))
+    with found.database.session() as session:
+        file, shared = warm
+        found.projects._warm = shared._warm  # what was read for one test is ready for the next
+        version = found.projects.add(session, file, None)
+        found.projects.publish(session, version.id, None)
+        for role in Role:
+            accounts.add_user(session, role.value, role.value, PASSWORD)
+    yield found
+    found.database.close()
+
+
+@pytest.fixture
+def model(services: Services) -> str:
+    """The id of the model."""
+    return next(path.name for path in services.projects.folder.iterdir() if not path.name.startswith("."))
+
+
+class Browser(TestClient):
+    """Somebody at a browser without JavaScript: a page, its forms, and what is in them."""
+
+    def get_page(self, path: str, status: int = 200) -> str:
+        """Open a page."""
+        return self._seen(self.get(path), status)
+
+    def submit(self, path: str, status: int = 200, **fields: object) -> str:
+        """Send a form of the page that is open."""
+        hidden = {name: found[1] for name in ("token", "revision") if (found := self.hidden(name))}
+        return self._seen(self.post(path, data={**hidden, **fields}), status)
+
+    def hidden(self, name: str) -> re.Match[str] | None:
+        """The hidden field of a form on the page that is open."""
+        return re.search(rf'name="{name}" value="([^"]*)"', self.text)
+
+    def value(self, name: str) -> str:
+        """What is in a hidden field."""
+        import html
+
+        found = self.hidden(name)
+        assert found is not None, f"no field {name}"
+        return html.unescape(found[1])
+
+    def _seen(self, answer: object, status: int) -> str:
+        assert answer.status_code == status, (
+            answer.status_code,
+            re.sub(r"<[^>]+>|\s+", " ", answer.text)[:600],
+        )  # type: ignore[attr-defined]
+        self.text: str = answer.text  # type: ignore[attr-defined]
+        return self.text
+
+    def log_in(self, name: str) -> Browser:
+        """Log in as a role."""
+        self.get_page("/login")
+        self.submit("/login", name=name, password=PASSWORD)
+        return self
+
+
+@pytest.fixture
+def browser(services: Services) -> Callable[[], Browser]:
+    """Open another browser."""
+    app = create_app(services=services)
+    return lambda: Browser(app, base_url="http://127.0.0.1:8000")
+
+
+@pytest.fixture
+def code(services: Services, model: str) -> str:
+    """The code of a refused applicant."""
+    person = {"age": 30, "income": PLANTED - 1000, "debt": 1500, "home": "rent"}
+    return services.cases.make(model, [person])[0][1]

@@ -1,0 +1,49 @@
+"""A PostgreSQL server of the tests' own, from Debian's programs, in a folder of its own, on a socket."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def server(factory: pytest.TempPathFactory) -> Callable[[], str]:
+    """Start it; return what makes an empty database and gives its URL. Skips where it is not installed."""
+    pytest.importorskip("psycopg", reason="PostgreSQL needs the extra postgres")
+    programs = (
+        sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").exists() else []
+    )
+    if not programs:
+        pytest.skip("PostgreSQL is not installed here")
+    bin_, folder = programs[-1], Path(tempfile.mkdtemp(prefix="pg"))  # a socket's path must be short
+    as_user: list[str] = []
+    if os.geteuid() == 0:  # the server refuses to run as root
+        shutil.chown(folder, "postgres")
+        as_user = ["runuser", "-u", "postgres", "--"]
+    run = lambda *parts: subprocess.run(
+        [*as_user, *map(str, parts)], check=True, capture_output=True, timeout=120
+    )
+    run(bin_ / "initdb", "-D", folder / "data", "-U", "tests", "--auth=trust", "-E", "UTF8", "--no-sync")
+    options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
+    run(bin_ / "pg_ctl", "-D", folder / "data", "-o", options, "-l", folder / "log", "-w", "start")
+
+    def stop() -> None:
+        subprocess.run([*as_user, str(bin_ / "pg_ctl"), "-D", str(folder / "data"), "-m", "immediate", "stop"],
+                       check=False, capture_output=True)  # fmt: skip
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(stop)
+    made = iter(range(10_000))
+
+    def fresh() -> str:
+        name = f"test{next(made)}"
+        run(bin_ / "createdb", "-h", folder, "-U", "tests", name)
+        return f"postgresql+psycopg://tests@/{name}?host={folder}"
+
+    return fresh

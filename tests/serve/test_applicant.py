@@ -1,0 +1,188 @@
+"""The applicant's whole way, in a browser without JavaScript and as a program."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from wayforward.answers.receipt import Receipt, Signer
+
+
+def entered(browser, code):
+    one = browser()
+    one.get_page(f"/w/{code}")
+    return one
+
+
+def test_from_the_code_to_a_signed_plan(browser, code, services):
+    one = browser()
+    one.get_page("/")
+    text = one.submit("/open", code=code.lower().replace("-", " "))  # as people type it
+    assert "The answer is no for now" in text and "Why" in text
+    one.submit("/case/consent")
+    text = one.get_page("/case/limits")
+    assert (
+        "Your income now: 1,718 EUR/month." in text
+        and "&lt;b&gt;&amp;other" in text
+        and "<b>&other" not in text
+    )
+    text = one.submit("/case/limits", **{"can-2": "no", "high-0": "6,000"})
+    assert "plan" in text
+    action = json.loads(one.value("action"))
+    assert action[2] is None or action[0] is None  # what they cannot change is left alone
+    one.submit("/case/keep", action=json.dumps(action))
+    assert "Kept on" in one.text
+    receipt = one.post(
+        "/case/receipt", data={"token": one.value("token"), "action": json.dumps(action), "as": "file"}
+    )
+    found = Receipt.from_dict(receipt.json())
+    assert found.holds(services.keys.signer.public_key)
+    one.get_page("/verify")
+    assert "nothing in it was changed" in one.submit("/verify", text=receipt.text)
+    changed = receipt.text.replace('"answer_before": "no"', '"answer_before": "yes"')
+    assert "not ours, or it was changed" in one.submit("/verify", text=changed)
+    forged = json.dumps(Signer.new().sign(found.content).to_dict())  # a whole receipt by another key
+    assert "not ours, or it was changed" in one.submit("/verify", text=forged)
+    assert "Ms Roe, room 3" in one.get_page("/case/letter")
+
+
+def test_choices_undo_and_coming_back(browser, code, services):
+    one = entered(browser, code)
+    one.get_page("/case/limits")
+    one.submit("/case/limits")
+    first = one.get_page("/case/choices")
+    steps = 0
+    while (question := one.hidden("question")) and steps < 20:
+        one.submit("/case/reply", question=question[1], reply="1")
+        steps += 1
+    assert 1 <= steps < 20 and "Your plan" in one.text
+    one.submit("/case/undo")
+    other = entered(browser, code)  # on another day, from another place
+    assert other.get_page("/case/choices") and other.hidden("question")
+    for _ in range(steps - 1):
+        other.submit("/case/undo")
+        other.get_page("/case/choices")
+    assert re.findall(r'<h2 id="o\d".*?</h2>', other.text) == re.findall(r'<h2 id="o\d".*?</h2>', first)
+    other.submit("/case/undo")
+    assert "What can you change?" in other.text
+
+
+def test_a_stale_window_changes_nothing(browser, code):
+    one, two = entered(browser, code), entered(browser, code)
+    one.get_page("/case/limits")
+    two.get_page("/case/limits")
+    one.submit("/case/limits", changes="1")
+    assert "changed in another window" in two.submit("/case/limits", 409, **{"can-0": "no"})
+    assert 'name="changes" inputmode="numeric" size="3" value="1"' in two.get_page("/case/limits")
+
+
+def test_what_cannot_be_read_is_said_and_kept(browser, code):
+    one = entered(browser, code)
+    one.get_page("/case/limits")
+    text = one.submit("/case/limits", 422, **{"high-0": "plenty", "changes": "2"})
+    assert "Income" in text and "plenty" in text and 'value="2"' in text
+    one.submit("/case/limits")
+    one.get_page("/case/choices")
+    assert "Please look at this" in one.submit(
+        "/case/reply", 422, question=one.value("question"), typed="purple"
+    )
+
+
+def test_what_if_tells_the_model_and_nothing_impossible(browser, code, services):
+    one = entered(browser, code)
+    one.get_page("/case/what-if")
+    assert "would still be no" in one.submit("/case/what-if", **{"value-0": "1,800"})
+    assert "would be yes" in one.submit("/case/what-if", **{"value-0": "8,000"})
+    assert "Nobody in your place" in one.submit("/case/what-if", **{"value-0": "8,000", "value-1": "9,000"})
+    assert "no number" in one.submit("/case/what-if", 422, **{"value-0": "much"})
+    assert (
+        "From 0 to 9,000" in one.submit("/case/what-if", 422, **{"value-0": "10,000"})
+        or "from 0 to 9,000" in one.text
+    )
+
+
+def test_questions_to_the_model_are_rationed(browser, code, services):
+    services.cases.budget = 3
+    one = entered(browser, code)
+    one.get_page("/case/what-if")
+    for _ in range(3):
+        one.submit("/case/what-if", **{"value-0": "2,000"})
+    assert "a person will look at it" in one.submit("/case/what-if", 422, **{"value-0": "2,000"})
+
+
+def test_deleted_is_gone(browser, code, services):
+    one, id = entered(browser, code), services.cases.by_code(code)
+    one.get_page("/case/delete")
+    one.submit("/case/delete")
+    one.get_page("/case", 401)
+    browser().get_page(f"/w/{code}", 404)
+    with services.database.session(write=False) as session:
+        from wayforward.serve.storage.tables import Case, Login
+
+        assert session.get(Case, id) is None and not session.query(Login).filter_by(case_id=id).count()
+
+
+def test_nobody_visits_so_it_is_forgotten(services, code, monkeypatch):
+    from datetime import timedelta
+
+    from wayforward.serve import cases
+    from wayforward.serve.storage.tables import now
+
+    assert services.cases.forget_old(90) == 0
+    monkeypatch.setattr(cases, "now", lambda: now() + timedelta(days=91))
+    assert services.cases.forget_old(90) == 1
+
+
+def test_own_numbers_without_a_letter(browser, model):
+    one = browser()
+    assert "A small loan" in one.get_page("/")
+    one.get_page(f"/try/{model}")
+    text = one.submit(f"/try/{model}", 422, age="30", income="lots", debt="1", home="0")
+    assert "is no number" in text and 'value="30"' in text
+    text = one.submit(f"/try/{model}", age="30", income="1,900", debt="1,500", home="0")
+    code = re.search(r"<strong>([A-Z2-9-]{19})</strong>", text)[1]
+    assert "The answer is no for now" in one.get_page("/case")
+    entered(browser, code)
+
+
+def test_the_same_by_program(browser, code, services):
+    api = browser()
+    api.headers["Authorization"] = f"Bearer {code}"
+    assert api.get("/api/v1/case/decision").json()["accepted"] is False
+    names = [entry["feature"] for entry in api.get("/api/v1/case/form").json()]
+    assert names == ["income", "debt", "home"]
+    state = api.post("/api/v1/case/limits", json={"limits": {"home": False}, "changes": 2}).json()
+    plans = api.get("/api/v1/case/plans").json()["plans"]
+    assert plans and all(plan["action"][3] is None for plan in plans)
+    state = api.post(
+        "/api/v1/case/keep", json={"action": plans[0]["action"], "revision": state["revision"]}
+    ).json()
+    assert state["kept"][0]["steps"] == plans[0]["steps"]
+    stale = api.post("/api/v1/case/keep", json={"action": plans[0]["action"], "revision": 0})
+    assert stale.status_code == 409 and stale.headers["content-type"] == "application/problem+json"
+    if state["question"]:
+        given = {"question": state["question"]["id"], "reply": "1"}
+        assert api.post("/api/v1/case/reply", json=given).json()["revision"] == state["revision"] + 1
+        assert api.post("/api/v1/case/reply", json=given).status_code == 409
+        assert api.post("/api/v1/case/undo").status_code == 200
+    assert api.post("/api/v1/case/what-if", json={"values": {"income": 8000}}).json()["accepted"] is True
+    assert api.post("/api/v1/case/what-if", json={"values": {"age": 40}}).status_code == 422
+    receipt = api.post("/api/v1/case/receipt", json={"action": plans[0]["action"]}).json()
+    assert api.post("/api/v1/receipts/verify", json=receipt).json()["holds"] is True
+    assert "Your answer" in api.get("/api/v1/case/letter").json()["text"]
+    assert api.delete("/api/v1/case").status_code == 204
+    assert api.get("/api/v1/case").status_code == 404
+
+
+def test_a_plan_of_somebody_else_is_no_plan(browser, code):
+    api = browser()
+    api.headers["Authorization"] = f"Bearer {code}"
+    for action in (
+        [None, 1.0, None, None],
+        [None] * 4,
+        [40.0, None, None, None],
+        [None] * 3,
+        [None, 9000.5, None, None],
+    ):
+        assert api.post("/api/v1/case/keep", json={"action": action}).status_code == 422
+        assert api.post("/api/v1/case/receipt", json={"action": action}).status_code == 422

@@ -1,0 +1,223 @@
+"""Who may do what, over every route and role; forms from elsewhere; guessing; what is readable where."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fastapi.routing import APIRoute
+
+from wayforward.serve import accounts
+from wayforward.serve.events import first_broken, record
+from wayforward.serve.http import api, applicant, guard, staff
+from wayforward.serve.keys import SealError, seal_plain, unseal_plain
+from wayforward.serve.permissions import ALLOWED, Act, Role, may
+from wayforward.serve.storage.tables import Case, Event, Login, Token, User
+
+from .conftest import PASSWORD, PLANTED
+
+OPEN = {"/", "/w/{code}", "/open", "/try/{model_id}", "/verify", "/key", "/login", "/logout", "/staff"}
+OPEN_API = {"/api/v1/receipts/verify"}
+
+
+def doors():
+    """(route, its guards) of every route of ours."""
+
+    def guards(dependant):
+        for one in dependant.dependencies:
+            yield one.call
+            yield from guards(one)
+
+    return [
+        (route, set(guards(route.dependant)))
+        for router in (applicant.router, staff.router, api.router)
+        for route in router.routes
+        if isinstance(route, APIRoute)
+    ]
+
+
+@pytest.fixture
+def database(tmp_path):
+    """These tests need no second kind of database."""
+    return f"sqlite:///{tmp_path / 'wayforward.db'}"
+
+
+def test_every_route_has_one_guard():
+    found = doors()
+    assert len(found) > 40
+    for route, guards in found:
+        acts = [one.act for one in guards if hasattr(one, "act")]
+        kinds = len(acts) + (guard.applicant in guards) + (guard.by_code in guards)
+        if kinds == 0:
+            assert route.path in OPEN | OPEN_API, f"{route.path} is open to everybody"
+        else:
+            assert kinds == 1, route.path
+
+
+@pytest.mark.parametrize("role", [None, "applicant", *Role])
+def test_the_table_of_permissions_is_what_happens(role, browser, code, services):
+    """Every page of the staff, for every role: exactly those whose act is in the table are let in."""
+    one = browser()
+    if role == "applicant":
+        one.get_page(f"/w/{code}")
+    elif role is not None:
+        one.log_in(role)
+    for route, guards in doors():
+        acts = [
+            found.act for found in guards if hasattr(found, "act") and found.__qualname__.startswith("staff")
+        ]
+        if not acts:
+            continue
+        able = isinstance(role, Role) and may(role, acts[0])
+        path = re.sub(r"\{\w+\}", "999999", route.path)
+        for method in route.methods & {"GET", "POST"}:
+            one.get("/login")
+            token = guard.form_token(services, one.cookies.get(guard.COOKIE))
+            answer = one.request(method, path, data={"token": token} if method == "POST" else None)
+            assert (answer.status_code in (401, 403)) != able, (role, method, path, answer.status_code)
+
+
+def test_every_act_is_somebodys_and_none_is_everybodys():
+    assert set(ALLOWED) == set(Act)
+    assert all(roles and roles < set(Role) for roles in ALLOWED.values())
+    assert not any(may(None, act) for act in Act)
+    assert not may(Role.AUDITOR, Act.ADD_MODEL) and not may(Role.AUDITOR, Act.FETCH_RESULTS)
+
+
+def test_a_form_from_elsewhere_is_refused(browser, code, services):
+    one = browser()
+    one.get_page(f"/w/{code}")
+    other = browser()
+    other.get_page("/")
+    for token in ("", "x", other.value("token")):
+        assert one.post("/case/delete", data={"token": token}).status_code == 403
+    assert one.get("/case").status_code == 200
+
+
+def test_a_planted_cookie_is_worth_nothing(browser, code):
+    """Whoever plants a cookie does not share the session that is opened with it."""
+    one = browser()
+    one.cookies.set(guard.COOKIE, "planted")
+    one.get_page("/login")
+    one.submit("/login", name="operator", password=PASSWORD)
+    thief = browser()
+    thief.cookies.set(guard.COOKIE, "planted")
+    assert thief.get("/staff").status_code == 401
+    applicant = browser()
+    applicant.cookies.set(guard.COOKIE, "planted")
+    applicant.get_page(f"/w/{code}")
+    assert thief.get("/case").status_code == 401
+
+
+def test_one_applicant_never_sees_another(browser, services, model, code):
+    other = services.cases.make(model, [{"age": 50, "income": 1000, "debt": 10, "home": "own"}])[0][1]
+    one, two = browser(), browser()
+    one.get_page(f"/w/{code}")
+    two.get_page(f"/w/{other}")
+    two.cookies.set(guard.COOKIE, two.cookies[guard.COOKIE])
+    two.get_page("/case/limits")
+    two.submit("/case/limits", changes="1")
+    assert "1,718" in one.get_page("/case/limits") and "1,718" not in two.get_page("/case/limits")
+    assert 'value="1"' not in re.search(r'name="changes".*?>', one.text)[0]
+
+
+def test_wrong_passwords_lock_longer_and_longer(services):
+    with services.database.session() as session:
+        for _ in range(5):
+            assert accounts.log_in(session, "admin", "wrong") is None
+        with pytest.raises(accounts.LoginFailed, match="Try again in"):
+            accounts.log_in(session, "admin", PASSWORD)
+        user = session.query(User).filter_by(name="admin").one()
+        user.locked_until = None
+        assert accounts.log_in(session, "admin", PASSWORD) is user and user.failures == 0
+        assert accounts.log_in(session, "nobody", PASSWORD) is None
+
+
+def test_codes_cannot_be_tried_out(browser, services):
+    one = browser()
+    one.get_page("/")
+    answers = [one.get(f"/w/AAAA-BBBB-CCCC-{i:04d}").status_code for i in range(40)]
+    assert answers[0] == 404 and answers[-1] == 429
+
+
+def test_cookies_headers_and_secrets(browser, services, code):
+    one = browser()
+    answer = one.get("/", follow_redirects=False)
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=lax" in cookie
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+    assert (
+        answer.headers["x-content-type-options"] == "nosniff"
+        and answer.headers["cache-control"] == "no-store"
+    )
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    with services.database.session(write=False) as session:
+        stored = {login.id for login in session.query(Login)} | {
+            user.password for user in session.query(User)
+        }
+        stored |= {case.code for case in session.query(Case)}
+    one.get_page(f"/w/{code}")
+    assert code not in stored and one.cookies[guard.COOKIE] not in stored
+
+
+def test_nothing_of_a_person_is_readable_at_rest(browser, code, services, tmp_path, caplog):
+    one = browser()
+    one.get_page(f"/w/{code}")
+    one.get_page("/case/limits")
+    one.submit("/case/limits", **{"high-0": "4,321"})
+    one.submit("/case/limits", 422, **{"high-0": "9876 parrots"})
+    services.database.close()
+    files = b"".join(
+        path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and "models" not in path.parts
+    )
+    for value in (str(PLANTED - 1000), "4321", "4,321", "parrots", code, code.replace("-", "")):
+        assert value.encode() not in files and value not in caplog.text
+    assert b"sqlite" in files.lower()
+
+
+def test_what_was_sealed_is_opened_only_whole_and_in_its_place():
+    key, other = b"k" * 32, b"o" * 32
+    sealed = seal_plain(key, {"x": [1.0, None]}, "case")
+    assert unseal_plain(key, sealed, "case") == {"x": [1.0, None]}
+    for wrong in (
+        (other, sealed, "case"),
+        (key, sealed, "another"),
+        (key, sealed[:-1] + b"!", "case"),
+        (key, b"", ""),
+    ):
+        with pytest.raises(SealError):
+            unseal_plain(*wrong)
+
+
+def test_the_log_shows_what_was_changed_in_it(services):
+    with services.database.session() as session:
+        for i in range(5):
+            record(session, "admin", "tried", str(i))
+        assert first_broken(session) is None
+        line = session.query(Event).filter_by(what="tried", subject="2").one()
+        line.subject = "3"
+        session.flush()
+        assert first_broken(session) == line.id
+        line.subject = "2"
+        session.flush()
+        assert first_broken(session) is None
+        session.delete(line)
+        session.flush()
+        assert first_broken(session) == line.id + 1
+
+
+def test_a_token_may_do_what_it_was_made_for(browser, services, model):
+    with services.database.session() as session:
+        user = session.query(User).filter_by(name="operator").one()
+        token = accounts.make_token(session, user, "nightly", [Act.SEE_MODELS])
+        with pytest.raises(accounts.AccountError, match="manage accounts"):
+            accounts.make_token(session, user, "more", [Act.MANAGE_USERS])
+    api = browser()
+    api.headers["Authorization"] = f"Bearer {token}"
+    assert api.get("/api/v1/models").json()[0]["id"] == model
+    people = {"model": model, "people": [{"age": 30, "income": 1, "debt": 1, "home": "own"}]}
+    assert api.post("/api/v1/cases", json=people).status_code == 403
+    with services.database.session() as session:
+        session.query(User).filter_by(name="operator").one().disabled = True
+        assert session.query(Token).count() == 1
+    assert api.get("/api/v1/models").status_code == 401

@@ -1,0 +1,151 @@
+"""Operators and approvers: a model in, published by a second person, links out; what is wrong with files is said."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+
+import pytest
+
+from wayforward.errors import DataError, WayforwardError
+from wayforward.serve.projects import Given, ProjectError
+from wayforward.serve.settings import Settings
+
+from .conftest import PASSWORD
+
+
+@pytest.fixture
+def database(tmp_path):
+    """These tests need no second kind of database."""
+    return f"sqlite:///{tmp_path / 'wayforward.db'}"
+
+
+def files(given, services, id, **other):
+    """What an operator sends to add a version: the fitted model of the fixture, from its file."""
+    place = services.projects.folder / id
+    out = {
+        "model": ("model.skops", (place / "model.skops").read_bytes()),
+        "schema": ("schema.yaml", given.schema.read_bytes()),
+        "train": ("train.csv", given.train.read_bytes()),
+    }
+    return out | other
+
+
+def test_two_people_bring_a_model_to_applicants(browser, services, given, model):
+    operator, approver = browser().log_in("operator"), browser().log_in("approver")
+    operator.get_page("/staff/models")
+    sent = {
+        "token": operator.value("token"),
+        "title": "Another loan",
+        "label": "granted",
+        "favourable": "1",
+        "threshold": "0.6",
+    }
+    answer = operator.post("/staff/models", data=sent, files=files(given, services, model))
+    assert answer.status_code == 200 and "Another loan" in answer.text and "not yet" in answer.text
+    approver.get_page("/staff/models")
+    path = re.search(r'action="(/staff/models/\w+/publish)"', approver.text)[1]
+    id = path.split("/")[3]
+    with pytest.raises(ProjectError, match="published"):
+        services.cases.make(id, [{"age": 30, "income": 1, "debt": 1, "home": "own"}])
+    approver.submit(path)
+    people = "age,income,debt,home\n30,1500,900,rent\n61,800,20,own\n"
+    operator.get_page("/staff/cases")
+    answer = operator.post(
+        "/staff/cases",
+        data={"token": operator.value("token"), "model": id},
+        files={"people": ("people.csv", people)},
+    )
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [row["row"] for row in rows] == ["0", "1"]
+    applicant = browser()
+    applicant.get_page("/w/" + rows[0]["link"].split("/w/")[1])
+    assert "1,500" in applicant.get_page("/case/limits")
+
+
+def test_whoever_adds_cannot_publish(services, given):
+    from wayforward.serve.storage.tables import User
+
+    with services.database.session() as session:
+        user = session.query(User).filter_by(name="admin").one()
+        other = Given(**{**vars(given), "title": "By the administrator"})
+        version = services.projects.add(session, other, user)
+        with pytest.raises(ProjectError, match="Somebody else"):
+            services.projects.publish(session, version.id, user)
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ({"model": ("model.pkl", b"\x80\x04.")}, "no model file that can be read"),
+        ({"model": ("model.skops", b"PK\x03\x04 no zip")}, "cannot be read"),
+        ({"schema": ("schema.yaml", b"features: [")}, "schema"),
+        ({"train": ("train.csv", b"age,income\n1,2\n")}, "no column 'granted'"),
+        ({"train": ("../../../etc/passwd", b"a\n1\n")}, ""),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(wrong, said, browser, services, given, model):
+    operator = browser().log_in("operator")
+    operator.get_page("/staff/models")
+    sent = {"token": operator.value("token"), "title": "x", "label": "granted", "favourable": "1"}
+    answer = operator.post("/staff/models", data=sent, files=files(given, services, model, **wrong))
+    assert answer.status_code == 422 and said in html.unescape(answer.text)
+    assert not [
+        path for path in services.projects.folder.iterdir() if path.name != model
+    ]  # nothing is left behind
+
+
+def test_changed_files_answer_nobody(services, model):
+    (services.projects.folder / model / "question.json").write_text("{}")
+    services.projects._warm.clear()
+    with pytest.raises(ProjectError, match="were changed"):
+        services.projects.project(model)
+
+
+def test_accounts_are_made_and_closed(browser, services):
+    admin = browser().log_in("admin")
+    admin.get_page("/staff/users")
+    assert "at least 12 characters" in admin.submit(
+        "/staff/users", 422, name="kim", role="auditor", password="short"
+    )
+    admin.submit("/staff/users", name="kim", role="auditor", password=PASSWORD)
+    kim = browser()
+    kim.get_page("/login")
+    kim.submit("/login", name="kim", password=PASSWORD)
+    kim.get_page("/staff/log")
+    assert "The log is whole" in kim.text
+    from wayforward.serve.storage.tables import User
+
+    with services.database.session(write=False) as session:
+        id = session.query(User).filter_by(name="kim").one().id
+    admin.get_page("/staff/users")
+    admin.submit(f"/staff/users/{id}/off")
+    assert kim.get("/staff/log").status_code == 401
+
+
+def test_unsafe_deployments_are_named(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "keys.json").write_text("{}")
+    (home / "keys.json").chmod(0o644)
+    found = " ".join(
+        Settings(home=home, public_url="http://plans.example.org", demonstration=True, debug=True).unsafe()
+    )
+    for word in ("plain HTTP", "demonstration", "Debugging", "chmod 600"):
+        assert word in found
+    (home / "keys.json").chmod(0o600)
+    assert Settings(home=home, public_url="https://plans.example.org").unsafe() == []
+    with pytest.raises(DataError, match="no web address"):
+        Settings(public_url="plans.example.org")
+
+
+def test_a_broken_key_file_is_not_replaced(tmp_path):
+    from wayforward.serve.keys import Keys
+
+    keys = Keys.at(tmp_path)
+    assert Keys.at(tmp_path).master == keys.master
+    (tmp_path / "keys.json").write_text("{}")
+    with pytest.raises(WayforwardError, match="backup"):
+        Keys.at(tmp_path)
