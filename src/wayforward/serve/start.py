@@ -10,8 +10,8 @@ import numpy as np
 from sqlalchemy import func, select
 
 from wayforward.serve import accounts
-from wayforward.serve.permissions import Role
 from wayforward.serve.cases import plans_of
+from wayforward.serve.permissions import Role
 from wayforward.serve.projects import Given, published
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ModelVersion, User
@@ -95,7 +95,9 @@ def warm(services: Services) -> None:
     for id in ids:
         project = services.projects.project(id)
         rows = project.problem.reference
-        refused = np.empty((0, project.schema.d)) if rows is None else rows[~project.problem.reached(rows)[0]][:1]
+        refused = (
+            np.empty((0, project.schema.d)) if rows is None else rows[~project.problem.reached(rows)[0]][:1]
+        )
         if len(refused):
             with project.turn:
                 plans_of(project.problem, refused)
