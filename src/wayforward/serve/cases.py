@@ -71,7 +71,7 @@ class PlanText:
     table: tuple[dict[str, str], ...]
     action: tuple[float | None, ...]
     holds: bool = True
-    kept: bool = False
+    is_kept: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -392,8 +392,8 @@ class Cases:
     def plans(self, one: Applicant) -> list[PlanText]:
         """Return the plans under the person's limits, in words."""
         found = self.options(one)
-        kept = {tuple(entry["action"]) for entry in one.state["kept"]}
-        return texts(found, kept)
+        marked = {tuple(entry["action"]) for entry in one.state["kept"]}
+        return texts(found, marked)
 
     def no_plan(self, one: Applicant) -> str:
         """Say why there is no plan, as far as it is known; '' where there is one."""
@@ -422,7 +422,7 @@ class Cases:
             del one.state["kept"][place]
         return one
 
-    def kept(self, one: Applicant) -> list[PlanText]:
+    def bookmarks(self, one: Applicant) -> list[PlanText]:
         """Return the plans that were kept, judged again now: by this model and this person's limits."""
         out = []
         for place, entry in enumerate(one.state["kept"]):
@@ -436,7 +436,7 @@ class Cases:
                 )
             day = datetime.fromisoformat(entry["at"]).astimezone(UTC).date()
             name = f"Kept on {day.day} {day:%B %Y}"
-            out.append(PlanText(**{**vars(plan), "key": str(place), "name": name, "kept": True}))
+            out.append(PlanText(**{**vars(plan), "key": str(place), "name": name, "is_kept": True}))
         return out
 
     def _judged(self, one: Applicant, actions: Sequence[Sequence[float | None]]) -> Recourse:
@@ -460,8 +460,8 @@ class Cases:
             if set(values) - may:
                 raise DataError(f"'{sorted(set(values) - may)[0]}' is nothing that can be changed here.")
             before = {name: cells[0] for name, cells in schema.decode(one.x, like="dict").items()}
-            asked = schema.encode(_columns([{**before, **values}]))
-            action = np.where(asked != one.x, asked, np.nan)
+            profile = schema.encode(_columns([{**before, **values}]))
+            action = np.where(profile != one.x, profile, np.nan)
             judged = problem.check(one.x, action[None], 1)
             after = judged.after[0, 0] if judged.found[0, 0] else problem.consequences(one.x, action)[0]
             yes, value = problem.reached(after[None])
@@ -518,7 +518,7 @@ def plans_of(problem: Problem, x: np.ndarray, preferences: Preferences | None = 
     return found.rounded
 
 
-def texts(found: Recourse, kept: set[tuple[float | None, ...]]) -> list[PlanText]:
+def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanText]:
     """The options of the first person in words."""
     from wayforward.answers import consequences, options_table, steps
     from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text
@@ -543,7 +543,7 @@ def texts(found: Recourse, kept: set[tuple[float | None, ...]]) -> list[PlanText
                     if row[column] not in ("", "–", "same")
                 ),
                 action=action,
-                kept=action in kept,
+                is_kept=action in marked,
             )
         )
     return out

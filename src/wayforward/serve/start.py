@@ -24,21 +24,21 @@ def prepare(services: Services, given: Given | None, demonstration: bool) -> lis
 
     Whoever starts the server publishes by that: the two pairs of eyes are about what comes in through the door.
     """
-    said: list[str] = []
+    lines: list[str] = []
     with services.database.session(write=False) as session:
         any_model = session.scalar(select(func.count()).select_from(ModelVersion)) or 0
         any_user = session.scalar(select(func.count()).select_from(User)) or 0
     if given is not None:
         _add(services, given)
     elif demonstration and not any_model:
-        said += _demonstration(services)
+        lines += _demonstration(services)
     elif not any_model:
-        said.append(
+        lines.append(
             "There is no model yet. An operator adds one at /staff/models, and an approver publishes it."
         )
     if not any_user:
-        said += _first_accounts(services, demonstration)
-    return said
+        lines += _first_accounts(services, demonstration)
+    return lines
 
 
 def _add(services: Services, given: Given) -> str:
@@ -51,13 +51,13 @@ def _add(services: Services, given: Given) -> str:
 def _first_accounts(services: Services, demonstration: bool) -> list[str]:
     """An administrator; in a demonstration one account of each role. Their passwords are drawn, and told this once."""
     roles = list(Role) if demonstration else [Role.ADMIN]
-    said = ["Accounts, shown this once:"]
+    lines = ["Accounts, shown this once:"]
     with services.database.session() as session:
         for role in roles:
             password = "-".join(secrets.token_hex(2) for _ in range(4))
             accounts.add_user(session, role.value, role.value, password)
-            said.append(f"  {role.value:<11} {password}")
-    return said
+            lines.append(f"  {role.value:<11} {password}")
+    return lines
 
 
 def _demonstration(services: Services) -> list[str]:

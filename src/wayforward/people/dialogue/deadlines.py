@@ -88,11 +88,11 @@ def _day(text: str, today: date) -> date | None:
         months = [] if named is None else [m for m in _MONTHS if m.startswith(named["month"])]
         if named is None or len(months) != 1:
             return None
-        month, said = _MONTHS.index(months[0]) + 1, named["day"] or named["after"]
+        month, number = _MONTHS.index(months[0]) + 1, named["day"] or named["after"]
         year = int(named["year"] or today.year)
         end = monthrange(year, month)[1]
         running = (year, month) == (today.year, today.month)
-        day = date(year, month, int(said) if said else end if named["end"] or running else 1)
+        day = date(year, month, int(number) if number else end if named["end"] or running else 1)
         return day if named["year"] or day > today else date(year + 1, month, day.day)
     except ValueError:
         raise ReplyError(f"There is no such day as {text}. Type one as in: by 15 March 2027.") from None

@@ -85,7 +85,7 @@ def _state(to: Services, one: Applicant) -> dict[str, Any]:
         "limits": one.state["limits"],
         "question": None if question is None else question.to_dict(),
         "ended": None if end is None else end.how,
-        "kept": [plan.to_dict() for plan in to.cases.kept(one)],
+        "kept": [plan.to_dict() for plan in to.cases.bookmarks(one)],
     }
 
 

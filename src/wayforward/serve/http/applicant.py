@@ -224,7 +224,7 @@ def _plans(
     question = to.cases.question(one)
     end = None if one.dialogue is None else one.dialogue.end
     return _page(
-        request, one, "plans.html", status, plans=found, kept=to.cases.kept(one), why_not=to.cases.no_plan(one),
+        request, one, "plans.html", status, plans=found, kept=to.cases.bookmarks(one), why_not=to.cases.no_plan(one),
         question=question, end=end, problem_text=problem_text, json=json,
     )  # fmt: skip
 

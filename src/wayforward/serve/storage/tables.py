@@ -135,7 +135,7 @@ class Job(Base):
     status: Mapped[str] = mapped_column(String(10), default="waiting", index=True)
     done: Mapped[int] = mapped_column(default=0)
     total: Mapped[int] = mapped_column(default=0)
-    said: Mapped[str] = mapped_column(String(500), default="")
+    note: Mapped[str] = mapped_column(String(500), default="")
     attempts: Mapped[int] = mapped_column(default=0)
     worker: Mapped[str] = mapped_column(String(60), default="")
     beat: Mapped[datetime | None] = mapped_column(Moment)

@@ -94,7 +94,7 @@ def upgrade() -> None:
         sa.Column("status", sa.String(length=10), nullable=False),
         sa.Column("done", sa.Integer(), nullable=False),
         sa.Column("total", sa.Integer(), nullable=False),
-        sa.Column("said", sa.String(length=500), nullable=False),
+        sa.Column("note", sa.String(length=500), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("worker", sa.String(length=60), nullable=False),
         sa.Column("beat", Moment(), nullable=True),
