@@ -24,7 +24,7 @@ from wayforward.serve.http.app import create_app
 from wayforward.serve.permissions import Role
 from wayforward.serve.projects import Given, Projects
 from wayforward.serve.services import Services
-from wayforward.serve.settings import Settings
+from wayforward.serve.settings import ServeSettings
 
 PASSWORD = "four words that rhyme"
 PLANTED = 2718  # the income of an applicant, to be looked for where no value may be
@@ -91,7 +91,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], str]:
 def warm(tmp_path_factory: pytest.TempPathFactory, given: Given) -> tuple[Given, Projects]:
     """The same model from a file, read once for all tests."""
     folder = tmp_path_factory.mktemp("warm")
-    services = Services.at(Settings(home=folder))
+    services = Services.at(ServeSettings(home=folder))
     with services.database.session() as session:
         id = services.projects.add(session, given, None).id
     services.database.close()
@@ -110,7 +110,7 @@ def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def services(database: str, tmp_path: Path, warm: tuple[Given, Projects]) -> Iterator[Services]:
     """The services of a fresh deployment with one published model and an account of each role."""
-    found = Services.at(Settings(home=tmp_path / "home", database=database, contact="Ms Roe, room 3"))
+    found = Services.at(ServeSettings(home=tmp_path / "home", database=database, contact="Ms Roe, room 3"))
     with found.database.session() as session:
         file, shared = warm
         found.projects._warm = shared._warm  # what was read for one test is ready for the next

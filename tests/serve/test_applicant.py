@@ -117,9 +117,11 @@ def test_deleted_is_gone(browser, code, services):
     one.get_page("/case", 401)
     browser().get_page(f"/w/{code}", 404)
     with services.database.session(write=False) as session:
-        from wayforward.serve.storage.tables import Case, Login
+        from wayforward.serve.storage.tables import ApplicantCase, Login
 
-        assert session.get(Case, id) is None and not session.query(Login).filter_by(case_id=id).count()
+        assert (
+            session.get(ApplicantCase, id) is None and not session.query(Login).filter_by(case_id=id).count()
+        )
 
 
 def test_nobody_visits_so_it_is_forgotten(services, code, monkeypatch):

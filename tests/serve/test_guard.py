@@ -12,7 +12,7 @@ from wayforward.serve.events import first_broken, record
 from wayforward.serve.http import api, applicant, guard, staff
 from wayforward.serve.keys import SealError, seal_plain, unseal_plain
 from wayforward.serve.permissions import ALLOWED, Act, Role, may
-from wayforward.serve.storage.tables import Case, Event, Login, Token, User
+from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Login, User
 
 from .conftest import PASSWORD, PLANTED
 
@@ -155,7 +155,7 @@ def test_cookies_headers_and_secrets(browser, services, code):
         stored = {login.id for login in session.query(Login)} | {
             user.password for user in session.query(User)
         }
-        stored |= {case.code for case in session.query(Case)}
+        stored |= {case.code for case in session.query(ApplicantCase)}
     one.get_page(f"/w/{code}")
     assert code not in stored and one.cookies[guard.COOKIE] not in stored
 
@@ -219,5 +219,5 @@ def test_a_token_may_do_what_it_was_made_for(browser, services, model):
     assert api.post("/api/v1/cases", json=people).status_code == 403
     with services.database.session() as session:
         session.query(User).filter_by(name="operator").one().disabled = True
-        assert session.query(Token).count() == 1
+        assert session.query(ApiToken).count() == 1
     assert api.get("/api/v1/models").status_code == 401

@@ -11,7 +11,7 @@ import pytest
 
 from wayforward.errors import DataError, WayforwardError
 from wayforward.serve.projects import Given, ProjectError
-from wayforward.serve.settings import Settings
+from wayforward.serve.settings import ServeSettings
 
 from .conftest import PASSWORD
 
@@ -131,14 +131,16 @@ def test_unsafe_deployments_are_named(tmp_path):
     (home / "keys.json").write_text("{}")
     (home / "keys.json").chmod(0o644)
     found = " ".join(
-        Settings(home=home, public_url="http://plans.example.org", demonstration=True, debug=True).unsafe()
+        ServeSettings(
+            home=home, public_url="http://plans.example.org", demonstration=True, debug=True
+        ).unsafe()
     )
     for word in ("plain HTTP", "demonstration", "Debugging", "chmod 600"):
         assert word in found
     (home / "keys.json").chmod(0o600)
-    assert Settings(home=home, public_url="https://plans.example.org").unsafe() == []
+    assert ServeSettings(home=home, public_url="https://plans.example.org").unsafe() == []
     with pytest.raises(DataError, match="no web address"):
-        Settings(public_url="plans.example.org")
+        ServeSettings(public_url="plans.example.org")
 
 
 def test_a_broken_key_file_is_not_replaced(tmp_path):

@@ -779,11 +779,11 @@ def serve(
 ) -> None:
     """Open the web application: for applicants, and for those who work with them."""
     from wayforward.cli import serve as door
-    from wayforward.serve.settings import Settings
+    from wayforward.serve.settings import ServeSettings
 
     given = door.model_given(model, schema, train, world, label, favourable or [], target_threshold, title)
     url = public_url or f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
-    settings = Settings(
+    settings = ServeSettings(
         home=home, database=database, public_url=url, lender=lender, contact=contact, debug=debug,
         demonstration=given is None and not public_url,
     )  # fmt: skip

@@ -11,10 +11,10 @@ from wayforward.errors import DataError, require
 
 if TYPE_CHECKING:
     from wayforward.serve.projects import Given
-    from wayforward.serve.settings import Settings
+    from wayforward.serve.settings import ServeSettings
 
 
-def run(settings: Settings, given: Given | None, *, host: str, port: int, check: bool) -> None:
+def run(settings: ServeSettings, given: Given | None, *, host: str, port: int, check: bool) -> None:
     """Prepare and serve until it is stopped; with `check` only say whether this would be safe.
 
     Raises: DataError for an unsafe deployment on a public address; MissingExtra.

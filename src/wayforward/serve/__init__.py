@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from wayforward.lazy import face
 
-_HOME = {"Settings": "settings", "create_app": "http.app"}
+_HOME = {"ServeSettings": "settings", "create_app": "http.app"}
 
-__all__ = ["Settings", "create_app"]
+__all__ = ["ServeSettings", "create_app"]
 
 __getattr__ = face(__name__, _HOME)
 
 
 if TYPE_CHECKING:
     from wayforward.serve.http.app import create_app
-    from wayforward.serve.settings import Settings
+    from wayforward.serve.settings import ServeSettings

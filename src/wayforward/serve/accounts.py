@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from wayforward.errors import WayforwardError, did_you_mean
 from wayforward.serve.events import record
 from wayforward.serve.permissions import Act, Role, may
-from wayforward.serve.storage.tables import Login, Token, User, now
+from wayforward.serve.storage.tables import ApiToken, Login, User, now
 
 LEAST_PASSWORD = 12
 _FREE_FAILURES = 5
@@ -71,7 +71,7 @@ def set_password(session: Session, user: User, password: str, by: str) -> None:
     _check_password(password)
     user.password, user.failures, user.locked_until = _hasher().hash(password), 0, None
     session.execute(delete(Login).where(Login.user_id == user.id))
-    session.execute(delete(Token).where(Token.user_id == user.id))
+    session.execute(delete(ApiToken).where(ApiToken.user_id == user.id))
     record(session, by, "password changed", user.name)
 
 
@@ -152,7 +152,7 @@ def close_login(session: Session, cookie: str) -> None:
 def forget_ended(session: Session) -> None:
     """Delete sessions and tokens whose time is over."""
     session.execute(delete(Login).where(Login.until <= now()))
-    session.execute(delete(Token).where(Token.until <= now()))
+    session.execute(delete(ApiToken).where(ApiToken.until <= now()))
 
 
 # -- tokens of programs ------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def make_token(session: Session, user: User, name: str, acts: list[str], days: i
         raise AccountError("A token lasts 1 to 366 days.")
     token = f"wf_{secrets.token_urlsafe(32)}"
     session.add(
-        Token(
+        ApiToken(
             id=digest(token),
             user_id=user.id,
             name=name.strip()[:80],
@@ -204,7 +204,7 @@ def make_token(session: Session, user: User, name: str, acts: list[str], days: i
 
 def of_token(session: Session, token: str) -> Somebody | None:
     """Return who a token speaks for, if it holds."""
-    found = session.get(Token, digest(token)) if token else None
+    found = session.get(ApiToken, digest(token)) if token else None
     user = None if found is None else session.get(User, found.user_id)
     if found is None or user is None or user.disabled or found.until <= now():
         return None

@@ -25,7 +25,7 @@ from wayforward.serve.events import record
 from wayforward.serve.keys import Keys, seal_plain, unseal_plain
 from wayforward.serve.projects import Project, ProjectError, Projects
 from wayforward.serve.storage.database import Database
-from wayforward.serve.storage.tables import Case, Login, ModelVersion, now
+from wayforward.serve.storage.tables import ApplicantCase, Login, ModelVersion, now
 
 if TYPE_CHECKING:
     from wayforward.people.dialogue import Dialogue
@@ -98,7 +98,7 @@ class WhatIf:
 class Applicant:
     """A case that is open: what is stored (`case`, `state`), and its model (`project`)."""
 
-    case: Case
+    case: ApplicantCase
     project: Project
     state: dict[str, Any]
     dialogue: Dialogue | None = field(default=None, repr=False)
@@ -144,9 +144,9 @@ class Cases:
             for row in rows:
                 id, code = secrets.token_urlsafe(16), new_code()
                 key = self.keys.new_case_key()
-                state = {"x": _plain(row), "limits": {}, "dialogue": None, "kept": []}
+                state: dict[str, Any] = {"x": _plain(row), "limits": {}, "dialogue": None, "kept": []}
                 session.add(
-                    Case(
+                    ApplicantCase(
                         id=id,
                         code=digest(code),
                         model_id=model_id,
@@ -161,7 +161,9 @@ class Cases:
     def by_code(self, code: str) -> str:
         """Return the id of the case that a code opens. Raises: CaseGone."""
         with self.database.session(write=False) as session:
-            found = session.scalars(select(Case.id).where(Case.code == digest(clean_code(code)))).first()
+            found = session.scalars(
+                select(ApplicantCase.id).where(ApplicantCase.code == digest(clean_code(code)))
+            ).first()
         if found is None:
             raise CaseGone("This code opens nothing. Check every letter, or ask for a new link.")
         return found
@@ -169,14 +171,14 @@ class Cases:
     def open(self, id: str) -> Applicant:
         """Read a case. Raises: CaseGone, SealError."""
         with self.database.session(write=False) as session:
-            case = session.get(Case, id)
+            case = session.get(ApplicantCase, id)
         if case is None:
             raise CaseGone("There is nothing here (any more). It was deleted, or the time was up.")
         project = self.projects.project(case.model_id)
         state = unseal_plain(self.keys.case_key(case.key), case.state, id)
         return Applicant(case, project, state, self._dialogue(case, project, state), case.queries)
 
-    def _dialogue(self, case: Case, project: Project, state: Mapping[str, Any]) -> Dialogue | None:
+    def _dialogue(self, case: ApplicantCase, project: Project, state: Mapping[str, Any]) -> Dialogue | None:
         if state["dialogue"] is None:
             return None
         place = (case.id, case.revision)
@@ -188,20 +190,20 @@ class Cases:
 
         with project.turn:
             found = Dialogue.from_dict(project.problem, state["dialogue"], changed="continue")
-        return self._hold(self._held, place, found)
+        self._hold(self._held, place, found)
+        return found
 
-    def _hold(self, where: OrderedDict[Any, Any], place: Any, thing: Any) -> Any:
+    def _hold(self, where: OrderedDict[Any, Any], place: Any, thing: Any) -> None:
         with self._lock:
             where[place] = thing
             while len(where) > _HELD:
                 where.popitem(last=False)
-        return thing
 
     def delete(self, id: str) -> None:
         """Forget a case: its row, what was said, its key, its sessions. That there was one stays in the log."""
         with self.database.session() as session:
             session.execute(delete(Login).where(Login.case_id == id))
-            session.execute(delete(Case).where(Case.id == id))
+            session.execute(delete(ApplicantCase).where(ApplicantCase.id == id))
             record(session, "applicant", "case deleted", id)
         with self._lock:
             for held in (self._held, self._plans):
@@ -211,10 +213,14 @@ class Cases:
     def forget_old(self, days: int) -> int:
         """Delete cases that nobody opened for so many days; return how many."""
         with self.database.session() as session:
-            old = list(session.scalars(select(Case.id).where(Case.seen < now() - timedelta(days=days))))
+            old = list(
+                session.scalars(
+                    select(ApplicantCase.id).where(ApplicantCase.seen < now() - timedelta(days=days))
+                )
+            )
             for id in old:
                 session.execute(delete(Login).where(Login.case_id == id))
-                session.execute(delete(Case).where(Case.id == id))
+                session.execute(delete(ApplicantCase).where(ApplicantCase.id == id))
             if old:
                 record(session, "clock", "cases deleted after their time", str(len(old)))
         return len(old)
@@ -241,9 +247,14 @@ class Cases:
         sealed = seal_plain(self.keys.case_key(one.case.key), one.state, id)
         with self.database.session() as session:
             found = session.execute(
-                update(Case)
-                .where(Case.id == id, Case.revision == one.case.revision)
-                .values(state=sealed, revision=after, seen=now(), queries=Case.queries + _COSTS.get(act, 0))
+                update(ApplicantCase)
+                .where(ApplicantCase.id == id, ApplicantCase.revision == one.case.revision)
+                .values(
+                    state=sealed,
+                    revision=after,
+                    seen=now(),
+                    queries=ApplicantCase.queries + _COSTS.get(act, 0),
+                )
             )
             stale = found.rowcount != 1  # type: ignore[attr-defined]
         with self._lock:
@@ -265,7 +276,9 @@ class Cases:
     def _count(self, id: str, act: str) -> None:
         with self.database.session() as session:
             session.execute(
-                update(Case).where(Case.id == id).values(queries=Case.queries + _COSTS[act], seen=now())
+                update(ApplicantCase)
+                .where(ApplicantCase.id == id)
+                .values(queries=ApplicantCase.queries + _COSTS[act], seen=now())
             )
 
     # -- the applicant's acts ------------------------------------------------------------------------------
@@ -273,7 +286,11 @@ class Cases:
     def consent(self, id: str) -> None:
         """Note that the person agrees to go on."""
         with self.database.session() as session:
-            session.execute(update(Case).where(Case.id == id, Case.consent.is_(None)).values(consent=now()))
+            session.execute(
+                update(ApplicantCase)
+                .where(ApplicantCase.id == id, ApplicantCase.consent.is_(None))
+                .values(consent=now())
+            )
 
     def correct(self, id: str, row: Mapping[str, Any], revision: int | None = None) -> Applicant:
         """Take other values for the person's row (their own form); what was said before begins anew.

@@ -16,7 +16,7 @@ class TooOften(LoginFailed):
     """Too many requests in a short time."""
 
 
-class Limits:
+class RateLimits:
     """How often one visitor may do something. Addresses are kept as hashes, in memory, for a minute."""
 
     def __init__(self) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from wayforward.serve.cases import Cases
 from wayforward.serve.keys import Keys
-from wayforward.serve.limits import Limits
+from wayforward.serve.limits import RateLimits
 from wayforward.serve.projects import Projects
-from wayforward.serve.settings import Settings
+from wayforward.serve.settings import ServeSettings
 from wayforward.serve.storage.database import Database
 
 
@@ -16,15 +16,15 @@ from wayforward.serve.storage.database import Database
 class Services:
     """What the doors call."""
 
-    settings: Settings
+    settings: ServeSettings
     database: Database
     keys: Keys
     projects: Projects
     cases: Cases
-    limits: Limits = field(default_factory=Limits)
+    limits: RateLimits = field(default_factory=RateLimits)
 
     @classmethod
-    def at(cls, settings: Settings) -> Services:
+    def at(cls, settings: ServeSettings) -> Services:
         """Open the home and the database of a deployment. Raises: DataError, FileFormatError."""
         keys, database, projects = (
             Keys.at(settings.home),

@@ -14,7 +14,7 @@ LOCAL = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ServeSettings:
     """home: the folder of keys, model files, results and the embedded database. database: a URL of SQLAlchemy; left
     out, SQLite in the home. public_url: the address that people type, which links carry. lender, contact: who answers
     questions, in letters and at the foot of pages. days_kept: after so many days without a visit a case is deleted.

@@ -20,7 +20,7 @@ from wayforward.serve.cases import CaseChanged, CaseGone
 from wayforward.serve.http.guard import NotAllowed, NotKnown
 from wayforward.serve.http.pages import Pages, show
 from wayforward.serve.services import Services
-from wayforward.serve.settings import Settings
+from wayforward.serve.settings import ServeSettings
 from wayforward.version import __version__
 
 STATIC = Path(__file__).parents[1] / "static"
@@ -38,15 +38,15 @@ _HEADERS = {
 }
 
 
-def create_app(settings: Settings | None = None, services: Services | None = None) -> FastAPI:
-    """Return the whole application (ASGI), for any server: ``uvicorn.run(create_app(Settings(home=...)))``.
+def create_app(settings: ServeSettings | None = None, services: Services | None = None) -> FastAPI:
+    """Return the whole application (ASGI), for any server: ``uvicorn.run(create_app(ServeSettings(home=...)))``.
 
     Raises: DataError for a database that cannot be opened; FileFormatError for a broken key file.
     """
     from wayforward.serve.http import api, applicant, staff
 
     if services is None:
-        services = Services.at(settings or Settings())
+        services = Services.at(settings or ServeSettings())
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:

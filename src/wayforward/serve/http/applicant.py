@@ -17,7 +17,7 @@ from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody, app
 from wayforward.serve.http.pages import go, show
 from wayforward.serve.projects import published
 from wayforward.serve.services import Services
-from wayforward.serve.storage.tables import Case, ModelVersion
+from wayforward.serve.storage.tables import ApplicantCase, ModelVersion
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
@@ -431,4 +431,4 @@ def delete(request: Request, to: Given, id: CaseId) -> Response:
     return show(request, "deleted.html")
 
 
-__all__ = ["Case", "router"]
+__all__ = ["ApplicantCase", "router"]

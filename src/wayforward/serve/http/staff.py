@@ -24,7 +24,7 @@ from wayforward.serve.permissions import Act, Role
 from wayforward.serve.projects import MODEL_ENDINGS
 from wayforward.serve.projects import Given as NewModel
 from wayforward.serve.services import Services
-from wayforward.serve.storage.tables import Case, Event, ModelVersion, User
+from wayforward.serve.storage.tables import ApplicantCase, Event, ModelVersion, User
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
@@ -84,7 +84,9 @@ def models(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(A
     with to.database.session(write=False) as session:
         counts = {
             row[0]: row[1]
-            for row in session.execute(select(Case.model_id, func.count()).group_by(Case.model_id))
+            for row in session.execute(
+                select(ApplicantCase.model_id, func.count()).group_by(ApplicantCase.model_id)
+            )
         }
         found = list(session.scalars(select(ModelVersion).order_by(ModelVersion.made.desc())))
     return show(
@@ -176,9 +178,12 @@ def cases(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Ac
             select(ModelVersion).where(ModelVersion.published.is_not(None)).order_by(ModelVersion.made.desc())
         )
         found = list(session.scalars(chosen))
-        per = select(Case.model_id, func.count(), func.count(Case.consent), func.max(Case.seen)).group_by(
-            Case.model_id
-        )
+        per = select(
+            ApplicantCase.model_id,
+            func.count(),
+            func.count(ApplicantCase.consent),
+            func.max(ApplicantCase.seen),
+        ).group_by(ApplicantCase.model_id)
         rows = {row[0]: row[1:] for row in session.execute(per)}
     return show(request, "staff/cases.html", who=who, models=found, rows=rows, problem_text="")
 

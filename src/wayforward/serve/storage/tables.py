@@ -68,7 +68,7 @@ class Login(Base):
     until: Mapped[datetime] = mapped_column(Moment)
 
 
-class Token(Base):
+class ApiToken(Base):
     """A token of a program; its hash."""
 
     __tablename__ = "token"
@@ -94,7 +94,7 @@ class ModelVersion(Base):
     made: Mapped[datetime] = mapped_column(Moment, default=now)
 
 
-class Case(Base):
+class ApplicantCase(Base):
     """An applicant. code: the hash of what opens it. key: sealed with the master key; without it `state` is noise."""
 
     __tablename__ = "case"
