@@ -183,3 +183,20 @@ def _middle(values: np.ndarray) -> str:
         return f"{float(np.median([float(v) for v in values])):g}"
     except (TypeError, ValueError):
         return "30"
+
+
+def cuts_near_thirds(column: np.ndarray) -> list[float]:
+    """Return one or two round numbers near the thirds of the finite values of a quantity (n,).
+
+    Raises: DataError where there is no finite value.
+    """
+    known = column[np.isfinite(column)]
+    if not known.size:
+        raise DataError("A quantity without values makes no groups. Choose another one.")
+    raw = np.quantile(known, (1 / 3, 2 / 3))
+    span = float(np.quantile(known, 0.9) - np.quantile(known, 0.1)) or 1.0
+    size = 10.0 ** np.floor(np.log10(span / 4))
+    unit = size * (5 if span / 4 >= 5 * size else 1)
+    cut = np.unique(np.round(np.round(raw / unit) * unit, 12)).tolist()
+    least, greatest = float(known.min()), float(known.max())
+    return [float(c) for c in cut if least < c <= greatest] or [float(np.median(known))]

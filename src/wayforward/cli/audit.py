@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from wayforward.impact.audit import Audit
     from wayforward.problem import Problem
 
-_THIRDS = (1 / 3, 2 / 3)
 _MODELS = {
     "lr": "logistic regression (lr)",
     "mlp": "a neural network (mlp)",
@@ -239,19 +238,14 @@ def _edges(cuts: Sequence[str], names: Sequence[str], quantities: list[str]) -> 
 
 def _thirds(name: str, column: np.ndarray) -> list[float]:
     """Return two round cuts near the thirds of the people, and print them."""
-    known = column[np.isfinite(column)]
-    if not known.size:
+    from wayforward.groups import cuts_near_thirds
+
+    if not np.isfinite(column).any():
         raise DataError(f"'{name}' has no values, so it makes no groups. Choose another --group.")
-    raw = np.quantile(known, _THIRDS)
-    span = float(np.quantile(known, 0.9) - np.quantile(known, 0.1)) or 1.0
-    size = 10.0 ** np.floor(np.log10(span / 4))
-    unit = size * (5 if span / 4 >= 5 * size else 1)
-    cut = np.unique(np.round(np.round(raw / unit) * unit, 12)).tolist()
-    least, greatest = float(known.min()), float(known.max())
-    cut = [c for c in cut if least < c <= greatest] or [float(np.median(known))]
+    cut = cuts_near_thirds(column)
     shown = " and ".join(f"{c:g}" for c in cut)
     say(f"note: '{name}' is a quantity; cut at {shown}, near the thirds of the people. --cut says otherwise.")
-    return [float(c) for c in cut]
+    return cut
 
 
 @contextmanager

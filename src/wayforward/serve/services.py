@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wayforward.serve.cases import Cases
+from wayforward.serve.jobs import Jobs
 from wayforward.serve.keys import Keys
 from wayforward.serve.limits import RateLimits
 from wayforward.serve.projects import Projects
@@ -21,6 +22,7 @@ class Services:
     keys: Keys
     projects: Projects
     cases: Cases
+    jobs: Jobs
     limits: RateLimits = field(default_factory=RateLimits)
 
     @classmethod
@@ -31,10 +33,5 @@ class Services:
             Database(settings.database_url),
             Projects(settings.home),
         )
-        return cls(
-            settings,
-            database,
-            keys,
-            projects,
-            Cases(database, keys, projects, budget=settings.queries_per_case),
-        )
+        cases = Cases(database, keys, projects, budget=settings.queries_per_case)
+        return cls(settings, database, keys, projects, cases, Jobs(database, settings.home))

@@ -235,8 +235,8 @@ class Dialogue(StoredDialogue):
         """One entry for each feature that a plan may change, for a page that asks for all limits in one reply.
 
         The reply is {"limits": {name: ...}, "changes": 2, "within": 6} (months, or "by March"); for a feature False
-        ("no"), True ("yes"), "up to 3,500", {"low": ..., "high": ...}, a list of levels, or how hard it would be (one
-        of 'difficulty').
+        ("no"), True ("yes"), "up to 3,500", {"low": ..., "high": ...}, a list of levels, how hard it would be (one
+        of 'difficulty'), or several of these: {"high": ..., "levels": [...], "hard": "hard"}.
         """
         people = self.problem.population(self._setup.x, self.preferences)
         return [form_entry(people, int(j)) for j in np.flatnonzero(people.may[0])]

@@ -297,8 +297,11 @@ def _page_entry(c: Conversation, j: int, value: Any) -> list[Wish]:
         return []
     if answer is False or as_text(value) == "i cannot do this":
         return [{"feature": name, "can": False}]
-    if isinstance(value, dict) and value and set(value) <= {"low", "high"}:
-        return [_limit(c, j, side, one) for side, one in value.items() if one not in (None, "")]
+    if isinstance(value, dict) and value and set(value) <= {"low", "high", "levels", "hard"}:
+        ends = [
+            _limit(c, j, side, value[side]) for side in ("low", "high") if value.get(side) not in (None, "")
+        ]
+        return ends + [wish for part in ("levels", "hard") for wish in _page_entry(c, j, value.get(part))]
     if isinstance(value, list) and feature.has_levels:
         levels = [words.level_words(feature, i) for i in range(feature.n_levels)]
         options = [Option(str(i + 1), text) for i, text in enumerate(levels)]

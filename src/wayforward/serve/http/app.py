@@ -19,6 +19,7 @@ from wayforward.serve.accounts import AccountError, LoginFailed, forget_ended
 from wayforward.serve.cases import CaseChanged, CaseGone
 from wayforward.serve.http.guard import NotAllowed, NotKnown
 from wayforward.serve.http.pages import Pages, show
+from wayforward.serve.jobs import Supervisor
 from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
 from wayforward.version import __version__
@@ -53,7 +54,11 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
         with services.database.session() as session:
             forget_ended(session)
         services.cases.forget_old(services.settings.days_kept)
+        services.jobs.forget(services.settings.days_kept)
+        supervisor = Supervisor(services.jobs, services.settings.home)
+        supervisor.start()
         yield
+        supervisor.stop()
         services.database.close()
 
     app = FastAPI(

@@ -173,28 +173,25 @@ def read_limits(form: list[dict[str, Any]], sent: Mapping[str, Any]) -> tuple[di
     """The fields of the page of limits as the dialogue takes them: for each feature can, low, high, level, hard."""
     limits: dict[str, Any] = {}
     for place, entry in enumerate(form):
-        can = str(sent.get(f"can-{place}", "yes"))
-        if can == "no":
+        if str(sent.get(f"can-{place}", "yes")) == "no":
             limits[entry["feature"]] = False
-        elif "levels" in entry:
-            chosen = [
-                level
-                for i, level in enumerate(entry["levels"])
-                if str(sent.get(f"level-{place}-{i}", "")) == "on"
+            continue
+        parts: dict[str, Any] = {}
+        if "levels" in entry:
+            ticked = [
+                level for i, level in enumerate(entry["levels"]) if sent.get(f"level-{place}-{i}") == "on"
             ]
-            if chosen and len(chosen) < len(entry["levels"]):
-                limits[entry["feature"]] = chosen
+            if ticked and len(ticked) < len(entry["levels"]):
+                parts["levels"] = ticked
         else:
-            ends = {}
             for side in ("low", "high"):
                 typed = str(sent.get(f"{side}-{place}", "")).strip()
                 if typed and not _same_number(typed, entry[side]):
-                    ends[side] = typed
-            if ends:
-                limits[entry["feature"]] = ends
-        hard = str(sent.get(f"hard-{place}", ""))
-        if hard and entry["feature"] not in limits:
-            limits[entry["feature"]] = hard
+                    parts[side] = typed
+        if hard := str(sent.get(f"hard-{place}", "")):
+            parts["hard"] = hard
+        if parts:
+            limits[entry["feature"]] = parts
     changes = str(sent.get("changes", "")).strip()
     return limits, changes or None
 

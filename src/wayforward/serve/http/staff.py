@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import Response
+from fastapi.responses import FileResponse, HTMLResponse, Response
 from sqlalchemy import func, select
 from starlette.datastructures import UploadFile
 
@@ -18,13 +18,14 @@ from wayforward.errors import DataError, WayforwardError
 from wayforward.serve import accounts
 from wayforward.serve.accounts import LoginFailed, Somebody
 from wayforward.serve.events import first_broken, record
-from wayforward.serve.http.guard import Given, NotKnown, Visitor, anybody, staff
+from wayforward.serve.http.guard import Given, NotAllowed, NotKnown, Visitor, anybody, staff
 from wayforward.serve.http.pages import go, show
+from wayforward.serve.jobs import OPEN
 from wayforward.serve.permissions import Act, Role
 from wayforward.serve.projects import MODEL_ENDINGS
 from wayforward.serve.projects import Given as NewModel
 from wayforward.serve.services import Services
-from wayforward.serve.storage.tables import ApplicantCase, Event, ModelVersion, User
+from wayforward.serve.storage.tables import ApplicantCase, Event, Job, ModelVersion, User
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
@@ -207,6 +208,83 @@ def make_cases(
     rows.writerows((i, id[:8], code, f"{url}/w/{code}") for i, (id, code) in enumerate(made))
     headers = {"Content-Disposition": 'attachment; filename="links.csv"'}
     return Response(text.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+# -- jobs --------------------------------------------------------------------------------------------------
+
+
+@router.get("/staff/jobs")
+def jobs(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.SEE_JOBS))]) -> Response:
+    """The jobs: how far they are, and how they ended."""
+    with to.database.session(write=False) as session:
+        chosen = (
+            select(ModelVersion).where(ModelVersion.published.is_not(None)).order_by(ModelVersion.made.desc())
+        )
+        found, titles = list(session.scalars(chosen)), dict[str, str]()
+        for version in session.scalars(select(ModelVersion)):
+            titles[version.id] = version.title
+        every = list(session.scalars(select(Job).order_by(Job.made.desc()).limit(_LINES)))
+    kinds = ("plans", "audit") if who.may(Act.FETCH_RESULTS) else ("audit",)
+    every = [job for job in every if job.kind in kinds]
+    return show(
+        request, "staff/jobs.html", who=who, jobs=every, models=found, titles=titles, kinds=kinds,
+        open=any(job.status in OPEN for job in every),
+    )  # fmt: skip
+
+
+@router.post("/staff/jobs")
+def start_job(
+    request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.RUN_JOBS))]
+) -> Response:
+    """Put a job in the queue. Plans of people are for those who may fetch them."""
+    form = request.state.visitor.form
+    kind = str(form.get("kind", ""))
+    if kind == "plans" and not who.may(Act.FETCH_RESULTS):
+        raise NotAllowed(f"Your account ({who.role}) may not {Act.FETCH_RESULTS}.")
+    given = {"groups": [one.strip() for one in str(form.get("groups", "")).split(",") if one.strip()]}
+    with tempfile.TemporaryDirectory() as folder:
+        file = _stored(form.get("people"), Path(folder) / "people")
+        if file is None:
+            raise DataError("The table of people is missing. Choose a file.")
+        with to.database.session(write=False) as session:
+            user = session.get(User, who.user_id)
+        assert user is not None
+        to.jobs.start(kind, str(form.get("model", "")), given, file, user)
+    return go(request, "/staff/jobs")
+
+
+@router.post("/staff/jobs/{id}/stop")
+def stop_job(
+    request: Request, id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.RUN_JOBS))]
+) -> Response:
+    """Stop a job."""
+    with to.database.session(write=False) as session:
+        user = session.get(User, who.user_id)
+    assert user is not None
+    to.jobs.stop(id, user)
+    return go(request, "/staff/jobs")
+
+
+@router.get("/staff/jobs/{id}/answers.csv")
+def answers(
+    request: Request, id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.FETCH_RESULTS))]
+) -> Response:
+    """The plans of a population job, a row each."""
+    with to.database.session() as session:
+        file = to.jobs.result(session, id, "plans")
+        record(session, who.name, "results fetched", id)
+    return FileResponse(file, media_type="text/csv; charset=utf-8", filename="answers.csv")
+
+
+@router.get("/staff/jobs/{id}/audit.html")
+def audit_page(
+    request: Request, id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.SEE_AUDITS))]
+) -> Response:
+    """The page of an audit, as the library writes it: it stands alone and has styles of its own."""
+    with to.database.session(write=False) as session:
+        text = to.jobs.result(session, id, "audit").read_text(encoding="utf-8")
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+    return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
 
 # -- log, accounts, tokens ---------------------------------------------------------------------------------

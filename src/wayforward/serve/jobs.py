@@ -1,0 +1,193 @@
+"""Long work in processes of its own: its state in the database, its files in a folder, resumed wherever it was left.
+
+A supervisor gives each waiting job to a process (`worker.py`). The process says every second that it lives; whoever
+finds one that no longer does takes the job up again, and what was finished is not done twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import or_, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from wayforward.errors import WayforwardError
+from wayforward.serve.events import record
+from wayforward.serve.projects import ProjectError
+from wayforward.serve.storage.database import Database
+from wayforward.serve.storage.tables import Job, ModelVersion, User, now
+
+KINDS = ("plans", "audit")
+WAITING, RUNNING, STOPPING, DONE, FAILED, STOPPED = (
+    "waiting",
+    "running",
+    "stopping",
+    "done",
+    "failed",
+    "stopped",
+)
+OPEN = (WAITING, RUNNING, STOPPING)
+_SILENT = timedelta(seconds=20)
+_ATTEMPTS = 3
+
+
+class JobError(WayforwardError):
+    """A job cannot be started, stopped or read like this."""
+
+
+class Jobs:
+    """The jobs of a deployment. home: the folder under which each job has one of its own."""
+
+    def __init__(self, database: Database, home: Path) -> None:
+        self.database, self.folder = database, home / "jobs"
+
+    def start(self, kind: str, model_id: str, given: dict[str, Any], people: Path, by: User) -> str:
+        """Put a job in the queue with its table of people; return its id. Raises: JobError, ProjectError."""
+        if kind not in KINDS:
+            raise JobError(f"There is no job '{kind}'. Use one of {', '.join(KINDS)}.")
+        id = secrets.token_urlsafe(16)
+        place = self.folder / id
+        place.mkdir(parents=True, mode=0o700)
+        shutil.copyfile(people, place / f"people{people.suffix.lower()}")
+        with self.database.session() as session:
+            version = session.get(ModelVersion, model_id)
+            if version is None or version.published is None:
+                shutil.rmtree(place)
+                raise ProjectError("Jobs are about a model that was published. Choose one.")
+            session.add(Job(id=id, kind=kind, model_id=model_id, user_id=by.id, given=given))
+            record(session, by.name, f"job started: {kind}", id)
+        return id
+
+    def stop(self, id: str, by: User) -> None:
+        """Stop a job that waits or runs. Raises: JobError."""
+        with self.database.session() as session:
+            job = session.get(Job, id)
+            if job is None or job.status not in OPEN:
+                raise JobError("This job is over already.")
+            job.status = STOPPED if job.status == WAITING else STOPPING
+            record(session, by.name, "job stopped", id)
+
+    def claim(self, worker: str) -> str | None:
+        """Take a job that waits, or one whose process has gone silent; return its id, or None where there is none."""
+        with self.database.session() as session:
+            silent = or_(Job.beat.is_(None), Job.beat < now() - _SILENT)
+            chosen = (
+                select(Job)
+                .where(or_(Job.status == WAITING, Job.status.in_((RUNNING, STOPPING)) & silent))
+                .order_by(Job.made)
+                .limit(1)
+                .with_for_update(skip_locked=True)
+            )
+            job = session.scalars(chosen).first()
+            if job is None:
+                return None
+            if job.status == STOPPING:
+                job.status, job.ended = STOPPED, now()
+                return None
+            if job.attempts >= _ATTEMPTS:
+                job.status, job.ended = FAILED, now()
+                job.note = f"It broke down {_ATTEMPTS} times. Please tell those who look after this server."
+                return None
+            job.status, job.worker, job.beat, job.attempts = RUNNING, worker, now(), job.attempts + 1
+            return job.id
+
+    def beat(self, id: str, worker: str, done: int | None = None, total: int | None = None) -> bool:
+        """Say that a job is alive and how far it is; False where it is no longer this worker's, or is to stop."""
+        values: dict[str, Any] = {"beat": now()}
+        values |= {name: value for name, value in (("done", done), ("total", total)) if value is not None}
+        with self.database.session() as session:
+            mine = (Job.id == id) & (Job.worker == worker) & (Job.status == RUNNING)
+            found = session.execute(update(Job).where(mine).values(values).returning(Job.id))
+            return found.first() is not None
+
+    def end(self, id: str, worker: str, status: str, note: str = "") -> None:
+        """Say how a job ended, where it is still this worker's. The table of people is deleted."""
+        with self.database.session() as session:
+            mine = (Job.id == id) & (Job.worker == worker) & Job.status.in_((RUNNING, STOPPING))
+            session.execute(update(Job).where(mine).values(status=status, note=note[:500], ended=now()))
+        if status != FAILED:
+            for file in (self.folder / id).glob("people.*"):
+                file.unlink()
+
+    def forget(self, days: int) -> int:
+        """Delete the files and rows of jobs that ended so many days ago; return how many."""
+        with self.database.session() as session:
+            old = list(session.scalars(select(Job).where(Job.ended < now() - timedelta(days=days))))
+            for job in old:
+                session.delete(job)
+        for job in old:
+            shutil.rmtree(self.folder / job.id, ignore_errors=True)
+        return len(old)
+
+    def result(self, session: Session, id: str, kind: str) -> Path:
+        """Return the file or folder that a finished job left. Raises: JobError."""
+        job = session.get(Job, id)
+        if job is None or job.kind != kind or job.status != DONE:
+            raise JobError("There is no result of such a job.")
+        return self.folder / id / ("answers.csv" if kind == "plans" else "audit.html")
+
+
+class Supervisor:
+    """Gives jobs to processes, one at a time, from a thread of the server; jobs it leaves go on at the next start."""
+
+    def __init__(self, jobs: Jobs, home: Path) -> None:
+        self.jobs, self.home = jobs, home
+        self.name = secrets.token_hex(8)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """Begin to look for jobs."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; a running job is left for the next start."""
+        self._over.set()
+        self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        while not self._over.wait(1.0):
+            worker = f"{self.name}-{secrets.token_hex(4)}"
+            try:
+                id = self.jobs.claim(worker)
+                if id is not None:
+                    self._watch(id, worker)
+            except SQLAlchemyError as error:  # the database may be away for a while; the jobs wait
+                logging.getLogger("wayforward.serve").error("jobs: the database: %s", type(error).__name__)
+
+    def _watch(self, id: str, worker: str) -> None:
+        """Run one job in a process until it ends, is to stop, or the server ends."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "wayforward.serve.worker", str(self.home), id, worker],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert process.stdin is not None
+        process.stdin.write(
+            self.jobs.database.url.encode()
+        )  # not in the list of processes: it may hold a password
+        process.stdin.close()
+        while process.poll() is None:
+            if self._over.wait(0.5):
+                process.terminate()
+                process.wait()
+                return
+            with self.jobs.database.session(write=False) as session:
+                job = session.get(Job, id)
+                gone = job is None or job.worker != worker or job.status not in (RUNNING, STOPPING)
+                stop = job is not None and job.status == STOPPING
+            if (gone or stop) and process.poll() is None:
+                process.terminate()
+                process.wait()
+                self.jobs.end(id, worker, STOPPED)
+        if process.returncode:
+            # Not ours to end any more if it said how it ended; else it is taken up again when it has been silent.
+            return

@@ -1,0 +1,138 @@
+"""The process of one job: ``python -m wayforward.serve.worker HOME JOB WORKER``, the database's URL on its input."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import WayforwardError
+from wayforward.serve.jobs import DONE, FAILED, Jobs
+from wayforward.serve.projects import Project, Projects
+from wayforward.serve.storage.database import Database
+from wayforward.serve.storage.tables import Job
+
+_EVERY = 1.0  # seconds
+
+
+class _Gone(Exception):
+    """The job is no longer ours."""
+
+
+class _Pulse:
+    """Tells the database once a second that the job lives and how far it is."""
+
+    def __init__(self, jobs: Jobs, id: str, worker: str) -> None:
+        self.jobs, self.id, self.worker = jobs, id, worker
+        self.done = self.total = 0
+        self.alive = True
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._over.wait(_EVERY):
+            self.alive = self.jobs.beat(self.id, self.worker, self.done, self.total)
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Note how far it is. Raises: _Gone where the job was stopped or taken by another process."""
+        self.done, self.total = int(done), int(total or 0)
+        if not self.alive:
+            raise _Gone
+
+    def stop(self) -> None:
+        """End, with a last word."""
+        self._over.set()
+        self._thread.join()
+        self.jobs.beat(self.id, self.worker, self.done, self.total)
+
+
+def run(home: Path, url: str, id: str, worker: str) -> int:
+    """Do one job; return the exit status."""
+    database = Database(url, migrate=False)
+    try:
+        return _work(Jobs(database, home), home, id, worker)
+    finally:
+        database.close()
+
+
+def _work(jobs: Jobs, home: Path, id: str, worker: str) -> int:
+    with jobs.database.session(write=False) as session:
+        job = session.get(Job, id)
+    if job is None or job.worker != worker:
+        return 0
+    pulse = _Pulse(jobs, id, worker)
+    folder = jobs.folder / id
+    try:
+        work = {"plans": _plans, "audit": _audit}[job.kind]
+        note = work(Projects(home).project(job.model_id), folder, dict(job.given), pulse)
+    except _Gone:
+        pulse.stop()
+        return 0
+    except WayforwardError as error:  # a mistake of those who asked: told, and not tried again
+        pulse.stop()
+        jobs.end(id, worker, FAILED, str(error))
+        return 0
+    pulse.stop()
+    jobs.end(id, worker, DONE, note)
+    return 0
+
+
+def _people(folder: Path) -> Path:
+    return next(iter(sorted(folder.glob("people.*"))))
+
+
+def _plans(
+    project: Project, folder: Path, given: dict[str, Any], pulse: Callable[[int, int | None], None]
+) -> str:
+    """Plans of a whole table, shard by shard; what is there already is kept."""
+    from wayforward.answers import plans_table, write_csv
+    from wayforward.scale import recommend_table
+
+    answers = recommend_table(
+        project.problem, _people(folder), folder / "answers", k=int(given.get("k", 3)), room=0.05,
+        rows_per_shard=2000, progress=pulse,
+    )  # fmt: skip
+    rows, before = [], 0
+    for part in answers.parts():
+        rows += [row | {"person": before + row["person"]} for row in plans_table(part)]
+        before += part.n
+    write_csv(rows, folder / "answers.csv")
+    ends = answers.counts()["outcomes"]
+    return ", ".join(f"{count:,} {name.lower().replace('_', ' ')}" for name, count in ends.items() if count)
+
+
+def _audit(
+    project: Project, folder: Path, given: dict[str, Any], pulse: Callable[[int, int | None], None]
+) -> str:
+    """Who has recourse, by the sensitive features; one page."""
+    from wayforward.data.user_tables import read_table, without_label
+    from wayforward.groups import Groups, cuts_near_thirds
+    from wayforward.impact.audit import audit, report
+
+    schema = project.schema
+    table = without_label(read_table(_people(folder)), given.get("label"))
+    x, odd = schema.read(table)
+    names = [name for name in given.get("groups", []) if name in schema.names] or list(schema.sensitive)
+    if not names:
+        raise WayforwardError(
+            "This schema marks no feature as sensitive. Name the features to compare people along."
+        )
+    attributes = []
+    for name in names:
+        cut = None if schema[name].has_levels else cuts_near_thirds(x[:, schema.index(name)])
+        attributes.append(Groups.of(name, x, schema, cut=cut))
+    found = audit(
+        project.problem, table if odd else x, attributes, most=int(given.get("most", 2000)), smallest=10,
+        say=lambda what, done, total: pulse(done, total) if what == "looking for plans" else pulse(total, total),
+    )  # fmt: skip
+    report(found, folder / "audit.html", title=f"Audit of recourse: {project.title}")
+    return f"{np.count_nonzero(~np.isin(np.arange(len(x)), list(odd))):,} people"
+
+
+if __name__ == "__main__":
+    raise SystemExit(run(Path(sys.argv[1]), sys.stdin.read(), sys.argv[2], sys.argv[3]))

@@ -1,0 +1,157 @@
+"""Long work: plans and audits of tables in processes of their own, stopped, killed and taken up again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from wayforward.answers import write_csv
+from wayforward.serve.jobs import DONE, FAILED, RUNNING, STOPPED, JobError, Supervisor
+from wayforward.serve.storage.tables import Job, User, now
+from wayforward.serve.worker import run
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A table of people, as a file."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "age": int(rng.integers(18, 80)),
+            "income": int(rng.integers(500, 4000)),
+            "debt": int(rng.integers(0, 5000)),
+            "home": "rent",
+        }
+        for _ in range(120)
+    ]
+    return write_csv(rows, tmp_path / "people.csv")
+
+
+def user(services, name="operator"):
+    with services.database.session(write=False) as session:
+        return session.query(User).filter_by(name=name).one()
+
+
+def state(services, id):
+    with services.database.session(write=False) as session:
+        return session.get(Job, id)
+
+
+def test_plans_of_a_table(services, model, people, tmp_path):
+    id = services.jobs.start("plans", model, {"k": 2}, people, user(services))
+    assert services.jobs.claim("one") == id and services.jobs.claim("two") is None
+    assert run(services.settings.home, services.database.url, id, "one") == 0
+    job = state(services, id)
+    assert job.status == DONE and "found" in job.note and job.done == 120
+    assert not list((services.jobs.folder / id).glob("people.*"))  # the table is deleted
+    with services.database.session(write=False) as session:
+        file = services.jobs.result(session, id, "plans")
+        with pytest.raises(JobError):
+            services.jobs.result(session, id, "audit")
+    rows = list(csv.DictReader(io.StringIO(file.read_text())))
+    assert {int(row["person"]) for row in rows} == set(range(120))
+    assert all(row["plan"] for row in rows)
+
+
+def test_an_audit_by_the_features_named(services, model, people):
+    id = services.jobs.start("audit", model, {"groups": ["age"]}, people, user(services, "auditor"))
+    services.jobs.claim("one")
+    run(services.settings.home, services.database.url, id, "one")
+    assert state(services, id).status == DONE
+    assert "<h1>Audit of recourse: A small loan" in (services.jobs.folder / id / "audit.html").read_text()
+    id = services.jobs.start("audit", model, {}, people, user(services, "auditor"))
+    services.jobs.claim("one")
+    run(services.settings.home, services.database.url, id, "one")
+    assert state(services, id).status == FAILED and "sensitive" in state(services, id).note
+
+
+def test_a_job_that_went_silent_is_taken_up_again_and_ends_once(services, model, people):
+    id = services.jobs.start("plans", model, {}, people, user(services))
+    assert services.jobs.claim("dead") == id
+    with services.database.session() as session:
+        session.get(Job, id).beat = now() - timedelta(minutes=1)
+    assert services.jobs.claim("next") == id
+    assert not services.jobs.beat(id, "dead")  # it wakes up, and is no longer the one
+    run(services.settings.home, services.database.url, id, "dead")
+    assert state(services, id).status == RUNNING
+    run(services.settings.home, services.database.url, id, "next")
+    services.jobs.end(id, "dead", FAILED, "too late")
+    assert state(services, id).status == DONE
+
+
+def test_a_job_that_always_breaks_is_given_up(services, model, people):
+    id = services.jobs.start("plans", model, {}, people, user(services))
+    for _ in range(3):
+        assert services.jobs.claim("one") == id
+        with services.database.session() as session:
+            session.get(Job, id).beat = now() - timedelta(minutes=1)
+    assert services.jobs.claim("one") is None and state(services, id).status == FAILED
+
+
+def test_stopped_before_and_after_it_began(services, model, people):
+    first = services.jobs.start("plans", model, {}, people, user(services))
+    services.jobs.stop(first, user(services))
+    assert state(services, first).status == STOPPED and services.jobs.claim("one") is None
+    second = services.jobs.start("plans", model, {}, people, user(services))
+    services.jobs.claim("one")
+    services.jobs.stop(second, user(services))
+    assert not services.jobs.beat(second, "one")
+    with pytest.raises(JobError, match="over"):
+        services.jobs.stop(first, user(services))
+
+
+def test_a_process_killed_in_the_middle_leaves_nothing_half_done(services, model, people):
+    """The same answers as without the kill, whenever it comes."""
+    id = services.jobs.start("plans", model, {}, people, user(services))
+    whole = services.jobs.start("plans", model, {}, people, user(services))
+    services.jobs.claim("one")
+    for wait in (0.2, 3.0):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "wayforward.serve.worker", str(services.settings.home), id, "one"],
+            stdin=subprocess.PIPE,
+        )
+        process.stdin.write(services.database.url.encode())
+        process.stdin.close()
+        time.sleep(wait)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        if state(services, id).status == DONE:
+            break
+    if state(services, id).status != DONE:
+        run(services.settings.home, services.database.url, id, "one")
+    assert services.jobs.claim("two") == whole
+    run(services.settings.home, services.database.url, whole, "two")
+    files = [(services.jobs.folder / one / "answers.csv").read_text() for one in (id, whole)]
+    assert files[0] == files[1] and state(services, id).status == DONE
+
+
+def test_from_the_page_to_the_table(browser, services, model, people):
+    operator = browser().log_in("operator")
+    operator.get_page("/staff/jobs")
+    given = {"token": operator.value("token"), "kind": "plans", "model": model}
+    answer = operator.post("/staff/jobs", data=given, files={"people": ("people.csv", people.read_bytes())})
+    assert "waiting" in answer.text
+    supervisor = Supervisor(services.jobs, services.settings.home)
+    supervisor.start()
+    for _ in range(240):
+        text = operator.get_page("/staff/jobs")
+        if "Table of plans" in text:
+            break
+        time.sleep(0.5)
+    supervisor.stop()
+    path = re.search(r'href="(/staff/jobs/[^"]+/answers.csv)"', text)[1]
+    assert operator.get(path).text.startswith("person,option,outcome")
+    auditor = browser().log_in("auditor")
+    assert auditor.get(path).status_code == 403 and "plans for people" not in auditor.get_page("/staff/jobs")
+    given = {"token": auditor.value("token"), "kind": "plans", "model": model}
+    assert auditor.post("/staff/jobs", data=given, files={"people": ("p.csv", b"a\n1")}).status_code == 403
