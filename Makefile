@@ -13,7 +13,7 @@ ifneq ($(wildcard ../shared/data),)
 export WAYFORWARD_DATA ?= $(abspath ../shared/data)
 endif
 
-EXTRAS := fast,frames,polars,torch,tune,trees-cpu,catboost,onnx,solvers,plots,web,test,docs,dev
+EXTRAS := fast,frames,polars,torch,tune,trees-cpu,catboost,onnx,solvers,plots,web,postgres,test,docs,dev
 
 .PHONY: help venv demo test fast-test lint docs bench replicate clean
 .DEFAULT_GOAL := help
