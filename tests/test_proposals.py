@@ -49,7 +49,7 @@ def test_names_propose_who_can_change_what(table):
         "package": ("actionable", "any", False),
         "savings": ("actionable", "any", False),
     }
-    assert list(schema.guesses) == ["customerId", "Age", "sex", "monthly_income", "times_late_90"]
+    assert list(schema.guesses) == ["customerId", "Age", "sex", "monthly_income", "times_late_90", "package"]
     assert "guessed: Age: nobody changes it" in repr(schema)
     assert pickle.loads(pickle.dumps(schema)).guesses == schema.guesses
 
@@ -58,7 +58,7 @@ def test_what_is_said_is_no_guess_any_more(table):
     schema = wf.Schema.infer(table, label="granted", Age={"actionability": "actionable"})
     assert schema["Age"].actionability == "actionable" and "Age" not in schema.guesses
     schema = schema.revise(sex={"sensitive": False}).drop("customerId").with_rules("at most 2 changes")
-    assert list(schema.guesses) == ["monthly_income", "times_late_90"]
+    assert list(schema.guesses) == ["monthly_income", "times_late_90", "package"]
     assert wf.Schema.from_yaml(schema.to_yaml()) == schema
     plain = wf.Schema.infer(table, label="granted", propose=False)
     assert plain.actionable.all() and not plain.guesses and not plain.direction.any()
@@ -117,3 +117,12 @@ def test_a_least_change_is_the_largest_round_number_within_a_fiftieth_of_the_mid
         assert got is None
     else:
         assert got == pytest.approx(largest, rel=1e-9)
+
+
+def test_few_uneven_whole_numbers_are_asked_about(table):
+    """A plan that sets a code between two codes means nothing: what may be codes is said, and not decided."""
+    even = np.tile([12, 24, 36, 48], 30)
+    schema = wf.Schema.infer(table.drop(columns="granted").assign(term=even))
+    assert "holds only 3, 7, 12; if these are codes" in schema.guesses["package"]
+    assert schema["package"].kind == "integer" and "term" not in schema.guesses
+    assert "codes" not in schema.guesses["times_late_90"] and "savings" not in schema.guesses

@@ -114,6 +114,12 @@ def test_truth_values_become_yes_and_no(levels, index, text):
     assert words.level_words(Feature(name="a", kind="binary", levels=levels), index) == text
 
 
+def test_a_level_of_no_text_is_said_to_be_empty():
+    remark = Feature(name="remark", kind="categorical", levels=("", "a new engine"))
+    assert words.level_words(remark, 0) == remark.level_text(0) == "(empty)"
+    assert words.change_text(remark, 1, 0).endswith(" to (empty)")
+
+
 def test_an_unknown_level_is_said_to_be_one():
     assert words.level_words(HOME, -1) == "an unknown value"
     assert words.level_words(HOME, 0.5) == "an unknown value"

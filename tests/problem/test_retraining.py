@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -99,6 +100,25 @@ def test_an_estimator_behind_an_encoder_is_trained_behind_it():
     head = LogisticRegression().fit(encoder.transform(numbers), LABELS)
     model = wf.wrap(head, schema, encoder=encoder)
     x = schema.encode(numbers)
+    np.testing.assert_allclose(refit(model, x, LABELS, 0).native(x)[0], model.native(x)[0])
+
+
+class AsTable(BaseEstimator, TransformerMixin):
+    """A first step that needs columns by name, and does not keep the names it was trained on."""
+
+    def fit(self, rows, labels=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, rows):
+        return rows[["income", "debt"]].to_numpy()
+
+
+def test_a_pipeline_that_does_not_say_it_saw_a_table_is_trained_again_on_one():
+    pipeline = make_pipeline(AsTable(), LogisticRegression()).fit(TABLE, LABELS)
+    assert not hasattr(pipeline[0], "feature_names_in_")
+    model = wf.wrap(pipeline, SCHEMA)
+    x = SCHEMA.encode(TABLE)
     np.testing.assert_allclose(refit(model, x, LABELS, 0).native(x)[0], model.native(x)[0])
 
 

@@ -296,7 +296,8 @@ def amiss(one: Recourse) -> list[str]:
 def _person(recourse: Recourse, i: int) -> Recourse:
     if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
         raise DataError(
-            f"There is no person {i!r}; people are numbered 0 to {recourse.n - 1}. Give a whole number."
+            f"There is no person {i!r}; people are numbered 0 to {recourse.n - 1}. Give a whole number, "
+            "or a name: explain(id=...)."
         )
     if not -recourse.n <= i < recourse.n:
         raise DataError(f"There is no person {i}; people are numbered 0 to {recourse.n - 1}.")

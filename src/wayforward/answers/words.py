@@ -97,7 +97,7 @@ def level_words(feature: Feature, value: float) -> str:
     level = feature.levels[i]
     if isinstance(level, bool) or (feature.kind == "binary" and set(feature.levels) == {0, 1}):
         return "yes" if level else "no"
-    return str(level)
+    return str(level).strip() or "(empty)"
 
 
 def quoted(text: str) -> str:

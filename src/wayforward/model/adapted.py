@@ -59,7 +59,8 @@ class Adapted:
     regression); it raises `NotRead` where the model cannot be read. None: there is no fast path.
     decision: how the label follows from the outputs; None where that is not known, so that `wrap` finds it out.
     batch: the rows that somebody's function is handed in each call, filled up where there are fewer; None: as they are.
-    categories: of the columns that go as pandas categories.
+    categories: of the columns that go as pandas categories. table: turns rows (m, d) into what an estimator is asked
+    on, through the preparation that `wrap` was given; None where that is not an estimator's own input.
     """
 
     predict: Callable[[Floats], tuple[Outputs, Ints]]
@@ -73,6 +74,7 @@ class Adapted:
     decision: Decision | None = LARGEST
     batch: int | None = None
     categories: Mapping[str, Sequence[Any]] | None = None
+    table: Callable[[Floats], Any] | None = None
 
     @classmethod
     def of_values(cls, ask: Callable[[Floats], Floats], name: str) -> Adapted:

@@ -41,11 +41,14 @@ def refit(model: Model, x: Rows, labels: np.ndarray, seed: int) -> Model:
     y = np.asarray(labels)
     if model.classes:
         y = np.asarray(model.wrapped.classes_)[label_indices(y, model.classes, "The table of labels")]
-    trained = model.wrapped if options.encoder is None else options.encoder
-    table = Table(
-        model.schema, _names(trained), options.frame, model.name, options.prepare, knows_none(trained),
-        model.native_path.categories,
-    )  # fmt: skip
+    # what the adapter found out by asking, too: a pipeline does not always say that it was trained on a table
+    table = model.native_path.table
+    if table is None:
+        trained = model.wrapped if options.encoder is None else options.encoder
+        table = Table(
+            model.schema, _names(trained), options.frame, model.name, options.prepare, knows_none(trained),
+            model.native_path.categories,
+        )  # fmt: skip
     rows = table(x)
     if options.encoder is not None:
         rows = (

@@ -284,7 +284,7 @@ class Feature:
     def level_text(self, index: float) -> str:
         """The words for a level index."""
         i = int(index)
-        return self.level_labels[i] if self.level_labels else str(self.levels[i])
+        return self.level_labels[i] if self.level_labels else str(self.levels[i]).strip() or "(empty)"
 
 
 FIELDS = tuple(field.name for field in fields(Feature))

@@ -74,6 +74,9 @@ def propose(feature: Feature, values: np.ndarray, rows: int) -> tuple[Feature, s
         feature = replace(feature, missing="stays")
         notes.append("a missing value stays missing")
     feature, guess = _by_name(feature, len(values), rows)
+    if feature.kind == "integer" and feature.actionability == "actionable" and _looks_coded(values, rows):
+        shown = ", ".join(f"{v:g}" for v in np.sort(values))
+        notes.append(f"holds only {shown}; if these are codes, infer it with kind='categorical'")
     return feature, "; ".join([*notes, *([guess] if guess else [])])
 
 
@@ -104,6 +107,14 @@ def codes_in(values: np.ndarray) -> tuple[float, ...]:
     if len(plain) < _FEWEST or plain.min() < 0 or not above.size or plain.max() > above.min() / 3:
         above = above[:0]
     return tuple(float(v) for v in np.sort(np.concatenate([below, above])))
+
+
+def _looks_coded(values: np.ndarray, rows: int) -> bool:
+    """True for 3 to 10 whole numbers, often repeated, at uneven distances that leave out half of the range or more."""
+    if not 3 <= len(values) <= _MOST_CLASSES or rows < 10 * len(values):
+        return False
+    gaps = np.diff(np.sort(values))
+    return bool(gaps.sum() + 1 > 2 * len(values) and np.ptp(gaps) > 0)
 
 
 def _by_name(feature: Feature, different: int, rows: int) -> tuple[Feature, str]:

@@ -184,7 +184,7 @@ def check_values(value: np.ndarray, feature: Feature, what: str) -> None:
     if np.isnan(value[i]):
         raise DataError(
             f"{column} has a missing value in row {i}. Fill it in, or, if the model accepts missing values, "
-            f"revise the schema: {feature.name}={{'missing': True}}."
+            f"revise the schema: {feature.name}={{'missing': 'stays'}}."
         )
     if np.isinf(value[i]):
         raise DataError(f"{column} has an infinite value in row {i}. Replace it with a number.")

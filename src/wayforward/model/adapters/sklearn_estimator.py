@@ -114,8 +114,9 @@ def adapt_fitted(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
         native = _native(model, table, name)
     tolerance = SINGLE if _single_precision(model) else DOUBLE
     return replace(
-        native, read=partial(_read, model, schema, table, native), tolerance=tolerance, categories=categories
-    )
+        native, read=partial(_read, model, schema, table, native), tolerance=tolerance, categories=categories,
+        table=table,
+    )  # fmt: skip
 
 
 def _wanted_categories(
