@@ -29,11 +29,11 @@ def canonical(content: Mapping[str, Any]) -> bytes:
     """Return the one text of plain data that is signed. Raises: FileFormatError for what is not plain data."""
     try:
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
+        return text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(
             f"A receipt holds texts, finite numbers, lists and tables only ({error})."
         ) from None
-    return text.encode()
 
 
 @dataclass(frozen=True)

@@ -782,7 +782,8 @@ def serve(
     from wayforward.serve.settings import ServeSettings
 
     given = door.model_given(model, schema, train, world, label, favourable or [], target_threshold, title)
-    url = public_url or f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
+    shown = f"[{host}]" if ":" in host else host
+    url = public_url or f"http://{shown}:{port}"  # 0.0.0.0 is every address of this machine, so no loopback
     settings = ServeSettings(
         home=home, database=database, public_url=url, lender=lender, contact=contact, debug=debug,
         demonstration=given is None and not public_url,

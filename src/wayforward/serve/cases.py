@@ -142,7 +142,10 @@ class Cases:
         made = []
         with self.database.session() as session:
             for row in rows:
-                id, code = secrets.token_urlsafe(16), new_code()
+                id, code = (
+                    secrets.token_hex(11),
+                    new_code(),
+                )  # an id that starts with "-" is a formula to a spreadsheet
                 key = self.keys.new_case_key()
                 state: dict[str, Any] = {"x": _plain(row), "limits": {}, "dialogue": None, "kept": []}
                 session.add(
@@ -186,12 +189,16 @@ class Cases:
             if (held := self._held.get(place)) is not None:
                 self._held.move_to_end(place)
                 return held
+        found = self._read_dialogue(project, state)
+        self._hold(self._held, place, found)
+        return found
+
+    @staticmethod
+    def _read_dialogue(project: Project, state: Mapping[str, Any]) -> Dialogue:
         from wayforward.people.dialogue import Dialogue
 
         with project.turn:
-            found = Dialogue.from_dict(project.problem, state["dialogue"], changed="continue")
-        self._hold(self._held, place, found)
-        return found
+            return Dialogue.from_dict(project.problem, state["dialogue"], changed="continue")
 
     def _hold(self, where: OrderedDict[Any, Any], place: Any, thing: Any) -> None:
         with self._lock:
@@ -232,15 +239,14 @@ class Cases:
         if revision is not None and revision != one.case.revision:
             raise CaseChanged("Something was changed in another window. Here is how it stands now.")
         self._afford(one, act)
+        with self._lock:
+            mine = one.dialogue is None or self._held.pop((id, one.case.revision), None) is one.dialogue
+        if not mine:  # another window is changing the one in memory
+            one.dialogue = self._read_dialogue(one.project, one.state)
         begun = _answered(one)
         with one.project.turn:
-            try:
-                yield one
-                stored = None if one.dialogue is None else one.dialogue.to_dict()
-            except BaseException:
-                with self._lock:  # a dialogue that took half a reply is not used again
-                    self._held.pop((id, one.case.revision), None)
-                raise
+            yield one
+            stored = None if one.dialogue is None else one.dialogue.to_dict()
         one.state["dialogue"] = stored
         after = one.case.revision + 1
         one.state["wishes"] = one.state.get("wishes", 0) + (act == "reply" or begun != _answered(one))
@@ -257,14 +263,11 @@ class Cases:
                 )
             )
             stale = found.rowcount != 1  # type: ignore[attr-defined]
-        with self._lock:
-            held = self._held.pop((id, one.case.revision), None)
         if stale:
             raise CaseChanged("Something was changed in another window. Here is how it stands now.")
         one.case.revision = after
         if one.dialogue is not None:
             self._hold(self._held, (id, after), one.dialogue)
-        del held
 
     def _afford(self, one: Applicant, act: str) -> None:
         if one.queries + _COSTS.get(act, 0) > self.budget:
@@ -507,6 +510,9 @@ class Cases:
         """Return a signed receipt of a plan that holds now. Raises: CaseError for one that does not."""
         with one.project.turn:
             judged = self._judged(one, [list(action)])
+            accepted = bool(one.project.problem.reached(one.x)[0][0])
+        if accepted:
+            raise CaseError("The answer is a yes already. There is nothing to change.")
         if not judged.found[0].any():
             raise CaseError("This plan does not hold (any more), so that no receipt can be given for it.")
         plan, today = texts(judged, set())[0], day or date.today()

@@ -127,7 +127,12 @@ class Projects:
         self._loading: dict[str, threading.Lock] = {}
 
     def add(self, session: Session, given: Given, by: User | None) -> ModelVersion:
-        """Check, copy and register a version; the same content twice is the same version.
+        """`bring` and `register` in one. Raises: as `bring` does."""
+        return self.register(session, self.bring(given), given, by)
+
+    def bring(self, given: Given) -> str:
+        """Check and copy the files of a version, and return its id; the same content twice is the same version. It can
+        take minutes, so that no unit of work of the database should be open: others would wait for it.
 
         Raises: ProjectError, DataError, ModelError, SchemaError, FileFormatError: what is wrong with the files.
         """
@@ -145,6 +150,10 @@ class Projects:
                 os.rename(draft, place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+        return id
+
+    def register(self, session: Session, id: str, given: Given, by: User | None) -> ModelVersion:
+        """Enter a version whose files are there."""
         found = session.get(ModelVersion, id)
         if found is None:
             found = ModelVersion(

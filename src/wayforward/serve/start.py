@@ -42,8 +42,9 @@ def prepare(services: Services, given: Given | None, demonstration: bool) -> lis
 
 
 def _add(services: Services, given: Given) -> str:
+    id = services.projects.bring(given)
     with services.database.session() as session:
-        id = services.projects.add(session, given, None).id
+        services.projects.register(session, id, given, None)
         services.projects.publish(session, id, None)
     return id
 

@@ -5,10 +5,12 @@ Errors are RFC 9457 problems (application/problem+json).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import chain
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import select
 
 from wayforward.serve.accounts import Somebody
@@ -25,8 +27,30 @@ Value = float | int | str | bool | None
 Action = Annotated[list[float | None], Field(max_length=10_000)]
 
 
+def _sound(value: Any, depth: int = 0) -> None:
+    """Raises: ValueError for what JSON allows and nobody means."""
+    if depth > 20:
+        raise ValueError("this is nested too deeply")
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text holds half a character") from None
+    elif isinstance(value, int | float) and not -1e300 < value < 1e300:
+        raise ValueError("a number is too large, or none")
+    elif isinstance(value, Mapping | list):
+        for part in chain(value, value.values()) if isinstance(value, Mapping) else value:
+            _sound(part, depth + 1)
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, given: Any) -> Any:
+        _sound(given)
+        return given
 
 
 class LimitsIn(_Strict):
@@ -61,7 +85,7 @@ class PlanIn(_Strict):
 class PeopleIn(_Strict):
     """people: a row each, by feature. model: the id of a published version."""
 
-    model: str = Field(max_length=64)
+    model: str = Field(pattern="^[0-9a-f]{64}$")
     people: list[dict[str, Value]] = Field(min_length=1, max_length=10_000)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,18 +14,21 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wayforward.errors import WayforwardError
-from wayforward.serve.accounts import AccountError, LoginFailed, forget_ended
-from wayforward.serve.cases import CaseChanged, CaseGone
-from wayforward.serve.http.guard import NotAllowed, NotKnown
-from wayforward.serve.http.pages import Pages, show
+from wayforward.serve.accounts import forget_ended
+from wayforward.serve.http.pages import Pages, show, status_of
 from wayforward.serve.jobs import Supervisor
 from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
 from wayforward.version import __version__
 
+_LARGE = "This is too large to be taken here."
+_MOST_BYTES = 2**20  # of a request, but where files come in
+_FILES_COME = {"/staff/models", "/staff/cases", "/staff/jobs", "/api/v1/cases"}
 STATIC = Path(__file__).parents[1] / "static"
 _HEADERS = {
     "Content-Security-Policy": (
@@ -72,40 +77,89 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
     app.include_router(api.router)
     _errors(app)
 
-    @app.middleware("http")
-    async def safe(request: Request, on: Callable[[Request], Awaitable[Response]]) -> Response:
-        length = request.headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > services.settings.upload_bytes:
-            return Response("Too large.", 413)
-        answer = await on(request)
-        for name, value in _HEADERS.items():
-            answer.headers.setdefault(name, value)
-        if services.settings.secure:
-            answer.headers["Strict-Transport-Security"] = "max-age=31536000"
-        if not request.url.path.startswith("/static"):
-            answer.headers["Cache-Control"] = "no-store"
-        return answer
-
+    app.add_middleware(_Safe, services=services)
     return app
 
 
-def status_of(error: WayforwardError) -> int:
-    """The status that says what kind of mistake an error is."""
-    known: tuple[tuple[type[WayforwardError], int], ...] = (
-        (NotKnown, 401), (LoginFailed, 429), (NotAllowed, 403), (CaseGone, 404), (CaseChanged, 409),
-        (AccountError, 422),
+class _Safe:
+    """Around everything: no body beyond its bound, however it is sent; headers on every answer, faults too; and what
+    breaks goes no further, for a server writes whole messages into its log, and they may hold values of a person.
+    """
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self.app, self.settings = app, services.settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        path, read, begun = scope["path"], 0, False
+        most = min(self.settings.upload_bytes, math.inf if path in _FILES_COME else _MOST_BYTES)
+
+        async def bounded() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                raise HTTPException(413, _LARGE)
+            return message
+
+        async def sealed(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                if self.settings.secure:
+                    headers["Strict-Transport-Security"] = "max-age=31536000"
+                if not path.startswith("/static"):
+                    headers["Cache-Control"] = "no-store"
+            await send(message)
+
+        request = Request(scope, bounded)
+        try:
+            length = request.headers.get("content-length", "0")
+            if "\0" in path or not length.isdecimal() or len(length) > 15:
+                await _answer(request, 400, "That did not work", "This request cannot be read.")(
+                    scope, receive, sealed
+                )
+            elif int(length) > most:
+                raise HTTPException(413, _LARGE)
+            else:
+                await self.app(scope, bounded, sealed)
+        except Exception as error:
+            if begun:
+                raise
+            large = isinstance(error, HTTPException)
+            answer = _answer(request, 413, "That did not work", _LARGE) if large else _fault(request, error)
+            await answer(scope, receive, sealed)
+
+
+def _answer(request: Request, status: int, title: str, detail: str) -> Response:
+    """An error in words: as a page, or as a problem of RFC 9457."""
+    if request.url.path.startswith("/api/"):
+        detail = detail.encode(errors="replace").decode()  # half a pair of UTF-16, from JSON, is no text
+        body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+        return JSONResponse(body, status, headers, "application/problem+json")
+    return show(request, "error.html", status, title=title, detail=detail)
+
+
+def _fault(request: Request, error: Exception) -> Response:
+    # The type and the place, never the message: it may hold values of a person.
+    number, trace = secrets.token_hex(4), error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+    logging.getLogger("wayforward.serve").error("fault %s: %s at %s", number, type(error).__name__, place)
+    return _answer(
+        request, 500, "Something went wrong here",
+        f"It is not your mistake, and nothing that you said is lost. If you ask us, name the number {number}.",
     )  # fmt: skip
-    return next((status for kind, status in known if isinstance(error, kind)), 422)
 
 
 def _errors(app: FastAPI) -> None:
-    def answer(request: Request, status: int, title: str, detail: str) -> Response:
-        if request.url.path.startswith("/api/"):
-            body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-            return JSONResponse(body, status, headers, "application/problem+json")
-        return show(request, "error.html", status, title=title, detail=detail)
-
     @app.exception_handler(WayforwardError)
     def ours(request: Request, error: WayforwardError) -> Response:
         status = status_of(error)
@@ -116,32 +170,16 @@ def _errors(app: FastAPI) -> None:
             404: "Not found",
             409: "Changed elsewhere",
         }
-        return answer(request, status, title.get(status, "That did not work"), str(error))
+        return _answer(request, status, title.get(status, "That did not work"), str(error))
 
     @app.exception_handler(HTTPException)
     def theirs(request: Request, error: HTTPException) -> Response:
         words = {404: "There is nothing at this address.", 405: "This address cannot be used like that."}
-        return answer(request, error.status_code, "Not found" if error.status_code == 404 else "That did not work",
+        return _answer(request, error.status_code, "Not found" if error.status_code == 404 else "That did not work",
                       words.get(error.status_code, str(error.detail)))  # fmt: skip
 
     @app.exception_handler(RequestValidationError)
     def unread(request: Request, error: RequestValidationError) -> Response:
         first: dict[str, Any] = dict(error.errors()[0])
         place = ".".join(str(part) for part in first["loc"][1:])
-        return answer(request, 422, "That did not work", f"{place or 'The request'}: {first['msg']}.")
-
-    @app.exception_handler(Exception)
-    def broken(request: Request, error: Exception) -> Response:
-        number = secrets.token_hex(4)
-        import logging
-
-        # The type and the place, never the message: it may hold values of a person.
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        place = "" if trace is None else f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
-        logging.getLogger("wayforward.serve").error("fault %s: %s at %s", number, type(error).__name__, place)
-        return answer(
-            request, 500, "Something went wrong here",
-            f"It is not your mistake, and nothing that you said is lost. If you ask us, name the number {number}.",
-        )  # fmt: skip
+        return _answer(request, 422, "That did not work", f"{place or 'The request'}: {first['msg']}.")

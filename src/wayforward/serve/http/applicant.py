@@ -8,16 +8,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from sqlalchemy import update
 
 from wayforward.answers.receipt import Receipt
 from wayforward.errors import FileFormatError, ReplyError, WayforwardError
 from wayforward.serve import accounts
 from wayforward.serve.cases import Applicant, CaseChanged, CaseError
-from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody, applicant
-from wayforward.serve.http.pages import go, show
+from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody, applicant, whole
+from wayforward.serve.http.pages import go, show, status_of
 from wayforward.serve.projects import published
 from wayforward.serve.services import Services
-from wayforward.serve.storage.tables import ApplicantCase, ModelVersion
+from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
@@ -58,6 +59,7 @@ def _session(to: Services, at: Visitor, case_id: str) -> None:
     with to.database.session() as session:
         accounts.close_login(session, at.cookie)
         at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, case_id=case_id)
+        session.execute(update(ApplicantCase).where(ApplicantCase.id == case_id).values(seen=now()))
     at.fresh = True
 
 
@@ -72,9 +74,9 @@ def own_row_sent(request: Request, model_id: str, to: Given, at: Anybody) -> Res
     """A case of one's own numbers."""
     to.limits.spend("try", request.client.host if request.client else "", 20)
     shown = _own_row(to, model_id)
-    given = {name: str(value).strip() for name, value in at.form.items() if name != "token"}
-    row, errors = {}, {}
-    for feature in shown["features"]:
+    row, errors, given = {}, {}, {}
+    for place, feature in enumerate(shown["features"]):
+        given[feature.name] = str(at.form.get(f"f{place}", "")).strip()
         try:
             row[feature.name] = _cell(feature, given.get(feature.name, ""))
         except ReplyError as error:
@@ -163,9 +165,12 @@ def limits_sent(request: Request, to: Given, id: CaseId) -> Response:
     given, changes = read_limits(form, at.form)
     try:
         to.cases.limits(id, given, changes, _revision(at))
-    except ReplyError as error:
-        stored = {"limits": given, "changes": changes}
-        return _page(request, one, "limits.html", 422, form=form, stored=stored, errors=[str(error)])
+    except (ReplyError, CaseChanged) as error:
+        stored, text = {"limits": given, "changes": changes}, str(error)
+        if isinstance(error, CaseChanged):  # what they typed stays on the page; sent once more, it counts
+            one = to.cases.open(id)
+            text = "Something was changed in another window. Here is what you typed: send it again if it should count."
+        return _page(request, one, "limits.html", status_of(error), form=form, stored=stored, errors=[text])
     return go(request, "/case/plans")
 
 
@@ -181,6 +186,9 @@ def read_limits(form: list[dict[str, Any]], sent: Mapping[str, Any]) -> tuple[di
             ticked = [
                 level for i, level in enumerate(entry["levels"]) if sent.get(f"level-{place}-{i}") == "on"
             ]
+            if not ticked and f"can-{place}" in sent:  # none of the others is "no", said otherwise
+                limits[entry["feature"]] = False
+                continue
             if ticked and len(ticked) < len(entry["levels"]):
                 parts["levels"] = ticked
         else:
@@ -204,8 +212,7 @@ def _same_number(typed: str, value: float | None) -> bool:
 
 
 def _revision(at: Visitor) -> int | None:
-    given = str(at.form.get("revision", ""))
-    return int(given) if given.isdigit() else None
+    return whole(at.form.get("revision", ""))
 
 
 @router.get("/case/plans")
@@ -217,11 +224,15 @@ def plans(request: Request, to: Given, id: CaseId) -> Response:
 def _plans(
     request: Request, to: Services, one: Applicant, status: int = 200, problem_text: str = ""
 ) -> Response:
-    found = to.cases.plans(one)
+    found, why_not = [], ""
+    try:
+        found, why_not = to.cases.plans(one), to.cases.no_plan(one)
+    except CaseError as error:  # the case may ask no more: what was kept is still theirs
+        status, problem_text = (status if problem_text else 422), problem_text or str(error)
     question = to.cases.question(one)
     end = None if one.dialogue is None else one.dialogue.end
     return _page(
-        request, one, "plans.html", status, plans=found, kept=to.cases.bookmarks(one), why_not=to.cases.no_plan(one),
+        request, one, "plans.html", status, plans=found, kept=to.cases.bookmarks(one), why_not=why_not,
         question=question, end=end, problem_text=problem_text, json=json,
     )  # fmt: skip
 
@@ -230,7 +241,10 @@ def _plans(
 def keep(request: Request, to: Given, id: CaseId) -> Response:
     """Keep a plan."""
     at: Visitor = request.state.visitor
-    to.cases.keep(id, _action(at), _revision(at))
+    try:
+        to.cases.keep(id, _action(at), _revision(at))
+    except CaseError as error:
+        return _plans(request, to, to.cases.open(id), status_of(error), str(error))
     return go(request, str((at.form.get("back") == "choices" and "/case/choices") or "/case/plans#kept"))
 
 
@@ -238,8 +252,11 @@ def keep(request: Request, to: Given, id: CaseId) -> Response:
 def let_go(request: Request, to: Given, id: CaseId) -> Response:
     """Keep a plan no longer."""
     at: Visitor = request.state.visitor
-    place = str(at.form.get("place", ""))
-    to.cases.let_go(id, int(place) if place.isdigit() else -1, _revision(at))
+    place = whole(at.form.get("place", ""))
+    try:
+        to.cases.let_go(id, -1 if place is None else place, _revision(at))
+    except CaseError as error:
+        return _plans(request, to, to.cases.open(id), status_of(error), str(error))
     return go(request, "/case/plans#kept")
 
 
@@ -290,15 +307,17 @@ def reply(request: Request, to: Given, id: CaseId) -> Response:
     try:
         to.cases.reply(id, str(at.form.get("question", "")), given, _revision(at))
     except (ReplyError, CaseChanged) as error:
-        status = 409 if isinstance(error, CaseChanged) else 422
-        return _choices(request, to, to.cases.open(id), status, str(error))
+        return _choices(request, to, to.cases.open(id), status_of(error), str(error))
     return go(request, "/case/choices")
 
 
 @router.post("/case/undo")
 def undo(request: Request, to: Given, id: CaseId) -> Response:
     """Take back the last answer."""
-    one = to.cases.undo(id, _revision(request.state.visitor))
+    try:
+        one = to.cases.undo(id, _revision(request.state.visitor))
+    except CaseError as error:
+        return _choices(request, to, to.cases.open(id), status_of(error), str(error))
     return go(request, "/case/limits" if one.dialogue is None else "/case/choices")
 
 
@@ -331,6 +350,8 @@ def what_if_sent(request: Request, to: Given, id: CaseId) -> Response:
         except WayforwardError as error:
             errors[""] = str(error)
     if "application/json" in request.headers.get("accept", ""):
+        labels = {entry["feature"]: f"{entry['label'][:1].upper()}{entry['label'][1:]}:" for entry in form}
+        errors = {labels.get(name, ""): text for name, text in errors.items()}
         return JSONResponse({"errors": errors} if found is None else found.to_dict(), 422 if errors else 200)
     given = {
         name: str(at.form.get(f"value-{i}", "")) for i, name in enumerate(entry["feature"] for entry in form)

@@ -25,7 +25,7 @@ from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import Login, User
 
 COOKIE = "wayforward"
-_MOST_FIELDS = 600
+_MOST_FIELDS = 10_000
 
 
 class NotKnown(WayforwardError):
@@ -90,13 +90,25 @@ async def visitor(request: Request) -> AsyncIterator[Visitor]:
         if request.method not in ("GET", "HEAD"):
             found.form = await request.form(max_fields=_MOST_FIELDS, max_files=8, max_part_size=2**20)
             given = request.headers.get("x-form-token", "") or str(found.form.get("token", ""))
-            if found.fresh or not hmac.compare_digest(form_token(services_of(request), found.cookie), given):
+            mine = form_token(services_of(request), found.cookie)
+            if found.fresh or not hmac.compare_digest(mine.encode(), given.encode()):
                 raise NotAllowed(
                     "This page was open for too long, or cookies are off. Go back, load it again, and repeat."
                 )
+            if any(
+                "\0" in name + value for name, value in found.form.multi_items() if isinstance(value, str)
+            ):
+                raise NotAllowed("A field holds a character that nobody types. Go back, and type it again.")
         yield found
     finally:
         await found.form.close()
+
+
+def whole(text: object, most: int = 2**31 - 1) -> int | None:
+    """The whole number in a field of a form, from 0 to `most`; None for anything else."""
+    given = str(text)
+    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 12 else None
+    return number if number is not None and number <= most else None
 
 
 AtPage = Annotated[Visitor, Depends(visitor)]

@@ -7,7 +7,10 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from wayforward.serve.http.guard import COOKIE, Visitor, form_token
+from wayforward.errors import WayforwardError
+from wayforward.serve.accounts import LoginFailed
+from wayforward.serve.cases import CaseChanged, CaseGone
+from wayforward.serve.http.guard import COOKIE, NotAllowed, NotKnown, Visitor, form_token
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
 
@@ -22,6 +25,7 @@ class Pages:
         self.engine = template_engine("wayforward.serve")
         from wayforward.answers.words import level_words, number
 
+        self.engine.filters["upper_first"] = lambda text: text[:1].upper() + text[1:]  # "BMI" stays as it is
         self.engine.globals.update(
             lender=settings.lender, contact=settings.contact, Act=Act, number=number,
             level_words=level_words,
@@ -65,3 +69,11 @@ def go(request: Request, path: str) -> Response:
     """Return a redirect to another page of ours, after a form."""
     pages: Pages = request.app.state.pages
     return pages.go(request, path)
+
+
+def status_of(error: WayforwardError) -> int:
+    """The status that says what kind of mistake an error is."""
+    known: tuple[tuple[type[WayforwardError], int], ...] = (
+        (NotKnown, 401), (LoginFailed, 429), (NotAllowed, 403), (CaseGone, 404), (CaseChanged, 409),
+    )  # fmt: skip
+    return next((status for kind, status in known if isinstance(error, kind)), 422)

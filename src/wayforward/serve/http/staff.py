@@ -18,7 +18,7 @@ from wayforward.errors import DataError, WayforwardError
 from wayforward.serve import accounts
 from wayforward.serve.accounts import LoginFailed, Somebody
 from wayforward.serve.events import first_broken, record
-from wayforward.serve.http.guard import Given, NotAllowed, NotKnown, Visitor, anybody, staff
+from wayforward.serve.http.guard import Given, NotAllowed, NotKnown, Visitor, anybody, staff, whole
 from wayforward.serve.http.pages import go, show
 from wayforward.serve.jobs import OPEN
 from wayforward.serve.permissions import Act, Role
@@ -120,8 +120,9 @@ def add_model(
             favourable=tuple(one.strip() for one in str(form.get("favourable", "")).split(",") if one.strip()),
             threshold=_share(threshold) if threshold else None, open_to_all=form.get("open") == "on",
         )  # fmt: skip
+        id = to.projects.bring(given)
         with to.database.session() as session:
-            to.projects.add(session, given, session.get(User, who.user_id))
+            to.projects.register(session, id, given, session.get(User, who.user_id))
     return go(request, "/staff/models")
 
 
@@ -338,7 +339,7 @@ def switch_off(
 ) -> Response:
     """Close an account; one's own stays."""
     with to.database.session() as session:
-        user = session.get(User, id)
+        user = None if whole(id) is None else session.get(User, id)
         if user is None or user.id == who.user_id:
             raise accounts.AccountError("This account cannot be closed from here.")
         user.disabled = True
@@ -362,15 +363,13 @@ def make_token(
     """A new token, shown once."""
     form = request.state.visitor.form
     able, made, wrong = [act for act in Act if who.may(act)], "", ""
-    days = str(form.get("days", "90"))
+    days = whole(form.get("days", "90")) or 0
     try:
         with to.database.session() as session:
             user = session.get(User, who.user_id)
             assert user is not None
             acts = [str(one) for one in form.getlist("act")]
-            made = accounts.make_token(
-                session, user, str(form.get("name", "")), acts, int(days) if days.isdigit() else 0
-            )
+            made = accounts.make_token(session, user, str(form.get("name", "")), acts, days)
     except WayforwardError as error:
         wrong = str(error)
     return show(

@@ -4,16 +4,18 @@ import { withSliders } from "./ranges.mjs";
 
 const form = document.getElementById("what-if");
 const result = document.getElementById("result");
-let waiting = 0;
+let waiting = 0, asked = 0;
 
 async function ask() {
-  const sent = new FormData(form);
+  const sent = new FormData(form), turn = ++asked;
   const answer = await fetch(form.action, {
     method: "POST",
     headers: { Accept: "application/json", "X-Form-Token": sent.get("token"), "Content-Type": "application/x-www-form-urlencoded" },
     body: new URLSearchParams(sent),
   });
+  if (!answer.headers.get("content-type").includes("json")) return form.submit(); // the page that comes says why
   const said = await answer.json();
+  if (turn !== asked) return; // a later question is on its way, and its answer counts
   const line = document.createElement("p");
   const strong = document.createElement("strong");
   if (said.errors) {

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.exc import ArgumentError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from wayforward.errors import DataError, MissingExtra
 
 _WAIT_MS = 10_000
+_MIGRATION = 0x77617900  # any number that nobody else locks
 
 
 class Database:
@@ -50,7 +51,12 @@ class Database:
 
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-        with self.engine.begin() as connection:
+        with (
+            self.engine.connect() as connection,
+            connection.execution_options(wayforward_immediate=True).begin(),
+        ):  # of two that start at once the second waits, and finds nothing to do
+            if self.engine.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION})
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
