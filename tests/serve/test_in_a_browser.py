@@ -53,7 +53,9 @@ def address(services) -> Iterator[str]:
 def page(address) -> Iterator[Any]:
     """A page of chromium that keeps what its console says."""
     with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         one = chromium.new_context(viewport={"width": 1200, "height": 900}).new_page()
         one.complaints = []
         one.on("console", lambda said: one.complaints.append(said.text) if said.type == "error" else None)
