@@ -66,15 +66,6 @@ def add_user(session: Session, name: str, role: str, password: str, by: str = ""
     return user
 
 
-def set_password(session: Session, user: User, password: str, by: str) -> None:
-    """Change a password; every session and token of the account ends. Raises: AccountError."""
-    _check_password(password)
-    user.password, user.failures, user.locked_until = _hasher().hash(password), 0, None
-    session.execute(delete(Login).where(Login.user_id == user.id))
-    session.execute(delete(ApiToken).where(ApiToken.user_id == user.id))
-    record(session, by, "password changed", user.name)
-
-
 def _check_password(password: str) -> None:
     if not LEAST_PASSWORD <= len(password) <= 200:
         raise AccountError(
@@ -120,13 +111,13 @@ def _verified(stored: str, password: str) -> bool:
 
 
 def open_login(
-    session: Session, hours: float, user: User | None = None, case_id: str | None = None, language: str = ""
+    session: Session, hours: float, user: User | None = None, case_id: str | None = None
 ) -> tuple[str, Login]:
     """Return a new cookie and its session, of an account, of a case, or of nobody yet (for forms before logging in)."""
     cookie = secrets.token_urlsafe(32)
     login = Login(
-        id=digest(cookie), csrf=secrets.token_urlsafe(32), user_id=None if user is None else user.id,
-        case_id=case_id, language=language, until=now() + timedelta(hours=hours),
+        id=digest(cookie), user_id=None if user is None else user.id,
+        case_id=case_id, until=now() + timedelta(hours=hours),
     )  # fmt: skip
     session.add(login)
     return cookie, login

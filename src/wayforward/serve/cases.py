@@ -25,7 +25,7 @@ from wayforward.serve.events import record
 from wayforward.serve.keys import Keys, seal_plain, unseal_plain
 from wayforward.serve.projects import Project, ProjectError, Projects
 from wayforward.serve.storage.database import Database
-from wayforward.serve.storage.tables import ApplicantCase, Login, ModelVersion, now
+from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
 
 if TYPE_CHECKING:
     from wayforward.people.dialogue import Dialogue
@@ -209,8 +209,7 @@ class Cases:
     def delete(self, id: str) -> None:
         """Forget a case: its row, what was said, its key, its sessions. That there was one stays in the log."""
         with self.database.session() as session:
-            session.execute(delete(Login).where(Login.case_id == id))
-            session.execute(delete(ApplicantCase).where(ApplicantCase.id == id))
+            session.execute(delete(ApplicantCase).where(ApplicantCase.id == id))  # its sessions go with it
             record(session, "applicant", "case deleted", id)
         with self._lock:
             for held in (self._held, self._plans):
@@ -220,14 +219,8 @@ class Cases:
     def forget_old(self, days: int) -> int:
         """Delete cases that nobody opened for so many days; return how many."""
         with self.database.session() as session:
-            old = list(
-                session.scalars(
-                    select(ApplicantCase.id).where(ApplicantCase.seen < now() - timedelta(days=days))
-                )
-            )
-            for id in old:
-                session.execute(delete(Login).where(Login.case_id == id))
-                session.execute(delete(ApplicantCase).where(ApplicantCase.id == id))
+            late = ApplicantCase.seen < now() - timedelta(days=days)
+            old = list(session.scalars(delete(ApplicantCase).where(late).returning(ApplicantCase.id)))
             if old:
                 record(session, "clock", "cases deleted after their time", str(len(old)))
         return len(old)
@@ -294,16 +287,6 @@ class Cases:
                 .where(ApplicantCase.id == id, ApplicantCase.consent.is_(None))
                 .values(consent=now())
             )
-
-    def correct(self, id: str, row: Mapping[str, Any], revision: int | None = None) -> Applicant:
-        """Take other values for the person's row (their own form); what was said before begins anew.
-
-        Raises: DataError that names the column and the value.
-        """
-        with self._changing(id, revision) as one:
-            one.state.update(x=_plain(one.project.schema.encode(_columns([row]))[0]), limits={}, kept=[])
-            one.dialogue = None
-        return one
 
     def limits(
         self, id: str, limits: Mapping[str, Any], changes: Any = None, revision: int | None = None

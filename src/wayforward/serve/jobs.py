@@ -165,7 +165,7 @@ class Supervisor:
                 logging.getLogger("wayforward.serve").error("jobs: the database: %s", type(error).__name__)
 
     def _watch(self, id: str, worker: str) -> None:
-        """Run one job in a process until it ends, is to stop, or the server ends."""
+        """Run one job in a process until it ends, is to stop, or the server ends; one that breaks goes silent."""
         process = subprocess.Popen(
             [sys.executable, "-m", "wayforward.serve.worker", str(self.home), id, worker],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -188,6 +188,3 @@ class Supervisor:
                 process.terminate()
                 process.wait()
                 self.jobs.end(id, worker, STOPPED)
-        if process.returncode:
-            # Not ours to end any more if it said how it ended; else it is taken up again when it has been silent.
-            return

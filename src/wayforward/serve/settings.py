@@ -75,7 +75,7 @@ class ServeSettings:
                     "certificate in front, and give --public-url https://..."
                 )
             if self.demonstration:
-                found.append("The demonstration's accounts have known passwords. Start without --demo.")
+                found.append("The demonstration is for made-up people. Name a model of your own.")
             if self.debug:
                 found.append("Debugging shows the inside of errors to everybody. Start without --debug.")
         for file in (self.home / "keys.json", self.home / "wayforward.db"):

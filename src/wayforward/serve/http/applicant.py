@@ -447,6 +447,3 @@ def delete(request: Request, to: Given, id: CaseId) -> Response:
     at: Visitor = request.state.visitor
     at.login, at.ended = None, True
     return show(request, "deleted.html")
-
-
-__all__ = ["ApplicantCase", "router"]

@@ -60,10 +60,8 @@ class Login(Base):
 
     __tablename__ = "login"
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
-    csrf: Mapped[str] = mapped_column(String(43))
     user_id: Mapped[int | None] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"))
     case_id: Mapped[str | None] = mapped_column(ForeignKey("case.id", ondelete="CASCADE"))
-    language: Mapped[str] = mapped_column(String(10), default="")
     made: Mapped[datetime] = mapped_column(Moment, default=now)
     until: Mapped[datetime] = mapped_column(Moment)
 

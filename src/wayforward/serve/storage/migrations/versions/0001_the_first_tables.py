@@ -113,10 +113,8 @@ def upgrade() -> None:
     op.create_table(
         "login",
         sa.Column("id", sa.String(length=64), nullable=False),
-        sa.Column("csrf", sa.String(length=43), nullable=False),
         sa.Column("user_id", sa.Integer(), nullable=True),
         sa.Column("case_id", sa.String(length=22), nullable=True),
-        sa.Column("language", sa.String(length=10), nullable=False),
         sa.Column("made", Moment(), nullable=False),
         sa.Column("until", Moment(), nullable=False),
         sa.ForeignKeyConstraint(["case_id"], ["case.id"], ondelete="CASCADE"),
