@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wayforward.answers import letter, report
-from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text, price_text, survival_text
+from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text, price_text
 from wayforward.answers.tables import plans_table
 
 
@@ -26,7 +26,6 @@ def two(problem):
 def test_names_prices_and_counts(two):
     assert [kind_name(two, o) for o in (0, 1)] == ["least effort", "made to last"]
     assert price_text(two, 0) == "" and "20" in price_text(two, 1)
-    assert survival_text(two, 1) == "holds in 9 of 10 retrained models"
     both = replace(two, kind=np.array([["cheapest+fewest", "lasting"]], dtype=object))
     assert kind_name(both, 0) == "least effort and fewest changes"
     far = replace(two, cost=two.cost * [[1, 3]])

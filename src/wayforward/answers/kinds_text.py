@@ -30,12 +30,6 @@ def price_text(one: Recourse, option: int, i: int = 0, first: str = "plan 1") ->
     )
 
 
-def survival_text(one: Recourse, option: int, i: int = 0) -> str:
-    """In how many models trained again an option holds: "holds in 9 of 10 retrained models"; '' if not measured."""
-    count = _survived(one, option, i)
-    return f"holds in {count[0]} of {words.count(count[1], 'retrained model')}" if count else ""
-
-
 def margin_text(one: Recourse, option: int, i: int = 0) -> str:
     """In how many cases an option holds if its numbers come out a little off; '' where none is acted on, or nobody
     knows."""
