@@ -127,11 +127,11 @@ def test_deleted_is_gone(browser, code, services):
 def test_nobody_visits_so_it_is_forgotten(services, code, monkeypatch):
     from datetime import timedelta
 
-    from wayforward.serve import cases
+    from wayforward.serve import case_store
     from wayforward.serve.storage.tables import now
 
     assert services.cases.forget_old(90) == 0
-    monkeypatch.setattr(cases, "now", lambda: now() + timedelta(days=91))
+    monkeypatch.setattr(case_store, "now", lambda: now() + timedelta(days=91))
     assert services.cases.forget_old(90) == 1
 
 

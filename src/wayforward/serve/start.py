@@ -10,8 +10,8 @@ import numpy as np
 from sqlalchemy import func, select
 
 from wayforward.serve import accounts
-from wayforward.serve.cases import plans_of
 from wayforward.serve.permissions import Role
+from wayforward.serve.plans import plans_of
 from wayforward.serve.projects import Given, published
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ModelVersion, User

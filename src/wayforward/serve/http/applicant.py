@@ -292,7 +292,7 @@ def _choices(
 
 
 def _last(to: Services, one: Applicant) -> Any:
-    from wayforward.serve.cases import texts
+    from wayforward.serve.plans import texts
 
     assert one.dialogue is not None
     plan = one.dialogue.plan

@@ -1,0 +1,276 @@
+"""Cases at rest and in memory: opened by a code, sealed with a key of their own, changed by one window at a time.
+
+What is stored is one sealed text: the person's row, their limits, the dialogue, the plans that they keep. A reply is
+worked out first and stored then, in one unit of work that stands only if nobody else changed the case in between.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlalchemy import delete, select, update
+
+from wayforward.errors import DataError, WayforwardError
+from wayforward.serve.accounts import digest
+from wayforward.serve.events import record
+from wayforward.serve.keys import Keys, seal_plain, unseal_plain
+from wayforward.serve.plans import plain_row
+from wayforward.serve.projects import Project, ProjectError, Projects
+from wayforward.serve.storage.database import Database
+from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
+
+if TYPE_CHECKING:
+    from wayforward.people.dialogue import Dialogue
+    from wayforward.preferences import Preferences
+    from wayforward.recourse import Recourse
+
+_HELD = 256  # dialogues in memory
+_COSTS = {
+    "what-if": 1,
+    "plans": 4,
+    "reply": 2,
+}  # answers of the model that an act may show, for the query budget
+
+
+class CaseError(WayforwardError):
+    """A case cannot do this now. The message is for the applicant."""
+
+
+class CaseGone(CaseError):
+    """There is no such case (any more), or this is not the way to it."""
+
+
+class CaseChanged(CaseError):
+    """The case was changed elsewhere since this page was shown."""
+
+
+@dataclass
+class Applicant:
+    """A case that is open: what is stored (`case`, `state`), and its model (`project`)."""
+
+    case: ApplicantCase
+    project: Project
+    state: dict[str, Any]
+    dialogue: Dialogue | None = field(default=None, repr=False)
+    queries: int = 0
+
+    @property
+    def x(self) -> np.ndarray:
+        """(1, d) the person."""
+        return action_row(self.state["x"])[None]
+
+    @property
+    def preferences(self) -> Preferences | None:
+        """Their limits so far."""
+        return None if self.dialogue is None else self.dialogue.preferences
+
+
+class CaseStore:
+    """The cases of a database. Whoever changes one names the revision that they saw, and gets CaseChanged where it is
+    another one now.
+    """
+
+    def __init__(self, database: Database, keys: Keys, projects: Projects, *, budget: int = 2000) -> None:
+        self.database, self.keys, self.projects, self.budget = database, keys, projects, budget
+        self._held: OrderedDict[tuple[str, int], Dialogue] = OrderedDict()
+        self._plans: OrderedDict[tuple[str, int], Recourse] = OrderedDict()
+        self._lock = threading.Lock()
+
+    # -- making, opening, forgetting -----------------------------------------------------------------------
+
+    def make(self, model_id: str, people: Any, by: str = "") -> list[tuple[str, str]]:
+        """Make a case for each person of a table or list of rows; return (case id, code) of each: the only way in.
+
+        Raises: ProjectError where nobody has published the model; DataError that names the column and the value.
+        """
+        with self.database.session(write=False) as session:
+            version = session.get(ModelVersion, model_id)
+            if version is None or version.published is None:
+                raise ProjectError("Applicants can only meet a model that was published.")
+        project = self.projects.project(model_id)
+        rows = project.schema.encode(table_of(people) if isinstance(people, list) else people)
+        made = []
+        with self.database.session() as session:
+            for row in rows:
+                id, code = (
+                    secrets.token_hex(11),
+                    new_code(),
+                )  # an id that starts with "-" is a formula to a spreadsheet
+                key = self.keys.new_case_key()
+                state: dict[str, Any] = {"x": plain_row(row), "limits": {}, "dialogue": None, "kept": []}
+                session.add(
+                    ApplicantCase(
+                        id=id,
+                        code=digest(code),
+                        model_id=model_id,
+                        key=key,
+                        state=seal_plain(self.keys.case_key(key), state, id),
+                    )
+                )
+                made.append((id, code))
+            record(session, by or "applicant", "cases made", str(len(made)))
+        return made
+
+    def by_code(self, code: str) -> str:
+        """Return the id of the case that a code opens. Raises: CaseGone."""
+        with self.database.session(write=False) as session:
+            found = session.scalars(
+                select(ApplicantCase.id).where(ApplicantCase.code == digest(clean_code(code)))
+            ).first()
+        if found is None:
+            raise CaseGone("This code opens nothing. Check every letter, or ask for a new link.")
+        return found
+
+    def open(self, id: str) -> Applicant:
+        """Read a case. Raises: CaseGone, SealError."""
+        with self.database.session(write=False) as session:
+            case = session.get(ApplicantCase, id)
+        if case is None:
+            raise CaseGone("There is nothing here (any more). It was deleted, or the time was up.")
+        project = self.projects.project(case.model_id)
+        state = unseal_plain(self.keys.case_key(case.key), case.state, id)
+        return Applicant(case, project, state, self._dialogue(case, project, state), case.queries)
+
+    def _dialogue(self, case: ApplicantCase, project: Project, state: Mapping[str, Any]) -> Dialogue | None:
+        if state["dialogue"] is None:
+            return None
+        place = (case.id, case.revision)
+        with self._lock:
+            if (held := self._held.get(place)) is not None:
+                self._held.move_to_end(place)
+                return held
+        found = self._read_dialogue(project, state)
+        self._hold(self._held, place, found)
+        return found
+
+    @staticmethod
+    def _read_dialogue(project: Project, state: Mapping[str, Any]) -> Dialogue:
+        from wayforward.people.dialogue import Dialogue
+
+        with project.turn:
+            return Dialogue.from_dict(project.problem, state["dialogue"], changed="continue")
+
+    def _hold(self, where: OrderedDict[Any, Any], place: Any, thing: Any) -> None:
+        with self._lock:
+            where[place] = thing
+            while len(where) > _HELD:
+                where.popitem(last=False)
+
+    def delete(self, id: str) -> None:
+        """Forget a case: its row, what was said, its key, its sessions. That there was one stays in the log."""
+        with self.database.session() as session:
+            session.execute(delete(ApplicantCase).where(ApplicantCase.id == id))  # its sessions go with it
+            record(session, "applicant", "case deleted", id)
+        with self._lock:
+            for held in (self._held, self._plans):
+                for place in [place for place in held if place[0] == id]:
+                    del held[place]
+
+    def forget_old(self, days: int) -> int:
+        """Delete cases that nobody opened for so many days; return how many."""
+        with self.database.session() as session:
+            late = ApplicantCase.seen < now() - timedelta(days=days)
+            old = list(session.scalars(delete(ApplicantCase).where(late).returning(ApplicantCase.id)))
+            if old:
+                record(session, "clock", "cases deleted after their time", str(len(old)))
+        return len(old)
+
+    @contextmanager
+    def _changing(self, id: str, revision: int | None, act: str = "") -> Iterator[Applicant]:
+        """Open a case, let it be changed, store it. Raises: CaseChanged; CaseError where the budget is spent."""
+        one = self.open(id)
+        if revision is not None and revision != one.case.revision:
+            raise CaseChanged("Something was changed in another window. Here is how it stands now.")
+        self._afford(one, act)
+        with self._lock:
+            mine = one.dialogue is None or self._held.pop((id, one.case.revision), None) is one.dialogue
+        if not mine:  # another window is changing the one in memory
+            one.dialogue = self._read_dialogue(one.project, one.state)
+        begun = _answered(one)
+        with one.project.turn:
+            yield one
+            stored = None if one.dialogue is None else one.dialogue.to_dict()
+        one.state["dialogue"] = stored
+        after = one.case.revision + 1
+        one.state["wishes"] = one.state.get("wishes", 0) + (act == "reply" or begun != _answered(one))
+        sealed = seal_plain(self.keys.case_key(one.case.key), one.state, id)
+        with self.database.session() as session:
+            found = session.execute(
+                update(ApplicantCase)
+                .where(ApplicantCase.id == id, ApplicantCase.revision == one.case.revision)
+                .values(
+                    state=sealed,
+                    revision=after,
+                    seen=now(),
+                    queries=ApplicantCase.queries + _COSTS.get(act, 0),
+                )
+            )
+            stale = found.rowcount != 1  # type: ignore[attr-defined]
+        if stale:
+            raise CaseChanged("Something was changed in another window. Here is how it stands now.")
+        one.case.revision = after
+        if one.dialogue is not None:
+            self._hold(self._held, (id, after), one.dialogue)
+
+    def _afford(self, one: Applicant, act: str) -> None:
+        if one.queries + _COSTS.get(act, 0) > self.budget:
+            raise CaseError(
+                "This case has asked the model very often, so that it answers no more here. Your plans stay. "
+                "Please ask us, and a person will look at it."
+            )
+
+    def _count(self, id: str, act: str) -> None:
+        with self.database.session() as session:
+            session.execute(
+                update(ApplicantCase)
+                .where(ApplicantCase.id == id)
+                .values(queries=ApplicantCase.queries + _COSTS[act], seen=now())
+            )
+
+
+def _answered(one: Applicant) -> int:
+    return -1 if one.dialogue is None else one.dialogue.answered
+
+
+def new_code() -> str:
+    """Draw a code for a letter: 16 letters and digits that are not mistaken for each other, about 79 bits."""
+    letters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+    drawn = "".join(secrets.choice(letters) for _ in range(16))
+    return "-".join(drawn[i : i + 4] for i in range(0, 16, 4))
+
+
+def clean_code(code: str) -> str:
+    """A code as somebody types it, as it was drawn."""
+    letters = "".join(one for one in code.upper() if one.isalnum())[:64]
+    return "-".join(letters[i : i + 4] for i in range(0, len(letters), 4))
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as a table; every row must have the same cells. Raises: DataError."""
+    names = list(rows[0])
+    for i, row in enumerate(rows):
+        if set(row) != set(names):
+            odd = sorted(set(row) ^ set(names))[0]
+            raise DataError(
+                f"Row {i} and row 0 do not have the same columns: '{odd}' is in one of them only."
+            )
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def action_row(values: Sequence[float | None]) -> np.ndarray:
+    """An action as JSON has it, as an array (d,). Raises: CaseError."""
+    try:
+        row = np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise CaseError("That is no plan of this case.") from None
+    if np.isinf(row).any():
+        raise CaseError("That is no plan of this case.")
+    return row

@@ -1,0 +1,99 @@
+"""Plans for one applicant: what is worked out, and how a page shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from wayforward.preferences import Preferences
+    from wayforward.problem import Problem
+    from wayforward.recourse import Recourse
+
+KINDS = ("cheapest", "fewest", "lasting")
+SEED = 0
+_ROOM = 0.05  # at most so much dearer, to bear small errors
+
+
+@dataclass(frozen=True)
+class PlanText:
+    """A plan as a page shows it. key: its place in the list, as text. table: rows of now and then."""
+
+    key: str
+    name: str
+    steps: tuple[str, ...]
+    follows: tuple[str, ...]
+    notes: tuple[str, ...]
+    table: tuple[dict[str, str], ...]
+    action: tuple[float | None, ...]
+    holds: bool = True
+    is_kept: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()
+        }
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What the model says to other values. accepted: would the answer be yes? text: how near a yes. broken: why nobody
+    could have these values, in sentences; [] if they are possible."""
+
+    accepted: bool
+    text: str
+    broken: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {"accepted": self.accepted, "text": self.text, "broken": list(self.broken)}
+
+
+def plans_of(problem: Problem, x: np.ndarray, preferences: Preferences | None = None) -> Recourse:
+    """One option of each kind, with room where it costs little, in the numbers that people are told."""
+    from wayforward.methods import recommend
+    from wayforward.problem import with_room
+
+    found = recommend(problem, x, kinds=KINDS, preferences=preferences, seed=SEED)
+    if problem.model.has_fast_path:  # an opaque model would be asked hundreds of times
+        found = with_room(found, most=_ROOM)
+    return found.rounded
+
+
+def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanText]:
+    """The options of the first person in words."""
+    from wayforward.answers import consequences, options_table, steps
+    from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text
+    from wayforward.answers.time_text import time_text
+
+    out = []
+    table = options_table(found, 0)
+    for place, option in enumerate(np.flatnonzero(found.found[0]).tolist()):
+        column = f"option {place + 1}"
+        action = tuple(plain_row(found.action[0, option]))
+        notes = (time_text(found, option), margin_text(found, option), *kind_notes(found, option))
+        out.append(
+            PlanText(
+                key=str(place),
+                name=(kind_name(found, option) or f"plan {place + 1}").capitalize(),
+                steps=tuple(steps(found, 0, option)),
+                follows=tuple(consequences(found, 0, option)),
+                notes=tuple(note for note in notes if note),
+                table=tuple(
+                    {"feature": row["feature"], "now": row["now"], "then": row[column]}
+                    for row in table
+                    if row[column] not in ("", "–", "same")
+                ),
+                action=action,
+                is_kept=action in marked,
+            )
+        )
+    return out
+
+
+def plain_row(row: np.ndarray) -> list[float | None]:
+    """An action as JSON has it: None where it leaves a feature alone."""
+    return [None if np.isnan(value) else float(value) for value in row]
