@@ -16,7 +16,10 @@ import numpy as np
 import pytest
 
 from wayforward.answers import write_csv
+from wayforward.serve.accounts import Somebody, somebody
 from wayforward.serve.jobs import DONE, FAILED, RUNNING, STOPPED, JobError, Supervisor
+from wayforward.serve.permissions import Role
+from wayforward.serve.projects import ProjectError
 from wayforward.serve.storage.tables import Job, User, now
 from wayforward.serve.worker import run
 
@@ -39,7 +42,7 @@ def people(tmp_path):
 
 def user(services, name="operator"):
     with services.database.session(write=False) as session:
-        return session.query(User).filter_by(name=name).one()
+        return somebody(session.query(User).filter_by(name=name).one())
 
 
 def state(services, id):
@@ -53,7 +56,6 @@ def test_plans_of_a_table(services, model, people, tmp_path):
     assert run(services.settings.home, services.database.url, id, "one") == 0
     job = state(services, id)
     assert job.status == DONE and "found" in job.note and job.done == 120
-    assert not list((services.jobs.folder / id).glob("people.*"))  # the table is deleted
     with services.database.session(write=False) as session:
         file = services.jobs.result(session, id, "plans")
         with pytest.raises(JobError):
@@ -108,6 +110,83 @@ def test_stopped_before_and_after_it_began(services, model, people):
     assert not services.jobs.beat(second, "one")
     with pytest.raises(JobError, match="over"):
         services.jobs.stop(first, user(services))
+
+
+def goes_well(jobs, id):
+    jobs.claim("one")
+    jobs.end(id, "one", DONE)
+
+
+def fails(jobs, id):
+    jobs.claim("one")
+    jobs.end(id, "one", FAILED, "a mistake in the table")
+
+
+def is_stopped_while_it_waits(jobs, id):
+    jobs.stop(id, by=Somebody("operator", Role.OPERATOR, 1))
+
+
+def is_stopped_while_it_runs(jobs, id):
+    jobs.claim("one")
+    is_stopped_while_it_waits(jobs, id)
+    jobs.end(id, "one", STOPPED)
+
+
+def is_stopped_and_its_server_killed(jobs, id):
+    jobs.claim("one")
+    is_stopped_while_it_waits(jobs, id)
+    silence(jobs, id)
+    assert jobs.claim("next") is None
+
+
+def breaks_down_again_and_again(jobs, id):
+    for _ in range(3):
+        jobs.claim("one")
+        silence(jobs, id)
+    assert jobs.claim("one") is None
+
+
+def ends_while_its_server_is_killed(jobs, id):
+    """The end is in the database, the table still on the disk."""
+    jobs.claim("one")
+    jobs._delete_people, delete = lambda _: None, jobs._delete_people
+    jobs.end(id, "one", DONE)
+    jobs._delete_people = delete
+    assert jobs.sweep(90) == 0
+
+
+def silence(jobs, id):
+    with jobs.database.session() as session:
+        session.get(Job, id).beat = now() - timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        goes_well, fails, is_stopped_while_it_waits, is_stopped_while_it_runs, is_stopped_and_its_server_killed,
+        breaks_down_again_and_again, ends_while_its_server_is_killed,
+    ],
+)  # fmt: skip
+def test_the_people_s_table_is_deleted_however_a_job_ends(ending, services, model, people):
+    id = services.jobs.start("plans", model, {}, people, user(services))
+    place = services.jobs.folder / id
+    (place / "answers").mkdir()  # what it was working on holds people, too
+    assert list(place.glob("people.*"))
+    ending(services.jobs, id)
+    assert not list(place.iterdir()) and state(services, id).ended is not None
+
+
+def test_what_a_killed_server_left_is_swept_and_nothing_else(services, model, people):
+    waiting = services.jobs.start("plans", model, {}, people, user(services))
+    for name, age in (("orphan", 7200), ("just-now", 0)):
+        (services.jobs.folder / name).mkdir()
+        os.utime(services.jobs.folder / name, (time.time() - age,) * 2)
+    assert services.jobs.sweep(90) == 0
+    assert {place.name for place in services.jobs.folder.iterdir()} == {waiting, "just-now"}
+    assert list((services.jobs.folder / waiting).glob("people.*"))
+    with pytest.raises(ProjectError):
+        services.jobs.start("plans", "0" * 64, {}, people, user(services))
+    assert {place.name for place in services.jobs.folder.iterdir()} == {waiting, "just-now"}
 
 
 def test_a_process_killed_in_the_middle_leaves_nothing_half_done(services, model, people):

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from wayforward.errors import WayforwardError
+from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import record
 from wayforward.serve.projects import ProjectError
 from wayforward.serve.storage.database import Database
-from wayforward.serve.storage.tables import Job, ModelVersion, User, now
+from wayforward.serve.storage.tables import Job, ModelVersion, now
 
 KINDS = ("plans", "audit")
 WAITING, RUNNING, STOPPING, DONE, FAILED, STOPPED = (
@@ -38,6 +40,7 @@ WAITING, RUNNING, STOPPING, DONE, FAILED, STOPPED = (
 OPEN = (WAITING, RUNNING, STOPPING)
 _SILENT = timedelta(seconds=20)
 _ATTEMPTS = 3
+_ENTERED_WITHIN = 3600.0  # seconds: a folder is there a moment before its job is in the database
 
 
 class JobError(WayforwardError):
@@ -50,34 +53,50 @@ class Jobs:
     def __init__(self, database: Database, home: Path) -> None:
         self.database, self.folder = database, home / "jobs"
 
-    def start(self, kind: str, model_id: str, given: dict[str, Any], people: Path, by: User) -> str:
+    def start(self, kind: str, model_id: str, given: dict[str, Any], people: Path, by: Somebody) -> str:
         """Put a job in the queue with its table of people; return its id. Raises: JobError, ProjectError."""
         if kind not in KINDS:
             raise JobError(f"There is no job '{kind}'. Use one of {', '.join(KINDS)}.")
         id = secrets.token_urlsafe(16)
         place = self.folder / id
         place.mkdir(parents=True, mode=0o700)
-        shutil.copyfile(people, place / f"people{people.suffix.lower()}")
-        with self.database.session() as session:
-            version = session.get(ModelVersion, model_id)
-            if version is None or version.published is None:
-                shutil.rmtree(place)
-                raise ProjectError("Jobs are about a model that was published. Choose one.")
-            session.add(Job(id=id, kind=kind, model_id=model_id, user_id=by.id, given=given))
-            record(session, by.name, f"job started: {kind}", id)
+        try:
+            shutil.copyfile(people, place / f"people{people.suffix.lower()}")
+            with self.database.session() as session:
+                version = session.get(ModelVersion, model_id)
+                if version is None or version.published is None:
+                    raise ProjectError("Jobs are about a model that was published. Choose one.")
+                session.add(Job(id=id, kind=kind, model_id=model_id, user_id=by.user_id, given=given))
+                record(session, by.name, f"job started: {kind}", id)
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
         return id
 
-    def stop(self, id: str, by: User) -> None:
+    def stop(self, id: str, by: Somebody) -> None:
         """Stop a job that waits or runs. Raises: JobError."""
         with self.database.session() as session:
             job = session.get(Job, id)
             if job is None or job.status not in OPEN:
                 raise JobError("This job is over already.")
-            job.status = STOPPED if job.status == WAITING else STOPPING
+            if job.status == WAITING:
+                job.status, job.ended = STOPPED, now()
+            else:
+                job.status = STOPPING
+            over = job.status == STOPPED
             record(session, by.name, "job stopped", id)
+        if over:
+            self._delete_people(id)
 
     def claim(self, worker: str) -> str | None:
         """Take a job that waits, or one whose process has gone silent; return its id, or None where there is none."""
+        id, over = self._take(worker)
+        if over and id is not None:
+            self._delete_people(id)
+        return None if over else id
+
+    def _take(self, worker: str) -> tuple[str | None, bool]:
+        """(the next job, or None; is it over with that?)."""
         with self.database.session() as session:
             silent = or_(Job.beat.is_(None), Job.beat < now() - _SILENT)
             chosen = (
@@ -89,16 +108,16 @@ class Jobs:
             )
             job = session.scalars(chosen).first()
             if job is None:
-                return None
+                return None, False
             if job.status == STOPPING:
                 job.status, job.ended = STOPPED, now()
-                return None
+                return job.id, True
             if job.attempts >= _ATTEMPTS:
                 job.status, job.ended = FAILED, now()
                 job.note = f"It broke down {_ATTEMPTS} times. Please tell those who look after this server."
-                return None
+                return job.id, True
             job.status, job.worker, job.beat, job.attempts = RUNNING, worker, now(), job.attempts + 1
-            return job.id
+            return job.id, False
 
     def beat(self, id: str, worker: str, done: int | None = None, total: int | None = None) -> bool:
         """Say that a job is alive and how far it is; False where it is no longer this worker's, or is to stop."""
@@ -110,20 +129,36 @@ class Jobs:
             return found.first() is not None
 
     def end(self, id: str, worker: str, status: str, note: str = "") -> None:
-        """Say how a job ended, where it is still this worker's. The table of people is deleted."""
+        """Say how a job ended, where it is still this worker's. The people's table is deleted, however it ended."""
         with self.database.session() as session:
             mine = (Job.id == id) & (Job.worker == worker) & Job.status.in_((RUNNING, STOPPING))
-            session.execute(update(Job).where(mine).values(status=status, note=note[:500], ended=now()))
-        if status != FAILED:
-            for file in (self.folder / id).glob("people.*"):
-                file.unlink()
+            values = {"status": status, "note": note[:500], "ended": now()}
+            found = session.execute(update(Job).where(mine).values(values).returning(Job.id)).first()
+        if found is not None:
+            self._delete_people(id)
 
-    def forget(self, days: int) -> int:
-        """Delete the files and rows of jobs that ended so many days ago; return how many."""
+    def _delete_people(self, id: str) -> None:
+        """Delete what a job was given and what it was working on; its result stays."""
+        for file in (self.folder / id).glob("people.*"):
+            file.unlink(missing_ok=True)
+        shutil.rmtree(self.folder / id / "answers", ignore_errors=True)
+
+    def sweep(self, days: int) -> int:
+        """Delete jobs that ended so many days ago, with their results; return how many. People's tables that a server
+        left behind when it was killed go, too: of jobs that are over, and of jobs that were never entered.
+        """
         with self.database.session() as session:
             old = list(session.scalars(select(Job).where(Job.ended < now() - timedelta(days=days))))
             for job in old:
                 session.delete(job)
+        with self.database.session(write=False) as session:
+            status = {row.id: row.status for row in session.execute(select(Job.id, Job.status))}
+        for place in self.folder.iterdir() if self.folder.is_dir() else ():
+            if place.name in status:
+                if status[place.name] not in OPEN:
+                    self._delete_people(place.name)
+            elif time.time() - place.stat().st_mtime > _ENTERED_WITHIN:
+                shutil.rmtree(place, ignore_errors=True)
         for job in old:
             shutil.rmtree(self.folder / job.id, ignore_errors=True)
         return len(old)

@@ -59,7 +59,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
         with services.database.session() as session:
             forget_ended(session)
         services.cases.forget_old(services.settings.days_kept)
-        services.jobs.forget(services.settings.days_kept)
+        services.jobs.sweep(services.settings.days_kept)
         supervisor = Supervisor(services.jobs, services.settings.home)
         supervisor.start()
         yield

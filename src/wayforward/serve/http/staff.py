@@ -247,10 +247,7 @@ def start_job(
         file = _stored(form.get("people"), Path(folder) / "people")
         if file is None:
             raise DataError("The table of people is missing. Choose a file.")
-        with to.database.session(write=False) as session:
-            user = session.get(User, who.user_id)
-        assert user is not None
-        to.jobs.start(kind, str(form.get("model", "")), given, file, user)
+        to.jobs.start(kind, str(form.get("model", "")), given, file, who)
     return go(request, "/staff/jobs")
 
 
@@ -259,10 +256,7 @@ def stop_job(
     request: Request, id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.RUN_JOBS))]
 ) -> Response:
     """Stop a job."""
-    with to.database.session(write=False) as session:
-        user = session.get(User, who.user_id)
-    assert user is not None
-    to.jobs.stop(id, user)
+    to.jobs.stop(id, who)
     return go(request, "/staff/jobs")
 
 
