@@ -49,12 +49,19 @@ def unchecked_shapes() -> Iterator[None]:
 _CITES = re.compile(r"arXiv:|doi:|\bet al\.|\bF-[A-Z]{2,}|\bE\d+\.\d+|\(\d{4}\)|released tensors|published")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """A test whose docstring cites a source asserts a number from it; `make replicate` runs these.
 
-    The longest test comes first: begun last, it would leave the other workers idle.
+    The longest test comes first: begun last, it would leave the other worker idle. That one begins in the middle, with
+    the test that compiles everything, which each process that starts before would do for itself.
     """
-    items.sort(key=lambda item: item.name != "test_types")
     for item in items:
         if _CITES.search(getattr(getattr(item, "function", None), "__doc__", None) or ""):
             item.add_marker(pytest.mark.published)
+    yield  # what was not asked for is taken out
+    items.sort(key=lambda item: item.name != "test_types")
+    warming = [item for item in items if item.name == "test_once_warmed_a_new_process_compiles_nothing"]
+    for item in warming:
+        items.remove(item)
+        items.insert((len(items) + 1) // 2, item)

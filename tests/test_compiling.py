@@ -53,3 +53,17 @@ def test_a_folder_of_the_users_own_keeps_the_code(tmp_path: Path) -> None:
     got = run("import warnings\n" + LINEAR, NUMBA_CACHE_DIR=str(tmp_path))
     assert got.startswith("2.0 0 ") and str(tmp_path) in got
     assert list(tmp_path.rglob("*.nbc"))
+
+
+@pytest.mark.slow
+def test_once_warmed_a_new_process_compiles_nothing() -> None:
+    """Of everything that searches on the six bundled models use; `make test` begins with this (tests/conftest.py)."""
+    command = [sys.executable, "-m", "wayforward", "warm"]
+    first, second = (
+        subprocess.run(
+            command, capture_output=True, text=True, env=os.environ | {"NUMBA_DEBUG_CACHE": wanted}
+        )
+        for wanted in ("", "1")
+    )
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert "data loaded" in second.stdout and "saved" not in second.stdout
