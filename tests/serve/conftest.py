@@ -20,6 +20,7 @@ from fastapi.testclient import TestClient
 from wayforward.answers import write_csv
 from wayforward.schema import Feature, Schema
 from wayforward.serve import accounts
+from wayforward.serve.consent import CURRENT
 from wayforward.serve.http.app import create_app
 from wayforward.serve.permissions import Role
 from wayforward.serve.projects import Given, Projects
@@ -137,7 +138,7 @@ class Browser(TestClient):
 
     def submit(self, path: str, status: int = 200, **fields: object) -> str:
         """Send a form of the page that is open."""
-        hidden = {name: found[1] for name in ("token", "revision") if (found := self.hidden(name))}
+        hidden = {name: found[1] for name in ("token", "revision", "version") if (found := self.hidden(name))}
         return self._seen(self.post(path, data={**hidden, **fields}), status)
 
     def hidden(self, name: str) -> re.Match[str] | None:
@@ -175,7 +176,14 @@ def browser(services: Services) -> Callable[[], Browser]:
 
 
 @pytest.fixture
-def code(services: Services, model: str) -> str:
-    """The code of a refused applicant."""
+def fresh_code(services: Services, model: str) -> str:
+    """The code of a refused applicant who has not agreed to anything yet."""
     person = {"age": 30, "income": PLANTED - 1000, "debt": 1500, "home": "rent"}
     return services.cases.make(model, [person])[0][1]
+
+
+@pytest.fixture
+def code(services: Services, fresh_code: str) -> str:
+    """The code of a refused applicant who has agreed to go on."""
+    services.cases.consent(services.cases.by_code(fresh_code), CURRENT)
+    return fresh_code

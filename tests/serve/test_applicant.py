@@ -14,10 +14,10 @@ def entered(browser, code):
     return one
 
 
-def test_from_the_code_to_a_signed_plan(browser, code, services):
+def test_from_the_code_to_a_signed_plan(browser, fresh_code, services):
     one = browser()
     one.get_page("/")
-    text = one.submit("/open", code=code.lower().replace("-", " "))  # as people type it
+    text = one.submit("/open", code=fresh_code.lower().replace("-", " "))  # as people type it
     assert "The answer is no for now" in text and "Why" in text
     one.submit("/case/consent")
     text = one.get_page("/case/limits")

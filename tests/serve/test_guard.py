@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 
 from wayforward.serve import accounts
 from wayforward.serve.events import first_broken, record
-from wayforward.serve.http import api, applicant, guard, staff
+from wayforward.serve.http import api, applicant, entrance, guard, staff
 from wayforward.serve.keys import SealError, seal_plain, unseal_plain
 from wayforward.serve.permissions import ALLOWED, Act, Role, may
 from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Login, User
@@ -30,7 +30,7 @@ def doors():
 
     return [
         (route, set(guards(route.dependant)))
-        for router in (applicant.router, staff.router, api.router)
+        for router in (entrance.router, applicant.router, staff.router, api.router)
         for route in router.routes
         if isinstance(route, APIRoute)
     ]
@@ -114,6 +114,7 @@ def test_one_applicant_never_sees_another(browser, services, model, code):
     one, two = browser(), browser()
     one.get_page(f"/w/{code}")
     two.get_page(f"/w/{other}")
+    two.submit("/case/consent")
     two.cookies.set(guard.COOKIE, two.cookies[guard.COOKIE])
     two.get_page("/case/limits")
     two.submit("/case/limits", changes="1")

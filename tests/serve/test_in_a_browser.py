@@ -82,10 +82,10 @@ def look_over(page: Any) -> None:
     page.set_viewport_size({"width": 1200, "height": 900})
 
 
-def test_every_screen_of_an_applicant(page, address, code):
+def test_every_screen_of_an_applicant(page, address, fresh_code):
     page.goto(address)
     look_over(page)
-    page.fill("#code", code)
+    page.fill("#code", fresh_code)
     page.get_by_role("button", name="Open").click()
     look_over(page)
     page.get_by_role("button", name="I agree").click()
@@ -108,7 +108,7 @@ def test_every_screen_of_an_applicant(page, address, code):
     assert not page.complaints
 
 
-def test_an_applicant_at_the_keyboard(page, address, code):
+def test_an_applicant_at_the_keyboard(page, address, fresh_code):
     """From the code to a kept plan with Tab, typing and Enter alone; focus is always seen."""
     page.goto(f"{address}/")
 
@@ -126,7 +126,7 @@ def test_an_applicant_at_the_keyboard(page, address, code):
             page.keyboard.press("Enter")
 
     to("textbox", "The code in your letter")
-    page.keyboard.type(code)
+    page.keyboard.type(fresh_code)
     enter()
     to("button", "I agree")
     enter()

@@ -146,7 +146,7 @@ def test_two_who_undo_at_once_undo_once(code, services):
 
 def test_an_accepted_person_gets_no_receipt(services, model):
     code = services.cases.make(model, [{"age": 50, "income": 8000, "debt": 1000, "home": "own"}])[0][1]
-    one = services.cases.open(services.cases.by_code(code))
+    one = services.cases.open(services.cases.by_code(code), before_consent=True)
     assert services.cases.decision(one)["accepted"]
     with pytest.raises(WayforwardError, match="a yes already"):
         services.cases.receipt(one, [None, 8500.0, None, None], "The bank")

@@ -62,6 +62,7 @@ def test_two_people_bring_a_model_to_applicants(browser, services, given, model)
     assert [row["row"] for row in rows] == ["0", "1"]
     applicant = browser()
     applicant.get_page("/w/" + rows[0]["link"].split("/w/")[1])
+    applicant.submit("/case/consent")
     assert "1,500" in applicant.get_page("/case/limits")
 
 

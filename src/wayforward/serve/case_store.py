@@ -20,6 +20,7 @@ from sqlalchemy import delete, select, update
 
 from wayforward.errors import DataError, WayforwardError
 from wayforward.serve.accounts import digest
+from wayforward.serve.consent import CURRENT
 from wayforward.serve.events import record
 from wayforward.serve.keys import Keys, seal_plain, unseal_plain
 from wayforward.serve.plans import plain_row
@@ -46,6 +47,10 @@ class CaseError(WayforwardError):
 
 class CaseGone(CaseError):
     """There is no such case (any more), or this is not the way to it."""
+
+
+class ConsentNeeded(CaseError):
+    """The person has not agreed to the text as it is now, or took it back."""
 
 
 class CaseChanged(CaseError):
@@ -129,12 +134,17 @@ class CaseStore:
             raise CaseGone("This code opens nothing. Check every letter, or ask for a new link.")
         return found
 
-    def open(self, id: str) -> Applicant:
-        """Read a case. Raises: CaseGone, SealError."""
+    def open(self, id: str, *, before_consent: bool = False) -> Applicant:
+        """Read a case. before_consent: also where the person has not agreed (any more): for the answer, to delete.
+
+        Raises: CaseGone, ConsentNeeded, SealError.
+        """
         with self.database.session(write=False) as session:
             case = session.get(ApplicantCase, id)
         if case is None:
             raise CaseGone("There is nothing here (any more). It was deleted, or the time was up.")
+        if not before_consent and case.consent_version != CURRENT:
+            raise ConsentNeeded("First read on the page of your answer what is done here, and agree to it.")
         project = self.projects.project(case.model_id)
         state = unseal_plain(self.keys.case_key(case.key), case.state, id)
         return Applicant(case, project, state, self._dialogue(case, project, state), case.queries)
@@ -169,6 +179,10 @@ class CaseStore:
         with self.database.session() as session:
             session.execute(delete(ApplicantCase).where(ApplicantCase.id == id))  # its sessions go with it
             record(session, "applicant", "case deleted", id)
+        self._drop(id)
+
+    def _drop(self, id: str) -> None:
+        """Let go of what is in memory of a case."""
         with self._lock:
             for held in (self._held, self._plans):
                 for place in [place for place in held if place[0] == id]:

@@ -10,17 +10,17 @@ import numpy as np
 from sqlalchemy import update
 
 from wayforward.answers.receipt import Receipt
-from wayforward.errors import DataError, ReplyError
+from wayforward.errors import DataError
 from wayforward.serve.case_store import (
     Applicant,
     CaseChanged,
     CaseError,
-    CaseGone,
     CaseStore,
     action_row,
-    clean_code,
     table_of,
 )
+from wayforward.serve.consent import CURRENT
+from wayforward.serve.events import record
 from wayforward.serve.plans import SEED, PlanText, WhatIf, plain_row, plans_of, texts
 from wayforward.serve.storage.tables import ApplicantCase, now
 
@@ -35,14 +35,28 @@ VALID_DAYS = 90  # of a receipt
 class Cases(CaseStore):
     """Every method is one act of an applicant."""
 
-    def consent(self, id: str) -> None:
-        """Note that the person agrees to go on."""
+    def consent(self, id: str, version: int | None) -> None:
+        """Note that the person agrees to a version of the text. Raises: CaseChanged where it is not today's."""
+        if version != CURRENT:
+            raise CaseChanged("This text was changed since you opened the page. Please read it again.")
         with self.database.session() as session:
-            session.execute(
+            open_yet = ApplicantCase.consent_version.is_distinct_from(CURRENT)
+            agreed = {"consent": now(), "consent_version": CURRENT}
+            if session.execute(
                 update(ApplicantCase)
-                .where(ApplicantCase.id == id, ApplicantCase.consent.is_(None))
-                .values(consent=now())
-            )
+                .where(ApplicantCase.id == id, open_yet)
+                .values(agreed)
+                .returning(ApplicantCase.id)
+            ).first():
+                record(session, "applicant", f"consent given to text {CURRENT}", id)
+
+    def withdraw(self, id: str) -> None:
+        """The person agrees no longer: nothing more is worked out, and what they said waits to be deleted."""
+        with self.database.session() as session:
+            nothing = {"consent": None, "consent_version": None}
+            session.execute(update(ApplicantCase).where(ApplicantCase.id == id).values(nothing))
+            record(session, "applicant", "consent withdrawn", id)
+        self._drop(id)
 
     def limits(
         self, id: str, limits: Mapping[str, Any], changes: Any = None, revision: int | None = None
@@ -267,9 +281,3 @@ class Cases(CaseStore):
             "follows": list(plan.follows),
         }
         return self.keys.signer.sign(content)
-
-
-__all__ = [
-    "Applicant", "CaseChanged", "CaseError", "CaseGone", "CaseStore", "Cases", "PlanText", "ReplyError", "WhatIf",
-    "clean_code",
-]  # fmt: skip

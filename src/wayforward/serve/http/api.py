@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import select
 
 from wayforward.serve.accounts import Somebody
-from wayforward.serve.cases import Applicant
+from wayforward.serve.case_store import Applicant
+from wayforward.serve.consent import CURRENT, consent_text
 from wayforward.serve.events import first_broken
 from wayforward.serve.http.guard import Given, by_code, program
 from wayforward.serve.permissions import Act
@@ -51,6 +52,12 @@ class _Strict(BaseModel):
     def _whole(cls, given: Any) -> Any:
         _sound(given)
         return given
+
+
+class ConsentIn(_Strict):
+    """version: of the text that the person has read."""
+
+    version: int = Field(ge=1, le=10_000)
 
 
 class LimitsIn(_Strict):
@@ -121,8 +128,30 @@ def case(to: Given, id: CaseId) -> dict[str, Any]:
 
 @router.get("/case/decision")
 def decision(to: Given, id: CaseId) -> dict[str, Any]:
-    """The answer, how near it was, and the principal reasons."""
-    return to.cases.decision(to.cases.open(id))
+    """The answer, how near it was, and the principal reasons. This and what follows about consent need none."""
+    return to.cases.decision(to.cases.open(id, before_consent=True))
+
+
+@router.get("/case/consent")
+def consent(to: Given, id: CaseId) -> dict[str, Any]:
+    """What a person agrees to before anything else is worked out, its version, and when they agreed to it."""
+    case = to.cases.open(id, before_consent=True).case
+    given = case.consent if case.consent_version == CURRENT else None
+    return {"version": CURRENT, "text": consent_text(to.settings.days_kept), "given": given}
+
+
+@router.post("/case/consent")
+def agree(to: Given, id: CaseId, given: ConsentIn) -> dict[str, Any]:
+    """The person agrees to this version of the text."""
+    to.cases.consent(id, given.version)
+    return consent(to, id)
+
+
+@router.delete("/case/consent")
+def withdraw(to: Given, id: CaseId) -> dict[str, Any]:
+    """The person agrees no longer: everything but their answer and the deletion is closed until they agree again."""
+    to.cases.withdraw(id)
+    return consent(to, id)
 
 
 @router.get("/case/form")

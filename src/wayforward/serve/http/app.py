@@ -20,7 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wayforward.errors import WayforwardError
 from wayforward.serve.accounts import forget_ended
-from wayforward.serve.http.pages import Pages, show, status_of
+from wayforward.serve.case_store import ConsentNeeded
+from wayforward.serve.http.pages import Pages, go, show, status_of
 from wayforward.serve.jobs import Supervisor
 from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
@@ -49,7 +50,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
 
     Raises: DataError for a database that cannot be opened; FileFormatError for a broken key file.
     """
-    from wayforward.serve.http import api, applicant, staff
+    from wayforward.serve.http import api, applicant, entrance, staff
 
     if services is None:
         services = Services.at(settings or ServeSettings())
@@ -72,6 +73,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
     )  # fmt: skip
     app.state.services, app.state.pages = services, Pages(services)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.include_router(entrance.router)
     app.include_router(applicant.router)
     app.include_router(staff.router)
     app.include_router(api.router)
@@ -162,6 +164,8 @@ def _fault(request: Request, error: Exception) -> Response:
 def _errors(app: FastAPI) -> None:
     @app.exception_handler(WayforwardError)
     def ours(request: Request, error: WayforwardError) -> Response:
+        if isinstance(error, ConsentNeeded) and request.url.path.startswith("/case"):
+            return go(request, "/case#consent")
         status = status_of(error)
         inside = request.url.path.startswith("/case")
         title = {

@@ -1,4 +1,4 @@
-"""The applicant's pages: from the code in a letter to a plan to take along. Every page works without JavaScript."""
+"""The applicant's own pages: from the answer to a plan to take along. Every page works without JavaScript."""
 
 from __future__ import annotations
 
@@ -8,126 +8,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from sqlalchemy import update
 
-from wayforward.answers.receipt import Receipt
-from wayforward.errors import FileFormatError, ReplyError, WayforwardError
+from wayforward.errors import ReplyError, WayforwardError
 from wayforward.serve import accounts
-from wayforward.serve.cases import Applicant, CaseChanged, CaseError
-from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody, applicant, whole
+from wayforward.serve.case_store import Applicant, CaseChanged, CaseError
+from wayforward.serve.consent import CURRENT, consent_text
+from wayforward.serve.http.entrance import cell
+from wayforward.serve.http.guard import Given, Visitor, applicant, whole
 from wayforward.serve.http.pages import go, show, status_of
-from wayforward.serve.projects import published
 from wayforward.serve.services import Services
-from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
 
 router = APIRouter(include_in_schema=False)
-Anybody = Annotated[Visitor, Depends(anybody)]
 CaseId = Annotated[str, Depends(applicant)]
-
-
-# -- the door ----------------------------------------------------------------------------------------------
-
-
-@router.get("/")
-def home(request: Request, to: Given, at: Anybody) -> Response:
-    """The first page: a code, or one's own numbers where a lender lets people try."""
-    with to.database.session(write=False) as session:
-        free = [version for version in published(session) if version.open_to_all]
-    return show(request, "home.html", free=free)
-
-
-@router.get("/w/{code}")
-def by_link(request: Request, code: str, to: Given, at: Anybody) -> Response:
-    """The link in a letter."""
-    return _enter(request, to, at, code)
-
-
-@router.post("/open")
-def by_typed_code(request: Request, to: Given, at: Anybody) -> Response:
-    """The code, typed."""
-    return _enter(request, to, at, str(at.form.get("code", "")))
-
-
-def _enter(request: Request, to: Services, at: Visitor, code: str) -> Response:
-    to.limits.spend("code", request.client.host if request.client else "", 30)
-    _session(to, at, to.cases.by_code(code))
-    return go(request, "/case")
-
-
-def _session(to: Services, at: Visitor, case_id: str) -> None:
-    """Open a session of a case, with a new cookie: one that somebody else planted is worth nothing."""
-    with to.database.session() as session:
-        accounts.close_login(session, at.cookie)
-        at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, case_id=case_id)
-        session.execute(update(ApplicantCase).where(ApplicantCase.id == case_id).values(seen=now()))
-    at.fresh = True
-
-
-@router.get("/try/{model_id}")
-def own_row(request: Request, model_id: str, to: Given, at: Anybody) -> Response:
-    """A form of one's own numbers, made from the schema."""
-    return show(request, "own_row.html", **_own_row(to, model_id), given={}, errors={})
-
-
-@router.post("/try/{model_id}")
-def own_row_sent(request: Request, model_id: str, to: Given, at: Anybody) -> Response:
-    """A case of one's own numbers."""
-    to.limits.spend("try", request.client.host if request.client else "", 20)
-    shown = _own_row(to, model_id)
-    row, errors, given = {}, {}, {}
-    for place, feature in enumerate(shown["features"]):
-        given[feature.name] = str(at.form.get(f"f{place}", "")).strip()
-        try:
-            row[feature.name] = _cell(feature, given.get(feature.name, ""))
-        except ReplyError as error:
-            errors[feature.name] = str(error)
-    if errors:
-        return show(request, "own_row.html", 422, **shown, given=given, errors=errors)
-    (case_id, code) = to.cases.make(model_id, [row])[0]
-    _session(to, at, case_id)
-    return show(request, "case/code.html", code=code)
-
-
-def _own_row(to: Services, model_id: str) -> dict[str, Any]:
-    with to.database.session(write=False) as session:
-        version = session.get(ModelVersion, model_id)
-    if version is None or version.published is None or not version.open_to_all:
-        raise NotAllowed("Here people come by a link of the lender.")
-    schema = to.projects.project(model_id).schema
-    return {"model_id": model_id, "title": version.title, "features": schema.features}
-
-
-def _cell(feature: Any, text: str) -> Any:
-    """What somebody typed into the field of a feature. Raises: ReplyError."""
-    from wayforward.answers import words
-
-    if feature.has_levels:
-        for level in range(feature.n_levels):
-            if text == str(level):
-                return feature.levels[level]
-        raise ReplyError("Choose one of the answers.")
-    if not text:
-        if feature.missing:
-            return None
-        raise ReplyError("Give a number.")
-    try:
-        value = float(text.replace(",", "").replace(" ", ""))
-    except ValueError:
-        raise ReplyError(f"{text[:20]!r} is no number. Use digits, like 2500.") from None
-    if not (feature.low is None or feature.low <= value) or not (
-        feature.high is None or value <= feature.high
-    ):
-        raise ReplyError(
-            f"Give a number from {words.number(feature.low)} to {words.number(feature.high)}."
-            if feature.low is not None and feature.high is not None
-            else "This number is outside what can be."
-        )
-    if feature.kind == "integer" and value != int(value):
-        raise ReplyError("Give a whole number.")
-    return value
-
-
-# -- inside ------------------------------------------------------------------------------------------------
 
 
 def _page(request: Request, one: Applicant, template: str, status: int = 200, **given: Any) -> Response:
@@ -138,15 +30,26 @@ def _page(request: Request, one: Applicant, template: str, status: int = 200, **
 @router.get("/case")
 def decision(request: Request, to: Given, id: CaseId) -> Response:
     """The answer, why, and what this page can do."""
-    one = to.cases.open(id)
-    return _page(request, one, "decision.html", decision=to.cases.decision(one))
+    one = to.cases.open(id, before_consent=True)
+    return _page(
+        request, one, "decision.html", decision=to.cases.decision(one),
+        text=consent_text(to.settings.days_kept), version=CURRENT,
+    )  # fmt: skip
 
 
 @router.post("/case/consent")
 def consent(request: Request, to: Given, id: CaseId) -> Response:
     """The person agrees to go on."""
-    to.cases.consent(id)
+    at: Visitor = request.state.visitor
+    to.cases.consent(id, whole(at.form.get("version", "")))
     return go(request, "/case/limits")
+
+
+@router.post("/case/consent/withdraw")
+def withdraw(request: Request, to: Given, id: CaseId) -> Response:
+    """The person agrees no longer."""
+    to.cases.withdraw(id)
+    return go(request, "/case")
 
 
 @router.get("/case/limits")
@@ -340,7 +243,7 @@ def what_if_sent(request: Request, to: Given, id: CaseId) -> Response:
         if not typed:
             continue
         try:
-            values[entry["feature"]] = _cell(one.project.schema[entry["feature"]], typed)
+            values[entry["feature"]] = cell(one.project.schema[entry["feature"]], typed)
         except ReplyError as error:
             errors[entry["feature"]] = str(error)
     found = None
@@ -395,35 +298,6 @@ def receipt(request: Request, to: Given, id: CaseId) -> Response:
     return _page(request, one, "receipt.html", receipt=found, text=text)
 
 
-@router.get("/verify")
-def verify(request: Request, to: Given, at: Anybody) -> Response:
-    """Is a receipt ours?"""
-    return show(request, "verify.html", text="", holds=None, receipt=None, detail="")
-
-
-@router.post("/verify")
-def verify_sent(request: Request, to: Given, at: Anybody) -> Response:
-    """Check a receipt that was pasted or chosen."""
-    text = str(at.form.get("text", ""))[:100_000]
-    found, detail = None, ""
-    try:
-        found = Receipt.from_dict(json.loads(text))
-    except (ValueError, RecursionError):
-        detail = "This cannot be read. Paste the whole receipt, from the first brace to the last."
-    except FileFormatError as error:
-        detail = str(error)
-    holds = None if found is None else found.holds(to.keys.signer.public_key)
-    return show(
-        request, "verify.html", 422 if detail else 200, text=text, holds=holds, receipt=found, detail=detail
-    )
-
-
-@router.get("/key")
-def key(to: Given, at: Anybody) -> Response:
-    """The public key of receipts."""
-    return JSONResponse({"ed25519": to.keys.signer.public_key})
-
-
 @router.post("/case/leave")
 def leave(request: Request, to: Given, id: CaseId) -> Response:
     """End the visit. The case stays."""
@@ -437,7 +311,7 @@ def leave(request: Request, to: Given, id: CaseId) -> Response:
 @router.get("/case/delete")
 def delete_asked(request: Request, to: Given, id: CaseId) -> Response:
     """Ask once more before everything is deleted."""
-    return _page(request, to.cases.open(id), "delete.html")
+    return _page(request, to.cases.open(id, before_consent=True), "delete.html")
 
 
 @router.post("/case/delete")

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from wayforward.errors import WayforwardError
 from wayforward.serve.accounts import LoginFailed
-from wayforward.serve.cases import CaseChanged, CaseGone
+from wayforward.serve.case_store import CaseChanged, CaseGone, ConsentNeeded
 from wayforward.serve.http.guard import COOKIE, NotAllowed, NotKnown, Visitor, form_token
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
@@ -75,5 +75,6 @@ def status_of(error: WayforwardError) -> int:
     """The status that says what kind of mistake an error is."""
     known: tuple[tuple[type[WayforwardError], int], ...] = (
         (NotKnown, 401), (LoginFailed, 429), (NotAllowed, 403), (CaseGone, 404), (CaseChanged, 409),
+        (ConsentNeeded, 403),
     )  # fmt: skip
     return next((status for kind, status in known if isinstance(error, kind)), 422)

@@ -104,6 +104,7 @@ class ApplicantCase(Base):
     revision: Mapped[int] = mapped_column(default=0)
     queries: Mapped[int] = mapped_column(default=0)
     consent: Mapped[datetime | None] = mapped_column(Moment)
+    consent_version: Mapped[int | None]
     made: Mapped[datetime] = mapped_column(Moment, default=now)
     seen: Mapped[datetime] = mapped_column(Moment, default=now, index=True)
 
