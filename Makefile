@@ -70,6 +70,7 @@ replicate: $(VENV)/.all ## the numbers that papers published, found again: the s
 	$(BIN)/wayforward replicate hare --extra all
 	$(BIN)/wayforward replicate pear
 	$(BIN)/wayforward replicate balanced
+	$(BIN)/wayforward replicate study
 
 clean: ## forget the environment and everything built
 	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache

@@ -24,6 +24,7 @@ STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
     "hare": (("hare.run", "Hare"),),
     "pear": (("pear.run", "Pear"),),
     "balanced": (("balanced.run", "Balanced"), ("balanced.beyond", "Beyond")),
+    "study": (("study.run", "Study"),),
 }
 
 
@@ -97,7 +98,9 @@ def render(paper: str, out: Path | None) -> list[tuple[Page, type[Replication]]]
 
 @app.command()
 def command(
-    paper: Annotated[str, typer.Argument(help="The paper: icarma, hare, pear or balanced.")] = "icarma",
+    paper: Annotated[
+        str, typer.Argument(help="The paper: icarma, hare, pear, balanced or study.")
+    ] = "icarma",
     tables: Annotated[
         list[int] | None,
         typer.Option(
@@ -143,7 +146,8 @@ def command(
         typer.Option(
             "--seeds",
             min=1,
-            help="icarma: 10, of its training; hare, balanced 5 (3 with --extra), pear 3: of everything.",
+            help="icarma: 10, of its training; hare, balanced 5 (3 with --extra), pear 3: of everything; "
+            "study: 40 studies.",
         ),
     ] = None,
     epochs: Annotated[

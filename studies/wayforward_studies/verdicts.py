@@ -34,7 +34,8 @@ class Verdict(StrEnum):
 class Cell:
     """One number, ours beside the paper's; no verdict without `paper` and `tolerance`.
 
-    sign: 1 where higher is better, -1 where lower is. interval: 95 % of ours; None: not known, so not asked.
+    sign: 1 where higher is better, -1 where lower is, 0 where neither is: then all that is beyond is worse. interval:
+    95 % of ours; None: not known, so not asked.
     """
 
     ours: float

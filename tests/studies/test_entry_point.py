@@ -22,7 +22,9 @@ def test_the_command_is_listed() -> None:
 def test_help_is_that_of_the_studies() -> None:
     got = run("replicate", "--help")
     assert got.exit_code == 0
-    assert all(word in got.output for word in ("icarma", "hare", "pear", "balanced", "--render", "--table"))
+    assert all(
+        word in got.output for word in ("icarma", "hare", "pear", "balanced", "study", "--render", "--table")
+    )
 
 
 def test_a_wrong_option_is_an_error() -> None:
@@ -33,7 +35,7 @@ def test_a_wrong_option_is_an_error() -> None:
 def test_an_unknown_paper_is_answered_with_those_that_are_known() -> None:
     got = run("replicate", "nobody")
     assert got.exit_code == 2
-    assert "There is no replication of 'nobody'. Known: icarma, hare, pear, balanced." in got.output
+    assert "There is no replication of 'nobody'. Known: icarma, hare, pear, balanced, study." in got.output
 
 
 @pytest.mark.parametrize("arguments", [(), ("hare",), ("--help",), ("hare", "--table", "1")])

@@ -25,6 +25,8 @@ from wayforward_studies.verdicts import Cell, Check, Verdict, above_zero, counte
         (0.44, 1, (0.42, 0.46), "worse"),
         (0.44, 1, (0.40, 0.48), "undecided"),
         (0.9, 1, (-math.inf, math.inf), "undecided"),  # a single seed
+        (0.56, 0, None, "worse"),  # neither more nor less is better
+        (0.44, 0, (0.40, 0.48), "undecided"),
         (math.nan, 1, None, "worse"),  # nobody was found
     ],
 )

@@ -1,0 +1,1 @@
+"""The published evaluation study: its models and curves, by simulated participants."""
