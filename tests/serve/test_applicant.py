@@ -101,15 +101,6 @@ def test_what_if_tells_the_model_and_nothing_impossible(browser, code, services)
     )
 
 
-def test_questions_to_the_model_are_rationed(browser, code, services):
-    services.cases.budget = 3
-    one = entered(browser, code)
-    one.get_page("/case/what-if")
-    for _ in range(3):
-        one.submit("/case/what-if", **{"value-0": "2,000"})
-    assert "a person will look at it" in one.submit("/case/what-if", 422, **{"value-0": "2,000"})
-
-
 def test_deleted_is_gone(browser, code, services):
     one, id = entered(browser, code), services.cases.by_code(code)
     one.get_page("/case/delete")
@@ -122,17 +113,6 @@ def test_deleted_is_gone(browser, code, services):
         assert (
             session.get(ApplicantCase, id) is None and not session.query(Login).filter_by(case_id=id).count()
         )
-
-
-def test_nobody_visits_so_it_is_forgotten(services, code, monkeypatch):
-    from datetime import timedelta
-
-    from wayforward.serve import case_store
-    from wayforward.serve.storage.tables import now
-
-    assert services.cases.forget_old(90) == 0
-    monkeypatch.setattr(case_store, "now", lambda: now() + timedelta(days=91))
-    assert services.cases.forget_old(90) == 1
 
 
 def test_own_numbers_without_a_letter(browser, model):

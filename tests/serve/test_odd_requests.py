@@ -157,7 +157,7 @@ def test_what_was_kept_stays_when_the_questions_are_spent(browser, code, service
     one.get_page(f"/w/{code}")
     one.get_page("/case/plans")
     one.submit("/case/keep", action=html.unescape(one.value("action")))
-    services.cases.budget = 1
+    services.cases.budget.per_case = 1
     services.cases._plans.clear()  # as after a restart
     text = one.get_page("/case/plans", 422)
     assert "Kept on" in text and "a person will look at it" in text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from sqlalchemy import delete, select, update
 
 from wayforward.errors import DataError, WayforwardError
 from wayforward.serve.accounts import digest
+from wayforward.serve.budget import QueryBudget
 from wayforward.serve.consent import CURRENT
 from wayforward.serve.events import record
 from wayforward.serve.keys import Keys, seal_plain, unseal_plain
@@ -27,6 +28,7 @@ from wayforward.serve.plans import plain_row
 from wayforward.serve.projects import Project, ProjectError, Projects
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
+from wayforward.serve.tallies import DELETED, EXPIRED, MADE, add_to
 
 if TYPE_CHECKING:
     from wayforward.people.dialogue import Dialogue
@@ -34,11 +36,6 @@ if TYPE_CHECKING:
     from wayforward.recourse import Recourse
 
 _HELD = 256  # dialogues in memory
-_COSTS = {
-    "what-if": 1,
-    "plans": 4,
-    "reply": 2,
-}  # answers of the model that an act may show, for the query budget
 
 
 class CaseError(WayforwardError):
@@ -83,7 +80,7 @@ class CaseStore:
     another one now.
     """
 
-    def __init__(self, database: Database, keys: Keys, projects: Projects, *, budget: int = 2000) -> None:
+    def __init__(self, database: Database, keys: Keys, projects: Projects, budget: QueryBudget) -> None:
         self.database, self.keys, self.projects, self.budget = database, keys, projects, budget
         self._held: OrderedDict[tuple[str, int], Dialogue] = OrderedDict()
         self._plans: OrderedDict[tuple[str, int], Recourse] = OrderedDict()
@@ -94,12 +91,16 @@ class CaseStore:
     def make(self, model_id: str, people: Any, by: str = "") -> list[tuple[str, str]]:
         """Make a case for each person of a table or list of rows; return (case id, code) of each: the only way in.
 
-        Raises: ProjectError where nobody has published the model; DataError that names the column and the value.
+        by: the account; "" for people who came by themselves, and type in their own row.
+        Raises: ProjectError where nobody has published the model; CaseError where it was asked too often today;
+        DataError that names the column and the value.
         """
         with self.database.session(write=False) as session:
             version = session.get(ModelVersion, model_id)
             if version is None or version.published is None:
                 raise ProjectError("Applicants can only meet a model that was published.")
+            if not by and (why := self.budget.refusal(session, model_id, True, 0, "own row")):
+                raise CaseError(why)
         project = self.projects.project(model_id)
         rows = project.schema.encode(table_of(people) if isinstance(people, list) else people)
         made = []
@@ -117,10 +118,14 @@ class CaseStore:
                         code=digest(code),
                         model_id=model_id,
                         key=key,
+                        own=not by,
                         state=seal_plain(self.keys.case_key(key), state, id),
                     )
                 )
                 made.append((id, code))
+            add_to(session, model_id, MADE, len(made))
+            if not by:
+                self.budget.spend(session, model_id, True, "own row")
             record(session, by or "applicant", "cases made", str(len(made)))
         return made
 
@@ -177,8 +182,12 @@ class CaseStore:
     def delete(self, id: str) -> None:
         """Forget a case: its row, what was said, its key, its sessions. That there was one stays in the log."""
         with self.database.session() as session:
-            session.execute(delete(ApplicantCase).where(ApplicantCase.id == id))  # its sessions go with it
+            case = session.get(ApplicantCase, id)
+            if case is not None:
+                session.delete(case)  # its sessions go with it
+                add_to(session, case.model_id, DELETED)
             record(session, "applicant", "case deleted", id)
+        self.database.wipe()
         self._drop(id)
 
     def _drop(self, id: str) -> None:
@@ -188,13 +197,16 @@ class CaseStore:
                 for place in [place for place in held if place[0] == id]:
                     del held[place]
 
-    def forget_old(self, days: int) -> int:
-        """Delete cases that nobody opened for so many days; return how many."""
+    def expire(self, days: int) -> int:
+        """Delete cases that nobody opened for so many days, with their sealed keys; return how many."""
         with self.database.session() as session:
             late = ApplicantCase.seen < now() - timedelta(days=days)
-            old = list(session.scalars(delete(ApplicantCase).where(late).returning(ApplicantCase.id)))
-            if old:
-                record(session, "clock", "cases deleted after their time", str(len(old)))
+            gone = delete(ApplicantCase).where(late).returning(ApplicantCase.id, ApplicantCase.model_id)
+            old = session.execute(gone).all()
+            for model_id, count in Counter(model_id for _, model_id in old).items():
+                add_to(session, model_id, EXPIRED, count)
+        for id, _ in old:
+            self._drop(id)
         return len(old)
 
     @contextmanager
@@ -224,10 +236,11 @@ class CaseStore:
                     state=sealed,
                     revision=after,
                     seen=now(),
-                    queries=ApplicantCase.queries + _COSTS.get(act, 0),
                 )
             )
             stale = found.rowcount != 1  # type: ignore[attr-defined]
+            if not stale:
+                self.budget.spend(session, one.case.model_id, one.case.own, act, id)
         if stale:
             raise CaseChanged("Something was changed in another window. Here is how it stands now.")
         one.case.revision = after
@@ -235,19 +248,15 @@ class CaseStore:
             self._hold(self._held, (id, after), one.dialogue)
 
     def _afford(self, one: Applicant, act: str) -> None:
-        if one.queries + _COSTS.get(act, 0) > self.budget:
-            raise CaseError(
-                "This case has asked the model very often, so that it answers no more here. Your plans stay. "
-                "Please ask us, and a person will look at it."
-            )
+        case = one.case
+        with self.database.session(write=False) as session:
+            why = self.budget.refusal(session, case.model_id, case.own, one.queries, act)
+        if why:
+            raise CaseError(why)
 
-    def _count(self, id: str, act: str) -> None:
+    def _count(self, one: Applicant, act: str) -> None:
         with self.database.session() as session:
-            session.execute(
-                update(ApplicantCase)
-                .where(ApplicantCase.id == id)
-                .values(queries=ApplicantCase.queries + _COSTS[act], seen=now())
-            )
+            self.budget.spend(session, one.case.model_id, one.case.own, act, one.case.id)
 
 
 def _answered(one: Applicant) -> int:

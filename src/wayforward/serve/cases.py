@@ -158,7 +158,7 @@ class Cases(CaseStore):
         self._afford(one, "plans")
         with one.project.turn:
             found = plans_of(one.project.problem, one.x, one.preferences)
-        self._count(one.case.id, "plans")
+        self._count(one, "plans")
         self._hold(self._plans, place, found)
         return found
 
@@ -244,7 +244,7 @@ class Cases(CaseStore):
                 () if judged.found[0, 0] or not yes[0] else ("Nobody in your place could do exactly this.",)
             )
             text = "" if yes[0] else near_text(problem.bound_target.needed(), float(value[0]))
-        self._count(one.case.id, "what-if")
+        self._count(one, "what-if")
         return WhatIf(bool(yes[0]), text, broken)
 
     # -- what they take along ------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wayforward.serve.budget import QueryBudget
 from wayforward.serve.cases import Cases
 from wayforward.serve.jobs import Jobs
 from wayforward.serve.keys import Keys
@@ -33,5 +34,7 @@ class Services:
             Database(settings.database_url),
             Projects(settings.home),
         )
-        cases = Cases(database, keys, projects, budget=settings.queries_per_case)
+        cases = Cases(
+            database, keys, projects, QueryBudget(settings.queries_per_case, settings.queries_per_day)
+        )
         return cls(settings, database, keys, projects, cases, Jobs(database, settings.home))

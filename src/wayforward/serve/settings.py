@@ -18,8 +18,9 @@ class ServeSettings:
     """home: the folder of keys, model files, results and the embedded database. database: a URL of SQLAlchemy; left
     out, SQLite in the home. public_url: the address that people type, which links carry. lender, contact: who answers
     questions, in letters and at the foot of pages. days_kept: after so many days without a visit a case is deleted.
-    queries_per_case: how often one case may ask the model in all, against reading the model out. demonstration: made-up
-    people, and one account of each role. debug: errors with their inside; for developers only.
+    queries_per_case, queries_per_day: how many answers of a model one case may be shown in all, and all its cases in a
+    day, against reading the model out. demonstration: made-up people, and one account of each role. debug: errors with
+    their inside; for developers only.
 
     Raises: DataError for a value that cannot be.
     """
@@ -31,6 +32,7 @@ class ServeSettings:
     contact: str = ""
     days_kept: int = 90
     queries_per_case: int = 2000
+    queries_per_day: int = 200_000
     session_hours: int = 12
     upload_bytes: int = 200 * 2**20
     demonstration: bool = False
@@ -42,7 +44,7 @@ class ServeSettings:
             raise DataError(
                 f"public_url '{self.public_url}' is no web address. Give one like https://plans.example.org."
             )
-        for name in ("days_kept", "queries_per_case", "session_hours", "upload_bytes"):
+        for name in ("days_kept", "queries_per_case", "queries_per_day", "session_hours", "upload_bytes"):
             if getattr(self, name) < 1:
                 raise DataError(f"{name}={getattr(self, name)} is not above 0. Use a whole number from 1 on.")
 

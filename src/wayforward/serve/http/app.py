@@ -19,10 +19,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wayforward.errors import WayforwardError
-from wayforward.serve.accounts import forget_ended
 from wayforward.serve.case_store import ConsentNeeded
 from wayforward.serve.http.pages import Pages, go, show, status_of
 from wayforward.serve.jobs import Supervisor
+from wayforward.serve.retention import RetentionClock
 from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
 from wayforward.version import __version__
@@ -57,14 +57,12 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        with services.database.session() as session:
-            forget_ended(session)
-        services.cases.forget_old(services.settings.days_kept)
-        services.jobs.sweep(services.settings.days_kept)
-        supervisor = Supervisor(services.jobs, services.settings.home)
-        supervisor.start()
+        parts = (RetentionClock(services), Supervisor(services.jobs, services.settings.home))
+        for part in parts:
+            part.start()
         yield
-        supervisor.stop()
+        for part in parts:
+            part.stop()
         services.database.close()
 
     app = FastAPI(

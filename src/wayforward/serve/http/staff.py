@@ -24,8 +24,10 @@ from wayforward.serve.jobs import OPEN
 from wayforward.serve.permissions import Act, Role
 from wayforward.serve.projects import MODEL_ENDINGS
 from wayforward.serve.projects import Given as NewModel
+from wayforward.serve.retention import clock_state
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ApplicantCase, Event, Job, ModelVersion, User
+from wayforward.serve.tallies import DELETED, EXPIRED, MADE, totals
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
@@ -187,7 +189,11 @@ def cases(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Ac
             func.max(ApplicantCase.seen),
         ).group_by(ApplicantCase.model_id)
         rows = {row[0]: row[1:] for row in session.execute(per)}
-    return show(request, "staff/cases.html", who=who, models=found, rows=rows, problem_text="")
+        ever, clock = totals(session), clock_state(session, to.settings.days_kept)
+    return show(
+        request, "staff/cases.html", who=who, models=found, rows=rows, ever=ever, clock=clock,
+        columns=(MADE, DELETED, EXPIRED), problem_text="",
+    )  # fmt: skip
 
 
 @router.post("/staff/cases")

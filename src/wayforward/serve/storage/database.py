@@ -60,6 +60,12 @@ class Database:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
+    def wipe(self) -> None:
+        """Empty the write-ahead log of SQLite, where deleted rows could still be read. PostgreSQL vacuums itself."""
+        if self.engine.dialect.name == "sqlite":
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
@@ -100,7 +106,9 @@ def _engine(url: str) -> Engine:
 
 def _sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say, not at the driver's first write
-    for setting in ("journal_mode=WAL", "synchronous=NORMAL", f"busy_timeout={_WAIT_MS}", "foreign_keys=ON"):
+    for setting in (
+        "journal_mode=WAL", "synchronous=NORMAL", f"busy_timeout={_WAIT_MS}", "foreign_keys=ON", "secure_delete=ON",
+    ):  # fmt: skip
         connection.execute(f"PRAGMA {setting}")
 
 

@@ -93,7 +93,8 @@ class ModelVersion(Base):
 
 
 class ApplicantCase(Base):
-    """An applicant. code: the hash of what opens it. key: sealed with the master key; without it `state` is noise."""
+    """An applicant. code: the hash of what opens it. key: sealed with the master key; without it `state` is noise.
+    own: made by the person, without a letter."""
 
     __tablename__ = "case"
     id: Mapped[str] = mapped_column(String(22), primary_key=True)
@@ -105,8 +106,21 @@ class ApplicantCase(Base):
     queries: Mapped[int] = mapped_column(default=0)
     consent: Mapped[datetime | None] = mapped_column(Moment)
     consent_version: Mapped[int | None]
+    own: Mapped[bool] = mapped_column(default=False)
     made: Mapped[datetime] = mapped_column(Moment, default=now)
     seen: Mapped[datetime] = mapped_column(Moment, default=now, index=True)
+
+
+class Tally(Base):
+    """How many of something a model has had: over all days (day ""), or on one. It stays when cases are deleted."""
+
+    __tablename__ = "tally"
+    model_id: Mapped[str] = mapped_column(
+        ForeignKey("model_version.id", ondelete="CASCADE"), primary_key=True
+    )
+    what: Mapped[str] = mapped_column(String(30), primary_key=True)
+    day: Mapped[str] = mapped_column(String(10), primary_key=True, default="")
+    count: Mapped[int] = mapped_column(default=0)
 
 
 class Event(Base):

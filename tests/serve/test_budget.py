@@ -1,0 +1,70 @@
+"""How often a model may be asked: by one case in all, by all cases of a model in a day."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from wayforward.serve import budget
+from wayforward.serve.case_store import CaseError
+from wayforward.serve.storage.tables import ApplicantCase, now
+
+PERSON = {"age": 30, "income": 1000, "debt": 1500, "home": "rent"}
+
+
+def case(services, model, by="operator"):
+    id = services.cases.make(model, [PERSON], by=by)[0][0]
+    services.cases.consent(id, 1)
+    return id
+
+
+def ask(services, id):
+    services.cases.what_if(services.cases.open(id), {"income": 2000})
+
+
+def test_one_case_in_all(browser, code, services):
+    services.cases.budget.per_case = 3
+    one = browser()
+    one.get_page(f"/w/{code}")
+    one.get_page("/case/what-if")
+    for _ in range(3):
+        one.submit("/case/what-if", **{"value-0": "2,000"})
+    assert "a person will look at it" in one.submit("/case/what-if", 422, **{"value-0": "2,000"})
+
+
+def test_all_cases_of_a_model_in_a_day(services, model, monkeypatch):
+    services.cases.budget.per_day = 5
+    ids = [case(services, model) for _ in range(3)]
+    for i in range(5):
+        ask(services, ids[i % 3])
+    for id in ids:  # another case is no way around it
+        with pytest.raises(CaseError, match="come back tomorrow"):
+            ask(services, id)
+        with pytest.raises(CaseError, match="come back tomorrow"):
+            services.cases.plans(services.cases.open(id))
+        with pytest.raises(CaseError, match="come back tomorrow"):
+            services.cases.limits(id, {})
+    with services.database.session(write=False) as session:
+        assert sum(one.queries for one in session.query(ApplicantCase)) == 5
+    monkeypatch.setattr(budget, "now", lambda: now() + timedelta(days=1))
+    ask(services, ids[0])
+
+
+def test_visitors_do_not_close_the_door_to_those_with_a_letter(services, model, browser):
+    services.cases.budget.per_day = 5
+    invited = case(services, model)
+    for _ in range(2):  # each own row shows an answer: that is counted, too
+        services.cases.make(model, [PERSON])
+    one = browser()
+    one.get_page(f"/try/{model}")
+    assert "come back tomorrow" in one.submit(f"/try/{model}", 422, f0="30", f1="1,900", f2="1,500", f3="0")
+    for _ in range(5):
+        ask(services, invited)
+
+
+def test_what_is_shown_twice_is_counted_once(services, model):
+    id = case(services, model)
+    for _ in range(3):
+        services.cases.plans(services.cases.open(id))
+    assert services.cases.open(id).queries == budget.COSTS["plans"]
