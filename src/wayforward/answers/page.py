@@ -93,13 +93,12 @@ def report(
     return path
 
 
-def template_engine(package: str = "wayforward.answers") -> Any:
-    """Return the engine of a package's pages, with the shared parts of this one; data is escaped."""
+def template_engine(*packages: str) -> Any:
+    """Return the engine of the pages of packages, with the shared parts of this one; data is escaped."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    packages = dict.fromkeys((package, "wayforward.answers"))
     return Environment(
-        loader=ChoiceLoader([PackageLoader(one) for one in packages]),
+        loader=ChoiceLoader([PackageLoader(one) for one in (*packages, "wayforward.answers")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

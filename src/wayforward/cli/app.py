@@ -29,7 +29,7 @@ app.add_typer(schema_app, name="schema")
 world_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Fit worlds to tables, and check them.")
 app.add_typer(world_app, name="world")
 study_app = typer.Typer(
-    cls=Commands, no_args_is_help=True, help="The statistics of studies with participants."
+    cls=Commands, no_args_is_help=True, help="Studies with participants: protocols and statistics."
 )
 app.add_typer(study_app, name="study")
 
@@ -668,7 +668,10 @@ def world_check(
 
 @study_app.command("analyse")
 def study_analyse(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, a row each: CSV or Parquet.")],
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Ratings, a row each: CSV, Parquet, or the folder of an export."),
+    ],
     outcome: Annotated[
         list[str] | None,
         typer.Option("--outcome", help="A column to explain; repeat. Left out: acceptance and action."),
@@ -900,3 +903,54 @@ def study_simulate(
     from wayforward.cli.study import write_simulated
 
     write_simulated(out, participants=participants, seed=seed)
+
+
+Protocol = Annotated[
+    str, typer.Argument(metavar="PROTOCOL", help="A file, or car-loan, dialogue-or-sliders, point-or-region.")
+]
+
+
+@study_app.command("validate")
+def study_validate(protocol: Protocol, json: Json = None) -> None:
+    """Read a protocol strictly, and say what it holds and its hash."""
+    from wayforward.cli.study import show_protocol
+
+    show_protocol(protocol, json)
+
+
+@study_app.command("preview")
+def study_preview(
+    protocol: Protocol,
+    out: Annotated[Path, typer.Option("--out", help="Where to write the page (.html).")],
+    language: Annotated[str, typer.Option("--language", help="Left out: the first one.")] = "",
+) -> None:
+    """Write every screen of a protocol on one page that stands alone."""
+    from wayforward.cli.study import write_preview
+
+    write_preview(protocol, out, language)
+
+
+@study_app.command("new")
+def study_new(
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the protocol (.yaml).")],
+    name: Annotated[
+        str, typer.Option("--from", help="car-loan, dialogue-or-sliders or point-or-region.")
+    ] = "point-or-region",
+) -> None:
+    """Write a protocol of the package as a file, to be edited."""
+    from wayforward.cli.study import write_protocol
+
+    write_protocol(name, out)
+
+
+@study_app.command("rehearse")
+def study_rehearse(
+    protocol: Protocol,
+    out: Annotated[Path, typer.Option("--out", help="The folder of the export.")],
+    participants: Annotated[int, typer.Option("--participants", min=1, help="How many.")] = 20,
+    seed: Seed = 0,
+) -> None:
+    """Let made-up participants walk through a protocol, and write the export that a real study would have."""
+    from wayforward.cli.study import write_rehearsal
+
+    write_rehearsal(protocol, out, participants=participants, seed=seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,10 @@ import typer
 
 from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
 from wayforward.data.user_tables import read_table
+from wayforward.errors import DataError
 
 if TYPE_CHECKING:
-    from wayforward.study import Analysis
+    from wayforward.study import Analysis, StudyProtocol
 
 
 def analyse_file(
@@ -20,10 +22,13 @@ def analyse_file(
 ) -> Analysis:  # fmt: skip
     """Fit the models, show their summary and write what was asked for."""
     from wayforward.study.analysis import HEADS, analyse
+    from wayforward.study.records import ratings_file
 
     room_for(figure, (".png", ".svg", ".pdf"))
     room_for(csv)
     room_for(json)
+    if source.is_dir():
+        source, impossible = ratings_file(source), impossible or "impossible"
     got = analyse(
         read_table(source), outcomes, quantities, participant,
         impossible=impossible, family=family, basis=basis, k=k,
@@ -83,3 +88,60 @@ def write_simulated(out: Path, *, participants: int, seed: int) -> None:
     else:
         write_text(out, text)
         say(f"written: {out}")
+
+
+def protocol_of(source: str) -> StudyProtocol:
+    """A protocol by a file, or one that comes with the package by its name."""
+    from wayforward.study import StudyProtocol
+    from wayforward.study.ready_made import NAMES, ready_made
+
+    return ready_made(source) if source in NAMES else StudyProtocol.read(source)
+
+
+def show_protocol(source: str, json: Path | None) -> None:
+    """Say what a protocol holds."""
+    room_for(json)
+    found = protocol_of(source)
+    pages = [screen for _, _, screen in found.screens]
+    rows = {
+        "id": found.id, "sha256": found.hash, "languages": " ".join(found.languages), "arms": " ".join(found.arms),
+        "participants": found.quota.most, "parts": len(found.parts), "screens": len(pages),
+        "items": sum(len(screen.all_items) for screen in pages),
+        "attention_checks": sum(
+            getattr(item, "expect", None) is not None for screen in pages for item in screen.all_items
+        ),
+    }  # fmt: skip
+    if str(json) != "-":
+        table("The protocol is whole", ("", ""), [(name, str(value)) for name, value in rows.items()])
+    write_json(rows, json)
+
+
+def write_preview(source: str, out: Path, language: str) -> None:
+    """Write every screen on one page."""
+    from wayforward.study.preview import preview
+
+    room_for(out, (".html",))
+    write_text(out, preview(protocol_of(source), language))
+    say(f"written: {out}")
+
+
+def write_protocol(name: str, out: Path) -> None:
+    """Write a protocol of the package as a file to be edited. Raises: DataError where the file is there already."""
+    from wayforward.study.ready_made import ready_made_text
+
+    text = ready_made_text(name)
+    if out.exists():
+        raise DataError(f"'{out.name}' is there already. Choose another name.")
+    write_text(out, text)
+    say(f"written: {out}")
+
+
+def write_rehearsal(source: str, out: Path, *, participants: int, seed: int) -> None:
+    """Write the export of a study with made-up participants."""
+    from wayforward.study import rehearse
+    from wayforward.study.records import FORMATS, export
+
+    protocol = protocol_of(source)
+    formats = [one for one in FORMATS if one != "parquet" or find_spec("pyarrow")]
+    export(protocol, rehearse(protocol, participants, seed=seed), out, formats)
+    say(f"written: {out}")

@@ -94,7 +94,7 @@ class ParticipantCourse:
         """The page on the table; None before consent, at the admission and at the end."""
         if self.standing not in (Standing.SCREENING, Standing.ACTIVE):
             return None
-        return next((one for one in self._steps() if one.key not in self.state["answers"]), None)
+        return next((one for one in self.steps() if one.key not in self.state["answers"]), None)
 
     def waits_until(self) -> datetime | None:
         """When the next part begins; None where nothing is waited for, or only for the participant."""
@@ -109,10 +109,11 @@ class ParticipantCourse:
 
     def progress(self) -> tuple[int, int]:
         """How many pages are behind, and how many there are as far as is known."""
-        steps = list(self._steps())
+        steps = list(self.steps())
         return sum(one.key in self.state["answers"] for one in steps), len(steps)
 
-    def _steps(self) -> Iterator[StudyStep]:
+    def steps(self) -> Iterator[StudyStep]:
+        """Every page as far as is known, answered or not."""
         for screen in self.protocol.screening:
             yield StudyStep(screen.id, screen, items=screen.all_items)
         if "arm" not in self.state:
@@ -123,9 +124,10 @@ class ParticipantCourse:
                 screens = {screen.id: screen for screen in blocks[name].screens}
                 for id in self.state["orders"][f"{part.id}/{name}"]:
                     if not screens[id].arms or self.state["arm"] in screens[id].arms:
-                        yield from self._copies(part, screens[id])
+                        yield from self.copies(part, screens[id])
 
-    def _copies(self, part: StudyPart, screen: StudyScreen) -> Iterator[StudyStep]:
+    def copies(self, part: StudyPart, screen: StudyScreen) -> Iterator[StudyStep]:
+        """The pages of a screen: one, or one for each plan that is shown."""
         if screen.each is None:
             yield StudyStep(screen.id, screen, part, items=screen.all_items)
             return

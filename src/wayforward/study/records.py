@@ -49,7 +49,7 @@ def tables(protocol: StudyProtocol, participants: Mapping[str, Mapping[str, Any]
         course = ParticipantCourse(protocol, dict(state))
         out["participants"].append(_participant(id, course))
         position = 0
-        for step in course._steps():
+        for step in course.steps():
             given = state["answers"].get(step.key)
             if given is None:
                 continue
