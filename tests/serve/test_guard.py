@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from datetime import timedelta
 
 import pytest
 from fastapi.routing import APIRoute
@@ -12,7 +14,7 @@ from wayforward.serve.events import first_broken, record
 from wayforward.serve.http import api, applicant, entrance, guard, staff
 from wayforward.serve.keys import SealError, seal_plain, unseal_plain
 from wayforward.serve.permissions import ALLOWED, Act, Role, may
-from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Login, User
+from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Login, User, now
 
 from .conftest import PASSWORD, PLANTED
 
@@ -123,15 +125,53 @@ def test_one_applicant_never_sees_another(browser, services, model, code):
 
 
 def test_wrong_passwords_lock_longer_and_longer(services):
+    database = services.database
+    for _ in range(5):
+        assert accounts.log_in(database, "admin", "wrong") is None
+    assert accounts.log_in(database, "admin", PASSWORD) is None
+    with database.session() as session:
+        session.query(User).filter_by(name="admin").one().locked_until = None
+    assert accounts.log_in(database, "admin", PASSWORD).failures == 0
+
+
+def test_a_locked_account_takes_no_guess(services):
+    """While the account is locked the right password is no better than a wrong one."""
+    guesses = [f"guess {i}" for i in range(100)]
+    guesses[50:50] = [PASSWORD] * 5
+    assert not any(accounts.log_in(services.database, "admin", guess) for guess in guesses[:5])
     with services.database.session() as session:
-        for _ in range(5):
-            assert accounts.log_in(session, "admin", "wrong") is None
-        with pytest.raises(accounts.LoginFailed, match="Try again in"):
-            accounts.log_in(session, "admin", PASSWORD)
-        user = session.query(User).filter_by(name="admin").one()
-        user.locked_until = None
-        assert accounts.log_in(session, "admin", PASSWORD) is user and user.failures == 0
-        assert accounts.log_in(session, "nobody", PASSWORD) is None
+        session.query(User).filter_by(name="admin").one().locked_until = now() + timedelta(minutes=5)
+    assert not any(accounts.log_in(services.database, "admin", guess) for guess in guesses)
+
+
+def test_guesses_sent_at_once_are_all_counted(services):
+    threads = [
+        threading.Thread(target=accounts.log_in, args=(services.database, "admin", "x")) for _ in range(4)
+    ]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    with services.database.session(write=False) as session:
+        assert session.query(User).filter_by(name="admin").one().failures == 4
+
+
+def test_no_answer_tells_an_unknown_name_from_a_wrong_or_a_locked_one(browser, services, monkeypatch):
+    hashed = []
+    verified = accounts._verified
+    monkeypatch.setattr(accounts, "_verified", lambda *given: hashed.append(1) or verified(*given))
+    with services.database.session() as session:
+        session.query(User).filter_by(name="auditor").one().locked_until = now() + timedelta(minutes=5)
+        session.query(User).filter_by(name="approver").one().disabled = True
+    one, seen = browser(), set()
+    for name, password in (
+        ("nobody", "x"), ("admin", "x"), ("auditor", "x"), ("auditor", PASSWORD), ("approver", PASSWORD),
+    ):  # fmt: skip
+        one.get_page("/login")
+        answer = one.post("/login", data={"token": one.value("token"), "name": name, "password": password})
+        seen.add((answer.status_code, answer.text))
+    assert len(seen) == 1 and seen.pop()[0] == 401
+    assert len(hashed) == 5  # the slow part is done for each of them
 
 
 def test_codes_cannot_be_tried_out(browser, services):
@@ -222,3 +262,28 @@ def test_a_token_may_do_what_it_was_made_for(browser, services, model):
         session.query(User).filter_by(name="operator").one().disabled = True
         assert session.query(ApiToken).count() == 1
     assert api.get("/api/v1/models").status_code == 401
+
+
+def test_tokens_are_listed_and_revoked_by_their_account_alone(browser, services):
+    with services.database.session() as session:
+        of = {name: session.query(User).filter_by(name=name).one() for name in ("operator", "auditor")}
+        mine = accounts.make_token(session, of["operator"], "nightly", [Act.SEE_MODELS, Act.HAVE_TOKENS])
+        accounts.make_token(session, of["auditor"], "theirs", [Act.SEE_EVENTS])
+        theirs = session.query(ApiToken).filter_by(name="theirs").one().id
+    api = browser()
+    api.headers["Authorization"] = f"Bearer {mine}"
+    listed = api.get("/api/v1/tokens")
+    assert [one["name"] for one in listed.json()] == ["nightly"] and mine not in listed.text
+    assert api.delete(f"/api/v1/tokens/{theirs}").status_code == 422
+    operator = browser().log_in("operator")
+    text = operator.get_page("/staff/tokens")
+    assert "nightly" in text and "theirs" not in text and mine not in text
+    assert (
+        operator.post(f"/staff/tokens/{theirs}/revoke", data={"token": operator.value("token")}).status_code
+        == 422
+    )
+    operator.submit(f"/staff/tokens/{listed.json()[0]['id']}/revoke")
+    assert "nightly" not in operator.text and api.get("/api/v1/models").status_code == 401
+    with services.database.session(write=False) as session:
+        assert session.query(Event).filter_by(what="token revoked", subject="nightly").one()
+        assert session.get(ApiToken, theirs) is not None

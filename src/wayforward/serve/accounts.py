@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from wayforward.errors import WayforwardError, did_you_mean
 from wayforward.serve.events import record
 from wayforward.serve.permissions import Act, Role, may
+from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import ApiToken, Login, User, now
 
 LEAST_PASSWORD = 12
@@ -25,10 +26,6 @@ _LONGEST_LOCK = timedelta(minutes=15)
 
 class AccountError(WayforwardError):
     """An account cannot be made or changed like this."""
-
-
-class LoginFailed(WayforwardError):
-    """Name and password do not fit, or too many did not."""
 
 
 @cache
@@ -73,31 +70,37 @@ def _check_password(password: str) -> None:
         )
 
 
-def log_in(session: Session, name: str, password: str) -> User | None:
-    """Return the account whose password this is, else None; count what fails.
-
-    Raises: LoginFailed while the account is locked: after five wrong passwords for one second, then two, up to 15
-    minutes.
+def log_in(database: Database, name: str, password: str) -> User | None:
+    """Return the account whose password this is, else None: nobody learns whether the name, the password or a lock is
+    why, by the answer or by the time it takes. A locked account takes no password: after five wrong ones for a second,
+    then two, up to 15 minutes. Tries are counted before they are looked at, so that none sent at once go uncounted; the
+    slow hash is worked out while no unit of work of the database is open.
     """
-    user = session.scalars(select(User).where(User.name == name.strip())).first()
-    if user is not None and user.locked_until is not None and user.locked_until > now():
-        wait = int((user.locked_until - now()).total_seconds()) + 1
-        raise LoginFailed(f"Too many wrong passwords. Try again in {wait} seconds.")
+    chosen = select(User).where(User.name == name.strip())
+    with database.session() as session:
+        user = session.scalars(chosen).first()
+        free = (
+            user is not None
+            and not user.disabled
+            and (user.locked_until is None or user.locked_until <= now())
+        )
+        if user is not None and free:
+            user.failures += 1
+            if user.failures >= _FREE_FAILURES:
+                lock = timedelta(seconds=2 ** min(user.failures - _FREE_FAILURES, 10))
+                user.locked_until = now() + min(lock, _LONGEST_LOCK)
     right = _verified(user.password if user is not None else _nobody(), password)
-    if user is None or user.disabled:
-        return None
-    if not right:
-        user.failures += 1
-        if user.failures >= _FREE_FAILURES:
-            lock = timedelta(seconds=2 ** min(user.failures - _FREE_FAILURES, 10))
-            user.locked_until = now() + min(lock, _LONGEST_LOCK)
-            record(session, "door", "account locked", user.name)
-        return None
-    user.failures, user.locked_until = 0, None
-    if _hasher().check_needs_rehash(user.password):
-        user.password = _hasher().hash(password)
-    record(session, user.name, "logged in", user.name)
-    return user
+    with database.session() as session:
+        user = session.scalars(chosen).first()
+        if user is None or not free or not right:
+            if user is not None and free and user.failures >= _FREE_FAILURES:
+                record(session, "door", "account locked", user.name)
+            return None
+        user.failures, user.locked_until = 0, None
+        if _hasher().check_needs_rehash(user.password):
+            user.password = _hasher().hash(password)
+        record(session, user.name, "logged in", user.name)
+        return user
 
 
 def _verified(stored: str, password: str) -> bool:
@@ -200,3 +203,18 @@ def of_token(session: Session, token: str) -> Somebody | None:
     if found is None or user is None or user.disabled or found.until <= now():
         return None
     return somebody(user, frozenset(found.acts))
+
+
+def tokens_of(session: Session, who: Somebody) -> list[ApiToken]:
+    """Return the tokens of an account that still hold, the newest first."""
+    chosen = select(ApiToken).where(ApiToken.user_id == who.user_id, ApiToken.until > now())
+    return list(session.scalars(chosen.order_by(ApiToken.made.desc(), ApiToken.id)))
+
+
+def revoke_token(session: Session, who: Somebody, id: str) -> None:
+    """End a token of one's own at once. Raises: AccountError where there is none of this id."""
+    found = session.get(ApiToken, id)
+    if found is None or found.user_id != who.user_id:
+        raise AccountError("You have no such token (any more).")
+    session.delete(found)
+    record(session, who.name, "token revoked", found.name)

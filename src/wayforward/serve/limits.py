@@ -9,10 +9,10 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
-from wayforward.serve.accounts import LoginFailed
+from wayforward.errors import WayforwardError
 
 
-class TooOften(LoginFailed):
+class TooOften(WayforwardError):
     """Too many requests in a short time."""
 
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import select
 
-from wayforward.serve.accounts import Somebody
+from wayforward.serve.accounts import Somebody, revoke_token, tokens_of
 from wayforward.serve.case_store import Applicant
 from wayforward.serve.consent import CURRENT, consent_text
 from wayforward.serve.events import first_broken
@@ -246,6 +246,24 @@ def make_cases(
     url = to.settings.public_url.rstrip("/")
     made = to.cases.make(given.model, given.people, by=who.name)
     return [{"case": id[:8], "code": code, "link": f"{url}/w/{code}"} for id, code in made]
+
+
+@router.get("/tokens")
+def tokens(to: Given, who: Annotated[Somebody, Depends(program(Act.HAVE_TOKENS))]) -> list[dict[str, Any]]:
+    """The tokens of the account that still hold; never the tokens themselves."""
+    with to.database.session(write=False) as session:
+        found = tokens_of(session, who)
+    return [
+        {"id": one.id, "name": one.name, "acts": one.acts, "made": one.made, "until": one.until}
+        for one in found
+    ]
+
+
+@router.delete("/tokens/{id}", status_code=204)
+def revoke(to: Given, id: str, who: Annotated[Somebody, Depends(program(Act.HAVE_TOKENS))]) -> None:
+    """End a token of the account at once."""
+    with to.database.session() as session:
+        revoke_token(session, who, id)
 
 
 @router.get("/log")

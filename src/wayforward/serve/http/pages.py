@@ -8,9 +8,9 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from wayforward.errors import WayforwardError
-from wayforward.serve.accounts import LoginFailed
 from wayforward.serve.case_store import CaseChanged, CaseGone, ConsentNeeded
 from wayforward.serve.http.guard import COOKIE, NotAllowed, NotKnown, Visitor, form_token
+from wayforward.serve.limits import TooOften
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
 
@@ -74,7 +74,7 @@ def go(request: Request, path: str) -> Response:
 def status_of(error: WayforwardError) -> int:
     """The status that says what kind of mistake an error is."""
     known: tuple[tuple[type[WayforwardError], int], ...] = (
-        (NotKnown, 401), (LoginFailed, 429), (NotAllowed, 403), (CaseGone, 404), (CaseChanged, 409),
+        (NotKnown, 401), (TooOften, 429), (NotAllowed, 403), (CaseGone, 404), (CaseChanged, 409),
         (ConsentNeeded, 403),
     )  # fmt: skip
     return next((status for kind, status in known if isinstance(error, kind)), 422)

@@ -14,9 +14,9 @@ from sqlalchemy import func, select
 from starlette.datastructures import UploadFile
 
 from wayforward.data.user_tables import read_table
-from wayforward.errors import DataError, WayforwardError
+from wayforward.errors import DataError
 from wayforward.serve import accounts
-from wayforward.serve.accounts import LoginFailed, Somebody
+from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import first_broken, record
 from wayforward.serve.http.guard import Given, NotAllowed, NotKnown, Visitor, anybody, staff, whole
 from wayforward.serve.http.pages import go, show
@@ -45,18 +45,16 @@ def login_sent(request: Request, to: Given, at: Anybody) -> Response:
     """Log in, with a new cookie."""
     to.limits.spend("login", request.client.host if request.client else "", 20)
     name, password = str(at.form.get("name", "")), str(at.form.get("password", ""))
-    wrong = "This name and this password do not belong together."
-    try:
-        with to.database.session() as session:
-            user = accounts.log_in(session, name, password)
-            if user is not None:
-                accounts.close_login(session, at.cookie)
-                at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, user=user)
-                at.fresh = True
-    except LoginFailed as error:
-        user, wrong = None, str(error)
+    user = accounts.log_in(to.database, name, password)
     if user is None:
+        wrong = (
+            "This name and this password do not open an account now. After several tries, wait some minutes."
+        )
         return show(request, "staff/login.html", 401, problem_text=wrong)
+    with to.database.session() as session:
+        accounts.close_login(session, at.cookie)
+        at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, user=user)
+        at.fresh = True
     return go(request, "/staff")
 
 
@@ -351,9 +349,26 @@ def switch_off(
 def tokens(
     request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.HAVE_TOKENS))]
 ) -> Response:
-    """The form for a token."""
+    """The tokens of the account, and the form for one more."""
+    return _tokens(request, to, who)
+
+
+def _tokens(
+    request: Request, to: Services, who: Somebody, status: int = 200, made: str = "", problem_text: str = ""
+) -> Response:
+    with to.database.session(write=False) as session:
+        found = accounts.tokens_of(session, who)
     able = [act for act in Act if who.may(act)]
-    return show(request, "staff/tokens.html", who=who, acts=able, made="", problem_text="")
+    return show(
+        request,
+        "staff/tokens.html",
+        status,
+        who=who,
+        acts=able,
+        tokens=found,
+        made=made,
+        problem_text=problem_text,
+    )
 
 
 @router.post("/staff/tokens")
@@ -362,16 +377,22 @@ def make_token(
 ) -> Response:
     """A new token, shown once."""
     form = request.state.visitor.form
-    able, made, wrong = [act for act in Act if who.may(act)], "", ""
-    days = whole(form.get("days", "90")) or 0
+    days, acts = whole(form.get("days", "90")) or 0, [str(one) for one in form.getlist("act")]
     try:
         with to.database.session() as session:
             user = session.get(User, who.user_id)
             assert user is not None
-            acts = [str(one) for one in form.getlist("act")]
             made = accounts.make_token(session, user, str(form.get("name", "")), acts, days)
-    except WayforwardError as error:
-        wrong = str(error)
-    return show(
-        request, "staff/tokens.html", 422 if wrong else 200, who=who, acts=able, made=made, problem_text=wrong
-    )
+    except accounts.AccountError as error:
+        return _tokens(request, to, who, 422, problem_text=str(error))
+    return _tokens(request, to, who, made=made)
+
+
+@router.post("/staff/tokens/{id}/revoke")
+def revoke_token(
+    request: Request, id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.HAVE_TOKENS))]
+) -> Response:
+    """End a token at once."""
+    with to.database.session() as session:
+        accounts.revoke_token(session, who, id)
+    return go(request, "/staff/tokens")
