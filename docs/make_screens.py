@@ -1,0 +1,159 @@
+"""Photograph every screen of the web application: `python docs/make_screens.py` writes docs/_static/screens/NAME.webp.
+
+It serves the demonstration on this machine's loopback from an empty folder, and walks through it as an applicant, an
+operator, an approver, an auditor and an administrator would, in Debian's chromium. Needs the extra web, playwright
+and Pillow.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+OUT = Path(__file__).parent / "_static" / "screens"
+WIDE, NARROW = 1000, 320
+STAFF = {
+    "operator": ("", "models", "cases", "jobs", "tokens"),
+    "approver": ("models",),
+    "auditor": ("jobs", "log"),
+    "admin": ("users",),
+}
+
+
+@contextmanager
+def demonstration() -> Iterator[tuple[str, list[str], dict[str, str]]]:
+    """Serve; give the address, the links of applicants, and the password of each role."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-u", "-m", "wayforward", "serve", "--port", str(port)]
+    with tempfile.TemporaryDirectory() as home:
+        out = Path(home) / "out.txt"
+        with out.open("w") as file:
+            server = subprocess.Popen(
+                [*command, "--home", f"{home}/home"], stdout=file, stderr=subprocess.STDOUT
+            )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait(server, address, out)
+            text = out.read_text()
+            links = re.findall(rf"{address}/w/\S+", text)
+            found = re.findall(r"^\s+(operator|approver|auditor|admin)\s+([0-9a-f-]{19})", text, re.M)
+            yield address, links, dict(found)
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def _wait(server: subprocess.Popen[bytes], address: str, out: Path) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(address, timeout=1).close()
+            return
+        except OSError:
+            if server.poll() is not None:
+                break
+            time.sleep(0.5)
+    raise RuntimeError(f"The server did not start:\n{out.read_text()}")
+
+
+class Camera:
+    """A browser that stores what it sees; at most `high` pixels of a page, which has most of what matters."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page, self.address = page, address
+        page.set_default_timeout(180_000)  # right after a first start much is compiled
+
+    def take(self, name: str, high: int = 1400) -> None:
+        """Write the page as it is now: OUT/NAME.webp."""
+        shown = self.page.screenshot(full_page=True)
+        image = Image.open(io.BytesIO(shown)).convert("RGB")
+        image = image.crop((0, 0, image.width, min(high, image.height)))
+        image.save(OUT / f"{name}.webp", quality=70, method=6)
+        print(f"{name}: {image.width} x {image.height}")
+
+    def go(self, path: str) -> None:
+        """Open a page."""
+        self.page.goto(self.address + path)
+
+    def press(self, name: str) -> None:
+        """Press a button and wait for what it opens."""
+        with self.page.expect_navigation():
+            self.page.get_by_role("button", name=name).first.click()
+
+    def look(self, scheme: str = "light", width: int = WIDE) -> None:
+        """Change light and width."""
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.set_viewport_size({"width": width, "height": 700})
+
+
+def applicant(camera: Camera, link: str) -> None:
+    """From the letter to the receipt; two screens also in the dark and on a small phone."""
+    camera.go("/")
+    camera.take("start")
+    camera.page.goto(link)
+    camera.take("decision")
+    camera.press("I agree")
+    camera.take("limits")
+    camera.press("Show plans")
+    camera.take("plans")
+    for name, scheme, width in (("plans-dark", "dark", WIDE), ("plans-narrow", "light", NARROW)):
+        camera.look(scheme, width)
+        camera.take(name)
+    camera.look()
+    camera.press("Keep plan 1")
+    camera.press("Take a receipt")
+    camera.take("receipt")
+    for name in ("choices", "what-if", "letter", "delete"):
+        camera.go(f"/case/{name}")
+        camera.take(name)
+    camera.go("/verify")
+    camera.take("verify")
+
+
+def staff(camera: Camera, role: str, password: str) -> None:
+    """Log in as a role and see each of its places."""
+    camera.page.context.clear_cookies()
+    camera.go("/login")
+    if role == "operator":
+        camera.take("login")
+    camera.page.fill("#name", role)
+    camera.page.fill("#password", password)
+    camera.press("Log in")
+    for place in STAFF[role]:
+        camera.go(f"/staff/{place}" if place else "/staff")
+        camera.take(f"{role}-{place or 'desk'}")
+
+
+def main() -> None:
+    """Take them all."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    OUT.mkdir(parents=True, exist_ok=True)
+    with demonstration() as (address, links, passwords), sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        camera = Camera(browser.new_context().new_page(), address)
+        camera.look()
+        applicant(camera, links[1])
+        for role in STAFF:
+            staff(camera, role, passwords[role])
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
