@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from wayforward.problem.cost import Cost
 
 _FIRST = 16  # neighbours measured before the list is widened
+_LISTED = 1 << 19  # person-row pairs in lists at once
 _PAIRS = 500_000  # person-row pairs costed at once where the cost is not a plain weighted L1
 
 
@@ -78,23 +79,41 @@ class References:
         open_ = np.arange(people.n)
         evaluated, length = 0, min(max(_FIRST, 2 * k), len(self.rows))
         while open_.size:
-            index, far = self._ranked(open_, length)
-            # In lots: few at first, since the nearest is mostly usable.
-            lot = max(k, 2)
-            while evaluated < length and open_.size:
-                some = slice(evaluated, min(evaluated + lot, length))
-                self._evaluate(open_, index[:, some], far[:, some], found, action, distance, k, cap)
-                evaluated, lot = some.stop, lot * 2
-                left = (
-                    (found[open_] < k)
-                    & (people.rows[open_] < cap[open_])
-                    & (index[:, min(evaluated, length) - 1] >= 0)
-                )
-                open_, index, far = open_[left], index[left], far[left]
+            step = max(1, _LISTED // length)  # long lists are made for a few people at a time
+            left = []
+            for begin in range(0, len(open_), step):
+                some = open_[begin : begin + step]
+                left.append(self._in_lots(some, evaluated, length, found, action, distance, k, cap))
+            open_ = np.concatenate(left)
             if length >= len(self.rows) or length > limit:
                 break
-            length = min(length * 8, len(self.rows), max(limit, length + 1))
+            evaluated, length = length, min(length * 8, len(self.rows), max(limit, length + 1))
         return action, distance
+
+    def _in_lots(
+        self,
+        who: np.ndarray,
+        evaluated: int,
+        length: int,
+        found: np.ndarray,
+        action: np.ndarray,
+        distance: np.ndarray,
+        k: int,
+        cap: np.ndarray,
+    ) -> np.ndarray:
+        """Evaluate the `length` nearest rows but the first `evaluated`, few at first: the nearest is mostly usable.
+
+        Return of who (m,) those who lack some and may go on.
+        """
+        people, lot = self.people, max(k, 2)
+        index, far = self._ranked(who, length)
+        while evaluated < length and who.size:
+            some = slice(evaluated, min(evaluated + lot, length))
+            self._evaluate(who, index[:, some], far[:, some], found, action, distance, k, cap)
+            evaluated, lot = some.stop, lot * 2
+            left = (found[who] < k) & (people.rows[who] < cap[who]) & (index[:, evaluated - 1] >= 0)
+            who, index, far = who[left], index[left], far[left]
+        return who
 
     def _ranked(self, who: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
         """Rank the `length` nearest rows of some people: index (m, length), -1 where none, and distance."""
