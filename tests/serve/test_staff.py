@@ -6,12 +6,15 @@ import csv
 import html
 import io
 import re
+import threading
 
 import pytest
 
 from wayforward.errors import DataError, WayforwardError
 from wayforward.serve.projects import Given, ProjectError
+from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
+from wayforward.serve.start import first_come, prepare
 
 from .conftest import PASSWORD
 
@@ -142,6 +145,44 @@ def test_unsafe_deployments_are_named(tmp_path):
     assert ServeSettings(home=home, public_url="https://plans.example.org").unsafe() == []
     with pytest.raises(DataError, match="no web address"):
         ServeSettings(public_url="plans.example.org")
+
+
+@pytest.mark.parametrize(
+    "url, host, wrong",
+    [
+        ("http://127.0.0.1:8000", "127.0.0.1", ""),
+        ("http://localhost:8000", "::1", ""),
+        ("http://127.0.0.1:8000", "0.0.0.0", "listens at 0.0.0.0"),
+        ("http://localhost:8000", "192.0.2.7", "listens at 192.0.2.7"),
+        ("http://plans.example.org", "127.0.0.1", "'http://plans.example.org' is plain HTTP"),
+        ("https://plans.example.org", "0.0.0.0", ""),
+    ],
+)
+def test_plain_http_is_judged_by_where_the_server_listens(url, host, wrong, tmp_path):
+    found = ServeSettings(home=tmp_path, public_url=url).unsafe(host)
+    assert [wrong in line for line in found] == ([True] if wrong else [])
+
+
+def test_servers_that_start_at_once_prepare_the_folder_once(tmp_path, warm):
+    """One set of accounts, one model; nobody breaks down."""
+    given, printed, failed = warm[0], [], []
+
+    def start():
+        try:
+            with first_come(tmp_path / "new"):
+                services = Services.at(ServeSettings(home=tmp_path / "new"))
+                printed.append(prepare(services, given, False))
+            services.database.close()
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not failed and sorted(len(lines) for lines in printed) == [0, 0, 2]
+    assert len(list((tmp_path / "new" / "models").iterdir())) == 1
 
 
 def test_a_broken_key_file_is_not_replaced(tmp_path):

@@ -23,17 +23,19 @@ def run(settings: ServeSettings, given: Given | None, *, host: str, port: int, c
         require(module, extra="web")
     from wayforward.serve.http.app import create_app
     from wayforward.serve.services import Services
-    from wayforward.serve.start import prepare, warm
+    from wayforward.serve.start import first_come, prepare, warm
 
-    if check or not settings.loopback:
-        wrong = settings.unsafe()
+    if check or not settings.private(host):
+        wrong = settings.unsafe(host)
         if wrong:
             raise DataError("Not safe for real people:\n" + "\n".join(f"- {line}" for line in wrong))
     if check:
         say("Nothing speaks against this deployment.")
         return
-    services = Services.at(settings)
-    for line in prepare(services, given, settings.demonstration):
+    with first_come(settings.home):
+        services = Services.at(settings)
+        lines = prepare(services, given, settings.demonstration)
+    for line in lines:
         say(line)
     say(f"Open {settings.public_url}  (stop with Ctrl+C)")
     threading.Thread(target=warm, args=(services,), daemon=True).start()

@@ -61,17 +61,25 @@ class ServeSettings:
     @property
     def loopback(self) -> bool:
         """Can only this machine reach the public address?"""
-        host = urlsplit(self.public_url).hostname or ""
-        try:
-            return ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return host == "localhost"
+        return _is_loopback(urlsplit(self.public_url).hostname or "")
 
-    def unsafe(self) -> list[str]:
-        """Return what must not be in front of real people, in sentences that say what to do; [] if nothing is."""
+    def private(self, host: str) -> bool:
+        """Can only this machine reach the server, which listens at this address?"""
+        return self.loopback and _is_loopback(host)
+
+    def unsafe(self, host: str = "127.0.0.1") -> list[str]:
+        """Return what must not be in front of real people, in sentences that say what to do; [] if nothing is.
+
+        host: the address that the server listens at, whatever the public one is.
+        """
         found = []
-        if not self.loopback:
-            if not self.secure:
+        if not self.private(host):
+            if not self.secure and self.loopback:
+                found.append(
+                    f"The server listens at {host}, where others reach it by plain HTTP. Leave --host out, or put a "
+                    "proxy with a certificate in front, and give --public-url https://..."
+                )
+            elif not self.secure:
                 found.append(
                     f"'{self.public_url}' is plain HTTP: whoever is in between reads everything. Put a proxy with a "
                     "certificate in front, and give --public-url https://..."
@@ -84,3 +92,10 @@ class ServeSettings:
             if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
                 found.append(f"Others on this machine can read '{file.name}'. Run: chmod 600 {file}")
         return found
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

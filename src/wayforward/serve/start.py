@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import secrets
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from sqlalchemy import func, select
 
+from wayforward.plain_files import make_folder
 from wayforward.serve import accounts
 from wayforward.serve.permissions import Role
 from wayforward.serve.plans import plans_of
@@ -16,7 +19,22 @@ from wayforward.serve.projects import Given, published
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ModelVersion, User
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
+
 _DEMO_PEOPLE = 3
+
+
+@contextmanager
+def first_come(home: Path) -> Iterator[None]:
+    """Of servers that start at the same moment on one folder the first prepares it, and the others wait for that."""
+    make_folder(home)
+    with (home / ".starting").open("a") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def prepare(services: Services, given: Given | None, demonstration: bool) -> list[str]:
