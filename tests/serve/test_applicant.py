@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from wayforward.answers.receipt import Receipt, Signer
 
 
@@ -184,3 +186,28 @@ def test_several_limits_of_one_thing_are_kept_together(browser, code, services):
     )
     text = one.get_page("/case/limits")
     assert 'value="4,000"' in text and "<option selected>very hard</option>" in text.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    "income, debt, home", [(1718, 1500, "rent"), (987, 3333, "rent"), (2111, 2777, "<b>&other")]
+)
+def test_the_same_numbers_on_every_page_in_the_letter_and_on_the_receipt(income, debt, home, services, model):
+    """A plan is rounded once, and a reason is worked out once, before and after somebody says what they can do."""
+    cases = services.cases
+    id = cases.make(model, [{"age": 44, "income": income, "debt": debt, "home": home}])[0][0]
+    cases.consent(id, 1)
+    first = cases.decision(cases.open(id))["reasons"]
+    assert first
+    for limits in ({}, {"home": False}):
+        one = cases.limits(id, limits)
+        assert cases.decision(one)["reasons"] == first
+        letter = cases.letter(one)
+        for reason in first:
+            assert f"- {reason}" in letter
+        for plan in cases.plans(one):
+            assert all(f"- {step}" in letter for step in plan.steps)
+            before = len(one.state["kept"])
+            one = cases.keep(id, plan.action)
+            if len(one.state["kept"]) > before:  # not one that was kept under the other limits
+                assert cases.bookmarks(one)[-1].steps == plan.steps
+            assert cases.receipt(one, plan.action, "The bank").content["plan"] == list(plan.steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text, room_text
 from wayforward.answers.preferences_text import limits, wishes
+from wayforward.answers.refusal import Reason
 from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.standing import near_text, needed, number_text, points, score_text
 from wayforward.answers.time_text import causes_first, order_text, time_text
@@ -124,12 +126,18 @@ class Letterhead:
 
 
 def letter(
-    problem: Problem, recourse: Recourse, i: int, *, reasons: bool = True, head: Letterhead | None = None
+    problem: Problem,
+    recourse: Recourse,
+    i: int,
+    *,
+    reasons: bool | Sequence[Reason] = True,
+    head: Letterhead | None = None,
 ) -> str:
     """A letter to person i, plain text: the answer and how near it was, why, what they can do, what to keep in mind.
 
     Numbers are rounded for people and every plan is checked again after rounding. The letter holds no name.
-    `reasons` adds why the answer was no (`principal_reasons`). head: date, case number, contact, validity.
+    `reasons` adds why the answer was no (`principal_reasons`, or those given). head: date, case number, contact,
+    validity.
 
     Raises: DataError if there is no such person.
     """
@@ -152,8 +160,8 @@ def letter(
         "A computer model looked at your data. The answer is no for now.",
     ]
     lines += [*([near] if near else []), ""]
-    if reasons:
-        lines += _why_lines(problem, one)
+    if reasons is not False:
+        lines += _why_lines(problem, one, None if reasons is True else reasons)
     own = [] if one.preferences is None else wishes(one.preferences, 0)
     if own:
         lines += ["What you told us", "", *(f"- {text}" for text in own), ""]
@@ -260,13 +268,15 @@ def cost_unit(recourse: Recourse) -> str:
     return str(recourse.meta.get("cost_unit", "") if recourse.problem is None else recourse.problem.cost.unit)
 
 
-def why_text(problem: Problem, recourse: Recourse, i: int) -> tuple[str, list[str], str]:
+def why_text(
+    problem: Problem, recourse: Recourse, i: int, found: Sequence[Reason] | None = None
+) -> tuple[str, list[str], str]:
     """Why person i's answer was no, by the principal reasons: a lead, a sentence a reason, and what they are for.
 
-    ("", [], "") for somebody who is accepted, and where no reason was found.
+    ("", [], "") for somebody who is accepted, and where no reason was found. found: reasons that are known already.
     """
     one = recourse[int(i)]
-    found = principal_reasons(problem, one, 0)
+    found = principal_reasons(problem, one, 0) if found is None else found
     if not found:
         return "", [], ""
     lead = "With all else the same, this difference would have been enough:"
@@ -277,8 +287,8 @@ def why_text(problem: Problem, recourse: Recourse, i: int) -> tuple[str, list[st
     return lead, listed, "This tells you why. It is not advice. You may not be able to change all of it."
 
 
-def _why_lines(problem: Problem, one: Recourse) -> list[str]:
-    lead, listed, note = why_text(problem, one, 0)
+def _why_lines(problem: Problem, one: Recourse, found: Sequence[Reason] | None) -> list[str]:
+    lead, listed, note = why_text(problem, one, 0, found)
     return ["Why", "", lead, *(f"- {text}" for text in listed), note, ""] if listed else []
 
 

@@ -31,6 +31,7 @@ from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
 from wayforward.serve.tallies import DELETED, EXPIRED, MADE, add_to
 
 if TYPE_CHECKING:
+    from wayforward.answers.refusal import Reason
     from wayforward.people.dialogue import Dialogue
     from wayforward.preferences import Preferences
     from wayforward.recourse import Recourse
@@ -84,6 +85,7 @@ class CaseStore:
         self.database, self.keys, self.projects, self.budget = database, keys, projects, budget
         self._held: OrderedDict[tuple[str, int], Dialogue] = OrderedDict()
         self._plans: OrderedDict[tuple[str, int], Recourse] = OrderedDict()
+        self._why: OrderedDict[tuple[str, int], list[Reason]] = OrderedDict()
         self._lock = threading.Lock()
 
     # -- making, opening, forgetting -----------------------------------------------------------------------
@@ -193,7 +195,7 @@ class CaseStore:
     def _drop(self, id: str) -> None:
         """Let go of what is in memory of a case."""
         with self._lock:
-            for held in (self._held, self._plans):
+            for held in (self._held, self._plans, self._why):
                 for place in [place for place in held if place[0] == id]:
                     del held[place]
 

@@ -25,6 +25,7 @@ from wayforward.serve.plans import SEED, PlanText, WhatIf, plain_row, plans_of, 
 from wayforward.serve.storage.tables import ApplicantCase, now
 
 if TYPE_CHECKING:
+    from wayforward.answers.refusal import Reason
     from wayforward.people.dialogue.question import Question
     from wayforward.recourse import Recourse
 
@@ -126,17 +127,13 @@ class Cases(CaseStore):
 
     def decision(self, one: Applicant) -> dict[str, Any]:
         """Return the answer, how near it was, and the principal reasons, in sentences."""
-        from wayforward.answers import reasons
         from wayforward.answers.standing import near_text
 
         problem = one.project.problem
         with one.project.turn:
             accepted, value = problem.reached(one.x)
             takes = problem.bound_target.needed()
-            found: list[str] = []
-            if not accepted[0]:
-                plans: Recourse = self._cheapest(one)
-                found = [reason.text(problem.schema, plans.x[0]) for reason in reasons(problem, plans, 0)]
+            found = [] if accepted[0] else [reason.text(problem.schema, one.x[0]) for reason in self.why(one)]
         return {
             "accepted": bool(accepted[0]),
             "near": near_text(takes, float(value[0])),
@@ -144,10 +141,20 @@ class Cases(CaseStore):
             "yes": one.project.yes,
         }
 
-    def _cheapest(self, one: Applicant) -> Recourse:
+    def why(self, one: Applicant) -> list[Reason]:
+        """Return the principal reasons: the same on every page and in the letter, whatever the person says later."""
+        from wayforward.answers import reasons
         from wayforward.methods import recommend
 
-        return recommend(one.project.problem, one.x, k=1, preferences=one.preferences, seed=SEED)
+        place = (one.case.id, 0)
+        with self._lock:
+            if (held := self._why.get(place)) is not None:
+                return held
+        problem = one.project.problem
+        with one.project.turn:
+            found = reasons(problem, recommend(problem, one.x, k=1, seed=SEED).rounded, 0)
+        self._hold(self._why, place, found)
+        return found
 
     def options(self, one: Applicant) -> Recourse:
         """Return the plans under the person's limits: one of each kind. Worked out once."""
@@ -255,7 +262,7 @@ class Cases(CaseStore):
 
         head = Letterhead(day=day or date.today(), case=one.case.id[:8], contact=contact)
         with one.project.turn:
-            return letter(one.project.problem, self.options(one), 0, head=head)
+            return letter(one.project.problem, self.options(one), 0, reasons=self.why(one), head=head)
 
     def receipt(
         self, one: Applicant, action: Sequence[float | None], lender: str, day: date | None = None

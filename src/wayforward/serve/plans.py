@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,12 +64,13 @@ def plans_of(problem: Problem, x: np.ndarray, preferences: Preferences | None = 
 
 
 def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanText]:
-    """The options of the first person in words."""
+    """The options of the first person in words. Their numbers are told as they are: they were rounded when the plan was
+    made, and a plan that is rounded again would be another one on each page."""
     from wayforward.answers import consequences, options_table, steps
     from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text
     from wayforward.answers.time_text import time_text
 
-    out = []
+    found, out = replace(found, meta=found.meta | {"rounded": True}), []
     table = options_table(found, 0)
     for place, option in enumerate(np.flatnonzero(found.found[0]).tolist()):
         column = f"option {place + 1}"

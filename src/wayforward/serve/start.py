@@ -30,7 +30,8 @@ _DEMO_PEOPLE = 3
 @contextmanager
 def first_come(home: Path) -> Iterator[None]:
     """Of servers that start at the same moment on one folder the first prepares it, and the others wait for that."""
-    make_folder(home)
+    make_folder(home.parent)
+    home.mkdir(mode=0o700, exist_ok=True)
     with (home / ".starting").open("a") as file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
