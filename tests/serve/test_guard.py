@@ -11,14 +11,26 @@ from fastapi.routing import APIRoute
 
 from wayforward.serve import accounts
 from wayforward.serve.events import first_broken, record
-from wayforward.serve.http import api, applicant, entrance, guard, staff
+from wayforward.serve.http import api, applicant, entrance, guard, staff, study
 from wayforward.serve.keys import SealError, seal_plain, unseal_plain
 from wayforward.serve.permissions import ALLOWED, Act, Role, may
 from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Login, User, now
 
 from .conftest import PASSWORD, PLANTED
 
-OPEN = {"/", "/w/{code}", "/open", "/try/{model_id}", "/verify", "/key", "/login", "/logout", "/staff"}
+OPEN = {
+    "/",
+    "/w/{code}",
+    "/open",
+    "/try/{model_id}",
+    "/verify",
+    "/key",
+    "/login",
+    "/logout",
+    "/staff",
+    "/s/{link}",
+    "/p/{code}",
+}
 OPEN_API = {"/api/v1/receipts/verify"}
 
 
@@ -32,7 +44,7 @@ def doors():
 
     return [
         (route, set(guards(route.dependant)))
-        for router in (entrance.router, applicant.router, staff.router, api.router)
+        for router in (entrance.router, applicant.router, staff.router, api.router, study.router)
         for route in router.routes
         if isinstance(route, APIRoute)
     ]
@@ -49,7 +61,12 @@ def test_every_route_has_one_guard():
     assert len(found) > 40
     for route, guards in found:
         acts = [one.act for one in guards if hasattr(one, "act")]
-        kinds = len(acts) + (guard.applicant in guards) + (guard.by_code in guards)
+        kinds = (
+            len(acts)
+            + (guard.applicant in guards)
+            + (guard.participant in guards)
+            + (guard.by_code in guards)
+        )
         if kinds == 0:
             assert route.path in OPEN | OPEN_API, f"{route.path} is open to everybody"
         else:

@@ -114,13 +114,17 @@ def _verified(stored: str, password: str) -> bool:
 
 
 def open_login(
-    session: Session, hours: float, user: User | None = None, case_id: str | None = None
+    session: Session,
+    hours: float,
+    user: User | None = None,
+    case_id: str | None = None,
+    participant_id: str | None = None,
 ) -> tuple[str, Login]:
     """Return a new cookie and its session, of an account, of a case, or of nobody yet (for forms before logging in)."""
     cookie = secrets.token_urlsafe(32)
     login = Login(
         id=digest(cookie), user_id=None if user is None else user.id,
-        case_id=case_id, until=now() + timedelta(hours=hours),
+        case_id=case_id, participant_id=participant_id, until=now() + timedelta(hours=hours),
     )  # fmt: skip
     session.add(login)
     return cookie, login

@@ -12,6 +12,7 @@ from wayforward.serve.limits import RateLimits
 from wayforward.serve.projects import Projects
 from wayforward.serve.settings import ServeSettings
 from wayforward.serve.storage.database import Database
+from wayforward.serve.studies import Studies
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Services:
     projects: Projects
     cases: Cases
     jobs: Jobs
+    studies: Studies
     limits: RateLimits = field(default_factory=RateLimits)
 
     @classmethod
@@ -37,4 +39,6 @@ class Services:
         cases = Cases(
             database, keys, projects, QueryBudget(settings.queries_per_case, settings.queries_per_day)
         )
-        return cls(settings, database, keys, projects, cases, Jobs(database, settings.home))
+        return cls(
+            settings, database, keys, projects, cases, Jobs(database, settings.home), Studies(database, keys)
+        )

@@ -212,12 +212,10 @@ _TLX = (
 
 def sus() -> list[LikertItem]:
     """The ten items of the System Usability Scale."""
-    ends: dict[str, Words] = {
-        "low": {"en": "strongly disagree", "de": "stimme gar nicht zu"},
-        "high": {"en": "strongly agree", "de": "stimme voll zu"},
-    }
+    low: Words = {"en": "strongly disagree", "de": "stimme gar nicht zu"}
+    high: Words = {"en": "strongly agree", "de": "stimme voll zu"}
     return [
-        LikertItem(kind="likert", id=f"sus-{i}", text={"en": en, "de": de}, points=5, **ends)
+        LikertItem(kind="likert", id=f"sus-{i}", text={"en": en, "de": de}, points=5, low=low, high=high)
         for i, (en, de) in enumerate(_SUS, 1)
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -41,7 +41,8 @@ class StudyScreen(StrictModel):
         """The items, those of the questionnaire included."""
         if self.ready is None:
             return self.items
-        return [*self.items, *{"sus": sus, "nasa-tlx": nasa_tlx, PROFILE: _profile}[self.ready]()]
+        makers: dict[str, Callable[[], Sequence[Any]]] = {"sus": sus, "nasa-tlx": nasa_tlx, PROFILE: _profile}
+        return [*self.items, *makers[self.ready]()]
 
 
 class StudyBlock(StrictModel):
@@ -198,15 +199,15 @@ class StudyProtocol(StrictModel):
             )
         for part in self.parts:
             _different([block.id for block in part.blocks], "block")
-        for part, _, screen in self.screens:
-            self._fits_screen(part, screen)
+        for where, _, screen in self.screens:
+            self._fits_screen(where, screen)
         asked_first = {item.id: item for screen in self.screening for item in screen.all_items}
         for what, id in (("quota.by", self.quota.by), ("plans.income", self.plans and self.plans.income)):
             if id is not None and not isinstance(asked_first.get(id), ChoiceItem):
                 raise ValueError(f"{what}: '{id}' is no choice of the screening")
         if any(screen.each for _, _, screen in self.screens) != (self.plans is not None):
             raise ValueError("plans: say where plans come from if a screen has each: plan, and only then")
-        profiles = [screen.ready for _, _, screen in self.screens].count(PROFILE)
+        profiles = sum(screen.ready == PROFILE for _, _, screen in self.screens)
         if profiles != (self.plans is not None):
             raise ValueError(f"plans: exactly one screen has ready: {PROFILE} where plans are shown")
         if any(screen.task for _, _, screen in self.screens) != (self.vignette is not None):

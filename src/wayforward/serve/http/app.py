@@ -50,7 +50,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
 
     Raises: DataError for a database that cannot be opened; FileFormatError for a broken key file.
     """
-    from wayforward.serve.http import api, applicant, entrance, staff
+    from wayforward.serve.http import api, applicant, entrance, staff, study
 
     if services is None:
         services = Services.at(settings or ServeSettings())
@@ -75,6 +75,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
     app.include_router(applicant.router)
     app.include_router(staff.router)
     app.include_router(api.router)
+    app.include_router(study.router)
     _errors(app)
 
     app.add_middleware(_Safe, services=services)

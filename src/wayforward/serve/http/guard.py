@@ -1,7 +1,7 @@
 """Who asks, and whether they may: sessions, roles, tokens, forms that come from our own pages, and how often.
 
-Every route depends on exactly one of `anybody`, `applicant`, `staff(act)`, `by_code` or `program(act)`; a test walks
-through all routes and roles.
+Every route depends on exactly one of `anybody`, `applicant`, `participant`, `staff(act)`, `by_code` or `program(act)`;
+a test walks through all routes and roles.
 """
 
 from __future__ import annotations
@@ -125,6 +125,16 @@ def applicant(request: Request, at: AtPage) -> str:
         raise NotKnown("Open your page by the link or the code in your letter. You were away for some time.")
     services_of(request).limits.spend("case", at.login.case_id, 240)
     return at.login.case_id
+
+
+def participant(request: Request, at: AtPage) -> str:
+    """The id of the participation whose session this is. Raises: NotKnown."""
+    if at.login is None or at.login.participant_id is None:
+        raise NotKnown(
+            "Open your page by the link that you noted at the beginning. You were away for some time."
+        )
+    services_of(request).limits.spend("participant", at.login.participant_id, 240)
+    return at.login.participant_id
 
 
 def staff(act: Act) -> Callable[..., Somebody]:

@@ -22,7 +22,7 @@ class Pages:
         from wayforward.answers.page import template_engine
 
         self.services, settings = services, services.settings
-        self.engine = template_engine("wayforward.serve")
+        self.engine = template_engine("wayforward.serve", "wayforward.study")
         from wayforward.answers.words import level_words, number
 
         self.engine.filters["upper_first"] = lambda text: text[:1].upper() + text[1:]  # "BMI" stays as it is

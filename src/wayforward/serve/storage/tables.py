@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, ForeignKey, LargeBinary, String, TypeDecorator
+from sqlalchemy import JSON, DateTime, ForeignKey, LargeBinary, String, Text, TypeDecorator
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -62,6 +62,7 @@ class Login(Base):
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     user_id: Mapped[int | None] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"))
     case_id: Mapped[str | None] = mapped_column(ForeignKey("case.id", ondelete="CASCADE"))
+    participant_id: Mapped[str | None] = mapped_column(ForeignKey("participant.id", ondelete="CASCADE"))
     made: Mapped[datetime] = mapped_column(Moment, default=now)
     until: Mapped[datetime] = mapped_column(Moment)
 
@@ -121,6 +122,41 @@ class Tally(Base):
     what: Mapped[str] = mapped_column(String(30), primary_key=True)
     day: Mapped[str] = mapped_column(String(10), primary_key=True, default="")
     count: Mapped[int] = mapped_column(default=0)
+
+
+class StudyRow(Base):
+    """A study; its id is the hash of its protocol. link: the recruiting link. admitted: numbers given so far."""
+
+    __tablename__ = "study"
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    protocol: Mapped[str] = mapped_column(Text)
+    link: Mapped[str] = mapped_column(String(22), unique=True)
+    open: Mapped[bool] = mapped_column(default=False)
+    admitted: Mapped[int] = mapped_column(default=0)
+    withdrawn: Mapped[int] = mapped_column(default=0)
+    made: Mapped[datetime] = mapped_column(Moment, default=now)
+
+
+class Participant(Base):
+    """A participation, sealed like a case. Neither an address nor a time. cell: of the quota, as a keyed hash."""
+
+    __tablename__ = "participant"
+    id: Mapped[str] = mapped_column(String(22), primary_key=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"), index=True)
+    code: Mapped[str] = mapped_column(String(64), unique=True)
+    key: Mapped[bytes] = mapped_column(LargeBinary)
+    state: Mapped[bytes] = mapped_column(LargeBinary)
+    revision: Mapped[int] = mapped_column(default=0)
+    standing: Mapped[str] = mapped_column(String(10))
+    cell: Mapped[str] = mapped_column(String(32), default="")
+
+
+class CompletionCode(Base):
+    """What somebody who finished shows to who recruited them; it leads to no participant."""
+
+    __tablename__ = "completion"
+    code: Mapped[str] = mapped_column(String(20), primary_key=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
 
 
 class Event(Base):

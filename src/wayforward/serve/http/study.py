@@ -1,0 +1,241 @@
+"""Pages of studies: what a participant sees from the recruiting link to the end, and what a researcher does."""
+
+from __future__ import annotations
+
+import io
+import re
+import tempfile
+import time
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.datastructures import UploadFile
+
+from wayforward.errors import WayforwardError
+from wayforward.serve import accounts
+from wayforward.serve.accounts import Somebody
+from wayforward.serve.case_store import CaseChanged
+from wayforward.serve.http.guard import Given, Visitor, anybody, participant, staff, whole
+from wayforward.serve.http.pages import go, show, status_of
+from wayforward.serve.http.study_words import WORDS
+from wayforward.serve.permissions import Act
+from wayforward.serve.services import Services
+from wayforward.serve.storage.tables import now
+from wayforward.serve.studies import Participation
+from wayforward.study.course import AnswersError, CourseError, ParticipantCourse, Standing
+from wayforward.study.items import in_language
+from wayforward.study.preview import preview
+from wayforward.study.records import FORMATS, export
+
+router = APIRouter(include_in_schema=False)
+Anybody = Annotated[Visitor, Depends(anybody)]
+ParticipantId = Annotated[str, Depends(participant)]
+Researcher = Annotated[Somebody, Depends(staff(Act.RUN_STUDIES))]
+
+
+# -- the participant ---------------------------------------------------------------------------------------
+
+
+@router.get("/s/{link}")
+def welcome(request: Request, link: str, to: Given, at: Anybody) -> Response:
+    """The recruiting link: what the study is called, and its languages."""
+    _, protocol = to.studies.by_link(link)
+    titles = [(language, in_language(protocol.title, language)) for language in protocol.languages]
+    return show(request, "study/welcome.html", titles=titles, minutes=protocol.minutes, words=WORDS)
+
+
+@router.post("/s/{link}")
+def enrol(request: Request, link: str, to: Given, at: Anybody) -> Response:
+    """Begin, and show the way back once."""
+    to.limits.spend("enrol", request.client.host if request.client else "", 20)
+    id, code = to.studies.enrol(link, str(at.form.get("language", "")))
+    _session(to, at, id)
+    way_back = f"{to.settings.public_url.rstrip('/')}/p/{code}"
+    return _page(request, to.studies.open(id), "code.html", way_back=way_back)
+
+
+@router.get("/p/{code}")
+def resume(request: Request, code: str, to: Given, at: Anybody) -> Response:
+    """The way back."""
+    to.limits.spend("code", request.client.host if request.client else "", 30)
+    _session(to, at, to.studies.by_code(code))
+    return go(request, "/study")
+
+
+def _session(to: Services, at: Visitor, id: str) -> None:
+    """Open a session of a participation, with a new cookie."""
+    with to.database.session() as session:
+        accounts.close_login(session, at.cookie)
+        at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, participant_id=id)
+    at.fresh = True
+
+
+def _page(request: Request, one: Participation, template: str, status: int = 200, **given: Any) -> Response:
+    course = one.course
+    shown = {
+        "course": course, "protocol": course.protocol, "words": course.words, "revision": one.revision,
+        "t": WORDS.get(course.state["language"], WORDS["en"]), "problems": {}, "note": "",
+    }  # fmt: skip
+    return show(request, f"study/{template}", status, **{**shown, **given})
+
+
+@router.get("/study")
+def where(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Where the participant is: consent, a page, a wait, an end."""
+    return _where(request, to, to.studies.open(id))
+
+
+def _where(request: Request, to: Services, one: Participation, status: int = 200, **given: Any) -> Response:
+    course = one.course
+    if course.standing is Standing.CONSENT:
+        return _page(request, one, "consent.html", status, **given)
+    step = course.step()
+    if step is None:
+        done = course.standing is Standing.FINISHED
+        code = to.studies.completion_code(one.id) if done else ""
+        return _page(request, one, "end.html", status, done=done, completion=code)
+    until = course.waits_until()
+    if until is not None and now() < until:
+        return _page(request, one, "waiting.html", status, until=until)
+    shown = {
+        "step": step,
+        "typed": course.draft(step),
+        "since": int(time.time()),
+        "progress": course.progress(),
+    }
+    return _page(request, one, "screen.html", status, **{**shown, **given})
+
+
+@router.post("/study/consent")
+def consent(request: Request, to: Given, id: ParticipantId) -> Response:
+    """The participant agrees."""
+    return _changed(request, to, id, lambda course: course.consent(now()))
+
+
+@router.post("/study/page")
+def page_sent(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Take a page, or keep it for later."""
+    form = request.state.visitor.form
+    raw = {
+        int(name[1:]): [one for one in form.getlist(name) if isinstance(one, str)]
+        for name in form
+        if re.fullmatch("f[0-9]{1,3}", name)
+    }
+    since = whole(form.get("since", ""), 2**40)
+    seconds = 0.0 if since is None else time.time() - since
+
+    def take(course: ParticipantCourse) -> None:
+        step = course.step()
+        if step is None:
+            raise CourseError("This page was answered already. Here is where you are now.")
+        if form.get("later"):
+            course.save(step.key, raw)
+        else:
+            course.answer(step.key, raw, now(), seconds)
+
+    try:
+        answer = _changed(request, to, id, take)
+    except AnswersError as error:
+        one = to.studies.open(id)
+        return _where(
+            request, to, one, 422, typed=raw, problems=error.problems, since=since or int(time.time())
+        )
+    if form.get("later"):
+        t = WORDS.get(to.studies.open(id).course.state["language"], WORDS["en"])
+        return _where(request, to, to.studies.open(id), note=t["saved"])
+    return answer
+
+
+def _changed(request: Request, to: Services, id: str, act: Any) -> Response:
+    try:
+        to.studies.change(id, whole(request.state.visitor.form.get("revision", "")), act)
+    except (CaseChanged, CourseError) as error:
+        return _where(request, to, to.studies.open(id), status_of(error), note=str(error))
+    return go(request, "/study")
+
+
+@router.get("/study/withdraw")
+def withdraw_asked(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Ask once more before everything is deleted."""
+    return _page(request, to.studies.open(id), "withdraw.html")
+
+
+@router.post("/study/withdraw")
+def withdraw(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Delete the participation."""
+    to.studies.withdraw(id)
+    at: Visitor = request.state.visitor
+    at.login, at.ended = None, True
+    return show(request, "deleted.html")
+
+
+# -- the researcher ----------------------------------------------------------------------------------------
+
+
+@router.get("/staff/studies")
+def studies(request: Request, to: Given, who: Researcher) -> Response:
+    """The studies, how many participants stand where, and the form for another one."""
+    return _studies(request, to, who)
+
+
+def _studies(request: Request, to: Services, who: Somebody, status: int = 200, problem: str = "") -> Response:
+    url = to.settings.public_url.rstrip("/")
+    return show(
+        request, "staff/studies.html", status, who=who, rows=to.studies.rows(), url=url, problem_text=problem,
+        in_language=in_language,
+    )  # fmt: skip
+
+
+@router.post("/staff/studies")
+def add_study(request: Request, to: Given, who: Researcher) -> Response:
+    """Take a protocol."""
+    upload = request.state.visitor.form.get("protocol")
+    try:
+        content = upload.file.read() if isinstance(upload, UploadFile) else b""
+        to.studies.add(content.decode("utf-8", errors="replace"), who.name)
+    except WayforwardError as error:
+        return _studies(request, to, who, 422, str(error))
+    return go(request, "/staff/studies")
+
+
+@router.post("/staff/studies/{id}/open")
+def open_study(request: Request, id: str, to: Given, who: Researcher) -> Response:
+    """Let participants come."""
+    to.studies.switch(id, True, who.name)
+    return go(request, "/staff/studies")
+
+
+@router.post("/staff/studies/{id}/close")
+def close_study(request: Request, id: str, to: Given, who: Researcher) -> Response:
+    """Let nobody new come."""
+    to.studies.switch(id, False, who.name)
+    return go(request, "/staff/studies")
+
+
+@router.get("/staff/studies/{id}/preview.html")
+def preview_page(request: Request, id: str, to: Given, who: Researcher) -> Response:
+    """Every screen on one page, which stands alone and has styles of its own."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    return HTMLResponse(preview(to.studies.protocol(id)), headers={"Content-Security-Policy": policy})
+
+
+@router.get("/staff/studies/{id}/export.zip")
+def export_study(request: Request, id: str, to: Given, who: Researcher) -> Response:
+    """Every table as CSV, Parquet and JSON, the codebook and the protocol. Completion codes are elsewhere."""
+    states, packed = to.studies.states(id, who.name), io.BytesIO()
+    formats = [one for one in FORMATS if one != "parquet" or find_spec("pyarrow")]
+    with tempfile.TemporaryDirectory() as name, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(export(to.studies.protocol(id), states, Path(name) / "study", formats).iterdir()):
+            archive.write(file, file.name)
+    headers = {"Content-Disposition": 'attachment; filename="study.zip"'}
+    return Response(packed.getvalue(), media_type="application/zip", headers=headers)
+
+
+@router.get("/staff/studies/{id}/codes.txt")
+def codes(request: Request, id: str, to: Given, who: Researcher) -> Response:
+    """The completion codes of who finished, for who pays them."""
+    return PlainTextResponse("".join(f"{code}\n" for code in to.studies.completion_codes(id, who.name)))
