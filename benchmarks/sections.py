@@ -68,6 +68,7 @@ def lattices(got: dict[str, Any]) -> str:
         if share
     ]
     broken = ", ".join(f"{what}: {n:,}" for what, n in sorted(defects.items())) or "none"
+    apart = got.get("slots of", got)  # options beside the first take long: they may be of fewer lattices
     return f"""## Random lattices, brute force beside
 
 {got["lattices"]:,} small problems drawn at random ({got["people"]:,} people; {
@@ -95,7 +96,10 @@ FOUND that was none: **{defects.get("false FOUND", 0):,}**. NONE_EXISTS where a 
         )
     }
 
-Slots of several options: *least* is an option from which nothing can be taken away or back.
+Slots of several options, on {
+        apart["lattices"]:,} of them: *least* is an option from which nothing can be taken away or back. {
+        _age({apart["source"]}, {apart["when"]})
+    }
 
 {
         table(
