@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -76,11 +77,8 @@ class StudyReplication(Replication):
                 for k in range(self.request.seeds):
                     seed = self.request.seed + k
                     decides = {"n": self.request.n, "seed": seed}
-                    parts.append(
-                        self.checkpoints.arrays(
-                            f"study-{seed}", decides, lambda seed=seed: simulated(self.request.n, seed)
-                        )
-                    )
+                    make = partial(simulated, self.request.n, seed)
+                    parts.append(self.checkpoints.arrays(f"study-{seed}", decides, make))
                     tick(k + 1)
             self._seconds = sum(self.checkpoints.seconds.values())
             self._simulated = {key: np.stack([part[key] for part in parts]) for key in parts[0]}

@@ -85,7 +85,7 @@ def _conclusions(studies: Studies) -> Iterator[Check]:
         yield _share(
             f"{outcome} ~ {x}: participants differ",
             f"levels p < .001, slopes p {f'= {slope}' if slope else '< .001'}: below {bars[0]} and {bars[1]} in 90 %",
-            (p[:, i, 1:] < bars).all(1),
+            np.asarray((p[:, i, 1:] < bars).all(1)),
             0.9,
         )
 
