@@ -139,6 +139,16 @@ def staff(camera: Camera, role: str, password: str) -> None:
         camera.take(f"{role}-{place or 'desk'}")
 
 
+def researcher(camera: Camera) -> None:
+    """The screens of a ready-made study on one page, as its preview writes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "screens.html"
+        command = [sys.executable, "-m", "wayforward", "study", "preview", "car-loan", "--out", str(page)]
+        subprocess.run(command, check=True)
+        camera.page.goto(page.as_uri())
+        camera.take("study-preview", 1300)
+
+
 def main() -> None:
     """Take them all."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -152,6 +162,7 @@ def main() -> None:
         applicant(camera, links[1])
         for role in STAFF:
             staff(camera, role, passwords[role])
+        researcher(camera)
         browser.close()
 
 
