@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.gradient.compiled import Compiled
 from wayforward.methods.engines.robust_search import same_people
 from wayforward.methods.local_search.candidates import SearchSettings
 from wayforward.methods.local_search.compiled_first import CompiledFirst
@@ -17,6 +18,7 @@ from wayforward.methods.local_search.lockstep import options_in_lockstep
 from wayforward.methods.local_search.seeker import Seeker
 from wayforward.methods.local_search.surrogate import stand_in
 from wayforward.methods.settings import check_switches, check_whole
+from wayforward.methods.wachter import Wachter
 from wayforward.problem.proofs import out_of_reach
 from wayforward.shapes import Actions, Mask, Rows
 
@@ -44,10 +46,10 @@ class LocalSearch(Method):
     The first option does not hang on k: everybody looks once more without the dearest change, which may be the wrong
     one to build on. More options leave out the dearest change of the ones before, and an option that does all that
     another one does, and more, is not returned. People with nothing yet get draws from their own stream and a climb of
-    the score; then, unless it is proved that there is nothing, all accepted observed people are tried, nearest first,
-    and draws go on until the budget is gone. More budget goes on where less would have stopped, so that it never
-    makes the first option dearer (where rules couple features: below the default budget, and from it on). Who may do
-    little enough has all of it looked at, cheapest first, so that nothing is missed.
+    the score; then, unless it is proved that there is nothing, descents where the model has compiled gradients, all
+    accepted observed people, nearest first, and draws until the budget is gone. More budget goes on where less would
+    have stopped, so that it never makes the first option dearer (where rules couple features: below the default budget,
+    and from it on). Who may do little enough has all of it looked at, cheapest first, so that nothing is missed.
 
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
 
@@ -106,6 +108,8 @@ class LocalSearch(Method):
             self.reference_ = np.ascontiguousarray(np.unique(accepted, axis=0))
             self.index_ = NeighbourIndex(problem.schema, self.reference_)
         self.everyone_: Rows | None = None
+        self.gradients_ = Compiled.of(problem, np.ones(problem.schema.d)) is not None
+        self.descent_: Wachter | None = None
         self.crossings_ = tree_crossings(problem)
         self.stand_in_ = stand_in(problem, self.reference_) if self.sparing else None
         self.there_ = None if self.device is None else problem.with_(device=self.device)
@@ -139,6 +143,7 @@ class LocalSearch(Method):
             self.fill,
             self.stand_in_,
             self._out_of_reach,
+            self._descend if self.gradients_ else None,
         )
         if self.seeker_ is not None and people.aim is None:
             out, none = CompiledFirst(self.seeker_, settings, people, k, streams, limit).run()
@@ -152,6 +157,12 @@ class LocalSearch(Method):
             lost = lost[may_be_listed(people.take(lost))]
             none[lost] = self._out_of_reach(people.take(lost))
         return out, none
+
+    def _descend(self, people: Population, streams: Streams, rows: int) -> Rows:
+        """Return where descents from several starts turn the decision (m, d); NaN where none does."""
+        if self.descent_ is None:  # few people need it
+            self.descent_ = Wachter(norm="l2", restarts=8).fit(self.problem_)
+        return self.descent_._recommend(people, 1, streams, Budget(rows))[:, 0]
 
     @property
     def _judge_proves(self) -> bool:

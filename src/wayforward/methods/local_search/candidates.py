@@ -29,7 +29,8 @@ class SearchSettings:
 
     reference (N, d), index: accepted people to start from; everyone: makes all of them, (R, d). crossings: see
     `tree_crossings`. fill: empty slots take options that ask for more than others. stand_in: for an opaque model.
-    prove: (m,) bool, who has no option at all.
+    prove: (m,) bool, who has no option at all. descend: people, their streams and rows each -> (m, d), where descents
+    along the model's gradients end; None where they are not known.
     """
 
     grid: int
@@ -43,6 +44,7 @@ class SearchSettings:
     fill: bool
     stand_in: Surrogate | None
     prove: Callable[[Population], Mask]
+    descend: Callable[[Population, Streams, int], Rows] | None = None
 
 
 class Candidates:

@@ -11,6 +11,7 @@ from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.lockstep import options_in_lockstep
 from wayforward.methods.local_search.search import fill_slots
 from wayforward.methods.local_search.seeker import Seeker
+from wayforward.methods.local_search.starts import DESCENT
 from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class CompiledFirst:
         """Return the options (n, k, d), and (n,) bool: proved that there is none.
 
         A proof is tried before much of the budget is spent on somebody for whom little is promised. Then come the
-        lockstep's own starts and draws, then all accepted people, in compiled code, and draws until the budget is gone.
+        lockstep's own starts and draws, descents where the model has gradients, then all accepted people, in compiled
+        code, and draws until the budget is gone.
         """
         people, seeker, limit = self.people, self.seeker, self.limit
         few = may_be_listed(people)  # who can do little has all of it looked at
@@ -66,6 +68,7 @@ class CompiledFirst:
         if not self.final:
             return self.out, self.none
         self._prove_of(self._empty & ~self.none & ~few & self._hinted)  # a yes that breaks a rule is none
+        self._descend(np.flatnonzero(self._empty & ~self.none & ~few & (people.rows + DESCENT < limit)))
         lost = np.flatnonzero(self._empty & ~self.none & ~few & (people.rows < limit))
         if lost.size:
             found = self._seek(lost, self.k if seeker.judges else 1, limit - people.rows[lost], everyone=True)
@@ -99,6 +102,17 @@ class CompiledFirst:
         if some is not self.people:
             self.people.rows[who] += some.rows
         return found
+
+    def _descend(self, who: np.ndarray) -> None:
+        """Descend along the gradients of the model, and go on in lockstep from what that comes to."""
+        if self.settings.descend is None or not who.size:
+            return
+        some = self.people.take(who)
+        found = self.settings.descend(some, self.streams.take(who), DESCENT)
+        self.people.rows[who] += some.rows
+        there = ~np.isnan(found).all(1)
+        self.hint[who[there], 0] = found[there]
+        self._go_on(who[there], np.ones(self.people.n, dtype=bool))
 
     def _seek_past_the_rules(self, who: np.ndarray) -> None:
         """Search without the rules that the seeker does not know: what keeps them all the same is an option.

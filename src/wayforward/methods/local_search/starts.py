@@ -13,6 +13,7 @@ from wayforward.methods.local_search.moves import Moves
 from wayforward.ranks import rank_in_run
 
 _DRAWS = 6  # rounds of draws before all accepted people are tried
+DESCENT = 5_000  # model rows of descents, for whom so many are left
 
 
 class Starts(Moves):
@@ -35,9 +36,24 @@ class Starts(Moves):
         if who.size:
             self.none[who] = self.settings.prove(self.people.take(who))
             who = who[~self.none[who]]
+        if who.size and self.settings.descend is not None:
+            self._descend(who)
+            who = who[~self.found[who]]
         if who.size:
             self._follow_everyone(who)
             self._draw_actions(who, count(_DRAWS))
+
+    def _descend(self, who: np.ndarray) -> None:
+        """Descend along the gradients of the model: a yes may be a narrow place between many features."""
+        assert self.settings.descend is not None
+        who = who[(self.cap - self.people.rows)[who] > DESCENT]
+        if not who.size:
+            return
+        some = self.people.take(who)
+        action = self.settings.descend(some, self.streams.take(who), DESCENT)
+        self.people.rows[who] += some.rows
+        there = ~np.isnan(action).all(1)
+        self._try_actions(who[there], self._legal(who[there], action[there]))
 
     def _follow_everyone(self, who: np.ndarray) -> None:
         """Become like the nearest accepted person whose values, as far as one may have them, turn the decision."""
