@@ -54,6 +54,8 @@ def test_two_people_bring_a_model_to_applicants(browser, services, given, model)
     with pytest.raises(ProjectError, match="published"):
         services.cases.make(id, [{"age": 30, "income": 1, "debt": 1, "home": "own"}])
     approver.submit(path)
+    trained = services.projects.project(id).problem.retraining._trained
+    assert {"searched", "judged"} <= set(trained)  # before the first applicant comes
     people = "age,income,debt,home\n30,1500,900,rent\n61,800,20,own\n"
     operator.get_page("/staff/cases")
     answer = operator.post(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 from sqlalchemy import func, select
 
+from wayforward.errors import ProblemError
 from wayforward.plain_files import make_folder
 from wayforward.serve import accounts
 from wayforward.serve.permissions import Role
@@ -109,15 +110,22 @@ def _demonstration(services: Services) -> list[str]:
 
 
 def warm(services: Services) -> None:
-    """Answer one refused person of each published version, so that no applicant waits for what is worked out once."""
+    """Warm each published version."""
     with services.database.session(write=False) as session:
         ids = [version.id for version in published(session)]
     for id in ids:
-        project = services.projects.project(id)
-        rows = project.problem.reference
-        refused = (
-            np.empty((0, project.schema.d)) if rows is None else rows[~project.problem.reached(rows)[0]][:1]
-        )
-        if len(refused):
-            with project.turn:
-                plans_of(project.problem, refused)
+        warm_version(services, id)
+
+
+def warm_version(services: Services, id: str) -> None:
+    """Answer a refused person, so that no applicant waits for what is worked out once, such as models trained again."""
+    problem, turn = (project := services.projects.project(id)).problem, project.turn
+    rows = problem.reference
+    refused = np.empty((0, problem.schema.d)) if rows is None else rows[~problem.reached(rows)[0]][:1]
+    if not len(refused):
+        return
+    with turn:
+        plans_of(problem, refused)
+        if problem.retraining is not None:  # whoever was answered may have had no lasting plan to judge
+            with suppress(ProblemError):
+                problem.retraining.votes(problem, refused)

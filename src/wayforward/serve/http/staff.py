@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, BackgroundTasks, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 from sqlalchemy import func, select
 from starlette.datastructures import UploadFile
@@ -26,6 +26,7 @@ from wayforward.serve.projects import MODEL_ENDINGS
 from wayforward.serve.projects import Given as NewModel
 from wayforward.serve.retention import clock_state
 from wayforward.serve.services import Services
+from wayforward.serve.start import warm_version
 from wayforward.serve.storage.tables import ApplicantCase, Event, Job, ModelVersion, User
 from wayforward.serve.tallies import DELETED, EXPIRED, MADE, totals
 
@@ -161,11 +162,16 @@ def _stored(upload: Any, place: Path) -> Path | None:
 
 @router.post("/staff/models/{id}/publish")
 def publish(
-    request: Request, id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.PUBLISH_MODEL))]
+    request: Request,
+    id: str,
+    to: Given,
+    who: Annotated[Somebody, Depends(staff(Act.PUBLISH_MODEL))],
+    afterwards: BackgroundTasks,
 ) -> Response:
-    """Let applicants meet a version."""
+    """Let applicants meet a version; what is worked out once for it is worked out before most of them come."""
     with to.database.session() as session:
         to.projects.publish(session, id, session.get(User, who.user_id))
+    afterwards.add_task(warm_version, to, id)
     return go(request, "/staff/models")
 
 
