@@ -125,7 +125,8 @@ def nobody_left(cells: dict[str, Any]) -> str:
         rows.append(
             [
                 name.replace("-", " "),
-                f"{cell['people']:,}",
+                f"{cell['people']:,}"
+                + (f" of {cell['refused']:,}" if cell["refused"] > cell["people"] else ""),
                 f"{cell['outcomes'].get('NONE_EXISTS', 0):,}",
                 f"{cell['outcomes'].get('NOT_FOUND', 0):,}",
                 f"{cell['missed']:,}",

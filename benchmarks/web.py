@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.web --applicants 50 --pause 10 --turns 6 --model gb`` starts a server of its own on the loopback,
 with that model of gmsc and an empty database, lets everybody go from their code to a few replies, and prints JSON:
-milliseconds of every request by what it was, errors, accepted answers that were lost, and resident memory. Everybody has
+milliseconds of every request by what it was, errors, accepted answers that were lost, and resident memory. All have
 agreed beforehand; limits of rates and of queries a day are off.
 """
 
