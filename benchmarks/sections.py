@@ -126,7 +126,7 @@ def nobody_left(cells: dict[str, Any]) -> str:
             [
                 name.replace("-", " "),
                 f"{cell['people']:,}"
-                + (f" of {cell['refused']:,}" if cell["refused"] > cell["people"] else ""),
+                + (f" of {cell['refused']:,}" if cell.get("refused", 0) > cell["people"] else ""),
                 f"{cell['outcomes'].get('NONE_EXISTS', 0):,}",
                 f"{cell['outcomes'].get('NOT_FOUND', 0):,}",
                 f"{cell['missed']:,}",
