@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 18  # candidate rows shown to the model at once
 _TIES = 4  # rows at the boundary, of one batch and person, that the model itself is asked about
+
+
+Descend: TypeAlias = "Callable[[Population, Streams, int], Rows]"
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class SearchSettings:
     fill: bool
     stand_in: Surrogate | None
     prove: Callable[[Population], Mask]
-    descend: Callable[[Population, Streams, int], Rows] | None = None
+    descend: Descend | None = None
 
 
 class Candidates:

@@ -11,7 +11,7 @@ from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.lockstep import options_in_lockstep
 from wayforward.methods.local_search.search import fill_slots
 from wayforward.methods.local_search.seeker import Seeker
-from wayforward.methods.local_search.starts import DESCENT
+from wayforward.methods.local_search.starts import DESCENT, descended
 from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
@@ -107,9 +107,7 @@ class CompiledFirst:
         """Descend along the gradients of the model, and go on in lockstep from what that comes to."""
         if self.settings.descend is None or not who.size:
             return
-        some = self.people.take(who)
-        found = self.settings.descend(some, self.streams.take(who), DESCENT)
-        self.people.rows[who] += some.rows
+        found = descended(self.settings.descend, self.people, who, self.streams)
         there = ~np.isnan(found).all(1)
         self.hint[who[there], 0] = found[there]
         self._go_on(who[there], np.ones(self.people.n, dtype=bool))

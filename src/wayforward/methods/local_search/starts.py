@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.methods.engines.references import References, l1_metric
-from wayforward.methods.local_search.candidates import set_values
+from wayforward.methods.local_search.candidates import Descend, set_values
 from wayforward.methods.local_search.moves import Moves
 from wayforward.ranks import rank_in_run
+from wayforward.shapes import Rows, Who
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population
+    from wayforward.streams import Streams
 
 _DRAWS = 6  # rounds of draws before all accepted people are tried
 DESCENT = 5_000  # model rows of descents, for whom so many are left
+
+
+def descended(descend: Descend, people: Population, who: Who, streams: Streams) -> Rows:
+    """Return where descents of some people end (m, d), and count the rows that they ask about."""
+    some = people.take(who)
+    action = descend(some, streams.take(who), DESCENT)
+    people.rows[who] += some.rows
+    return action
 
 
 class Starts(Moves):
@@ -36,7 +50,7 @@ class Starts(Moves):
         if who.size:
             self.none[who] = self.settings.prove(self.people.take(who))
             who = who[~self.none[who]]
-        if who.size and self.settings.descend is not None:
+        if who.size:
             self._descend(who)
             who = who[~self.found[who]]
         if who.size:
@@ -45,13 +59,10 @@ class Starts(Moves):
 
     def _descend(self, who: np.ndarray) -> None:
         """Descend along the gradients of the model: a yes may be a narrow place between many features."""
-        assert self.settings.descend is not None
         who = who[(self.cap - self.people.rows)[who] > DESCENT]
-        if not who.size:
+        if self.settings.descend is None or not who.size:
             return
-        some = self.people.take(who)
-        action = self.settings.descend(some, self.streams.take(who), DESCENT)
-        self.people.rows[who] += some.rows
+        action = descended(self.settings.descend, self.people, who, self.streams)
         there = ~np.isnan(action).all(1)
         self._try_actions(who[there], self._legal(who[there], action[there]))
 
