@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,9 +138,8 @@ def write_protocol(name: str, out: Path) -> None:
 def write_rehearsal(source: str, out: Path, *, participants: int, seed: int) -> None:
     """Write the export of a study with made-up participants."""
     from wayforward.study import rehearse
-    from wayforward.study.records import FORMATS, export
+    from wayforward.study.records import export, formats_here
 
     protocol = protocol_of(source)
-    formats = [one for one in FORMATS if one != "parquet" or find_spec("pyarrow")]
-    export(protocol, rehearse(protocol, participants, seed=seed), out, formats)
+    export(protocol, rehearse(protocol, participants, seed=seed), out, formats_here())
     say(f"written: {out}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ from wayforward.study.protocol import StudyProtocol
 
 FORMATS = ("csv", "parquet", "json")
 Record = dict[str, Any]
+
+
+def formats_here() -> list[str]:
+    """Return the formats that can be written here: Parquet needs pyarrow."""
+    return [one for one in FORMATS if one != "parquet" or find_spec("pyarrow")]
 
 
 def codebook(protocol: StudyProtocol) -> list[Record]:

@@ -11,7 +11,6 @@ from sqlalchemy import update
 
 from wayforward.answers.receipt import Receipt
 from wayforward.errors import FileFormatError, ReplyError
-from wayforward.serve import accounts
 from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody
 from wayforward.serve.http.pages import go, show
 from wayforward.serve.projects import published
@@ -49,12 +48,10 @@ def _enter(request: Request, to: Services, at: Visitor, code: str) -> Response:
 
 
 def _session(to: Services, at: Visitor, case_id: str) -> None:
-    """Open a session of a case, with a new cookie: one that somebody else planted is worth nothing."""
+    """Open a session of a case."""
     with to.database.session() as session:
-        accounts.close_login(session, at.cookie)
-        at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, case_id=case_id)
+        at.renew(session, to.settings.session_hours, case_id=case_id)
         session.execute(update(ApplicantCase).where(ApplicantCase.id == case_id).values(seen=now()))
-    at.fresh = True
 
 
 @router.get("/try/{model_id}")

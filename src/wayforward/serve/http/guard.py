@@ -11,10 +11,11 @@ import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy.orm import Session
 from starlette.datastructures import FormData
 
 from wayforward.errors import WayforwardError
@@ -46,6 +47,15 @@ class Visitor:
     fresh: bool = False
     ended: bool = False
     form: FormData = field(default_factory=FormData)
+
+    def renew(self, session: Session, hours: float, **whose: Any) -> None:
+        """Begin a session of an account, a case or a participation, with a new cookie; the old one ends.
+
+        A cookie that somebody else planted is worth nothing. whose: see `accounts.open_login`.
+        """
+        accounts.close_login(session, self.cookie)
+        self.cookie, self.login = accounts.open_login(session, hours, **whose)
+        self.fresh = True
 
 
 def services_of(request: Request) -> Services:

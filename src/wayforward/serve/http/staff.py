@@ -53,9 +53,7 @@ def login_sent(request: Request, to: Given, at: Anybody) -> Response:
         )
         return show(request, "staff/login.html", 401, problem_text=wrong)
     with to.database.session() as session:
-        accounts.close_login(session, at.cookie)
-        at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, user=user)
-        at.fresh = True
+        at.renew(session, to.settings.session_hours, user=user)
     return go(request, "/staff")
 
 

@@ -7,7 +7,6 @@ import re
 import tempfile
 import time
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +15,6 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.datastructures import UploadFile
 
 from wayforward.errors import WayforwardError
-from wayforward.serve import accounts
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import CaseChanged
 from wayforward.serve.http.guard import Given, Visitor, anybody, participant, staff, whole
@@ -29,7 +27,7 @@ from wayforward.serve.studies import Participation
 from wayforward.study.course import AnswersError, CourseError, ParticipantCourse, Standing
 from wayforward.study.items import in_language
 from wayforward.study.preview import preview
-from wayforward.study.records import FORMATS, export
+from wayforward.study.records import export, formats_here
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
@@ -67,11 +65,9 @@ def resume(request: Request, code: str, to: Given, at: Anybody) -> Response:
 
 
 def _session(to: Services, at: Visitor, id: str) -> None:
-    """Open a session of a participation, with a new cookie."""
+    """Open a session of a participation."""
     with to.database.session() as session:
-        accounts.close_login(session, at.cookie)
-        at.cookie, at.login = accounts.open_login(session, to.settings.session_hours, participant_id=id)
-    at.fresh = True
+        at.renew(session, to.settings.session_hours, participant_id=id)
 
 
 def _page(request: Request, one: Participation, template: str, status: int = 200, **given: Any) -> Response:
@@ -227,9 +223,10 @@ def preview_page(request: Request, id: str, to: Given, who: Researcher) -> Respo
 def export_study(request: Request, id: str, to: Given, who: Researcher) -> Response:
     """Every table as CSV, Parquet and JSON, the codebook and the protocol. Completion codes are elsewhere."""
     states, packed = to.studies.states(id, who.name), io.BytesIO()
-    formats = [one for one in FORMATS if one != "parquet" or find_spec("pyarrow")]
     with tempfile.TemporaryDirectory() as name, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(export(to.studies.protocol(id), states, Path(name) / "study", formats).iterdir()):
+        for file in sorted(
+            export(to.studies.protocol(id), states, Path(name) / "study", formats_here()).iterdir()
+        ):
             archive.write(file, file.name)
     headers = {"Content-Disposition": 'attachment; filename="study.zip"'}
     return Response(packed.getvalue(), media_type="application/zip", headers=headers)
