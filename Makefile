@@ -13,9 +13,9 @@ ifneq ($(wildcard ../shared/data),)
 export WAYFORWARD_DATA ?= $(abspath ../shared/data)
 endif
 
-EXTRAS := fast,frames,polars,torch,tune,trees-cpu,catboost,onnx,solvers,plots,web,postgres,test,docs,dev
+EXTRAS := fast,frames,polars,torch,tune,trees-cpu,catboost,onnx,solvers,plots,languages,web,postgres,test,docs,dev
 
-.PHONY: help venv demo test fast-test lint docs bench replicate clean
+.PHONY: help venv demo test fast-test lint messages docs bench replicate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -51,6 +51,9 @@ lint: $(VENV)/.all ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+messages: $(VENV)/.all ## add what is new in the code to the catalogs of translations
+	$(BIN)/python docs/make_messages.py
 
 docs: $(VENV)/.all ## the site in docs/_build/html; every example is run, every warning is an error
 	$(BIN)/python -m pytest -n $(WORKERS) -q tests/docs

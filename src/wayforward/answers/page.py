@@ -26,6 +26,7 @@ from wayforward.answers.text import (
 )
 from wayforward.answers.time_text import time_text
 from wayforward.errors import DataError
+from wayforward.language import catalog, language
 from wayforward.plain_files import write_text
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
@@ -97,13 +98,23 @@ def template_engine(*packages: str) -> Any:
     """Return the engine of the pages of packages, with the shared parts of this one; data is escaped."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    engine = Environment(
+        extensions=["jinja2.ext.i18n"],
         loader=ChoiceLoader([PackageLoader(one) for one in (*packages, "wayforward.answers")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    engine.policies["ext.i18n.trimmed"] = True
+    callables: Any = engine  # what the extension adds
+    callables.install_gettext_callables(
+        lambda text: catalog(language()).gettext(text),
+        lambda one, many, n: catalog(language()).ngettext(one, many, n),
+        newstyle=True,
+        pgettext=lambda context, text: catalog(language()).pgettext(context, text),
+    )
+    return engine
 
 
 def examples(recourse: Recourse, count: int) -> list[int]:

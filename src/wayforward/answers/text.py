@@ -17,6 +17,7 @@ from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.standing import near_text, needed, number_text, points, score_text
 from wayforward.answers.time_text import causes_first, order_text, time_text
 from wayforward.errors import DataError
+from wayforward.language import day_text
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
 
@@ -112,17 +113,15 @@ class Letterhead:
 
     def lines(self) -> list[str]:
         """Return the lines at the top."""
-        named = (("Date", _day(self.day or date.today())), ("Case", self.case), ("Contact", self.contact))
+        named = (("Date", day_text(self.day or date.today())), ("Case", self.case), ("Contact", self.contact))
         return [f"{name}: {text}" for name, text in named if text] + [""]
 
     def holds(self, several: bool) -> str:
         """Return until when the plans hold."""
         what = "The plans hold" if several else "The plan holds"
         if self.until is not None:
-            return f"- {what} until {_day(self.until)}. Ask again after that day."
-        return (
-            f"- {what} for the model in use on {_day(self.day or date.today())}. Ask again if you wait long."
-        )
+            return f"- {what} until {day_text(self.until)}. Ask again after that day."
+        return f"- {what} for the model in use on {day_text(self.day or date.today())}. Ask again if you wait long."
 
 
 def letter(
@@ -221,11 +220,6 @@ def _kind(one: Recourse, option: int) -> str:
     """ " (least effort)" behind the number of a plan, where kinds were asked for."""
     name = kind_name(one, option)
     return f" ({name})" if name else ""
-
-
-def _day(day: date) -> str:
-    """A day as letters write it: "23 November 2026"."""
-    return f"{day.day} {day:%B} {day.year}"
 
 
 def _then(takes: dict[str, Any], score: float) -> str:

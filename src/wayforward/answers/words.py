@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from wayforward.language import gettext, marks
 from wayforward.schema import Feature
 
 MINUS = "\u2212"  # a hyphen before a number is easily read as a dash
@@ -28,11 +29,12 @@ def number(value: float, decimals: int | None = None, thousands: str = ",") -> s
     Four-digit and longer numbers get a thousands mark; negative ones a true minus sign.
     """
     if math.isnan(value):
-        return "not known"
+        return gettext("not known")
     if math.isinf(value):
-        return "no limit" if value > 0 else f"{MINUS}no limit"
+        return gettext("no limit") if value > 0 else MINUS + gettext("no limit")
     shown = decimals_of(value) if decimals is None else decimals
-    text = f"{abs(value):,.{shown}f}".replace(",", thousands)
+    text = f"{abs(value):,.{shown}f}"
+    text = marks(text if thousands == "," else text.replace(",", thousands))
     is_zero = not any(c in "123456789" for c in text)
     return f"{MINUS}{text}" if value < 0 and not is_zero else text
 
@@ -254,7 +256,7 @@ def percent(share: float, decimals: int = 0) -> str:
     """A share as a percentage: ``percent(0.5) == "50 %"`` with a narrow space; near the ends it never rounds
     up to 100 % or down to 0 % what is not."""
     if math.isnan(share):
-        return "not known"
+        return gettext("not known")
     shown = 100 * share
     while decimals < 3 and 0 < share < 1 and round(shown, decimals) in (0.0, 100.0):
         decimals += 1

@@ -1,0 +1,113 @@
+"""The language of the person who reads: texts by gettext, numbers and dates by locale.
+
+Texts stand in the code in English and are looked up when they are made, so `with use_language("de"):` around any
+call gives its words in German. The catalogs are the `.po` files of `wayforward/locale/`, one for each package.
+`make messages` adds to them what is new in the code; a test fails while one is not translated.
+
+A feature's name comes from the lender's schema and has a gender that nobody declares, so languages with genders
+quote it: "Erhöhen Sie „Ersparnisse“ ...".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import date
+from functools import cache
+from gettext import GNUTranslations, NullTranslations
+from importlib.resources import files
+from io import BytesIO
+
+from wayforward.errors import DataError, require
+
+#: The languages that are complete, each by its own name.
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+
+_current: ContextVar[str] = ContextVar("wayforward_language", default="en")
+
+
+def language() -> str:
+    """Return the code of the language in use, "en" unless something else was chosen."""
+    return _current.get()
+
+
+@contextmanager
+def use_language(code: str) -> Iterator[None]:
+    """Give every text that is made inside in a language: "en" or "de".
+
+    Raises: DataError for a language that is not complete; MissingExtra without Babel, for any but English.
+    """
+    if code not in LANGUAGES:
+        raise DataError(f"There is no language '{code}'. There are: {', '.join(sorted(LANGUAGES))}.")
+    catalog(code)  # complains here and not in the middle of a page
+    before = _current.set(code)
+    try:
+        yield
+    finally:
+        _current.reset(before)
+
+
+def gettext(message: str, **values: object) -> str:
+    """Return a text in the language in use, `{name}` in it replaced by what is given."""
+    text = catalog(language()).gettext(message) if message else ""
+    return text.format(**values) if values else text
+
+
+def ngettext(one: str, many: str, n: int, **values: object) -> str:
+    """Return the text for n things: `{n}` is how many, unless it is given in words; other values as in `gettext`."""
+    return catalog(language()).ngettext(one, many, n).format(**{"n": n, **values})
+
+
+def pgettext(context: str, message: str, **values: object) -> str:
+    """Return a text whose English word means several things; the context says which: "level", "heading"."""
+    text = catalog(language()).pgettext(context, message)
+    return text.format(**values) if values else text
+
+
+def marks(text: str) -> str:
+    """Return an English number ("2,050.5") with the marks of the language in use ("2.050,5")."""
+    if language() == "en":
+        return text
+    decimal, group = _marks(language())
+    return text.translate({ord(","): group, ord("."): decimal})
+
+
+def day_text(day: date) -> str:
+    """Return a day in words: "24 November 2026", "24. November 2026"."""
+    if language() == "en":
+        return f"{day.day} {day:%B %Y}"
+    from babel.dates import format_date
+
+    return format_date(day, "long", locale=language())
+
+
+@cache
+def catalog(code: str) -> NullTranslations:
+    """Return the catalog of a language; that of English is empty, as the texts of the code are English.
+
+    Raises: MissingExtra without Babel.
+    """
+    if code == "en":
+        return NullTranslations()
+    require("babel", extra="languages")
+    from babel.messages.catalog import Catalog
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    merged, compiled = Catalog(locale=code), BytesIO()
+    for path in sorted((files("wayforward") / "locale" / code).iterdir(), key=lambda path: path.name):
+        if path.name.endswith(".po"):
+            for message in read_po(BytesIO(path.read_bytes()), locale=code):
+                if message.id and not message.fuzzy:
+                    merged.add(message.id, message.string, context=message.context)
+    write_mo(compiled, merged)
+    compiled.seek(0)
+    return GNUTranslations(compiled)
+
+
+@cache
+def _marks(code: str) -> tuple[str, str]:
+    from babel.numbers import get_decimal_symbol, get_group_symbol
+
+    return get_decimal_symbol(code), get_group_symbol(code)

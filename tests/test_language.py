@@ -1,0 +1,72 @@
+"""Languages: numbers, days, catalogs that are complete, and templates."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from wayforward.answers.page import template_engine
+from wayforward.answers.words import number
+from wayforward.errors import DataError
+from wayforward.language import LANGUAGES, day_text, gettext, language, ngettext, use_language
+
+pytest.importorskip("babel")
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+make_messages = pytest.importorskip("make_messages")
+
+OTHERS = sorted(set(LANGUAGES) - {"en"})
+
+
+def test_numbers_and_days_have_the_marks_of_the_language():
+    assert (number(2050.5), day_text(date(2026, 3, 1))) == ("2,050.5", "1 March 2026")
+    with use_language("de"):
+        assert (number(2050.5), day_text(date(2026, 3, 1))) == ("2.050,5", "1. März 2026")
+        assert number(-12345678.25) == "−12.345.678,25"
+    assert language() == "en"
+
+
+def test_a_text_without_a_translation_stays_english_and_an_unknown_language_is_refused():
+    with use_language("de"):
+        assert gettext("{n} zebras", n=3) == "3 zebras"
+        assert ngettext("{n} zebra", "{n} zebras", 1) == "1 zebra"
+    with pytest.raises(DataError, match="'fr'"), use_language("fr"):
+        pass
+
+
+def test_templates_speak_the_language_in_use():
+    page = template_engine().from_string(
+        "{{ _('not known') }} {% trans n=2 %}{{ n }} thing{% pluralize %}{{ n }} things{% endtrans %}"
+    )
+    assert page.render() == "not known 2 things"
+    with use_language("de"):
+        assert page.render() == "nicht bekannt 2 things"
+
+
+@pytest.mark.parametrize("package", make_messages.packages())
+@pytest.mark.parametrize("code", OTHERS)
+def test_every_text_is_translated(code, package):
+    """What stands in the code stands in the catalog, with a translation that has the same fields."""
+    wanted = {(m.id, m.context): m for m in make_messages.messages(package) if m.id}
+    known = {(m.id, m.context): m for m in make_messages.read(code, package) if m.id}
+    assert wanted.keys() == known.keys(), "run `make messages` and translate what is new"
+    for message in known.values():
+        texts = [message.string] if isinstance(message.string, str) else list(message.string)
+        assert all(texts), f"{package}: not translated: {message.id!r}"
+        ids = [message.id] if isinstance(message.id, str) else list(message.id)
+        fields = [set(re.findall(r"\{\w*\}|%\(\w+\)s", text)) for text in ids]
+        for text in texts:
+            assert set(re.findall(r"\{\w*\}|%\(\w+\)s", text)) in (*fields, set.union(*fields)), message.id
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_a_text_of_two_packages_has_one_translation(code):
+    seen: dict[tuple[object, object], object] = {}
+    for package in make_messages.packages():
+        for message in make_messages.read(code, package):
+            if message.id:
+                key = (message.id, message.context)
+                assert seen.setdefault(key, message.string) == message.string, message.id
