@@ -18,7 +18,7 @@ from wayforward.language import LANGUAGES
 SOURCE = Path(__file__).parent.parent / "src" / "wayforward"
 KEYWORDS = {
     "_": None, "gettext": None, "N_": None,
-    "ngettext": (1, 2), "pgettext": ((1, "c"), 2),
+    "ngettext": (1, 2), "count": (2, 3), "pgettext": ((1, "c"), 2), "NP_": ((1, "c"), 2),
 }  # fmt: skip
 FILES = [("**.py", "python"), ("**.html", "jinja2"), ("**.j2", "jinja2")]
 OPTIONS = {"jinja2": {"trimmed": "true", "silent": "false"}}

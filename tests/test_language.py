@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from datetime import date
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from wayforward.answers import words
 from wayforward.answers.page import template_engine
 from wayforward.answers.words import number
 from wayforward.errors import DataError
@@ -37,6 +39,17 @@ def test_a_text_without_a_translation_stays_english_and_an_unknown_language_is_r
         pass
 
 
+def test_lists_and_counts_are_those_of_the_language():
+    assert (words.join(["a", "b", "c"]), words.join(["a", "b"], "or")) == ("a, b, and c", "a, or b")
+    assert (words.spelled(3), words.spelled(7)) == ("three", "7")
+    assert words.count(2050, "person", "people") == "2,050 people"
+    with use_language("de"):
+        assert (words.join(["a", "b", "c"]), words.join(["a", "b"], "or")) == ("a, b und c", "a oder b")
+        assert (words.spelled(3), words.spelled(7)) == ("drei", "7")
+        assert words.count(1, "person", "people") == "1 Person"
+        assert words.count(2050, "person", "people") == "2.050 Personen"
+
+
 def test_templates_speak_the_language_in_use():
     page = template_engine().from_string(
         "{{ _('not known') }} {% trans n=2 %}{{ n }} thing{% pluralize %}{{ n }} things{% endtrans %}"
@@ -60,6 +73,27 @@ def test_every_text_is_translated(code, package):
         fields = [set(re.findall(r"\{\w*\}|%\(\w+\)s", text)) for text in ids]
         for text in texts:
             assert set(re.findall(r"\{\w*\}|%\(\w+\)s", text)) in (*fields, set.union(*fields)), message.id
+
+
+def test_every_text_that_the_code_looks_up_is_found_by_the_extraction():
+    """The extraction does not look into f-strings, nor at texts that are put together."""
+    names = {"gettext": 0, "ngettext": 0, "pgettext": 1, "N_": 0, "NP_": 1}
+    for package in make_messages.packages():
+        known = {
+            text
+            for m in make_messages.messages(package)
+            for text in ([m.id] if isinstance(m.id, str) else m.id)
+        }
+        folder = make_messages.SOURCE / package
+        for path in folder.rglob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]:
+            for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not isinstance(call, ast.Call) or getattr(call.func, "id", "") not in names:
+                    continue
+                text = call.args[names[call.func.id]]
+                where = f"{path.name}:{call.lineno}"
+                assert not isinstance(text, (ast.JoinedStr, ast.BinOp)), where
+                if isinstance(text, ast.Constant):
+                    assert text.value in known, where
 
 
 @pytest.mark.parametrize("code", OTHERS)

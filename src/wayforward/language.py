@@ -6,6 +6,8 @@ call gives its words in German. The catalogs are the `.po` files of `wayforward/
 
 A feature's name comes from the lender's schema and has a gender that nobody declares, so languages with genders
 quote it: "Erhöhen Sie „Ersparnisse“ ...".
+
+The extraction does not look into f-strings: make the text first, then put it there.
 """
 
 from __future__ import annotations
@@ -48,18 +50,28 @@ def use_language(code: str) -> Iterator[None]:
         _current.reset(before)
 
 
-def gettext(message: str, **values: object) -> str:
+def N_(message: str) -> str:
+    """Return a text as it is: marks one of a table, to be looked up by `gettext` when it is used."""
+    return message
+
+
+def NP_(_context: str, message: str) -> str:
+    """As `N_`, for a text to be looked up by `pgettext` with this context."""
+    return message
+
+
+def gettext(message: str, /, **values: object) -> str:
     """Return a text in the language in use, `{name}` in it replaced by what is given."""
     text = catalog(language()).gettext(message) if message else ""
     return text.format(**values) if values else text
 
 
-def ngettext(one: str, many: str, n: int, **values: object) -> str:
-    """Return the text for n things: `{n}` is how many, unless it is given in words; other values as in `gettext`."""
-    return catalog(language()).ngettext(one, many, n).format(**{"n": n, **values})
+def ngettext(one: str, many: str, n: int, /, **values: object) -> str:
+    """Return the text for n things: `{n}` is how many, "2,050", unless given in words; other values as in `gettext`."""
+    return catalog(language()).ngettext(one, many, n).format(**{"n": marks(f"{n:,}"), **values})
 
 
-def pgettext(context: str, message: str, **values: object) -> str:
+def pgettext(context: str, message: str, /, **values: object) -> str:
     """Return a text whose English word means several things; the context says which: "level", "heading"."""
     text = catalog(language()).pgettext(context, message)
     return text.format(**values) if values else text

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
-from wayforward.language import gettext, marks
+from wayforward.language import NP_, gettext, language, marks, ngettext, pgettext
 from wayforward.schema import Feature
 
 MINUS = "\u2212"  # a hyphen before a number is easily read as a dash
@@ -104,12 +105,17 @@ def level_words(feature: Feature, value: float) -> str:
 
 def quoted(text: str) -> str:
     """A level inside a sentence: quoted where it has several words, so that its ends are plain to see."""
-    return f"\u201c{text}\u201d" if " " in text.strip() else text
+    return gettext("\u201c{text}\u201d", text=text) if " " in text.strip() else text
 
 
 def label(feature: Feature) -> str:
-    """What people call the feature, ready for the middle of a sentence: "Savings" becomes "savings"."""
+    """What people call the feature, ready for the middle of a sentence: "Savings" becomes "savings".
+
+    In other languages than English it is quoted, as nobody declares its gender and case.
+    """
     text = " ".join(feature.text_label.split())
+    if language() != "en":
+        return gettext("\u201c{text}\u201d", text=text)
     first = text.split(" ", 1)[0]
     # Names such as "EUR debt", "iPhone" or "PhD" keep their capitals.
     return text if any(c.isupper() for c in first[1:]) or len(first) == 1 else text[:1].lower() + text[1:]
@@ -209,11 +215,14 @@ def consequence_text(feature: Feature, before: float, after: float) -> str:
     return f"Your {name} would then also {verb} to {near}{value_text(feature, after, decimals)}."
 
 
-def join(parts: list[str], last: str = "and") -> str:
+def join(parts: list[str], last: Literal["and", "or"] = "and") -> str:
     """ "a", "a, and b", "a, b, and c"."""
     if len(parts) < 2:
         return "".join(parts)
-    return f"{', '.join(parts[:-1])}, {last} {parts[-1]}"
+    first = ", ".join(parts[:-1])
+    if last == "or":
+        return gettext("{first}, or {last}", first=first, last=parts[-1])
+    return gettext("{first}, and {last}", first=first, last=parts[-1])
 
 
 def sentence(text: str) -> str:
@@ -235,14 +244,23 @@ def times_as(times: float, much: str = "much", more: str = "more") -> str:
     return f"about {number(times, 1 if times < 10 else 0).removesuffix('.0')} times as {much} as"
 
 
+_SPELLED = (
+    NP_("number", "no"), NP_("number", "one"), NP_("number", "two"), NP_("number", "three"), NP_("number", "four"),
+    NP_("number", "five"), NP_("number", "six"),
+)  # fmt: skip
+
+
 def spelled(n: int) -> str:
     """Small numbers in letters: "two", "three"; others in digits."""
-    return ("no", "one", "two", "three", "four", "five", "six")[n] if 0 <= n <= 6 else number(n)
+    return pgettext("number", _SPELLED[n]) if 0 <= n < len(_SPELLED) else number(n)
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """ "1 person", "2 people"."""
-    return f"{number(n)} {one if n == 1 else many or one + 's'}"
+    """ "1 person", "2 people", for a list or a cell; a sentence is one message: `language.ngettext`.
+
+    Both words are looked up as one text with a plural; with one word alone the other gets an s.
+    """
+    return f"{number(n)} {ngettext(one, many or one + 's', n)}"
 
 
 def cost_number(value: float, unit: str = RANGES, digits: int = 2) -> str:
