@@ -34,14 +34,19 @@ def language() -> str:
     return _current.get()
 
 
+def check_language(code: str) -> None:
+    """Raises: DataError for a language that is not complete."""
+    if code not in LANGUAGES:
+        raise DataError(f"There is no language '{code}'. There are: {', '.join(sorted(LANGUAGES))}.")
+
+
 @contextmanager
 def use_language(code: str) -> Iterator[None]:
     """Give every text that is made inside in a language: "en" or "de".
 
     Raises: DataError for a language that is not complete; MissingExtra without Babel, for any but English.
     """
-    if code not in LANGUAGES:
-        raise DataError(f"There is no language '{code}'. There are: {', '.join(sorted(LANGUAGES))}.")
+    check_language(code)
     catalog(code)  # complains here and not in the middle of a page
     before = _current.set(code)
     try:

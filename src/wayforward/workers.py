@@ -6,6 +6,7 @@ number of their piece.
 
 from __future__ import annotations
 
+import contextvars
 import multiprocessing
 import os
 import pickle
@@ -78,9 +79,13 @@ def as_done(
 
 @contextmanager
 def _threads(workers: int, function: Callable[..., R]) -> Iterator[tuple[Executor, Callable[..., R]]]:
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="wayforward")
+    pool, context = ThreadPoolExecutor(workers, thread_name_prefix="wayforward"), contextvars.copy_context()
+
+    def call(*piece: Any) -> R:
+        return context.copy().run(function, *piece)  # a new thread knows no language
+
     try:
-        yield pool, function
+        yield pool, call
     finally:
         pool.shutdown(wait=True, cancel_futures=True)  # what runs is finished: a thread cannot be stopped
 

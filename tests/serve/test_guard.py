@@ -19,6 +19,7 @@ from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Logi
 from .conftest import PASSWORD, PLANTED
 
 OPEN = {
+    "/language",
     "/",
     "/w/{code}",
     "/open",

@@ -19,6 +19,7 @@ import numpy as np
 from sqlalchemy import delete, select, update
 
 from wayforward.errors import DataError, WayforwardError
+from wayforward.language import check_language, language
 from wayforward.serve.accounts import digest
 from wayforward.serve.budget import QueryBudget
 from wayforward.serve.consent import CURRENT
@@ -83,20 +84,23 @@ class CaseStore:
 
     def __init__(self, database: Database, keys: Keys, projects: Projects, budget: QueryBudget) -> None:
         self.database, self.keys, self.projects, self.budget = database, keys, projects, budget
-        self._held: OrderedDict[tuple[str, int], Dialogue] = OrderedDict()
+        self._held: OrderedDict[tuple[str, int, str], Dialogue] = OrderedDict()  # each in a language
         self._plans: OrderedDict[tuple[str, int], Recourse] = OrderedDict()
         self._why: OrderedDict[tuple[str, int], list[Reason]] = OrderedDict()
         self._lock = threading.Lock()
 
     # -- making, opening, forgetting -----------------------------------------------------------------------
 
-    def make(self, model_id: str, people: Any, by: str = "") -> list[tuple[str, str]]:
+    def make(self, model_id: str, people: Any, by: str = "", language: str = "") -> list[tuple[str, str]]:
         """Make a case for each person of a table or list of rows; return (case id, code) of each: the only way in.
 
-        by: the account; "" for people who came by themselves, and type in their own row.
+        by: the account; "" for people who came by themselves, and type in their own row. language: that their pages
+        begin in; "" for what their browsers would like.
         Raises: ProjectError where nobody has published the model; CaseError where it was asked too often today;
-        DataError that names the column and the value.
+        DataError that names the column and the value, and for a language that is not complete.
         """
+        if language:
+            check_language(language)
         with self.database.session(write=False) as session:
             version = session.get(ModelVersion, model_id)
             if version is None or version.published is None:
@@ -114,6 +118,7 @@ class CaseStore:
                 )  # an id that starts with "-" is a formula to a spreadsheet
                 key = self.keys.new_case_key()
                 state: dict[str, Any] = {"x": plain_row(row), "limits": {}, "dialogue": None, "kept": []}
+                state |= {"language": language} if language else {}
                 session.add(
                     ApplicantCase(
                         id=id,
@@ -156,10 +161,19 @@ class CaseStore:
         state = unseal_plain(self.keys.case_key(case.key), case.state, id)
         return Applicant(case, project, state, self._dialogue(case, project, state), case.queries)
 
+    def language_of(self, id: str) -> str:
+        """Return the language that a case was made for; "" for none. Raises: CaseGone, SealError."""
+        with self.database.session(write=False) as session:
+            case = session.get(ApplicantCase, id)
+        if case is None:
+            raise CaseGone("There is nothing here (any more). It was deleted, or the time was up.")
+        state: dict[str, str] = unseal_plain(self.keys.case_key(case.key), case.state, id)
+        return state.get("language", "")
+
     def _dialogue(self, case: ApplicantCase, project: Project, state: Mapping[str, Any]) -> Dialogue | None:
         if state["dialogue"] is None:
             return None
-        place = (case.id, case.revision)
+        place = (case.id, case.revision, language())
         with self._lock:
             if (held := self._held.get(place)) is not None:
                 self._held.move_to_end(place)
@@ -195,7 +209,8 @@ class CaseStore:
     def _drop(self, id: str) -> None:
         """Let go of what is in memory of a case."""
         with self._lock:
-            for held in (self._held, self._plans, self._why):
+            every: tuple[OrderedDict[Any, Any], ...] = (self._held, self._plans, self._why)
+            for held in every:
                 for place in [place for place in held if place[0] == id]:
                     del held[place]
 
@@ -219,7 +234,10 @@ class CaseStore:
             raise CaseChanged("Something was changed in another window. Here is how it stands now.")
         self._afford(one, act)
         with self._lock:
-            mine = one.dialogue is None or self._held.pop((id, one.case.revision), None) is one.dialogue
+            mine = (
+                one.dialogue is None
+                or self._held.pop((id, one.case.revision, language()), None) is one.dialogue
+            )
         if not mine:  # another window is changing the one in memory
             one.dialogue = self._read_dialogue(one.project, one.state)
         begun = _answered(one)
@@ -247,7 +265,7 @@ class CaseStore:
             raise CaseChanged("Something was changed in another window. Here is how it stands now.")
         one.case.revision = after
         if one.dialogue is not None:
-            self._hold(self._held, (id, after), one.dialogue)
+            self._hold(self._held, (id, after, language()), one.dialogue)
 
     def _afford(self, one: Applicant, act: str) -> None:
         case = one.case

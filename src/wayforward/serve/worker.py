@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import WayforwardError
+from wayforward.language import use_language
 from wayforward.serve.jobs import DONE, FAILED, Jobs
 from wayforward.serve.projects import Project, Projects
 from wayforward.serve.storage.database import Database
@@ -69,7 +70,8 @@ def _work(jobs: Jobs, home: Path, id: str, worker: str) -> int:
     folder = jobs.folder / id
     try:
         work = {"plans": _plans, "audit": _audit}[job.kind]
-        note = work(Projects(home).project(job.model_id), folder, dict(job.given), pulse)
+        with use_language(job.given.get("language", "en")):
+            note = work(Projects(home).project(job.model_id), folder, dict(job.given), pulse)
     except _Gone:
         pulse.stop()
         return 0

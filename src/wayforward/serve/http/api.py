@@ -1,6 +1,6 @@
 """The JSON interface under /api/v1: the same services as the pages. Cases by their code, staff by tokens.
 
-Errors are RFC 9457 problems (application/problem+json).
+Errors are RFC 9457 problems (application/problem+json). Texts are in the language that Accept-Language asks for.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import select
 
+from wayforward.language import LANGUAGES
 from wayforward.serve.accounts import Somebody, revoke_token, tokens_of
 from wayforward.serve.case_store import Applicant
 from wayforward.serve.consent import CURRENT, consent_text
@@ -90,10 +91,12 @@ class PlanIn(_Strict):
 
 
 class PeopleIn(_Strict):
-    """people: a row each, by feature. model: the id of a published version."""
+    """people: a row each, by feature. model: the id of a published version. language: that their pages begin in; left
+    out, what their browsers ask for."""
 
     model: str = Field(pattern="^[0-9a-f]{64}$")
     people: list[dict[str, Value]] = Field(min_length=1, max_length=10_000)
+    language: str = Field("", pattern=f"^({'|'.join(LANGUAGES)})?$")
 
 
 class ReceiptIn(_Strict):
@@ -113,6 +116,7 @@ def _state(to: Services, one: Applicant) -> dict[str, Any]:
         "case": one.case.id[:8],
         "model": one.case.model_id,
         "revision": one.case.revision,
+        "language": one.state.get("language", ""),
         "limits": one.state["limits"],
         "question": None if question is None else question.to_dict(),
         "ended": None if end is None else end.how,
@@ -244,7 +248,7 @@ def make_cases(
 ) -> list[dict[str, str]]:
     """Make cases of people; their codes are told this once."""
     url = to.settings.public_url.rstrip("/")
-    made = to.cases.make(given.model, given.people, by=who.name)
+    made = to.cases.make(given.model, given.people, who.name, given.language)
     return [{"case": id[:8], "code": code, "link": f"{url}/w/{code}"} for id, code in made]
 
 

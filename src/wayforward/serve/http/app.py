@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wayforward.errors import WayforwardError
 from wayforward.serve.case_store import ConsentNeeded
+from wayforward.serve.http.languages import Languages
 from wayforward.serve.http.pages import Pages, go, show, status_of
 from wayforward.serve.jobs import Supervisor
 from wayforward.serve.retention import RetentionClock
@@ -79,6 +80,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
     _errors(app)
 
     app.add_middleware(_Safe, services=services)
+    app.add_middleware(Languages)
     return app
 
 

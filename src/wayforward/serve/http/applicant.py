@@ -295,7 +295,7 @@ def receipt(request: Request, to: Given, id: CaseId) -> Response:
     if at.form.get("as") == "file":
         headers = {"Content-Disposition": 'attachment; filename="receipt.json"'}
         return Response(text, media_type="application/json", headers=headers)
-    return _page(request, one, "receipt.html", receipt=found, text=text)
+    return _page(request, one, "receipt.html", receipt=found, text=text, back="/case/plans")
 
 
 @router.post("/case/leave")

@@ -6,12 +6,14 @@ import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sqlalchemy import update
 
 from wayforward.answers.receipt import Receipt
 from wayforward.errors import FileFormatError, ReplyError
+from wayforward.language import LANGUAGES, language
 from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody
+from wayforward.serve.http.languages import chosen, own_path, remember
 from wayforward.serve.http.pages import go, show
 from wayforward.serve.projects import published
 from wayforward.serve.services import Services
@@ -43,7 +45,10 @@ def by_typed_code(request: Request, to: Given, at: Anybody) -> Response:
 
 def _enter(request: Request, to: Services, at: Visitor, code: str) -> Response:
     to.limits.spend("code", request.client.host if request.client else "", 30)
-    _session(to, at, to.cases.by_code(code))
+    id = to.cases.by_code(code)
+    _session(to, at, id)
+    if not chosen(request):
+        at.language = to.cases.language_of(id)
     return go(request, "/case")
 
 
@@ -74,7 +79,7 @@ def own_row_sent(request: Request, model_id: str, to: Given, at: Anybody) -> Res
             errors[feature.name] = str(error)
     if errors:
         return show(request, "own_row.html", 422, **shown, given=given, errors=errors)
-    (case_id, code) = to.cases.make(model_id, [row])[0]
+    (case_id, code) = to.cases.make(model_id, [row], language=language())[0]
     _session(to, at, case_id)
     return show(request, "case/code.html", code=code)
 
@@ -139,6 +144,15 @@ def verify_sent(request: Request, to: Given, at: Anybody) -> Response:
     return show(
         request, "verify.html", 422 if detail else 200, text=text, holds=holds, receipt=found, detail=detail
     )
+
+
+@router.post("/language")
+def language_chosen(request: Request, to: Given, at: Anybody) -> Response:
+    """The visitor chooses a language, and is led back to where they were."""
+    answer = RedirectResponse(own_path(str(at.form.get("back", ""))), 303)
+    if (code := str(at.form.get("language", ""))) in LANGUAGES:
+        remember(answer, code, secure=to.settings.secure)
+    return answer
 
 
 @router.get("/key")

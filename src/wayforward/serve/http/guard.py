@@ -39,13 +39,15 @@ class NotAllowed(WayforwardError):
 
 @dataclass
 class Visitor:
-    """A browser. cookie: what it has, or what it is given with the answer. login: its session, if it has one."""
+    """A browser. cookie: what it has, or what it is given with the answer. login: its session, if it has one. language:
+    of the case that it has just opened, where nobody chose another."""
 
     cookie: str
     login: Login | None = None
     somebody: Somebody | None = None
     fresh: bool = False
     ended: bool = False
+    language: str = ""
     form: FormData = field(default_factory=FormData)
 
     def renew(self, session: Session, hours: float, **whose: Any) -> None:

@@ -8,8 +8,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from wayforward.errors import WayforwardError
+from wayforward.language import LANGUAGES, language
 from wayforward.serve.case_store import CaseChanged, CaseGone, ConsentNeeded
 from wayforward.serve.http.guard import COOKIE, NotAllowed, NotKnown, Visitor, form_token
+from wayforward.serve.http.languages import remember, way_back
 from wayforward.serve.limits import TooOften
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
@@ -28,7 +30,7 @@ class Pages:
         self.engine.filters["upper_first"] = lambda text: text[:1].upper() + text[1:]  # "BMI" stays as it is
         self.engine.globals.update(
             lender=settings.lender, contact=settings.contact, Act=Act, number=number,
-            level_words=level_words,
+            level_words=level_words, languages=LANGUAGES, language=language,
             plain=lambda value: number(value, thousands=""),
         )  # fmt: skip
 
@@ -39,7 +41,7 @@ class Pages:
             token=form_token(self.services, at.cookie) if at.cookie else "",
             at=at,
             path=request.url.path,
-            **given,
+            **{"back": way_back(request), **given},
         )
         return self.with_cookie(HTMLResponse(text, status), at)
 
@@ -56,6 +58,8 @@ class Pages:
                 COOKIE, at.cookie, httponly=True, samesite="lax", secure=self.services.settings.secure, path="/",
                 max_age=int(self.services.settings.session_hours * 3600),
             )  # fmt: skip
+        if at.language:
+            remember(answer, at.language, secure=self.services.settings.secure, of_case=True)
         return answer
 
 

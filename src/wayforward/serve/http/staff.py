@@ -15,6 +15,7 @@ from starlette.datastructures import UploadFile
 
 from wayforward.data.user_tables import read_table
 from wayforward.errors import DataError
+from wayforward.language import check_language, language
 from wayforward.serve import accounts
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import first_broken, record
@@ -209,7 +210,7 @@ def make_cases(
         if file is None:
             raise DataError("The table of people is missing. Choose a file.")
         table = read_table(file)
-    made = to.cases.make(str(form.get("model", "")), table, by=who.name)
+    made = to.cases.make(str(form.get("model", "")), table, who.name, str(form.get("language", "")))
     text = io.StringIO()
     rows = csv.writer(text)
     rows.writerow(("row", "case", "code", "link"))
@@ -250,7 +251,12 @@ def start_job(
     kind = str(form.get("kind", ""))
     if kind == "plans" and not who.may(Act.FETCH_RESULTS):
         raise NotAllowed(f"Your account ({who.role}) may not {Act.FETCH_RESULTS}.")
-    given = {"groups": [one.strip() for one in str(form.get("groups", "")).split(",") if one.strip()]}
+    given: dict[str, Any] = {
+        "groups": [one.strip() for one in str(form.get("groups", "")).split(",") if one.strip()]
+    }
+    if code := str(form.get("language", "")):
+        check_language(code)
+    given["language"] = code or language()
     with tempfile.TemporaryDirectory() as folder:
         file = _stored(form.get("people"), Path(folder) / "people")
         if file is None:
