@@ -7,6 +7,7 @@ from typing import Literal
 
 from wayforward.language import NP_, gettext, language, marks, ngettext, pgettext
 from wayforward.schema import Feature
+from wayforward.schema.units import unit_text
 
 MINUS = "\u2212"  # a hyphen before a number is easily read as a dash
 THIN = "\u202f"  # narrow no-break space: keeps a number and its sign of unit on one line
@@ -51,23 +52,23 @@ def about(value: float, digits: int = 3) -> int:
 def is_share(feature: Feature) -> bool:
     """True if people say it in per cent: a number without a unit whose label calls it a share."""
     return (
-        feature.kind == "real" and not feature.unit.strip() and "share" in feature.text_label.lower().split()
+        feature.kind == "real" and not feature.unit.strip() and "share" in feature.own_label.lower().split()
     )
 
 
 def with_unit(text: str, feature: Feature, value: float) -> str:
     """A number and the unit of its feature: "2,050 EUR", "1 year", "1 hour/week", "35 %"."""
-    return in_unit(text, "%" if is_share(feature) else feature.unit, value)
+    return f"{text}{THIN}%" if is_share(feature) else _behind(text, feature.unit_of(value))
 
 
 def in_unit(text: str, unit: str, value: float) -> str:
     """A number and a unit, in the singular where it is one: "2,050 EUR", "1 year", "35 %"."""
-    unit = unit.strip()
+    return _behind(text, unit_text(unit, value))
+
+
+def _behind(text: str, unit: str) -> str:
     if not unit:
         return text
-    head, slash, rest = unit.partition("/")
-    if value == 1 and len(head) > 3 and head.endswith("s") and not head.endswith("ss") and head.islower():
-        unit = f"{head[:-1]}{slash}{rest}"
     return f"{text}{THIN}{unit}" if unit == "%" else f"{text} {unit}"
 
 
@@ -95,8 +96,8 @@ def level_words(feature: Feature, value: float) -> str:
     i = int(value)
     if not 0 <= i < feature.n_levels or i != value:
         return "an unknown value"
-    if feature.level_labels:
-        return feature.level_labels[i]
+    if feature.text_levels:
+        return feature.text_levels[i]
     level = feature.levels[i]
     if isinstance(level, bool) or (feature.kind == "binary" and set(feature.levels) == {0, 1}):
         return "yes" if level else "no"

@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from wayforward.data.dataset import Dataset
-from wayforward.schema import Feature, Schema
+from wayforward.schema import Feature, FeatureWords, Schema
 from wayforward.world import SCM
 
 # name: (start, size), so that value here = start + size * value of the published equations
@@ -38,30 +38,33 @@ def schema() -> Schema:
                 level_labels=("group 0", "group 1"),
                 actionability="immutable",
                 sensitive=True,
+                translations={"de": FeatureWords(label="Geschlecht", level_labels=("Gruppe 0", "Gruppe 1"))},
             ),
             Feature(
                 name="age", kind="integer", low=0, high=135, unit="years", actionability="immutable",
-                sensitive=True,
+                sensitive=True, translations={"de": FeatureWords(label="Alter")},
             ),
             Feature(
                 name="education", kind="integer", low=7, high=17, unit="years", label="education",
                 description="Years of school and university.", direction="increase",
+                translations={"de": FeatureWords(label="Ausbildung", description="Jahre in Schule und Hochschule.")},
             ),
             Feature(
                 name="loan_amount", kind="integer", low=1000, high=37_000, unit="EUR", label="loan amount",
-                least_change=100, bounds="observed",
+                least_change=100, bounds="observed", translations={"de": FeatureWords(label="Kreditbetrag")},
             ),
             Feature(
                 name="loan_duration", kind="integer", low=1, high=81, unit="months", label="loan duration",
                 actionability="mutable", bounds="observed",
+                translations={"de": FeatureWords(label="Laufzeit des Kredits")},
             ),
             Feature(
                 name="income", kind="integer", low=0, high=6750, unit="EUR/month", direction="increase",
-                least_change=50, bounds="observed",
+                least_change=50, bounds="observed", translations={"de": FeatureWords(label="Einkommen")},
             ),
             Feature(
                 name="savings", kind="integer", low=0, high=32_500, unit="EUR", direction="increase",
-                least_change=100, bounds="observed",
+                least_change=100, bounds="observed", translations={"de": FeatureWords(label="Ersparnisse")},
             ),
         )
     )  # fmt: skip

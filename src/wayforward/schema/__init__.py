@@ -9,12 +9,14 @@ from wayforward.schema.feature import Actionability, Bounds, Direction, Feature,
 from wayforward.schema.origin import Origin
 from wayforward.schema.schema import Schema
 from wayforward.schema.tables import SchemaWarning, decode_column, native_table, read_frame
+from wayforward.schema.translation import FeatureWords
 
 __all__ = [
     "Actionability",
     "Bounds",
     "Direction",
     "Feature",
+    "FeatureWords",
     "Kind",
     "Level",
     "Origin",

@@ -9,7 +9,10 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from wayforward.errors import SchemaError, did_you_mean
+from wayforward.language import language
 from wayforward.schema import carried
+from wayforward.schema.translation import NOTHING, FeatureWords, Translations, checked
+from wayforward.schema.units import unit_text
 
 Kind = Literal["real", "integer", "binary", "ordinal", "categorical", "carried"]
 Actionability = Literal["actionable", "mutable", "immutable"]
@@ -37,6 +40,7 @@ CARRIED_HAVE = (
     "missing",
     "dtype",
     "example",
+    "translations",
 )
 
 
@@ -51,6 +55,7 @@ class Feature:
     every change counts (numeric kinds).
     levels: the values of a binary, ordinal (in order) or categorical column as the table holds them;
     level_labels: the same for people. unit, label, description: words for people.
+    translations: the words for people in other languages, by code: {"de": {"label": "Alter"}}; see `FeatureWords`.
     actionability: 'actionable', 'mutable' (changes only as a consequence) or 'immutable'.
     direction: which way a person may move it. missing: may the value be missing: no (False); 'may be told', as True
     of earlier versions: advice may ask for a value that is not stated yet; 'stays': no advice touches a value that is
@@ -86,6 +91,7 @@ class Feature:
     delay: float = 0.0
     dtype: str = ""
     example: Level | None = None
+    translations: Translations = ()
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
@@ -110,6 +116,8 @@ class Feature:
             )
         self._check_levels() if self.has_levels else self._check_numbers()
         self._check_time()
+        states = set(dict(self.special))
+        object.__setattr__(self, "translations", checked(self.translations, self.name, self.n_levels, states))
 
     def _check_carried(self) -> None:
         for field in fields(self):
@@ -242,8 +250,13 @@ class Feature:
 
     @property
     def special_words(self) -> dict[float, str]:
-        """Special value -> what it means, in words."""
-        return dict(self.special)
+        """Special value -> what it means, in words of the language in use."""
+        return dict(self.translation.special or self.special)
+
+    @property
+    def translation(self) -> FeatureWords:
+        """The words in the language in use; an empty one where the schema has none."""
+        return dict(self.translations).get(language(), NOTHING) if self.translations else NOTHING
 
     @property
     def has_levels(self) -> bool:
@@ -277,14 +290,41 @@ class Feature:
         return self.high - self.low
 
     @property
-    def text_label(self) -> str:
-        """What people call it: the label, or the column name made readable."""
+    def own_label(self) -> str:
+        """The label in the schema's own language, or the column name made readable."""
         return self.label or self.name.replace("_", " ").replace("-", " ").strip()
+
+    @property
+    def text_label(self) -> str:
+        """What people call it, in the language in use: the label, or the column name made readable."""
+        return self.translation.label or self.own_label
+
+    @property
+    def text_unit(self) -> str:
+        """The unit in the language in use, for several: "years", "Jahre"."""
+        return self.unit_of(math.nan)
+
+    def unit_of(self, value: float) -> str:
+        """The unit of a value in the language in use: "1 year", "2 years"; '' where there is none."""
+        own = self.translation.unit
+        if not own:
+            return unit_text(self.unit, value)
+        return own if isinstance(own, str) else own[0 if value == 1 else 1]
+
+    @property
+    def text_description(self) -> str:
+        """The description in the language in use."""
+        return self.translation.description or self.description
+
+    @property
+    def text_levels(self) -> tuple[str, ...]:
+        """The labels of the levels in the language in use; () where levels are called as the table has them."""
+        return self.translation.level_labels or self.level_labels
 
     def level_text(self, index: float) -> str:
         """The words for a level index."""
-        i = int(index)
-        return self.level_labels[i] if self.level_labels else str(self.levels[i]).strip() or "(empty)"
+        i, labels = int(index), self.text_levels
+        return labels[i] if labels else str(self.levels[i]).strip() or "(empty)"
 
 
 FIELDS = tuple(field.name for field in fields(Feature))

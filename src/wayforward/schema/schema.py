@@ -525,7 +525,11 @@ class Schema:
         for feature in self.features:
             entry = {k: v for k, v in asdict(feature).items() if k in ("name", "kind") or v != plain[k]}
             if "special" in entry:
-                entry["special"] = {_plain(value): words for value, words in feature.special_words.items()}
+                entry["special"] = {_plain(value): words for value, words in dict(feature.special).items()}
+            if "translations" in entry:
+                entry["translations"] = {
+                    code: one.to_dict() for code, one in dict(feature.translations).items()
+                }
             features.append({k: v if isinstance(v, dict) else _plain(v) for k, v in entry.items()})
         return {"features": features, "rules": list(self.rules)}
 
@@ -554,7 +558,9 @@ class Schema:
                 made.append(adapter.validate_python(entry))
             except ValidationError as error:
                 first = error.errors()[0]
-                place = ".".join(str(part) for part in first["loc"])
+                place = ".".join(
+                    str(part) for part in first["loc"] if "[" not in str(part)
+                )  # no names of types
                 near = (
                     suggest(str(first["loc"][-1]), FIELDS)
                     if first["type"] == "unexpected_keyword_argument"
@@ -604,6 +610,7 @@ class Schema:
             "delay": "Months before a change counts.",
             "dtype": "Of a carried feature: the type of the column in the training table; '' is text.",
             "example": "Of a carried feature: what the model is given when it is asked about nobody in particular.",
+            "translations": "The words for people in other languages: de: {label: ..., level_labels: [...]}.",
         }
         for key, words in help_text.items():
             schema["$defs"]["Feature"]["properties"][key]["description"] = words
