@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from wayforward.serve import accounts
 from wayforward.serve.events import first_broken, record
-from wayforward.serve.http import api, applicant, entrance, guard, staff, study
+from wayforward.serve.http import api, applicant, entrance, guard, staff, study, study_task
 from wayforward.serve.keys import SealError, seal_plain, unseal_plain
 from wayforward.serve.permissions import ALLOWED, Act, Role, may
 from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Login, User, now
@@ -45,7 +45,14 @@ def doors():
 
     return [
         (route, set(guards(route.dependant)))
-        for router in (entrance.router, applicant.router, staff.router, api.router, study.router)
+        for router in (
+            entrance.router,
+            applicant.router,
+            staff.router,
+            api.router,
+            study.router,
+            study_task.router,
+        )
         for route in router.routes
         if isinstance(route, APIRoute)
     ]

@@ -193,8 +193,6 @@ def test_numbers_and_quotas_are_given_once(services):
 
 
 def test_what_cannot_be_run_is_refused(browser, services):
-    with pytest.raises(CaseError, match="task"):
-        services.studies.add(ready_made_text("dialogue-or-sliders"), "r")
     with pytest.raises(CaseError, match="synthetic"):
         services.studies.add(ready_made_text("car-loan").replace("pool: synthetic", "pool: table"), "r")
     researcher, path = bring(browser, ready_made_text("car-loan"))

@@ -25,7 +25,7 @@ from wayforward.serve.budget import QueryBudget
 from wayforward.serve.consent import CURRENT
 from wayforward.serve.events import record
 from wayforward.serve.keys import Keys, seal_plain, unseal_plain
-from wayforward.serve.plans import plain_row
+from wayforward.serve.plans import SEED, plain_row
 from wayforward.serve.projects import Project, ProjectError, Projects
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
@@ -136,6 +136,46 @@ class CaseStore:
             record(session, by or "applicant", "cases made", str(len(made)))
         return made
 
+    def make_up(
+        self,
+        model_id: str,
+        row: Mapping[str, Any],
+        participant_id: str,
+        dialogue: str | None,
+        questions: int | None,
+    ) -> str:
+        """Make the case of a made-up person, about whom a participant of a study looks for a plan; return its id.
+
+        No code opens it, no consent is needed, nothing counts it; it goes with the participation. dialogue: the
+        elicitor of one that begins at once, with so many questions at most; None: it begins with limits.
+        """
+        from wayforward.people.dialogue import Dialogue
+
+        project, id, key = self.projects.project(model_id), secrets.token_hex(11), self.keys.new_case_key()
+        x = project.schema.encode(table_of([row]))[0]
+        state: dict[str, Any] = {"x": plain_row(x), "limits": {}, "dialogue": None, "kept": []}
+        if dialogue is not None:
+            with project.turn:
+                begun = Dialogue(
+                    project.problem, x, elicitor=dialogue, questionnaire=None, seed=SEED, budget=questions
+                )
+                state["dialogue"] = begun.to_dict()
+        sealed = seal_plain(self.keys.case_key(key), state, id)
+        case = ApplicantCase(
+            id=id, code=digest(new_code()), model_id=model_id, key=key, own=True, state=sealed,
+            participant_id=participant_id,
+        )  # fmt: skip
+        with self.database.session() as session:
+            session.add(case)
+        return id
+
+    def drop_made_up(self, id: str) -> None:
+        """Delete the case of a made-up person."""
+        with self.database.session() as session:
+            mine = ApplicantCase.id == id, ApplicantCase.participant_id.is_not(None)
+            session.execute(delete(ApplicantCase).where(*mine))
+        self._drop(id)
+
     def by_code(self, code: str) -> str:
         """Return the id of the case that a code opens. Raises: CaseGone."""
         with self.database.session(write=False) as session:
@@ -155,7 +195,7 @@ class CaseStore:
             case = session.get(ApplicantCase, id)
         if case is None:
             raise CaseGone("There is nothing here (any more). It was deleted, or the time was up.")
-        if not before_consent and case.consent_version != CURRENT:
+        if not before_consent and case.participant_id is None and case.consent_version != CURRENT:
             raise ConsentNeeded("First read on the page of your answer what is done here, and agree to it.")
         project = self.projects.project(case.model_id)
         state = unseal_plain(self.keys.case_key(case.key), case.state, id)
@@ -216,9 +256,9 @@ class CaseStore:
 
     def expire(self, days: int) -> int:
         """Delete cases that nobody opened for so many days, with their sealed keys; return how many."""
+        late = ApplicantCase.seen < now() - timedelta(days=days), ApplicantCase.participant_id.is_(None)
         with self.database.session() as session:
-            late = ApplicantCase.seen < now() - timedelta(days=days)
-            gone = delete(ApplicantCase).where(late).returning(ApplicantCase.id, ApplicantCase.model_id)
+            gone = delete(ApplicantCase).where(*late).returning(ApplicantCase.id, ApplicantCase.model_id)
             old = session.execute(gone).all()
             for model_id, count in Counter(model_id for _, model_id in old).items():
                 add_to(session, model_id, EXPIRED, count)

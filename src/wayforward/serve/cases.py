@@ -94,7 +94,7 @@ class Cases(CaseStore):
         with self._changing(id, revision) as one:
             if one.dialogue is None:
                 raise CaseError("There is nothing to take back.")
-            if one.dialogue.answered <= 1:
+            if one.dialogue.answered <= 1 and one.state["limits"]:
                 one.dialogue = None
                 one.state["limits"] = {}
             else:

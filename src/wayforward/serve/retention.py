@@ -55,7 +55,9 @@ def clock_state(session: Session, days: int) -> ClockState:
     line = session.scalars(
         select(Event).where(Event.actor == _ACTOR, Event.what == _WHAT).order_by(Event.id.desc()).limit(1)
     ).first()
-    oldest = session.scalar(select(func.min(ApplicantCase.seen)))
+    oldest = session.scalar(
+        select(func.min(ApplicantCase.seen)).where(ApplicantCase.participant_id.is_(None))
+    )
     due = None if oldest is None else oldest + timedelta(days=days)
     return ClockState(days, None if line is None else line.at, "" if line is None else line.subject, due)
 

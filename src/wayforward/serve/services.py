@@ -13,6 +13,7 @@ from wayforward.serve.projects import Projects
 from wayforward.serve.settings import ServeSettings
 from wayforward.serve.storage.database import Database
 from wayforward.serve.studies import Studies
+from wayforward.serve.study_tasks import StudyTasks
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Services:
     cases: Cases
     jobs: Jobs
     studies: Studies
+    tasks: StudyTasks
     limits: RateLimits = field(default_factory=RateLimits)
 
     @classmethod
@@ -39,6 +41,8 @@ class Services:
         cases = Cases(
             database, keys, projects, QueryBudget(settings.queries_per_case, settings.queries_per_day)
         )
+        studies = Studies(database, keys, cases)
         return cls(
-            settings, database, keys, projects, cases, Jobs(database, settings.home), Studies(database, keys)
-        )
+            settings, database, keys, projects, cases, Jobs(database, settings.home), studies,
+            StudyTasks(cases, studies),
+        )  # fmt: skip

@@ -20,10 +20,12 @@ from sqlalchemy.orm import Session
 
 from wayforward.serve.accounts import digest
 from wayforward.serve.case_store import CaseChanged, CaseError, CaseGone, clean_code, new_code
+from wayforward.serve.cases import Cases
 from wayforward.serve.events import record
 from wayforward.serve.keys import Keys, seal_plain, unseal_plain
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import CompletionCode, Participant, StudyRow, now
+from wayforward.serve.study_tasks import model_for
 from wayforward.study import ParticipantCourse, StudyProtocol
 from wayforward.study.course import Standing
 from wayforward.study.pool import ProfilePool
@@ -41,8 +43,8 @@ class Participation:
 class Studies:
     """The studies of a database."""
 
-    def __init__(self, database: Database, keys: Keys) -> None:
-        self.database, self.keys = database, keys
+    def __init__(self, database: Database, keys: Keys, cases: Cases) -> None:
+        self.database, self.keys, self.cases = database, keys, cases
         self._held: dict[str, tuple[StudyProtocol, ProfilePool | None]] = {}
         self._lock = threading.Lock()
 
@@ -51,19 +53,18 @@ class Studies:
     def add(self, text: str, by: str) -> str:
         """Take a protocol, closed; return its id, the hash. What it says never changes from here on.
 
-        Raises: FileFormatError naming the place; CaseError for what only a library's own host can run.
+        Raises: FileFormatError naming the place; CaseError for what cannot be run here, such as a task about a made-up
+        person whom no published model refuses.
         """
         protocol = StudyProtocol.parse(text)
-        if protocol.vignette is not None:
-            raise CaseError(
-                "Screens with a task (dialogue, sliders) are not run here. Take them out of the protocol."
-            )
         if protocol.plans is not None and protocol.plans.pool != "synthetic":
             raise CaseError("A pool from a table is not taken here. Use pool: synthetic.")
+        model_id = model_for(self.cases, protocol)
         with self.database.session() as session:
             if session.get(StudyRow, protocol.hash) is not None:
                 raise CaseError("This protocol is here already: it has the same hash.")
-            session.add(StudyRow(id=protocol.hash, protocol=text, link=secrets.token_hex(8)))
+            row = StudyRow(id=protocol.hash, protocol=text, link=secrets.token_hex(8), model_id=model_id)
+            session.add(row)
             record(session, by, "study added", protocol.hash)
         return str(protocol.hash)
 
@@ -169,6 +170,23 @@ class Studies:
             row.state = seal_plain(self.keys.case_key(row.key), one.course.state, id)
             row.standing, row.revision = one.course.standing.value, one.revision + 1
         return Participation(id, one.course, one.revision + 1)
+
+    def note(self, id: str, act: Callable[[ParticipantCourse], None]) -> None:
+        """Let `act` note something that no page shows: the page on the table stays the one that it is."""
+        with self.database.session() as session:
+            row = session.get(Participant, id, with_for_update=True)
+            one = self._participation(row)
+            assert row is not None
+            act(one.course)
+            row.state = seal_plain(self.keys.case_key(row.key), one.course.state, id)
+
+    def model_of(self, id: str) -> str | None:
+        """Return the model that the tasks of a participation are about. Raises: CaseGone."""
+        with self.database.session(write=False) as session:
+            row = session.get(Participant, id)
+            if row is None:
+                raise CaseGone("There is nothing here (any more). It was deleted.")
+            return self._row(session, row.study_id).model_id
 
     def withdraw(self, id: str) -> None:
         """Delete a participation: its answers, its key, its sessions. That somebody withdrew is counted."""

@@ -185,6 +185,7 @@ class ParticipantCourse:
         step = self._at(key, now)
         if not step.screen.task:
             raise CourseError("There is no task on this page.")
+        self.state.get("tasks", {}).pop(key, None)
         self._done(step, result, now, seconds)
 
     def admit(self, number: int, taken: int, taken_alike: int, now: datetime) -> None:

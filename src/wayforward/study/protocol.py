@@ -24,7 +24,8 @@ PROFILE = "car-loan-profile"
 class StudyScreen(StrictModel):
     """One page. items: asked in this order; ready: a questionnaire after them. arms: shown in these only, [] for all.
 
-    each: "plan" repeats the page for every plan that a participant is shown. task: what the web application runs.
+    each: "plan" repeats the page for every plan that a participant is shown. task: what the web application runs; of a
+    dialogue, `questions` at most.
     """
 
     id: Id
@@ -35,6 +36,7 @@ class StudyScreen(StrictModel):
     arms: list[Id] = []
     each: Literal["plan"] | None = None
     task: Literal["dialogue", "sliders"] | None = None
+    questions: int | None = Field(None, ge=1, le=60)
 
     @cached_property
     def all_items(self) -> list[Any]:
@@ -91,7 +93,8 @@ class StudyPlans(StrictModel):
 
 
 class StudyProtocol(StrictModel):
-    """A whole study. seed draws arms, orders and plans. vignette: the made-up applicant that a task is about.
+    """A whole study. seed draws arms, orders and plans. vignette: the made-up applicant of the tasks, by feature;
+    model: the id or title of the published model that refuses them, left out: the newest one that does.
 
     Raises: FileFormatError from `read` and `parse`, naming the place in the file.
     """
@@ -115,6 +118,7 @@ class StudyProtocol(StrictModel):
     stopping: str = ""
     plans: StudyPlans | None = None
     vignette: dict[str, float | int | str | bool | None] | None = None
+    model: Annotated[str, Field(max_length=200)] = ""
     screening: list[StudyScreen] = []
     parts: list[StudyPart] = Field(min_length=1)
 
@@ -210,8 +214,10 @@ class StudyProtocol(StrictModel):
         profiles = sum(screen.ready == PROFILE for _, _, screen in self.screens)
         if profiles != (self.plans is not None):
             raise ValueError(f"plans: exactly one screen has ready: {PROFILE} where plans are shown")
-        if any(screen.task for _, _, screen in self.screens) != (self.vignette is not None):
+        if any(screen.task for _, _, screen in self.screens) != bool(self.vignette):
             raise ValueError("vignette: give one if a screen has a task, and only then")
+        if self.model and not self.vignette:
+            raise ValueError("model: it is for tasks, and no screen has one")
         for text in _texts(self):
             if missing := set(self.languages) - set(text):
                 raise ValueError(f"a text has no '{min(missing)}': {str(next(iter(text.values())))[:40]!r}")
@@ -226,6 +232,8 @@ class StudyProtocol(StrictModel):
             raise ValueError(
                 f"screen '{screen.id}': the screening is the same for all, without plans and tasks"
             )
+        if screen.questions and screen.task != "dialogue":
+            raise ValueError(f"screen '{screen.id}': questions is for task: dialogue")
         if screen.task and screen.all_items:
             raise ValueError(f"screen '{screen.id}': a task stands alone; ask on the next screen")
         if screen.each and "impossible" in ids:
@@ -285,7 +293,7 @@ def _texts(model: Any) -> Iterator[dict[str, str]]:
             yield from _texts(value)
     elif isinstance(model, StrictModel):
         for name in type(model).model_fields:
-            if name != "vignette":
+            if name not in ("vignette", "model"):
                 yield from _texts(getattr(model, name))
         if isinstance(model, StudyScreen) and model.ready:
             yield from _texts(model.all_items)

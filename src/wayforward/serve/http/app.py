@@ -51,7 +51,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
 
     Raises: DataError for a database that cannot be opened; FileFormatError for a broken key file.
     """
-    from wayforward.serve.http import api, applicant, entrance, staff, study
+    from wayforward.serve.http import api, applicant, entrance, staff, study, study_task
 
     if services is None:
         services = Services.at(settings or ServeSettings())
@@ -77,6 +77,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
     app.include_router(staff.router)
     app.include_router(api.router)
     app.include_router(study.router)
+    app.include_router(study_task.router)
     _errors(app)
 
     app.add_middleware(_Safe, services=services)

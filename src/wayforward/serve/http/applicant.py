@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -16,6 +16,7 @@ from wayforward.serve.consent import CURRENT, consent_text
 from wayforward.serve.http.entrance import cell
 from wayforward.serve.http.guard import Given, Visitor, applicant, whole
 from wayforward.serve.http.pages import go, show, status_of
+from wayforward.serve.plans import WhatIf
 from wayforward.serve.services import Services
 
 router = APIRouter(include_in_schema=False)
@@ -234,8 +235,16 @@ def what_if(request: Request, to: Given, id: CaseId) -> Response:
 @router.post("/case/what-if")
 def what_if_sent(request: Request, to: Given, id: CaseId) -> Response:
     """Ask the model about other numbers; for the page, or as JSON for its script."""
-    at: Visitor = request.state.visitor
     one = to.cases.open(id)
+    answer, shown = tried(request, to, one, lambda values: to.cases.what_if(one, values))
+    return answer or _page(request, one, "what_if.html", 422 if shown["errors"] else 200, **shown)
+
+
+def tried(
+    request: Request, to: Services, one: Applicant, ask: Callable[[dict[str, Any]], WhatIf]
+) -> tuple[Response | None, dict[str, Any]]:
+    """Ask about the numbers that were sent; return the answer to a script, and what a page shows otherwise."""
+    at: Visitor = request.state.visitor
     form = to.cases.form(one)
     values, errors = {}, {}
     for place, entry in enumerate(form):
@@ -249,26 +258,25 @@ def what_if_sent(request: Request, to: Given, id: CaseId) -> Response:
     found = None
     if not errors:
         try:
-            found = to.cases.what_if(one, values)
+            found = ask(values)
         except WayforwardError as error:
             errors[""] = str(error)
-    if "application/json" in request.headers.get("accept", ""):
+    answer = None
+    if wants_json(request):
         labels = {entry["feature"]: f"{entry['label'][:1].upper()}{entry['label'][1:]}:" for entry in form}
         errors = {labels.get(name, ""): text for name, text in errors.items()}
-        return JSONResponse({"errors": errors} if found is None else found.to_dict(), 422 if errors else 200)
+        answer = JSONResponse(
+            {"errors": errors} if found is None else found.to_dict(), 422 if errors else 200
+        )
     given = {
         name: str(at.form.get(f"value-{i}", "")) for i, name in enumerate(entry["feature"] for entry in form)
     }
-    return _page(
-        request,
-        one,
-        "what_if.html",
-        422 if errors else 200,
-        form=form,
-        given=given,
-        found=found,
-        errors=errors,
-    )
+    return answer, {"form": form, "given": given, "found": found, "errors": errors}
+
+
+def wants_json(request: Request) -> bool:
+    """Is it a script of ours that asks?"""
+    return "application/json" in request.headers.get("accept", "")
 
 
 @router.get("/case/letter")

@@ -149,6 +149,9 @@ def participant(request: Request, at: AtPage) -> str:
     return at.login.participant_id
 
 
+ParticipantId = Annotated[str, Depends(participant)]
+
+
 def staff(act: Act) -> Callable[..., Somebody]:
     """A dependency: somebody who is logged in and may do this. Raises: NotKnown, NotAllowed."""
 

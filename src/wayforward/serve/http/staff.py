@@ -34,6 +34,7 @@ from wayforward.serve.tallies import DELETED, EXPIRED, MADE, totals
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
 _LINES = 200
+_REAL = ApplicantCase.participant_id.is_(None)  # no made-up person of a study
 
 
 @router.get("/login")
@@ -86,7 +87,7 @@ def models(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(A
         counts = {
             row[0]: row[1]
             for row in session.execute(
-                select(ApplicantCase.model_id, func.count()).group_by(ApplicantCase.model_id)
+                select(ApplicantCase.model_id, func.count()).where(_REAL).group_by(ApplicantCase.model_id)
             )
         }
         found = list(session.scalars(select(ModelVersion).order_by(ModelVersion.made.desc())))
@@ -185,12 +186,16 @@ def cases(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Ac
             select(ModelVersion).where(ModelVersion.published.is_not(None)).order_by(ModelVersion.made.desc())
         )
         found = list(session.scalars(chosen))
-        per = select(
-            ApplicantCase.model_id,
-            func.count(),
-            func.count(ApplicantCase.consent),
-            func.max(ApplicantCase.seen),
-        ).group_by(ApplicantCase.model_id)
+        per = (
+            select(
+                ApplicantCase.model_id,
+                func.count(),
+                func.count(ApplicantCase.consent),
+                func.max(ApplicantCase.seen),
+            )
+            .where(_REAL)
+            .group_by(ApplicantCase.model_id)
+        )
         rows = {row[0]: row[1:] for row in session.execute(per)}
         ever, clock = totals(session), clock_state(session, to.settings.days_kept)
     return show(

@@ -17,7 +17,7 @@ from starlette.datastructures import UploadFile
 from wayforward.errors import WayforwardError
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import CaseChanged
-from wayforward.serve.http.guard import Given, Visitor, anybody, participant, staff, whole
+from wayforward.serve.http.guard import Given, ParticipantId, Visitor, anybody, staff, whole
 from wayforward.serve.http.pages import go, show, status_of
 from wayforward.serve.http.study_words import WORDS
 from wayforward.serve.permissions import Act
@@ -31,7 +31,6 @@ from wayforward.study.records import export, formats_here
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
-ParticipantId = Annotated[str, Depends(participant)]
 Researcher = Annotated[Somebody, Depends(staff(Act.RUN_STUDIES))]
 
 
@@ -97,6 +96,8 @@ def _where(request: Request, to: Services, one: Participation, status: int = 200
     until = course.waits_until()
     if until is not None and now() < until:
         return _page(request, one, "waiting.html", status, until=until)
+    if step.screen.task:
+        return go(request, "/study/task")
     shown = {
         "step": step,
         "typed": course.draft(step),

@@ -95,7 +95,7 @@ class ModelVersion(Base):
 
 class ApplicantCase(Base):
     """An applicant. code: the hash of what opens it. key: sealed with the master key; without it `state` is noise.
-    own: made by the person, without a letter."""
+    own: made by the person, without a letter. participant_id: of a made-up person in a study: who looks for a plan."""
 
     __tablename__ = "case"
     id: Mapped[str] = mapped_column(String(22), primary_key=True)
@@ -108,6 +108,9 @@ class ApplicantCase(Base):
     consent: Mapped[datetime | None] = mapped_column(Moment)
     consent_version: Mapped[int | None]
     own: Mapped[bool] = mapped_column(default=False)
+    participant_id: Mapped[str | None] = mapped_column(
+        ForeignKey("participant.id", ondelete="CASCADE"), index=True
+    )
     made: Mapped[datetime] = mapped_column(Moment, default=now)
     seen: Mapped[datetime] = mapped_column(Moment, default=now, index=True)
 
@@ -125,12 +128,14 @@ class Tally(Base):
 
 
 class StudyRow(Base):
-    """A study; its id is the hash of its protocol. link: the recruiting link. admitted: numbers given so far."""
+    """A study; its id is the hash of its protocol. link: the recruiting link. admitted: numbers given so far.
+    model_id: of the model that tasks are about."""
 
     __tablename__ = "study"
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     protocol: Mapped[str] = mapped_column(Text)
     link: Mapped[str] = mapped_column(String(22), unique=True)
+    model_id: Mapped[str | None] = mapped_column(ForeignKey("model_version.id"))
     open: Mapped[bool] = mapped_column(default=False)
     admitted: Mapped[int] = mapped_column(default=0)
     withdrawn: Mapped[int] = mapped_column(default=0)

@@ -1,0 +1,175 @@
+"""Pages of a task in a study: the dialogue of choices between plans, or limits with plans and what-ifs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from wayforward.errors import DialogueError, ReplyError
+from wayforward.language import LANGUAGES, use_language
+from wayforward.serve.case_store import CaseChanged, CaseError
+from wayforward.serve.http.applicant import read_limits, tried, wants_json
+from wayforward.serve.http.guard import Given, ParticipantId, Visitor, whole
+from wayforward.serve.http.pages import go, show, status_of
+from wayforward.serve.http.study_words import WORDS
+from wayforward.serve.services import Services
+from wayforward.serve.study_tasks import OpenTask
+from wayforward.study.course import CourseError
+
+router = APIRouter(include_in_schema=False)
+_ALSO = ("cannot say", "stop here")
+
+
+def _language(task: OpenTask) -> AbstractContextManager[None]:
+    """The participant's language, where the pages have it."""
+    chosen = task.one.course.state["language"]
+    return use_language(chosen if chosen in LANGUAGES else "en")
+
+
+def _page(
+    request: Request, to: Services, task: OpenTask, template: str, status: int = 200, **given: Any
+) -> Response:
+    course = task.one.course
+    shown = {
+        "base": "study/base_task.html", "course": course, "protocol": course.protocol, "words": course.words,
+        "t": WORDS.get(course.state["language"], WORDS["en"]), "step": task.step, "progress": course.progress(),
+        "revision": task.case.case.revision, "page_revision": task.one.revision, "project": task.case.project,
+        "person": to.tasks.person(task), "is_dialogue": task.is_dialogue, "json": json, "problem_text": "",
+    }  # fmt: skip
+    return show(request, template, status, **{**shown, **given})
+
+
+def _on_the_table(
+    request: Request, to: Services, id: str, status: int = 200, problem_text: str = "", **given: Any
+) -> Response:
+    """The page of a task as it is now."""
+    task = to.tasks.open(id)
+    to.tasks.seen(task)
+    with _language(task):
+        if task.is_dialogue:
+            question = to.tasks.question(task)
+            plans = to.tasks.plans(task) if question is None else []
+            return _page(
+                request, to, task, "study/question.html", status, question=question, plans=plans,
+                can_undo=to.tasks.can_undo(task), problem_text=problem_text,
+            )  # fmt: skip
+        shown = {
+            "form": to.cases.form(task.case), "stored": task.case.state["limits"], "plans": to.tasks.plans(task),
+            "why_not": to.cases.no_plan(task.case), "errors": [problem_text] if problem_text else [],
+        }  # fmt: skip
+        return _page(request, to, task, "case/limits.html", status, **{**shown, **given})
+
+
+def _acted(request: Request, to: Services, id: str, act: Callable[[], None], **given: Any) -> Response:
+    """Do something, and show what is on the table then; what went wrong is said above it."""
+    try:
+        act()
+    except CourseError:
+        return go(request, "/study")  # the task is over, perhaps in another window
+    except (CaseError, ReplyError, DialogueError) as error:
+        again = {} if isinstance(error, CaseChanged) else given
+        return _on_the_table(request, to, id, status_of(error), str(error), **again)
+    return go(request, "/study")
+
+
+def _form(request: Request) -> Any:
+    at: Visitor = request.state.visitor
+    return at.form
+
+
+def _revision(request: Request) -> int | None:
+    return whole(_form(request).get("revision", ""))
+
+
+@router.get("/study/task")
+def task_page(request: Request, to: Given, id: ParticipantId) -> Response:
+    """The task on the table."""
+    try:
+        return _on_the_table(request, to, id)
+    except CourseError:
+        return go(request, "/study")
+
+
+@router.post("/study/task")
+def limits_sent(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Take the page of limits."""
+    try:
+        task = to.tasks.open(id)
+    except CourseError:
+        return go(request, "/study")
+    limits, changes = read_limits(to.cases.form(task.case), _form(request))
+    return _acted(
+        request, to, id, lambda: to.tasks.limits(id, limits, changes, _revision(request)),
+        stored={"limits": limits, "changes": changes},
+    )  # fmt: skip
+
+
+@router.post("/study/task/reply")
+def reply(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Answer the question: by a button of the page and in no other way."""
+    form = _form(request)
+
+    def act() -> None:
+        question = to.tasks.question(to.tasks.open(id))
+        given, keys = (
+            str(form.get("reply", "")),
+            [] if question is None else [one.key for one in question.options],
+        )
+        if given not in _ALSO and given.removeprefix("take ") not in keys:
+            raise CaseChanged("This question was answered already. Here is how it stands now.")
+        to.tasks.reply(id, str(form.get("question", "")), given, _revision(request))
+
+    return _acted(request, to, id, act)
+
+
+@router.post("/study/task/undo")
+def undo(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Take back the last answer."""
+    return _acted(request, to, id, lambda: to.tasks.undo(id, _revision(request)))
+
+
+@router.get("/study/task/what-if")
+def what_if(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Other numbers, and what the model would say."""
+    task = to.tasks.open(id)
+    if task.is_dialogue:
+        return go(request, "/study")
+    to.tasks.seen(task)
+    with _language(task):
+        form = to.cases.form(task.case)
+        return _page(request, to, task, "case/what_if.html", form=form, given={}, found=None, errors={})
+
+
+@router.post("/study/task/what-if")
+def what_if_sent(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Ask the model about other numbers; for the page, or as JSON for its script."""
+    task = to.tasks.open(id)
+    if task.is_dialogue:
+        return go(request, "/study")
+    with _language(task):
+        screen = not wants_json(request)
+        answer, shown = tried(request, to, task.case, lambda values: to.tasks.what_if(task, values, screen))
+        return answer or _page(
+            request, to, task, "case/what_if.html", 422 if shown["errors"] else 200, **shown
+        )
+
+
+@router.post("/study/task/finish")
+def finish(request: Request, to: Given, id: ParticipantId) -> Response:
+    """Take a plan, or go on without one."""
+
+    def act() -> None:
+        try:
+            action = json.loads(str(_form(request).get("action", "null")))
+        except ValueError:
+            action = []
+        if action is not None and (not isinstance(action, list) or not 0 < len(action) <= 10_000):
+            raise CaseError("That is no plan of this case.")
+        to.tasks.finish(id, action, _revision(request))
+
+    return _acted(request, to, id, act)
