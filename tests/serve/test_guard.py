@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from wayforward.serve import accounts
 from wayforward.serve.events import first_broken, record
-from wayforward.serve.http import api, applicant, entrance, guard, staff, study, study_task
+from wayforward.serve.http import api, applicant, entrance, guard, staff, study, study_api, study_task
 from wayforward.serve.keys import SealError, seal_plain, unseal_plain
 from wayforward.serve.permissions import ALLOWED, Act, Role, may
 from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Login, User, now
@@ -32,7 +32,7 @@ OPEN = {
     "/s/{link}",
     "/p/{code}",
 }
-OPEN_API = {"/api/v1/receipts/verify"}
+OPEN_API = {"/api/v1/receipts/verify", "/api/v1/studies/join"}
 
 
 def doors():
@@ -52,6 +52,7 @@ def doors():
             api.router,
             study.router,
             study_task.router,
+            study_api.router,
         )
         for route in router.routes
         if isinstance(route, APIRoute)
@@ -74,6 +75,7 @@ def test_every_route_has_one_guard():
             + (guard.applicant in guards)
             + (guard.participant in guards)
             + (guard.by_code in guards)
+            + (guard.by_participant_code in guards)
         )
         if kinds == 0:
             assert route.path in OPEN | OPEN_API, f"{route.path} is open to everybody"
@@ -102,6 +104,33 @@ def test_the_table_of_permissions_is_what_happens(role, browser, code, services)
             token = guard.form_token(services, one.cookies.get(guard.COOKIE))
             answer = one.request(method, path, data={"token": token} if method == "POST" else None)
             assert (answer.status_code in (401, 403)) != able, (role, method, path, answer.status_code)
+
+
+@pytest.mark.parametrize("role", [None, *Role])
+def test_the_table_of_permissions_is_what_happens_to_programs(role, browser, services):
+    """Every endpoint of an act, with a token of each role that may do all that its role may."""
+    one = browser()
+    if role is not None:
+        with services.database.session() as session:
+            user = session.query(User).filter_by(name=role.value).one()
+            token = accounts.make_token(session, user, "all", [act for act in Act if may(role, act)])
+        one.headers["Authorization"] = f"Bearer {token}"
+    n_endpoints = 0
+    for route, guards in doors():
+        acts = [
+            found.act
+            for found in guards
+            if hasattr(found, "act") and found.__qualname__.startswith("program")
+        ]
+        if not acts:
+            continue
+        n_endpoints += 1
+        able = isinstance(role, Role) and may(role, acts[0])
+        for method in route.methods & {"GET", "POST"}:
+            answer = one.request(method, re.sub(r"\{\w+\}", "9" * 64, route.path), json={})
+            assert (answer.status_code in (401, 403)) != able, (role, method, route.path, answer.text)
+            assert answer.status_code < 500
+    assert n_endpoints >= 12
 
 
 def test_every_act_is_somebodys_and_none_is_everybodys():

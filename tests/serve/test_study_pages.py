@@ -193,7 +193,7 @@ def test_numbers_and_quotas_are_given_once(services):
 
 
 def test_what_cannot_be_run_is_refused(browser, services):
-    with pytest.raises(CaseError, match="synthetic"):
+    with pytest.raises(CaseError, match="Add the pool"):
         services.studies.add(ready_made_text("car-loan").replace("pool: synthetic", "pool: table"), "r")
     researcher, path = bring(browser, ready_made_text("car-loan"))
     for wrong, said in ((b"format: x", "protocol"), (ready_made_text("car-loan").encode(), "here already")):

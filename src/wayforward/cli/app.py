@@ -948,9 +948,32 @@ def study_rehearse(
     protocol: Protocol,
     out: Annotated[Path, typer.Option("--out", help="The folder of the export.")],
     participants: Annotated[int, typer.Option("--participants", min=1, help="How many.")] = 20,
+    pool: Annotated[
+        Path | None, typer.Option("--pool", help="Profiles that plans come from: CSV or Parquet.")
+    ] = None,
     seed: Seed = 0,
 ) -> None:
     """Let made-up participants walk through a protocol, and write the export that a real study would have."""
     from wayforward.cli.study import write_rehearsal
 
-    write_rehearsal(protocol, out, participants=participants, seed=seed)
+    write_rehearsal(protocol, out, participants=participants, seed=seed, pool=pool)
+
+
+@study_app.command("export")
+def study_export(
+    home: Annotated[Path, typer.Argument(metavar="HOME", help="The folder of `wayforward serve --home`.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder of the export.")],
+    study: Annotated[
+        str,
+        typer.Option(
+            "--study", help="The id of its protocol, or the begin of its hash. Left out: the only one."
+        ),
+    ] = "",
+    database: Annotated[
+        str, typer.Option("--database", help="A URL. Left out: the embedded database of the folder.")
+    ] = "",
+) -> None:
+    """Write the answers of a study in the web application: every table, the codebook, the protocol."""
+    from wayforward.cli.study import write_export
+
+    write_export(home, out, study=study, database=database)

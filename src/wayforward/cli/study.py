@@ -9,7 +9,7 @@ import typer
 
 from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
 from wayforward.data.user_tables import read_table
-from wayforward.errors import DataError
+from wayforward.errors import DataError, require
 
 if TYPE_CHECKING:
     from wayforward.study import Analysis, StudyProtocol
@@ -135,11 +135,45 @@ def write_protocol(name: str, out: Path) -> None:
     say(f"written: {out}")
 
 
-def write_rehearsal(source: str, out: Path, *, participants: int, seed: int) -> None:
+def write_rehearsal(
+    source: str, out: Path, *, participants: int, seed: int, pool: Path | None = None
+) -> None:
     """Write the export of a study with made-up participants."""
     from wayforward.study import rehearse
+    from wayforward.study.pool import ProfilePool
     from wayforward.study.records import export, formats_here
 
     protocol = protocol_of(source)
-    export(protocol, rehearse(protocol, participants, seed=seed), out, formats_here())
+    profiles = None if pool is None else ProfilePool.read_file(pool)
+    states = rehearse(protocol, participants, seed=seed, pool=profiles)
+    export(protocol, states, out, formats_here(), profiles)
+    say(f"written: {out}")
+
+
+def write_export(home: Path, out: Path, *, study: str, database: str) -> None:
+    """Write the answers of a study that `wayforward serve` runs. Raises: DataError where there is no such study."""
+    require("sqlalchemy", extra="web")
+    from wayforward.serve.services import Services
+    from wayforward.serve.settings import ServeSettings
+    from wayforward.study.records import export, formats_here
+
+    if not (home / "keys.json").is_file():
+        raise DataError(
+            f"'{home}' is no folder of `wayforward serve`: there is no keys.json in it. Check the path."
+        )
+    services = Services.at(ServeSettings(home=home, database=database))
+    try:
+        rows = {row.id: protocol for row, protocol, _ in services.studies.rows()}
+        found = [
+            id for id, protocol in rows.items() if not study or study == protocol.id or id.startswith(study)
+        ]
+        if len(found) != 1:
+            names = ", ".join(f"{protocol.id} ({id[:8]})" for id, protocol in rows.items()) or "none"
+            raise DataError(
+                f"{'No' if not found else 'More than one'} study fits. There is: {names}. Say --study."
+            )
+        states = services.studies.states(found[0], "command line")
+        export(rows[found[0]], states, out, formats_here(), services.studies.pool(found[0]))
+    finally:
+        services.database.close()
     say(f"written: {out}")

@@ -22,7 +22,7 @@ from wayforward.serve.accounts import digest
 from wayforward.serve.case_store import CaseChanged, CaseError, CaseGone, clean_code, new_code
 from wayforward.serve.cases import Cases
 from wayforward.serve.events import record
-from wayforward.serve.keys import Keys, seal_plain, unseal_plain
+from wayforward.serve.keys import Keys, seal, seal_plain, unseal, unseal_plain
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import CompletionCode, Participant, StudyRow, now
 from wayforward.serve.study_tasks import model_for
@@ -50,20 +50,30 @@ class Studies:
 
     # -- the researcher's acts -----------------------------------------------------------------------------
 
-    def add(self, text: str, by: str) -> str:
+    def add(self, text: str, by: str, pool: ProfilePool | None = None) -> str:
         """Take a protocol, closed; return its id, the hash. What it says never changes from here on.
+
+        pool: the profiles of a protocol whose plans come from a table.
 
         Raises: FileFormatError naming the place; CaseError for what cannot be run here, such as a task about a made-up
         person whom no published model refuses.
         """
         protocol = StudyProtocol.parse(text)
-        if protocol.plans is not None and protocol.plans.pool != "synthetic":
-            raise CaseError("A pool from a table is not taken here. Use pool: synthetic.")
+        by_table = protocol.plans is not None and protocol.plans.pool == "table"
+        if by_table and pool is None:
+            raise CaseError("This protocol says pool: table. Add the pool, a CSV or Parquet file, with it.")
+        if pool is not None and not by_table:
+            raise CaseError(
+                "This protocol takes no pool. Say pool: table under plans, or leave the file out."
+            )
         model_id = model_for(self.cases, protocol)
         with self.database.session() as session:
             if session.get(StudyRow, protocol.hash) is not None:
                 raise CaseError("This protocol is here already: it has the same hash.")
             row = StudyRow(id=protocol.hash, protocol=text, link=secrets.token_hex(8), model_id=model_id)
+            if pool is not None:
+                row.pool = seal(self.keys.master, pool.to_bytes(), f"pool {protocol.hash}")
+                record(session, by, "pool added", pool.hash)
             session.add(row)
             record(session, by, "study added", protocol.hash)
         return str(protocol.hash)
@@ -77,6 +87,10 @@ class Studies:
     def protocol(self, id: str) -> StudyProtocol:
         """Return the protocol of a study. Raises: CaseGone."""
         return self._read(id)[0]
+
+    def pool(self, id: str) -> ProfilePool | None:
+        """Return the pool of a study that shows plans. Raises: CaseGone."""
+        return self._read(id)[1]
 
     def rows(self) -> list[tuple[StudyRow, StudyProtocol, dict[str, int]]]:
         """Every study with its protocol and how many participants stand where."""
@@ -221,9 +235,14 @@ class Studies:
     def _read(self, id: str) -> tuple[StudyProtocol, ProfilePool | None]:
         with self._lock:
             if id not in self._held:
+                pool: ProfilePool | None
                 with self.database.session(write=False) as session:
-                    protocol = StudyProtocol.parse(self._row(session, id).protocol)
-                pool = None if protocol.plans is None else ProfilePool.synthetic(protocol.seed)
+                    row = self._row(session, id)
+                    protocol, sealed = StudyProtocol.parse(row.protocol), row.pool
+                if sealed is not None:
+                    pool = ProfilePool.from_bytes(unseal(self.keys.master, sealed, f"pool {id}"))
+                else:
+                    pool = None if protocol.plans is None else ProfilePool.synthetic(protocol.seed)
                 self._held[id] = protocol, pool
             return self._held[id]
 

@@ -114,8 +114,12 @@ class StudyTasks:
     # -- what a participant does ---------------------------------------------------------------------------
 
     def reply(self, id: str, question: str, reply: str, revision: int | None) -> None:
-        """Answer a question of the dialogue. Raises: CaseChanged, ReplyError."""
+        """Answer a question of the dialogue: by the key of an option, in no words. Raises: CaseChanged."""
         task = self._of_kind(id, "dialogue")
+        shown = self.question(task)
+        keys = [] if shown is None else [one.key for one in shown.options]
+        if reply not in _ALSO and reply.removeprefix("take ") not in keys:
+            raise CaseChanged("This question was answered already. Here is how it stands now.")
         self.cases.reply(task.case.case.id, question, reply, revision)
         self._note(id, task.step.key, screens=1)
 
@@ -206,6 +210,7 @@ class StudyTasks:
         return self._cheapest[place]
 
 
+_ALSO = ("cannot say", "stop here")
 _COUNTED = ("screens", "what_ifs", "undone")
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wayforward.errors import DataError
+from wayforward.data.user_tables import read_table
+from wayforward.errors import DataError, FileFormatError, require
 from wayforward.schema.tables import read_frame
 from wayforward.study.car_loan import INCOME, ITEMS, PLANS, Profiles, distances, eligible, select
 from wayforward.study.population import DISCLOSED, POOL, draw
+
+MOST_PROFILES = 100_000
+_MOST_BYTES = 2**26  # of a table, unpacked
 
 
 @dataclass(frozen=True)
@@ -33,22 +40,23 @@ class ProfilePool:
     def read(cls, table: Any) -> ProfilePool:
         """From a table with the columns item-1 to item-16 and income; who has not disclosed an income (21) is left out.
 
-        Raises: DataError that names the column and the value.
+        Raises: DataError that names the column, the row and the value.
         """
-        frame = read_frame(table, "pool")
+        columns, given, n = {}, *_columns(table)
+        if n > MOST_PROFILES:
+            raise DataError(f"The pool has {n:,} rows. It may have {MOST_PROFILES:,}.")
         most = {
             **{f"item-{i}": len(item.options) for i, item in enumerate(ITEMS, 1)},
             "income": len(INCOME) + 1,
         }
-        columns = {}
         for name, top in most.items():
-            if name not in frame.columns:
+            if name not in given:
                 raise DataError(f"The pool has no column '{name}'. It needs item-1 to item-16 and income.")
-            values = frame[name].to_list()
-            for value in values:
+            values = list(given[name])
+            for i, value in enumerate(values):
                 if not isinstance(value, int | float) or value != value or value not in range(1, top + 1):
                     raise DataError(
-                        f"Column '{name}' of the pool holds {str(value)[:20]!r}. Codes go from 1 to {top}."
+                        f"Column '{name}' of the pool holds {str(value)[:20]!r} in row {i}. Codes go from 1 to {top}."
                     )
             columns[name] = np.array(values, dtype=np.int64)
         income = columns.pop("income")
@@ -56,6 +64,38 @@ class ProfilePool:
         if known.sum() < PLANS:
             raise DataError(f"The pool has {known.sum()} profiles with an income. It needs {PLANS} at least.")
         return cls(np.column_stack(list(columns.values()))[known], income[known])
+
+    @classmethod
+    def read_file(cls, path: Path) -> ProfilePool:
+        """From a CSV or Parquet file, parsed as data and bounded. Raises: DataError, FileFormatError, MissingExtra."""
+        if path.suffix.lower() == ".parquet":
+            # a small file may unpack to a huge table: its own words say how large
+            parquet = require("pyarrow.parquet", extra="frames")
+            try:
+                about = parquet.ParquetFile(path).metadata
+                size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+            except (ValueError, OSError) as error:
+                raise FileFormatError(f"'{path.name}' cannot be read as PARQUET: {error}") from None
+            if about.num_rows > MOST_PROFILES or size > _MOST_BYTES:
+                raise DataError(f"The pool has {about.num_rows:,} rows. It may have {MOST_PROFILES:,}.")
+        elif path.stat().st_size > _MOST_BYTES:
+            raise DataError(f"The pool is larger than {_MOST_BYTES >> 20} MB. Leave out what is no code.")
+        return cls.read(read_table(path))
+
+    def to_bytes(self) -> bytes:
+        """All codes in little space, to be stored."""
+        return np.column_stack([self.profile, self.income]).astype(np.uint8).tobytes()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> ProfilePool:
+        """The reverse of `to_bytes`."""
+        rows = np.frombuffer(content, np.uint8).reshape(-1, len(ITEMS) + 1).astype(np.int64)
+        return cls(rows[:, :-1], rows[:, -1])
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of what the pool holds, whatever file it came from."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def choose(self, profile: list[int], income: int, seed: list[int]) -> list[dict[str, Any]] | None:
         """Return the five plans of one participant in the order of display: to, sparsity, proximity, chosen (as what).
@@ -77,6 +117,14 @@ class ProfilePool:
             }
             for i in rng.permutation(PLANS)
         ]  # fmt: skip
+
+
+def _columns(table: Any) -> tuple[Mapping[str, Any], int]:
+    """Columns of a table, or of a mapping of lists, and the number of rows."""
+    if isinstance(table, Mapping):
+        return table, max((len(values) for values in table.values()), default=0)
+    frame = read_frame(table, "pool")
+    return {name: frame[name].to_list() for name in frame.columns}, len(frame)
 
 
 def side_by_side(profile: list[int], plan: dict[str, Any]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from wayforward.errors import DataError, require
 from wayforward.plain_files import dump_yaml, make_folder, write_text
 from wayforward.study.course import ParticipantCourse
 from wayforward.study.items import in_language, sus_score, tlx_score
+from wayforward.study.pool import ProfilePool
 from wayforward.study.protocol import StudyProtocol
 
 FORMATS = ("csv", "parquet", "json")
@@ -99,8 +100,11 @@ def export(
     participants: Mapping[str, Mapping[str, Any]],
     folder: str | Path,
     formats: Iterable[str] = FORMATS,
+    pool: ProfilePool | None = None,
 ) -> Path:
     """Write the tables, the codebook and the protocol into a folder, and return it. Parquet needs pyarrow.
+
+    pool: what plans came from; its size and hash are noted.
 
     Raises: DataError for another format; FileFormatError where it cannot be written.
     """
@@ -110,7 +114,7 @@ def export(
         raise DataError(f"There is no format '{wrong[0]}'. Use {', '.join(FORMATS)}.")
     make_folder(folder)
     dump_yaml(protocol.model_dump(mode="json", exclude_defaults=True), folder / "protocol.yaml")
-    about = {"study": protocol.id, "protocol_sha256": protocol.hash, "participants": len(participants)}
+    about = about_export(protocol, participants, pool)
     write_text(folder / "about.json", json.dumps(about, indent=2) + "\n")
     for name, rows in found.items():
         rows = [dict.fromkeys(_names(rows)) | row for row in rows]
@@ -124,6 +128,18 @@ def export(
             else:
                 _write_parquet(rows, place)
     return folder
+
+
+def about_export(
+    protocol: StudyProtocol, participants: Mapping[str, Mapping[str, Any]], pool: ProfilePool | None = None
+) -> Record:
+    """What an export is of: the study, the hash of its protocol and of its pool, how many participants."""
+    about: Record = {
+        "study": protocol.id,
+        "protocol_sha256": protocol.hash,
+        "participants": len(participants),
+    }
+    return about | ({} if pool is None else {"pool_sha256": pool.hash, "pool_profiles": len(pool.income)})
 
 
 def ratings_file(folder: Path) -> Path:

@@ -45,7 +45,9 @@ def _sound(value: Any, depth: int = 0) -> None:
             _sound(part, depth + 1)
 
 
-class _Strict(BaseModel):
+class ApiIn(BaseModel):
+    """What a program sends: nothing unknown, no number without an end, nothing nested too deeply."""
+
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
@@ -55,13 +57,13 @@ class _Strict(BaseModel):
         return given
 
 
-class ConsentIn(_Strict):
+class ConsentIn(ApiIn):
     """version: of the text that the person has read."""
 
     version: int = Field(ge=1, le=10_000)
 
 
-class LimitsIn(_Strict):
+class LimitsIn(ApiIn):
     """limits: FEATURE: false, "up to 3,500", {"low": ..., "high": ...}, levels, how hard. changes: at most so many."""
 
     limits: dict[str, Any] = Field(default_factory=dict, max_length=1000)
@@ -69,7 +71,7 @@ class LimitsIn(_Strict):
     revision: int | None = Field(None, ge=0)
 
 
-class ReplyIn(_Strict):
+class ReplyIn(ApiIn):
     """reply: as `Dialogue.answer` takes it. question: the id of the question."""
 
     question: str = Field(max_length=100)
@@ -77,20 +79,20 @@ class ReplyIn(_Strict):
     revision: int | None = Field(None, ge=0)
 
 
-class ValuesIn(_Strict):
+class ValuesIn(ApiIn):
     """values: FEATURE: another value."""
 
     values: dict[str, Value] = Field(max_length=1000)
 
 
-class PlanIn(_Strict):
+class PlanIn(ApiIn):
     """action (d,): what a plan sets; null where it leaves a feature alone."""
 
     action: Action
     revision: int | None = Field(None, ge=0)
 
 
-class PeopleIn(_Strict):
+class PeopleIn(ApiIn):
     """people: a row each, by feature. model: the id of a published version. language: that their pages begin in; left
     out, what their browsers ask for."""
 
@@ -99,7 +101,7 @@ class PeopleIn(_Strict):
     language: str = Field("", pattern=f"^({'|'.join(LANGUAGES)})?$")
 
 
-class ReceiptIn(_Strict):
+class ReceiptIn(ApiIn):
     """A receipt as it was handed out."""
 
     format: str

@@ -30,7 +30,14 @@ from wayforward.version import __version__
 
 _LARGE = "This is too large to be taken here."
 _MOST_BYTES = 2**20  # of a request, but where files come in
-_FILES_COME = {"/staff/models", "/staff/cases", "/staff/jobs", "/api/v1/cases"}
+_FILES_COME = {
+    "/staff/models",
+    "/staff/cases",
+    "/staff/jobs",
+    "/staff/studies",
+    "/api/v1/cases",
+    "/api/v1/studies",
+}
 STATIC = Path(__file__).parents[1] / "static"
 _HEADERS = {
     "Content-Security-Policy": (
@@ -51,7 +58,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
 
     Raises: DataError for a database that cannot be opened; FileFormatError for a broken key file.
     """
-    from wayforward.serve.http import api, applicant, entrance, staff, study, study_task
+    from wayforward.serve.http import api, applicant, entrance, staff, study, study_api, study_task
 
     if services is None:
         services = Services.at(settings or ServeSettings())
@@ -78,6 +85,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
     app.include_router(api.router)
     app.include_router(study.router)
     app.include_router(study_task.router)
+    app.include_router(study_api.router)
     _errors(app)
 
     app.add_middleware(_Safe, services=services)

@@ -1,6 +1,7 @@
 """Who asks, and whether they may: sessions, roles, tokens, forms that come from our own pages, and how often.
 
-Every route depends on exactly one of `anybody`, `applicant`, `participant`, `staff(act)`, `by_code` or `program(act)`;
+Every route depends on exactly one of `anybody`, `applicant`, `participant`, `staff(act)`, `by_code`,
+`by_participant_code` or `program(act)`;
 a test walks through all routes and roles.
 """
 
@@ -179,6 +180,17 @@ def by_code(request: Request, given: Bearer) -> str:
     services.limits.spend("code", host, 300)
     id = services.cases.by_code(given.credentials)
     services.limits.spend("case", id, 240)
+    return id
+
+
+def by_participant_code(request: Request, given: Bearer) -> str:
+    """The id of the participation whose code a program sends. Raises: NotKnown, CaseGone."""
+    services = services_of(request)
+    if given is None:
+        raise NotKnown("Send the code of the participation: Authorization: Bearer CODE.")
+    services.limits.spend("code", request.client.host if request.client else "", 300)
+    id = services.studies.by_code(given.credentials)
+    services.limits.spend("participant", id, 240)
     return id
 
 

@@ -110,7 +110,7 @@ def add_model(
     form = request.state.visitor.form
     with tempfile.TemporaryDirectory() as folder:
         files = {
-            name: _stored(form.get(name), Path(folder) / name)
+            name: stored(form.get(name), Path(folder) / name)
             for name in ("model", "schema", "train", "world")
         }
         threshold = str(form.get("threshold", "")).strip()
@@ -146,7 +146,7 @@ def _share(text: str) -> float:
     return value
 
 
-def _stored(upload: Any, place: Path) -> Path | None:
+def stored(upload: Any, place: Path) -> Path | None:
     """Write an uploaded file under a name of ours; only the ending is taken from it."""
     if not isinstance(upload, UploadFile) or not upload.filename:
         return None
@@ -211,7 +211,7 @@ def make_cases(
     """A table of people in, a table of their links out. The links are shown this once."""
     form = request.state.visitor.form
     with tempfile.TemporaryDirectory() as folder:
-        file = _stored(form.get("people"), Path(folder) / "people")
+        file = stored(form.get("people"), Path(folder) / "people")
         if file is None:
             raise DataError("The table of people is missing. Choose a file.")
         table = read_table(file)
@@ -263,7 +263,7 @@ def start_job(
         check_language(code)
     given["language"] = code or language()
     with tempfile.TemporaryDirectory() as folder:
-        file = _stored(form.get("people"), Path(folder) / "people")
+        file = stored(form.get("people"), Path(folder) / "people")
         if file is None:
             raise DataError("The table of people is missing. Choose a file.")
         to.jobs.start(kind, str(form.get("model", "")), given, file, who)

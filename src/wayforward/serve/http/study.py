@@ -19,6 +19,7 @@ from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import CaseChanged
 from wayforward.serve.http.guard import Given, ParticipantId, Visitor, anybody, staff, whole
 from wayforward.serve.http.pages import go, show, status_of
+from wayforward.serve.http.staff import stored
 from wayforward.serve.http.study_words import WORDS
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
@@ -26,11 +27,13 @@ from wayforward.serve.storage.tables import now
 from wayforward.serve.studies import Participation
 from wayforward.study.course import AnswersError, CourseError, ParticipantCourse, Standing
 from wayforward.study.items import in_language
+from wayforward.study.pool import ProfilePool
 from wayforward.study.preview import preview
 from wayforward.study.records import export, formats_here
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
+_MOST_TEXT = 2**20  # of a protocol
 Researcher = Annotated[Somebody, Depends(staff(Act.RUN_STUDIES))]
 
 
@@ -190,10 +193,14 @@ def _studies(request: Request, to: Services, who: Somebody, status: int = 200, p
 @router.post("/staff/studies")
 def add_study(request: Request, to: Given, who: Researcher) -> Response:
     """Take a protocol."""
-    upload = request.state.visitor.form.get("protocol")
+    form = request.state.visitor.form
+    upload = form.get("protocol")
     try:
-        content = upload.file.read() if isinstance(upload, UploadFile) else b""
-        to.studies.add(content.decode("utf-8", errors="replace"), who.name)
+        content = upload.file.read(_MOST_TEXT) if isinstance(upload, UploadFile) else b""
+        with tempfile.TemporaryDirectory() as folder:
+            file = stored(form.get("pool"), Path(folder) / "pool")
+            pool = None if file is None else ProfilePool.read_file(file)
+        to.studies.add(content.decode("utf-8", errors="replace"), who.name, pool)
     except WayforwardError as error:
         return _studies(request, to, who, 422, str(error))
     return go(request, "/staff/studies")
@@ -226,7 +233,9 @@ def export_study(request: Request, id: str, to: Given, who: Researcher) -> Respo
     states, packed = to.studies.states(id, who.name), io.BytesIO()
     with tempfile.TemporaryDirectory() as name, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(
-            export(to.studies.protocol(id), states, Path(name) / "study", formats_here()).iterdir()
+            export(
+                to.studies.protocol(id), states, Path(name) / "study", formats_here(), to.studies.pool(id)
+            ).iterdir()
         ):
             archive.write(file, file.name)
     headers = {"Content-Disposition": 'attachment; filename="study.zip"'}

@@ -22,7 +22,6 @@ from wayforward.serve.study_tasks import OpenTask
 from wayforward.study.course import CourseError
 
 router = APIRouter(include_in_schema=False)
-_ALSO = ("cannot say", "stop here")
 
 
 def _language(task: OpenTask) -> AbstractContextManager[None]:
@@ -112,19 +111,8 @@ def limits_sent(request: Request, to: Given, id: ParticipantId) -> Response:
 @router.post("/study/task/reply")
 def reply(request: Request, to: Given, id: ParticipantId) -> Response:
     """Answer the question: by a button of the page and in no other way."""
-    form = _form(request)
-
-    def act() -> None:
-        question = to.tasks.question(to.tasks.open(id))
-        given, keys = (
-            str(form.get("reply", "")),
-            [] if question is None else [one.key for one in question.options],
-        )
-        if given not in _ALSO and given.removeprefix("take ") not in keys:
-            raise CaseChanged("This question was answered already. Here is how it stands now.")
-        to.tasks.reply(id, str(form.get("question", "")), given, _revision(request))
-
-    return _acted(request, to, id, act)
+    question, given = (str(_form(request).get(name, "")) for name in ("question", "reply"))
+    return _acted(request, to, id, lambda: to.tasks.reply(id, question, given, _revision(request)))
 
 
 @router.post("/study/task/undo")

@@ -129,13 +129,15 @@ class Tally(Base):
 
 class StudyRow(Base):
     """A study; its id is the hash of its protocol. link: the recruiting link. admitted: numbers given so far.
-    model_id: of the model that tasks are about."""
+    model_id: of the model that tasks are about. pool: profiles that plans come from, sealed, where they came by a file.
+    """
 
     __tablename__ = "study"
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     protocol: Mapped[str] = mapped_column(Text)
     link: Mapped[str] = mapped_column(String(22), unique=True)
     model_id: Mapped[str | None] = mapped_column(ForeignKey("model_version.id"))
+    pool: Mapped[bytes | None] = mapped_column(LargeBinary)
     open: Mapped[bool] = mapped_column(default=False)
     admitted: Mapped[int] = mapped_column(default=0)
     withdrawn: Mapped[int] = mapped_column(default=0)
