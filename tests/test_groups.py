@@ -31,6 +31,18 @@ def test_a_feature_makes_groups_of_its_levels() -> None:
     np.testing.assert_array_equal(groups.member, it.x[:, groups.feature])
 
 
+def test_a_table_of_people_makes_the_groups_of_its_encoded_rows() -> None:
+    """A row that cannot be read belongs to no group, and stops nobody else."""
+    it = case("linear", "independent", 0, 40)
+    schema, table = it.problem.schema, it.problem.schema.decode(it.x, "pandas")
+    np.testing.assert_array_equal(
+        Groups.of("region", table, schema).member, Groups.of("region", it.x, schema).member
+    )
+    table["region"] = ["nowhere", *table["region"].to_list()[1:]]
+    with pytest.warns(SchemaWarning, match="1 of 40 people have no label"):
+        assert Groups.of("region", table, schema).member[0] == -1
+
+
 def test_a_quantity_is_cut_or_refused() -> None:
     """More than twenty values are no groups."""
     age = np.arange(18, 80).astype(float)

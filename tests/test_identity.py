@@ -141,3 +141,28 @@ def test_kinds_of_options_keep_odd_rows_and_names_too(problem, people):
         )
     assert got.readable.tolist() == [True, False, True, True] and got.find("c9").tolist() == [3]
     assert got.found[:, 0].tolist() == [True, False, True, False] and (got.kind[1] == "").all()
+
+
+@pytest.mark.parametrize("like", ["pandas", "polars", "pyarrow"])
+def test_a_plan_may_lead_to_what_the_type_of_a_column_does_not_hold(problem, people, like):
+    """A batch of people knows fewer levels, and smaller numbers, than plans lead to; nothing is lost on the way."""
+    few = people.drop(columns="customer").iloc[[1, 2]].reset_index(drop=True)
+    few["job"] = few["job"].cat.remove_unused_categories()
+    few = few.assign(pay=np.array([100, 120], dtype="int8"))
+    if like == "polars":
+        pl = pytest.importorskip("polars")
+        few = pl.from_pandas(few).with_columns(pl.col("job").cast(pl.Enum(["clerk", "cook"])))
+    elif like == "pyarrow":
+        few = pytest.importorskip("pyarrow").Table.from_pandas(few)
+    wishes = wf.Preferences.none(problem.schema, 2).limit("pay", high=3500)
+    got = wf.recommend(problem, few, preferences=wishes)
+    assert (got.rounded.after[:, 0, 3] == 2).all()  # coach, whom the batch does not have
+    np.testing.assert_array_equal(problem.schema.encode(got.people_after()), got.rounded.after[:, 0])
+
+
+def test_a_row_comes_back_with_the_types_of_the_table_that_the_problem_knows(schema, people):
+    """A row of mixed types has none of its own; a booster that was fitted on categories needs them."""
+    table = people.drop(columns="customer")
+    problem = wf.Problem(schema, lambda x: x[:, 1] / 9000, wf.Target(favourable=1), data=table)
+    after = wf.recommend(problem, table.iloc[1]).people_after()
+    assert after.dtypes.to_dict() == table.dtypes.to_dict()

@@ -132,3 +132,27 @@ def test_notebooks_show_small_escaped_tables():
         problem, x, Groups.of("sex", x, schema), beside=None, society=False, summaries=(), lasting_of=0
     )
     assert "&lt;i&gt;" in found._repr_html_() and "<i>" not in found._repr_html_()
+
+
+def test_a_notebook_shows_what_people_would_do_and_what_codes_mean(numbered):
+    """One line an option that is there, with its plan in words; a schema with its states, no raw floats."""
+    table = numbered[0].rename(columns={0: "age", 1: "pay"}).assign(late=[-7, 3, 9] * 100)
+    schema = wf.Schema.infer(table, late={"low": 0, "special": {-7: "never"}})
+    problem = wf.Problem(schema, lambda x: x[:, 1] / 9000, wf.Target(favourable=1), data=table)
+    got = wf.recommend(problem, table.iloc[:40], k=3)
+    html = got._repr_html_()
+    assert "Raise your pay from" in html and "inf" not in html and "nan" not in html
+    assert got.explain(int(np.flatnonzero(got.found[:, 0])[0])).split(". ")[0].split("Raise ")[1] in html
+    assert html.count("<tr>") <= 31 and "more people" in html
+    assert "-7 (never)" in schema._repr_html_() and ".0 to" not in schema._repr_html_() + repr(schema)
+
+
+def test_a_numbered_column_is_named_by_its_number(numbered):
+    """Wherever a feature is named: '0' and 0 are the same column."""
+    schema = wf.Schema.infer(numbered[0])
+    assert schema.index(1) == 1 and schema[0].name == "0" and schema.drop(0).names == ("1",)
+    assert schema.revise({0: {"actionability": "immutable"}})["0"].actionability == "immutable"
+    wishes = wf.Preferences.none(schema, 2).freeze(0).limit(1, high=500)
+    assert wishes.frozen[:, 0].all() and (wishes.high[:, 1] == 500).all()
+    with pytest.raises(wf.errors.SchemaError, match="no feature '7'"):
+        schema.index(7)

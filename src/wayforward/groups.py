@@ -54,18 +54,19 @@ class Groups:
     @classmethod
     def of(
         cls,
-        name: str,
+        name: Any,
         labels: Any,
         schema: Schema | None = None,
         *,
         cut: Sequence[float] | None = None,
     ) -> Groups:
-        """Groups from labels (n,), or from encoded people (n, d) and their schema, where `name` is a feature.
+        """Groups from labels (n,), or from people and their schema, where `name` is a feature.
 
-        cut: edges that make groups of a quantity: ``cut=[30, 60]`` gives 'below 30', '30 to 60', '60 and above'.
+        People are a table, or encoded (n, d); a row of a table that cannot be read belongs to no group. cut: edges
+        that make groups of a quantity: ``cut=[30, 60]`` gives 'below 30', '30 to 60', '60 and above'.
         Missing labels (None, NaN, '') belong to no group, with a warning. Raises: DataError, see the class.
         """
-        feature = None
+        name, feature = str(name), None
         if schema is not None:
             if name not in schema.names:
                 raise DataError(
@@ -79,7 +80,8 @@ class Groups:
                     f"'{name}' is carried as each person has it, which makes no groups. Give labels of your own "
                     "instead: Groups.of(name, labels)."
                 )
-            rows: People = np.asarray(labels, dtype=np.float64)
+            encoded = isinstance(labels, (np.ndarray, list, tuple))
+            rows: People = np.asarray(labels, dtype=np.float64) if encoded else schema.read(labels)[0]
             column = rows[:, feature]
             if one.has_levels and cut is None:
                 member = np.where(np.isnan(column), -1, np.nan_to_num(column)).astype(np.int64)

@@ -655,17 +655,21 @@ class Recourse:
         )
 
     def _repr_html_(self) -> str:
-        first = self[: min(self.n, 30)]
+        first, steps = self[: min(self.n, 30)].rounded, hook("answers:steps")
+        shown = [(i, o) for i in range(first.n) for o in range(self.k) if o == 0 or first.found[i, o]][:30]
         columns = {
             "person": np.repeat(np.arange(first.n), self.k),
             "option": np.tile(np.arange(self.k), first.n),
+            "outcome": np.array([o.name for o in first.outcome.ravel()], dtype=object),
         }
-        columns |= {"outcome": np.array([o.name for o in first.outcome.ravel()], dtype=object)}
         columns |= {"cost": first.cost.ravel(), "score": first.score.ravel()}
-        table = first._named(columns)
-        return small_table(
-            repr(self), list(table), list(zip(*(v.tolist() for v in table.values()), strict=True))
-        )
+        table = first._named(columns) | {"plan": np.full(first.n * self.k, "", dtype=object)}
+        for i, o in shown:
+            if first.found[i, o]:
+                table["plan"][i * self.k + o] = " ".join(steps(first, i, o))
+        rows = [[column[i * self.k + o] for column in table.values()] for i, o in shown]
+        left = self.n - (shown[-1][0] + 1 if shown else 0)
+        return small_table(repr(self), list(table), rows, [f"... and {left:,} more people"] if left else [])
 
     def __repr__(self) -> str:
         ends = ", ".join(

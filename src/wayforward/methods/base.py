@@ -473,7 +473,7 @@ def answer_readable(
     """
     people, reasons = (problem.schema.encode(table), {}) if strict else problem.schema.read(table)
     n = len(people)
-    origin = Origin.of(table, n, id)
+    origin = Origin.of(table, n, id, problem.column_types)
     _warn_of_unknown_columns(table, problem.schema, id)
     if wishes is not None:
         _check_wishes(wishes)

@@ -20,10 +20,10 @@ _YES, _NO = ("yes", "y", "true", "1", "can"), ("no", "n", "false", "0", "cannot"
 
 def feature_index(schema: Schema, name: Any, what: str) -> int:
     """Return the position of a feature. Raises: PreferencesError ("{what} 'name', which is not a feature")."""
-    if name not in schema.names:
+    if str(name) not in schema.names:
         hint = did_you_mean(str(name), schema.names) or " Leave it out."
         raise PreferencesError(f"{what} '{name}', which is not a feature.{hint}")
-    return schema.names.index(name)
+    return schema.names.index(str(name))
 
 
 def read_answers(schema: Schema, answers: Any, what: str, *, yes_no: bool = False) -> tuple[Floats, Mask]:

@@ -25,7 +25,7 @@ from wayforward.problem.robust.base import Together
 from wayforward.problem.target import BoundTarget, Target
 from wayforward.ranks import rank_in_run
 from wayforward.recourse import Outcome, Recourse
-from wayforward.schema import Schema
+from wayforward.schema import Schema, pandas_types
 from wayforward.schema.notebook import small_table
 from wayforward.shapes import (
     Actions,
@@ -126,6 +126,9 @@ class Problem(Portable):
         self.least_change_source = least_change
         self.table_left = False  # True: the table of observed people was left in another process
         self._reference: People | None = None if data is None else schema.encode(data, "reference")
+        self.column_types: dict[str, Any] = pandas_types(
+            data
+        )  # of the observed table, for what goes back out
         self.model: Model = target.decided_by(wrap(model, schema, verify_on=_some(self.reference)))
         if self.model.schema.names != schema.names:
             raise ProblemError("The model was wrapped with another schema. Wrap it again with this one.")

@@ -6,7 +6,7 @@ level; NaN is a missing value, and only where the feature declares that values m
 """
 
 from wayforward.schema.feature import Actionability, Bounds, Direction, Feature, Kind, Level
-from wayforward.schema.origin import Origin
+from wayforward.schema.origin import Origin, pandas_types
 from wayforward.schema.schema import Schema
 from wayforward.schema.tables import SchemaWarning, decode_column, native_table, read_frame
 from wayforward.schema.translation import FeatureWords
@@ -24,5 +24,6 @@ __all__ = [
     "SchemaWarning",
     "decode_column",
     "native_table",
+    "pandas_types",
     "read_frame",
 ]

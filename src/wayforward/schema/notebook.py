@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -26,4 +27,7 @@ def small_table(
 
 
 def _text(value: Any) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    """A number short, nothing for one that is not there."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.4g}" if math.isfinite(value) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,16 +26,18 @@ class Origin:
     rows: np.ndarray | None = None
 
     @classmethod
-    def of(cls, table: Any, n: int, id: str | None = None) -> Origin | None:
+    def of(
+        cls, table: Any, n: int, id: str | None = None, kinds: Mapping[str, Any] | None = None
+    ) -> Origin | None:
         """Return the origin of n people: named by the column `id`, else by an index that somebody chose.
 
-        None where there is nothing to remember: an array, or a mapping without ids. Raises: DataError for an id that is
-        no column.
+        None where there is nothing to remember: an array, or a mapping without ids. kinds: types of columns for a
+        single row of a table, which has none of its own. Raises: DataError for an id that is no column.
         """
         names: tuple[str, ...] = ()
         values: tuple[np.ndarray, ...] = ()
         if type(table).__name__ == "Series":  # one person, who was read
-            table = table.to_frame().T.infer_objects() if hasattr(table, "to_frame") else table
+            table = _of_one_row(table, kinds or {}) if hasattr(table, "iloc") else table
         known = None if isinstance(table, np.ndarray) else columns_in(table)
         if id is not None:
             column = next((name for name in known or () if str(name) == str(id)), None)
@@ -104,7 +106,8 @@ class Origin:
             for j in np.flatnonzero(changed.any(0)).tolist():
                 at = np.flatnonzero(changed[:, j])
                 place = [str(name) for name in out.columns].index(features[j].name)
-                out.isetitem(place, _filled(out.iloc[:, place], at, decode_column(x[at, j], features[j])))
+                values = decode_column(x[at, j], features[j])
+                out.isetitem(place, _filled(out.iloc[:, place], at, values, features[j].levels))
             return out
         import narwhals.stable.v2 as nw
 
@@ -117,10 +120,20 @@ class Origin:
             for i, value in zip(at.tolist(), decode_column(x[at, j], features[j]).tolist(), strict=True):
                 values[i] = value
             kind = series.dtype
-            if kind.is_integer() and any(isinstance(v, float) and not v.is_integer() for v in values):
-                kind = nw.Float64()
+            there = [v for v in values if v is not None]
+            if kind.is_integer():
+                whole = all(float(v).is_integer() for v in there)
+                kind = kind if whole and _fits(str(kind), there) else nw.Int64() if whole else nw.Float64()
+            elif isinstance(kind, nw.Enum) and not set(there) <= set(kind.categories):
+                kind = nw.Enum(dict.fromkeys([*kind.categories, *features[j].levels]))
             new.append(nw.new_series(features[j].name, values, kind, backend=nw.get_native_namespace(frame)))
         return nw.to_native(frame.with_columns(*new) if new else frame)
+
+
+def pandas_types(table: Any) -> dict[str, Any]:
+    """Column -> type of a pandas table; {} for any other."""
+    is_pandas = hasattr(table, "iloc") and hasattr(table, "columns")
+    return {str(name): kind for name, kind in table.dtypes.items()} if is_pandas else {}
 
 
 def columns_in(table: Any) -> list[Any]:
@@ -151,16 +164,49 @@ def _plain_values(column: Any) -> np.ndarray:
     return out
 
 
-def _filled(series: Any, at: np.ndarray, values: np.ndarray) -> Any:
-    """A pandas column with values at some positions, of its own type where that can hold them."""
+def _of_one_row(series: Any, kinds: Mapping[str, Any]) -> Any:
+    """A row of a pandas table as a table of one row, with the types that are known and can hold its values."""
+    table = series.to_frame().T.infer_objects()
+    for place, name in enumerate(table.columns):
+        if str(name) in kinds:
+            column = table.iloc[:, place]
+            table.isetitem(place, _typed(column, kinds[str(name)], ()))
+    return table
+
+
+def _filled(series: Any, at: np.ndarray, values: np.ndarray, levels: Sequence[Any]) -> Any:
+    """A pandas column with values at some positions, of its own type, or of a wider one of its sort that holds them."""
     import pandas as pd
 
     whole = series.astype(object).to_numpy(copy=True)
     whole[at] = values
-    kind = series.dtype
+    return _typed(pd.Series(whole, index=series.index, name=series.name), series.dtype, levels)
+
+
+def _typed(column: Any, kind: Any, levels: Sequence[Any]) -> Any:
+    """A pandas column of objects as that type: categories grow by the levels, whole numbers are made wider."""
+    import pandas as pd
+
+    there = [v for v in column.tolist() if not pd.isna(v)]
     try:
-        if pd.api.types.is_integer_dtype(kind) and any(v != int(v) for v in values.tolist()):
-            kind = float
-        return pd.Series(whole, index=series.index, name=series.name).astype(kind)
+        if isinstance(kind, pd.CategoricalDtype) and not set(there) <= set(kind.categories):
+            grown = dict.fromkeys(
+                [*levels, *kind.categories] if kind.ordered else [*kind.categories, *levels]
+            )
+            kind = pd.CategoricalDtype(
+                [*grown, *(v for v in dict.fromkeys(there) if v not in grown)], kind.ordered
+            )
+        elif pd.api.types.is_integer_dtype(kind):
+            if not all(float(v).is_integer() for v in there):
+                kind = float
+            elif not _fits(str(kind), there):
+                kind = "Int64" if pd.api.types.is_extension_array_dtype(kind) else "int64"
+        return column.astype(kind)
     except (TypeError, ValueError):
-        return pd.Series(whole, index=series.index, name=series.name)
+        return column
+
+
+def _fits(kind: str, values: Sequence[Any]) -> bool:
+    """True if whole numbers lie within an integer type, called as numpy, pandas, polars or pyarrow call it."""
+    room = np.iinfo(kind.split("[")[0].lower())
+    return all(room.min <= v <= room.max for v in values)

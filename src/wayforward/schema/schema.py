@@ -99,14 +99,17 @@ class Schema:
         """Feature names in order."""
         return tuple(feature.name for feature in self.features)
 
-    def index(self, name: str) -> int:
-        """Position of a feature. Raises: SchemaError with the nearest name."""
+    def index(self, name: object) -> int:
+        """Position of a feature, by its name; a column called 3 is the feature '3'.
+
+        Raises: SchemaError with the nearest name.
+        """
         try:
-            return self.names.index(name)
+            return self.names.index(str(name))
         except ValueError:
             raise SchemaError(f"There is no feature '{name}'.{suggest(name, self.names)}") from None
 
-    def __getitem__(self, name: str) -> Feature:
+    def __getitem__(self, name: object) -> Feature:
         return self.features[self.index(name)]
 
     @cached_property
@@ -451,7 +454,7 @@ class Schema:
         return schema.with_rules(*rules) if rules else schema
 
     def revise(
-        self, changes: Mapping[str, Mapping[str, Any]] | None = None, /, **more: Mapping[str, Any]
+        self, changes: Mapping[Any, Mapping[str, Any]] | None = None, /, **more: Mapping[str, Any]
     ) -> Schema:
         """A new schema with some fields of some features changed, in one call.
 
@@ -494,7 +497,7 @@ class Schema:
             if "bounds" not in edit and ({"low", "high"} & set(edit)):
                 edit["bounds"] = "declared"
             new[j] = replace(old, **edit)
-        revised = {**(changes or {}), **more}
+        revised = {str(name) for name in (*(changes or {}), *more)}
         return Schema(tuple(new), self.rules, {k: v for k, v in self.guesses.items() if k not in revised})
 
     def with_rules(self, *rules: str) -> Schema:
@@ -504,11 +507,11 @@ class Schema:
                 raise SchemaError(f"A rule is a text; got {type(rule).__name__}.")
         return Schema(self.features, self.rules + tuple(rules), self.guesses)
 
-    def drop(self, *names: str) -> Schema:
+    def drop(self, *names: object) -> Schema:
         """A new schema without some features (rules that name them are an error)."""
-        gone = {self.index(name) for name in names}
-        remaining = tuple(f for j, f in enumerate(self.features) if j not in gone)
-        return Schema(remaining, self.rules, {k: v for k, v in self.guesses.items() if k not in names})
+        gone = {self.names[self.index(name)] for name in names}
+        remaining = tuple(f for f in self.features if f.name not in gone)
+        return Schema(remaining, self.rules, {k: v for k, v in self.guesses.items() if k not in gone})
 
     @cached_property
     def without_carried(self) -> Schema:
@@ -637,13 +640,15 @@ class Schema:
 
 
 def _reach(feature: Feature) -> str:
+    """Say which values a feature has, codes that are states and missing ones included."""
     if feature.carried:
         return feature.dtype or "text"
-    return (
-        f"{feature.n_levels} levels"
-        if feature.has_levels
-        else f"{feature.low} to {feature.high} {feature.unit}".rstrip()
-    )
+    low, high = (v if v is None else f"{v:.10g}" for v in (feature.low, feature.high))
+    parts = [
+        f"{feature.n_levels} levels" if feature.has_levels else f"{low} to {high} {feature.unit}".rstrip()
+    ]
+    parts += [f"{code:g} ({words})" for code, words in feature.special_words.items()]
+    return ", ".join([*parts, "may be missing"] if feature.missing else parts)
 
 
 def _bare(feature: Feature) -> dict[str, Any]:
