@@ -42,12 +42,12 @@ def test_a_text_without_a_translation_stays_english_and_an_unknown_language_is_r
 def test_lists_and_counts_are_those_of_the_language():
     assert (words.join(["a", "b", "c"]), words.join(["a", "b"], "or")) == ("a, b, and c", "a, or b")
     assert (words.spelled(3), words.spelled(7)) == ("three", "7")
-    assert words.count(2050, "person", "people") == "2,050 people"
+    assert words.count(2050, "plan", "plans") == "2,050 plans"
     with use_language("de"):
         assert (words.join(["a", "b", "c"]), words.join(["a", "b"], "or")) == ("a, b und c", "a oder b")
         assert (words.spelled(3), words.spelled(7)) == ("drei", "7")
-        assert words.count(1, "person", "people") == "1 Person"
-        assert words.count(2050, "person", "people") == "2.050 Personen"
+        assert words.count(1, "plan", "plans") == "1 Plan"
+        assert words.count(2050, "plan", "plans") == "2.050 Pläne"
 
 
 def test_templates_speak_the_language_in_use():

@@ -41,11 +41,13 @@ def check_language(code: str) -> None:
 
 
 @contextmanager
-def use_language(code: str) -> Iterator[None]:
-    """Give every text that is made inside in a language: "en" or "de".
+def use_language(code: str | None) -> Iterator[None]:
+    """Give every text that is made inside in a language: "en" or "de"; None goes on with the one in use.
 
     Raises: DataError for a language that is not complete; MissingExtra without Babel, for any but English.
     """
+    if code is None:
+        code = language()
     check_language(code)
     catalog(code)  # complains here and not in the middle of a page
     before = _current.set(code)
@@ -90,10 +92,25 @@ def marks(text: str) -> str:
     return text.translate({ord(","): group, ord("."): decimal})
 
 
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+
+
+def month_text(day: date) -> str:
+    """Return the month of a day in words: "March 2027", "März 2027"."""
+    if language() == "en":
+        return f"{_MONTHS[day.month - 1]} {day.year}"
+    from babel.dates import format_date
+
+    return format_date(day, "LLLL y", locale=language())
+
+
 def day_text(day: date) -> str:
     """Return a day in words: "24 November 2026", "24. November 2026"."""
     if language() == "en":
-        return f"{day.day} {day:%B %Y}"
+        return f"{day.day} {month_text(day)}"
     from babel.dates import format_date
 
     return format_date(day, "long", locale=language())

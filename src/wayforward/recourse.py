@@ -339,10 +339,13 @@ class Recourse:
         got: Recourse = self if self.problem is None else rounding(self.problem, self)
         return got
 
-    def explain(self, i: int | None = None, option: int | None = None, *, id: Any = None) -> str:
+    def explain(
+        self, i: int | None = None, option: int | None = None, *, id: Any = None, language: str | None = None
+    ) -> str:
         """What person i can do, in plain sentences with units; all options, or one of them.
 
         id: the person by name instead of position, see `find`; a tuple where the index has several levels.
+        language: "en" or "de"; left out, the one in use.
 
         Numbers are rounded for people and checked again after rounding, where the answer still knows its problem
         (one read from a file does not: it shows the numbers that were checked).
@@ -357,7 +360,7 @@ class Recourse:
                 )
             i = int(who[0])
         # answers stand above recourse: found by name when somebody asks
-        text: str = hook("answers:explain")(self, i, option, self.problem)
+        text: str = hook("answers:explain")(self, i, option, self.problem, language)
         return text
 
     def find(self, id: Any) -> np.ndarray:

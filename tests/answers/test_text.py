@@ -22,6 +22,7 @@ from wayforward.answers import (
     words,
 )  # fmt: skip
 from wayforward.answers.standing import near_text, points, range_text, score_text
+from wayforward.answers.text import beside
 from wayforward.errors import DataError
 from wayforward.model.base import Access, Model
 from wayforward.preferences import Preferences
@@ -319,11 +320,23 @@ def test_why_three_were_asked_for_and_two_came(problem, x, answer):
     assert re.search(r"This asks for about [\d.]+ (times as much as|% more than) option 1\.", text)
 
 
-def test_what_a_plan_asks_for_beside_the_first():
-    assert words.times_as(1.04) == "about as much as"
-    assert words.times_as(1.12).replace(words.THIN, " ") == "about 12 % more than"
-    assert words.times_as(3.0, "hard", "harder") == "about 3 times as hard as"
-    assert words.times_as(2.44) == "about 2.4 times as much as"
+@pytest.mark.parametrize(
+    ("times", "weighted", "text"),
+    [
+        (1.04, False, "This asks for about as much as plan 1."),
+        (1.12, False, "This asks for about 12 % more than plan 1."),
+        (2.44, False, "This asks for about 2.4 times as much as plan 1."),
+        (1.0, True, "For you this is about as hard as plan 1."),
+        (1.12, True, "For you this is about 12 % harder than plan 1."),
+        (3.0, True, "For you this is about 3 times as hard as plan 1."),
+    ],
+)
+def test_what_a_plan_asks_for_beside_the_first(problem, x, answer, times, weighted, text):
+    two = answer(problem, x, {"savings": 2500.0}, {"housing": 1})
+    cost = np.array([[0.5, 0.5 * times]])
+    wish = Preferences.none(problem.schema, 1).weigh(savings=3.0) if weighted else None
+    two = replace(two, cost=cost, plain_cost=cost, preferences=wish)
+    assert beside(two, 0, 1, "plan 1").replace(words.THIN, " ") == text
 
 
 def test_reasons_are_irreducible_and_a_part_of_each_plan_is_one(problem):

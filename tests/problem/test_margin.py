@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import wayforward as wf
-from wayforward.answers.text import letter
+from wayforward.answers import letter
 from wayforward.errors import ProblemError
 from wayforward.problem import Problem, Target
 from wayforward.problem.room import with_room

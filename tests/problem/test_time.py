@@ -9,8 +9,7 @@ import pytest
 
 import wayforward as wf
 from wayforward import Feature, Outcome, Preferences, Schema, Target
-from wayforward.answers import letter, steps, wishes
-from wayforward.answers.text import Letterhead
+from wayforward.answers import Letterhead, letter, steps, wishes
 from wayforward.answers.time_text import month_after
 from wayforward.errors import PreferencesError, SchemaError
 from wayforward.evaluate.judge import second_opinion

@@ -8,7 +8,7 @@ from wayforward.lazy import face
 
 _HOME = {
     "Contrast": "contrast",
-    "Letterhead": "text",
+    "Letterhead": "letters",
     "Reason": "refusal",
     "SideBySide": "causes",
     "consequences": "text",
@@ -18,7 +18,7 @@ _HOME = {
     "figure_options": "figures",
     "figure_population": "figures",
     "group_table": "tables",
-    "letter": "text",
+    "letter": "letters",
     "options_table": "tables",
     "outcome_text": "text",
     "plans_table": "tables",
@@ -68,16 +68,10 @@ if TYPE_CHECKING:
     from wayforward.answers.causes import SideBySide, side_by_side, without_causes
     from wayforward.answers.contrast import Contrast, why
     from wayforward.answers.figures import figure_coverage, figure_options, figure_population
+    from wayforward.answers.letters import Letterhead, letter
     from wayforward.answers.page import report
     from wayforward.answers.preferences_text import wishes
     from wayforward.answers.refusal import Reason, reasons
     from wayforward.answers.tables import features_asked, group_table, options_table, plans_table, write_csv
-    from wayforward.answers.text import (
-        Letterhead,
-        consequences,
-        explain,
-        letter,
-        outcome_text,
-        steps,
-    )
+    from wayforward.answers.text import consequences, explain, outcome_text, steps
     from wayforward.problem.rounding import rounded

@@ -17,6 +17,7 @@ from wayforward.answers.preferences_text import wishes
 from wayforward.answers.text import consequences, cost_text, outcome_text, steps
 from wayforward.errors import DataError
 from wayforward.evaluate.judge import judge
+from wayforward.language import gettext
 from wayforward.lazy import Renamed, renamed_parameters
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import JUDGED, Outcome, Recourse
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class SideBySide:
     """Two plans for one person, in sentences. `works`: the plan without causes reaches the decision when played out.
+    `alone`: there is a plan without causes. `saved`: by which share of its cost the one with causes is cheaper.
 
     table: one row a feature that either plan touches: now, the plan without causes, where that really leads, and
     the plan with causes. picture: the same as options to draw; `figure` does it, None where nobody has a plan.
@@ -46,6 +48,8 @@ class SideBySide:
     verdict: str
     table: tuple[dict[str, str], ...]
     picture: Recourse | None = field(default=None, repr=False, compare=False)
+    alone: bool = True
+    saved: float = 0.0
 
     told = Renamed("statements")
 
@@ -58,8 +62,10 @@ class SideBySide:
             return None
         from wayforward.answers.figures import figure_options
 
-        really = "Carried out: it works" if self.works else "Carried out: it does not work"
-        three = ("Without causes, as told", really, "With causes")
+        really = gettext("Carried out: it works")
+        if not self.works:
+            really = gettext("Carried out: it does not work")
+        three = (gettext("Without causes, as told"), really, gettext("With causes"))
         titles = [title for title, found in zip(three, self.picture.found[0], strict=True) if found]
         return figure_options(self.picture, 0, titles=titles)
 
@@ -131,7 +137,7 @@ def side_by_side(
             own = [] if recourse.preferences is None else wishes(recourse.preferences, i)
         out.append(
             SideBySide(
-                name=f"Person {i + 1}" if names is None else names[i],
+                name=gettext("Person {name}", name=i + 1) if names is None else names[i],
                 statements=tuple(own),
                 without=_plan(first, i),
                 played_out=_really(first, led[i], bool(works[i]), bool(yes[i]), i),
@@ -140,6 +146,8 @@ def side_by_side(
                 verdict=_verdict(first, second, bool(works[i]), i),
                 table=_rows(first, second, led[i], i),
                 picture=_picture(first, second, led[i], i),
+                alone=bool(first.found[i, 0]),
+                saved=_saved(first, second, i) if works[i] else 0.0,
             )
         )
     return out
@@ -155,16 +163,16 @@ def _plan(recourse: Recourse, i: int) -> tuple[str, ...]:
 def _really(first: Recourse, led: np.ndarray, works: bool, yes: bool, i: int) -> str:
     """What happens when the plan without causes is carried out, in one to three sentences."""
     if not first.found[i, 0]:
-        return "There is nothing to carry out."
+        return gettext("There is nothing to carry out.")
     schema, x = first.schema, first.x[i]
     moved = np.flatnonzero(schema.differs(led, x) & np.isnan(first.action[i, 0]))
     follows = [words.consequence_text(schema.features[j], x[j], led[j]) for j in moved]
     if not works:
-        why = "That breaks a limit." if yes else "The model says no to where that leads."
-        return " ".join(["Carried out, it does not work.", *follows, why])
+        why = gettext("That breaks a limit.") if yes else gettext("The model says no to where that leads.")
+        return " ".join([gettext("Carried out, it does not work."), *follows, why])
     if not follows:
-        return "Carried out, it works, and nothing else moves."
-    return " ".join(["Carried out, it works, and more moves than it says.", *follows])
+        return gettext("Carried out, it works, and nothing else moves.")
+    return " ".join([gettext("Carried out, it works, and more moves than it says."), *follows])
 
 
 def _verdict(first: Recourse, second: Recourse, works: bool, i: int) -> str:
@@ -172,19 +180,27 @@ def _verdict(first: Recourse, second: Recourse, works: bool, i: int) -> str:
     if not second.found[i, 0]:
         if second.outcome[i, 0] is Outcome.ACCEPTED:
             return outcome_text(Outcome.ACCEPTED)
-        return "With causes in mind there is no plan to offer, and none is made up."
+        return gettext("With causes in mind there is no plan to offer, and none is made up.")
     if not first.found[i, 0]:
-        return "Only with causes in mind is there a plan: what follows from it helps."
+        return gettext("Only with causes in mind is there a plan: what follows from it helps.")
     if not works:
-        return "The plan with causes holds: what follows was part of the search."
-    one, two = first.cost[i, 0], second.cost[i, 0]
-    if two < 0.98 * one:
-        return f"With causes in mind {words.percent(1 - two / one)} less effort is enough."
-    if two > 1.02 * one:
-        return (
+        return gettext("The plan with causes holds: what follows was part of the search.")
+    saved = _saved(first, second, i)
+    if saved > 0:
+        return gettext("With causes in mind {share} less effort is enough.", share=words.percent(saved))
+    if saved < 0:
+        return gettext(
             "The plan without causes is the better one here: both searches may stop before the cheapest plan."
         )
-    return "Here both ask for about the same."
+    return gettext("Here both ask for about the same.")
+
+
+def _saved(first: Recourse, second: Recourse, i: int) -> float:
+    """By which share the plan with causes costs less; 0 for next to nothing, and where one of the two is missing."""
+    if not (first.found[i, 0] and second.found[i, 0]):
+        return 0.0
+    one, two = first.cost[i, 0], second.cost[i, 0]
+    return float(1 - two / one) if not 0.98 * one <= two <= 1.02 * one else 0.0
 
 
 def _rows(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> tuple[dict[str, str], ...]:
@@ -198,11 +214,11 @@ def _rows(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> tuple[d
         feature = schema.features[j]
         rows.append(
             {
-                "Feature": feature.text_label,
-                "Now": words.now_text(feature, x[j]),
-                "Without causes": _to(first, i, int(j)),
-                "Where that leads": words.now_text(feature, led[j]) if has else "no plan",
-                "With causes": _to(second, i, int(j)),
+                gettext("Feature"): feature.text_label,
+                gettext("Now"): words.now_text(feature, x[j]),
+                gettext("Without causes"): _to(first, i, int(j)),
+                gettext("Where that leads"): words.now_text(feature, led[j]) if has else gettext("no plan"),
+                gettext("With causes"): _to(second, i, int(j)),
             }
         )
     return tuple(rows)
@@ -225,10 +241,10 @@ def _picture(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> Reco
 def _to(recourse: Recourse, i: int, j: int) -> str:
     """A value that a plan leads to and how: set, follows or same."""
     if not recourse.found[i, 0]:
-        return "no plan"
+        return gettext("no plan")
     feature, value = recourse.schema.features[j], recourse.after[i, 0, j]
     if not recourse.changed[i, 0, j]:
-        return "same"
+        return gettext("same")
     if np.isnan(recourse.action[i, 0, j]):
-        return f"{words.now_text(feature, value)} (follows)"
+        return gettext("{value} (follows)", value=words.now_text(feature, value))
     return words.value_text(feature, value)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wayforward.answers import words
 from wayforward.errors import DataError
+from wayforward.language import gettext, ngettext
 from wayforward.schema import Schema, SchemaWarning
 
 if TYPE_CHECKING:
@@ -63,17 +64,21 @@ class Contrast:
         if not -len(self.x) <= i < len(self.x):
             raise DataError(f"There is no person {i}; people are numbered 0 to {len(self.x) - 1}.")
         if self.accepted[i]:
-            return "The answer is yes already."
+            return gettext("The answer is yes already.")
         if not self.known[i]:
-            return "We found no profile that gets a yes, so we cannot say what made the difference."
-        points = self.points(i)
-        if len(points) == 1:
-            name, now, was = points[0]
-            lead = f"The answer would have been yes with one difference: {name} {now}, not {was}."
-        else:
-            listed = "; ".join(f"{name} {now}, not {was}" for name, now, was in points)
-            lead = f"The answer would have been yes with these {len(points)} differences: {listed}."
-        return f"{lead} This explains the answer. It is not advice."
+            return gettext("We found no profile that gets a yes, so we cannot say what made the difference.")
+        listed = [
+            gettext("{name} {now}, not {was}", name=name, now=now, was=was)
+            for name, now, was in self.points(i)
+        ]
+        lead = ngettext(
+            "The answer would have been yes with one difference: {listed}.",
+            "The answer would have been yes with these {n} differences: {listed}.",
+            len(listed),
+            listed="; ".join(listed),
+        )
+        note = gettext("This explains the answer. It is not advice.")
+        return f"{lead} {note}"
 
 
 def why(problem: Problem, people: Any, *, seed: int = 0) -> Contrast:

@@ -20,8 +20,9 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes, wrap_label
 from wayforward.answers.tables import features_asked, group_table
-from wayforward.answers.text import OUTCOME_LABEL, cost_unit, outcome_text
+from wayforward.answers.text import cost_unit, outcome_label, outcome_text
 from wayforward.errors import DataError, require
+from wayforward.language import gettext, ngettext, pgettext
 from wayforward.palette import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
 from wayforward.recourse import Outcome, Recourse
 
@@ -69,7 +70,9 @@ def figure_options(
         axes = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
         for place, (ax, o) in enumerate(zip(axes, found, strict=True)):
             changes = int(one.changed[0, o].sum())
-            title = f"Option {place + 1}: {words.count(changes, 'change')}"
+            title = ngettext(
+                "Option {place}: {n} change", "Option {place}: {n} changes", changes, place=place + 1
+            )
             ax.set_title(title if titles is None else titles[place], loc="left", weight="bold")
             ax.set_xlim(-0.06, 1.06)
             ax.set_ylim(len(touched) - 0.4, -0.65)
@@ -84,11 +87,11 @@ def figure_options(
         handles = [
             Line2D([], [], marker=m, mfc=f, mec=c, ls="", label=t, ms=7)
             for m, f, c, t in (
-                ("o", "white", GREY, "now"),
-                ("^", BLUE, BLUE, "raise"),
-                ("v", ORANGE, ORANGE, "lower"),
-                ("s", GREEN, GREEN, "change"),
-                ("D", PURPLE, PURPLE, "follows by itself"),
+                ("o", "white", GREY, pgettext("mark", "now")),
+                ("^", BLUE, BLUE, pgettext("mark", "raise")),
+                ("v", ORANGE, ORANGE, pgettext("mark", "lower")),
+                ("s", GREEN, GREEN, pgettext("mark", "change")),
+                ("D", PURPLE, PURPLE, pgettext("mark", "follows by itself")),
             )
         ]
         figure.legend(handles=handles, loc="outside lower left", ncols=5, frameon=False, handletextpad=0.2)
@@ -130,11 +133,13 @@ def figure_coverage(
     is the Pareto front of cost and coverage. Lines end at `usable`; failures stay in the denominator.
     """
     several = (
-        evaluations if isinstance(evaluations, Mapping) else {evaluations.method or "plans": evaluations}
+        evaluations
+        if isinstance(evaluations, Mapping)
+        else {evaluations.method or gettext("plans"): evaluations}
     )
     names = {
-        "cost_l1_range": "cost: sum of changes, as shares of their ranges",
-        "cost_l0": "cost: number of changes",
+        "cost_l1_range": gettext("cost: sum of changes, as shares of their ranges"),
+        "cost_l0": gettext("cost: number of changes"),
     }
     with figure_style():
         figure = new_figure(7, 3.8)
@@ -146,7 +151,8 @@ def figure_coverage(
             most = max(most, float(cost[-1]) if len(cost) else 0.0)
             x, y = np.r_[0.0, cost], np.r_[0.0, share]
             every = max(1, len(x) // 8)
-            label = f"{name}: {words.percent(float(y[-1]))} of people have one"
+            have = words.percent(float(y[-1]))
+            label = gettext("{name}: {share} of people have one", name=name, share=have)
             ax.step(
                 x, y, where="post", ls=line, marker=marker, markevery=every, color=colour, lw=2, label=label
             )
@@ -156,7 +162,7 @@ def figure_coverage(
         if metric == "cost_l1_range":
             ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
         ax.set_xlabel(names.get(metric, metric))
-        ax.set_ylabel("people with a usable plan")
+        ax.set_ylabel(gettext("people with a usable plan"))
         ax.legend(frameon=False, loc="lower right")
         plain_axes(ax)
         ax.grid(axis="y", color=LIGHT, lw=0.6)
@@ -206,7 +212,8 @@ def _one_change(ax: Axes, row: int, one: Recourse, option: int, j: int) -> None:
     ax.plot(at[0], row, marker="o", mfc="white", mec=GREY, mew=1.5, ms=8, zorder=3)
     was, now = words.before_after(feature, before, after, exact=acted)
     if not changed:
-        text = f"{words.now_text(feature, before)}, {'kept' if acted else 'same'}"
+        now = words.now_text(feature, before)
+        text = gettext("{value}, kept", value=now) if acted else gettext("{value}, same", value=now)
     else:
         text = f"{wrap_label(was, 18, 1)} \u2192 {wrap_label(now, 18, 1)}"
     ax.text(
@@ -241,11 +248,11 @@ def _outcomes(ax: Axes, outcome: Any) -> None:
         ax.text(
             count + total * 0.015, y, f"{words.number(count)} ({words.percent(count / total)})", va="center"
         )
-    ax.set_yticks(range(len(rows)), [OUTCOME_LABEL[o] for o, _ in rows])
+    ax.set_yticks(range(len(rows)), [outcome_label(o) for o, _ in rows])
     ax.set_xlim(0, total * 1.28)
     ax.set_ylim(max(len(rows), 2) - 0.4, -0.6)
     ax.set_xticks([])
-    ax.set_title("How people fared", loc="left", weight="bold")
+    ax.set_title(gettext("How people fared"), loc="left", weight="bold")
     plain_axes(ax)
     ax.spines["bottom"].set_visible(False)
     ax.tick_params(axis="y", length=0)
@@ -257,12 +264,12 @@ def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None)
     else:
         cost = evaluation.people["cost"][evaluation.refused]
     cost, unit = cost[np.isfinite(cost)], cost_unit(recourse)
-    ax.set_title("What the cheapest plan costs", loc="left", weight="bold")
+    ax.set_title(gettext("What the cheapest plan costs"), loc="left", weight="bold")
     plain_axes(ax)
     if not len(cost):
         ax.set_xticks([])
         ax.set_yticks([])
-        ax.text(0.0, 0.5, "nobody has a plan", transform=ax.transAxes, va="center")
+        ax.text(0.0, 0.5, gettext("nobody has a plan"), transform=ax.transAxes, va="center")
         return
     bins = int(np.clip(np.sqrt(len(cost)), 5, 24))
     ax.hist(cost, bins=bins, range=(0, float(cost.max()) or 1.0), color=BLUE, edgecolor="white", lw=0.8)
@@ -270,30 +277,34 @@ def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None)
     ax.axvline(middle, color=INK, ls="--", lw=1.5)
     ax.margins(y=0.35)
     top = ax.get_ylim()[1]
+    half = gettext("half pay {cost} or less", cost=words.cost_number(middle, unit))
     right = middle < 0.6 * float(cost.max())
     ax.text(
         middle,
         top * 0.97,
-        f" half pay {words.cost_number(middle, unit)} or less ",
+        f" {half} ",
         va="top",
         ha="left" if right else "right",
     )
     if unit == words.RANGES:
         ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
-    ax.set_xlabel("cost of the cheapest plan" + ", in per cent of a range" * (unit == words.RANGES))
-    ax.set_ylabel("people")
+        ax.set_xlabel(gettext("cost of the cheapest plan, in per cent of a range"))
+    else:
+        ax.set_xlabel(gettext("cost of the cheapest plan"))
+    ax.set_ylabel(pgettext("axis", "people"))
     ax.yaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
 
 
 def _requests(ax: Axes, requested: list[dict[str, Any]], total: int) -> None:
-    ax.set_title("What the cheapest plans ask for", loc="left", weight="bold")
+    ax.set_title(gettext("What the cheapest plans ask for"), loc="left", weight="bold")
     for y, row in enumerate(requested):
         ax.barh(y, row["share"], color=BLUE, height=0.62)
-        parts = [f"{words.number(row['asked'])} of {words.count(total, 'plan')}"]
+        requests = words.number(row["asked"])
+        parts = [ngettext("{some} of {n} plan", "{some} of {n} plans", total, some=requests)]
         if row["up"] and row["down"]:
-            parts.append(f"\u25b2 {row['up']} up, \u25bc {row['down']} down")
+            parts.append(gettext("\u25b2 {up} up, \u25bc {down} down", up=row["up"], down=row["down"]))
         elif row["up"] or row["down"]:
-            parts.append("\u25b2 up" if row["up"] else "\u25bc down")
+            parts.append(gettext("\u25b2 up") if row["up"] else gettext("\u25bc down"))
         ax.text(row["share"] + 0.008, y, "  ".join(parts), va="center", fontsize=9)
     ax.set_yticks(range(len(requested)), [wrap_label(row["feature"], 34, 1) for row in requested])
     ax.set_ylim(max(len(requested), 1) - 0.4, -0.6)
@@ -304,7 +315,7 @@ def _requests(ax: Axes, requested: list[dict[str, Any]], total: int) -> None:
 
 
 def _group_share(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    ax.set_title("Have a usable plan, by group", loc="left", weight="bold")
+    ax.set_title(gettext("Have a usable plan, by group"), loc="left", weight="bold")
     for y, row in enumerate(rows):
         if not np.isfinite(row["usable"]):
             continue
@@ -317,7 +328,7 @@ def _group_share(ax: Axes, rows: list[dict[str, Any]]) -> None:
 
 
 def _group_cost(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    ax.set_title("Average cost of a plan, by group", loc="left", weight="bold")
+    ax.set_title(gettext("Average cost of a plan, by group"), loc="left", weight="bold")
     for y, row in enumerate(rows):
         if not np.isfinite(row.get("cost", np.nan)):
             continue
@@ -328,7 +339,7 @@ def _group_cost(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.set_yticks(range(len(rows)), [""] * len(rows))
     ax.set_xlim(left=0)
     ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
-    ax.set_xlabel("sum of changes, as shares of their ranges (bar: 95 % interval)")
+    ax.set_xlabel(gettext("sum of changes, as shares of their ranges (bar: 95 % interval)"))
 
 
 def _group_axis(ax: Axes, rows: list[dict[str, Any]]) -> None:

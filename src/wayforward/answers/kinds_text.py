@@ -5,29 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.language import N_, gettext, ngettext
 from wayforward.recourse import Recourse
 
 _NARROW = 5  # of 10 cases: plans that hold in no more are told to be narrow
-_NAMES = {"cheapest": "least effort", "fewest": "fewest changes", "lasting": "made to last"}
+_NAMES = {
+    "cheapest": N_("least effort"), "fewest": N_("fewest changes"), "lasting": N_("made to last"),
+}  # fmt: skip
 
 
 def kind_name(one: Recourse, option: int, i: int = 0) -> str:
     """What an option of person i is the best at: "least effort and made to last"; '' where no kinds were asked for."""
-    return " and ".join(_NAMES[kind] for kind in one.kind[i, option].split("+") if kind)
+    text = ""
+    for kind in filter(None, one.kind[i, option].split("+")):
+        name = gettext(_NAMES[kind])
+        text = gettext("{first} and {last}", first=text, last=name) if text else name
+    return text
 
 
-def price_text(one: Recourse, option: int, i: int = 0, first: str = "plan 1") -> str:
-    """What an option costs beside the person's cheapest, which is called `first`: "about 12 % more effort than plan 1";
-    '' for the cheapest."""
+def price_text(one: Recourse, option: int, i: int = 0, first: str = "") -> str:
+    """What an option costs beside the person's cheapest, which is called `first` ("plan 1"): "about 12 % more effort
+    than plan 1"; '' for the cheapest."""
     more = one.dearer[i, option]
     if not np.isfinite(more) or more < 0.005:
         return ""
+    first = first or gettext("plan 1")
     if more < 1:
-        return f"about {words.percent(more)} more effort than {first}"
-    times = 1 + more
-    return (
-        f"about {words.number(times, 1 if times < 10 else 0).removesuffix('.0')} times the effort of {first}"
-    )
+        return gettext("about {share} more effort than {plan}", share=words.percent(more), plan=first)
+    return gettext("about {times} times the effort of {plan}", times=words.times_text(1 + more), plan=first)
 
 
 def margin_text(one: Recourse, option: int, i: int = 0) -> str:
@@ -38,11 +43,16 @@ def margin_text(one: Recourse, option: int, i: int = 0) -> str:
         return ""
     tenths = int(share * 10 + 1e-9)
     if tenths == 10:
-        return "It is still a yes if you come out a little off these numbers."
+        return gettext("It is still a yes if you come out a little off these numbers.")
     if tenths > _NARROW:
-        return f"If you come out a little off these numbers, it is still a yes in {tenths} of 10 cases."
-    often = f"a yes in {tenths} of 10 cases only" if tenths else "hardly ever a yes"
-    return f"Keep to these numbers: if you come out a little off, it is {often}."
+        return gettext(
+            "If you come out a little off these numbers, it is still a yes in {n} of 10 cases.", n=tenths
+        )
+    if not tenths:
+        return gettext("Keep to these numbers: if you come out a little off, it is hardly ever a yes.")
+    return gettext(
+        "Keep to these numbers: if you come out a little off, it is a yes in {n} of 10 cases only.", n=tenths
+    )
 
 
 def room_text(one: Recourse) -> str:
@@ -50,22 +60,29 @@ def room_text(one: Recourse) -> str:
     room = one.meta.get("room")
     if not room or not room["moved"]:
         return ""
-    little = f"Where that takes at most {words.percent(room['most'])} more effort"
-    return f"{little}, a plan goes a little farther than it must. So small slips do no harm."
+    return gettext(
+        "Where that takes at most {share} more effort, a plan goes a little farther than it must. "
+        "So small slips do no harm.",
+        share=words.percent(room["most"]),
+    )
 
 
-def kind_notes(one: Recourse, option: int, i: int = 0, first: str = "plan 1") -> list[str]:
+def kind_notes(one: Recourse, option: int, i: int = 0, first: str = "") -> list[str]:
     """Sentences to stand below an option that is of some kind: its price beside the cheapest, which is called `first`,
     and how it fares when the model changes."""
     price, count = price_text(one, option, i, first), _survived(one, option, i)
-    out = [f"This asks for {price}."] if price and one.kind[i, option] else []
+    out = [gettext("This asks for {price}.", price=price)] if price and one.kind[i, option] else []
     if count:
         out += [
-            f"Models are renewed from time to time. In a test, {count[0]} of {words.count(count[1], 'renewed model')} "
-            "said yes to this plan."
+            ngettext(
+                "Models are renewed from time to time. In a test, {yes} of {n} renewed model said yes to this plan.",
+                "Models are renewed from time to time. In a test, {yes} of {n} renewed models said yes to this plan.",
+                count[1],
+                yes=count[0],
+            )
         ]
     if "lasting" in one.kind[i, option] and one.found[i].sum() == 1:
-        out += ["It is also the plan that is made to last."]
+        out += [gettext("It is also the plan that is made to last.")]
     return out
 
 
@@ -83,7 +100,7 @@ def no_lasting_text(one: Recourse, i: int = 0) -> str:
         or one.is_kind("lasting")[i].any()
     ):
         return ""
-    return (
+    return gettext(
         "We found no plan that is likely to hold when the model is renewed. Ask how long this answer is good "
         "for before you begin."
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.errors import DataError
+from wayforward.language import gettext, ngettext
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
@@ -33,17 +34,29 @@ def limits(preferences: Preferences, i: int) -> list[str]:
     free = schema.actionable & ~preferences.frozen[i]
     fixed = np.flatnonzero(schema.actionable & preferences.frozen[i])
     if fixed.size:
-        names = [f"your {words.label(schema.features[j])}" for j in fixed]
-        sentences.append(f"You cannot change {words.join(names, 'or')}.")
+        names = words.join([_your(preferences, int(j)) for j in fixed], "or")
+        sentences.append(gettext("You cannot change {names}.", names=names))
     for j in np.flatnonzero(~schema.immutable):
         sentences += _limits(preferences, i, int(j))
     if preferences.most[i] < min(schema.d, int(free.sum())):
-        sentences.append(f"You want to change {words.count(int(preferences.most[i]), 'thing')} at most.")
+        many = int(preferences.most[i])
+        sentences.append(
+            ngettext("You want to change {n} thing at most.", "You want to change {n} things at most.", many)
+        )
     if np.isfinite(preferences.time[i]):
-        shown = words.number(preferences.time[i])
-        unit = "month" if preferences.time[i] == 1 else "months"
-        sentences.append(f"You want to be done within {shown} {unit}.")
+        sentences.append(
+            ngettext(
+                "You want to be done within {n} month.",
+                "You want to be done within {n} months.",
+                1 if preferences.time[i] == 1 else 2,
+                n=words.number(preferences.time[i]),
+            )
+        )
     return sentences
+
+
+def _your(preferences: Preferences, j: int) -> str:
+    return gettext("your {name}", name=words.label(preferences.schema.features[j]))
 
 
 def _limits(preferences: Preferences, i: int, j: int) -> list[str]:
@@ -51,19 +64,22 @@ def _limits(preferences: Preferences, i: int, j: int) -> list[str]:
     name, low, high = words.label(feature), preferences.low[i, j], preferences.high[i, j]
     sentences = []
     if np.isfinite(high):
-        sentences.append(f"Your {name} can be {words.limit_value(feature, high)} at most.")
+        most = words.limit_value(feature, high)
+        sentences.append(gettext("Your {name} can be {value} at most.", name=name, value=most))
     if np.isfinite(low):
-        sentences.append(f"Your {name} can be {words.limit_value(feature, low)} at least.")
+        least = words.limit_value(feature, low)
+        sentences.append(gettext("Your {name} can be {value} at least.", name=name, value=least))
     if j in preferences.levels and not preferences.levels[j][i].all():
         ok = preferences.levels[j][i]
         short = ok.sum() <= _MOST_NAMED
-        named = [words.quoted(words.level_words(feature, float(v))) for v in np.flatnonzero(ok == short)]
+        some = [words.quoted(words.level_words(feature, float(v))) for v in np.flatnonzero(ok == short)]
+        named = words.join(some, "or")
         if not ok.any():
-            sentences.append(f"Your {name} cannot become anything else.")
+            sentences.append(gettext("Your {name} cannot become anything else.", name=name))
         elif short:
-            sentences.append(f"Your {name} can only become {words.join(named, 'or')}.")
+            sentences.append(gettext("Your {name} can only become {values}.", name=name, values=named))
         else:
-            sentences.append(f"Your {name} cannot become {words.join(named, 'or')}.")
+            sentences.append(gettext("Your {name} cannot become {values}.", name=name, values=named))
     return sentences
 
 
@@ -76,6 +92,7 @@ def _harder(preferences: Preferences, i: int, free: np.ndarray) -> list[str]:
     features = preferences.schema.features
     if len(values) == len(places) and len(places) <= 6:
         order = [words.label(features[j]) for j in places[np.argsort(weight[places], kind="stable")]]
-        return [f"From the easiest to the hardest for you: {words.join(order)}."]
-    hard = [f"your {words.label(features[j])}" for j in places[weight[places] == values[-1]]]
-    return [f"What is hardest for you to change: {words.join(hard[:_MOST_NAMED])}."]
+        return [gettext("From the easiest to the hardest for you: {names}.", names=words.join(order))]
+    hard = [_your(preferences, int(j)) for j in places[weight[places] == values[-1]]]
+    names = words.join(hard[:_MOST_NAMED])
+    return [gettext("What is hardest for you to change: {names}.", names=names)]

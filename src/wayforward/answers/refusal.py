@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.answers import words
+from wayforward.language import gettext
 from wayforward.problem.rounding import coarsest
 
 if TYPE_CHECKING:
@@ -41,8 +42,12 @@ class Reason:
 
     def text(self, schema: Schema, x: Array) -> str:
         """What would have had to be different, without a capital or a full stop: "savings 2,050 EUR, not 1,200 EUR"."""
-        parts = [words.difference(schema.features[j], x[j], self.profile[j]) for j in self.features]
-        return "; and ".join(f"{name}: {now}, not {was}" for name, now, was in parts)
+        text = ""
+        for j in self.features:
+            name, now, was = words.difference(schema.features[j], x[j], self.profile[j])
+            one = gettext("{name}: {now}, not {was}", name=name, now=now, was=was)
+            text = gettext("{first}; and {last}", first=text, last=one) if text else one
+        return text
 
 
 def reasons(problem: Problem, recourse: Recourse, i: int, most: int = MOST) -> list[Reason]:

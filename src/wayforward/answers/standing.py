@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from wayforward.answers import words
+from wayforward.language import gettext
 
 if TYPE_CHECKING:
     from wayforward.recourse import Recourse
@@ -29,11 +30,16 @@ def score_text(takes: dict[str, Any], was: float, now: float) -> str:
         return ""
     if "level" in takes:
         level = takes["level"]
-        return f"with a score of {points(now, level)} of 100 (now {points(was, level)}; a yes takes {points(level)})"
+        return gettext(
+            "with a score of {then} of 100 (now {now}; a yes takes {takes})",
+            then=points(now, level), now=points(was, level), takes=points(level),
+        )  # fmt: skip
     if "low" in takes:
-        a, b = number_text(takes, now), number_text(takes, was)
-        return f"with a predicted {a} (now {b}; a yes takes {range_text(takes)})"
-    return f"with a score of {words.number(now, 2)} (now {words.number(was, 2)})"
+        return gettext(
+            "with a predicted {then} (now {now}; a yes takes {takes})",
+            then=number_text(takes, now), now=number_text(takes, was), takes=range_text(takes),
+        )  # fmt: skip
+    return gettext("with a score of {then} (now {now})", then=words.number(now, 2), now=words.number(was, 2))
 
 
 def near_text(takes: dict[str, Any], was: float) -> str:
@@ -43,11 +49,18 @@ def near_text(takes: dict[str, Any], was: float) -> str:
     if "level" in takes:
         level = takes["level"]
         if was >= level:  # the model's own label said no all the same
-            return "It was a close decision."
-        text = f"On a scale from 0 to 100 you are at {points(was, level)} now. A yes takes {points(level)}."
-        return f"{text} That is close." if level - was <= CLOSE else text
+            return gettext("It was a close decision.")
+        text = gettext(
+            "On a scale from 0 to 100 you are at {now} now. A yes takes {takes}.",
+            now=points(was, level), takes=points(level),
+        )  # fmt: skip
+        close = gettext("That is close.")
+        return f"{text} {close}" if level - was <= CLOSE else text
     if "low" in takes:
-        return f"The model puts you at {number_text(takes, was)} now. A yes takes {range_text(takes)}."
+        return gettext(
+            "The model puts you at {now} now. A yes takes {takes}.",
+            now=number_text(takes, was), takes=range_text(takes),
+        )  # fmt: skip
     return ""
 
 
@@ -72,7 +85,8 @@ def range_text(takes: dict[str, Any]) -> str:
     """What a prediction must be: "150 EUR or more", "10 to 20 years"."""
     low, high, unit = takes["low"], takes["high"], takes.get("unit", "")
     if high is None:
-        return f"{words.in_unit(words.number(low), unit, low)} or more"
+        return gettext("{value} or more", value=words.in_unit(words.number(low), unit, low))
     if low is None:
-        return f"{words.in_unit(words.number(high), unit, high)} or less"
-    return f"{words.number(low)} to {words.in_unit(words.number(high), unit, high)}"
+        return gettext("{value} or less", value=words.in_unit(words.number(high), unit, high))
+    most = words.in_unit(words.number(high), unit, high)
+    return gettext("{low} to {high}", low=words.number(low), high=most)

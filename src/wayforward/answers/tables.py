@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.text import OUTCOME
+from wayforward.language import N_, gettext
 from wayforward.recourse import Recourse
 
 if TYPE_CHECKING:
     from wayforward.evaluate import Evaluation
 
+_CAME_ABOUT = {
+    "up": N_("{value} (up)"), "down": N_("{value} (down)"), "changed": N_("{value} (changed)"),
+    "kept": N_("{value} (kept)"),
+}  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -42,17 +46,17 @@ def cell(recourse: Recourse, i: int, option: int, j: int) -> str:
     feature = recourse.schema.features[j]
     before, after = recourse.x[i, j], recourse.after[i, option, j]
     if not recourse.changed[i, option, j]:
-        return "same"
+        return gettext("same")
     text = words.before_after(feature, before, after)[1]
     if np.isnan(recourse.action[i, option, j]):
-        return f"{words.now_text(feature, after)} (follows)"
-    return f"{text} ({words.sign(feature, before, after)})"
+        return gettext("{value} (follows)", value=words.now_text(feature, after))
+    return gettext(_CAME_ABOUT[words.sign(feature, before, after)], value=text)
 
 
 def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
     """Everybody's options, a row for each: person, option, outcome, cost with the person's own weights and without,
     score, margin (`Recourse.margin`), plan in words."""
-    from wayforward.answers.text import amiss, consequences, steps
+    from wayforward.answers.text import amiss, consequences, outcome_text, steps
 
     rows, recourse, kinds = [], recourse.rounded, bool((recourse.kind != "").any())
     near = bool(np.isfinite(recourse.margin).any())
@@ -72,7 +76,7 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
                     "score": float(recourse.score[i, o]),
                     **({"margin": float(recourse.margin[i, o])} if near else {}),
                     **({"kind": recourse.kind[i, o], "lasts": float(recourse.lasts[i, o])} if kinds else {}),
-                    "plan": plan or " ".join([OUTCOME[recourse.outcome[i, o]], *amiss(recourse[i])]),
+                    "plan": plan or " ".join([outcome_text(recourse.outcome[i, o]), *amiss(recourse[i])]),
                 }
             )
     return rows

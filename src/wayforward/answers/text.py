@@ -3,53 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text, room_text
-from wayforward.answers.preferences_text import limits, wishes
+from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
 from wayforward.answers.refusal import Reason
 from wayforward.answers.refusal import reasons as principal_reasons
-from wayforward.answers.standing import near_text, needed, number_text, points, score_text
-from wayforward.answers.time_text import causes_first, order_text, time_text
+from wayforward.answers.standing import needed, score_text
+from wayforward.answers.time_text import causes_first, time_text
 from wayforward.errors import DataError
-from wayforward.language import day_text
+from wayforward.language import N_, gettext, ngettext, use_language
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
 
-OUTCOME: dict[Outcome, str] = {
-    Outcome.FOUND: "We found a plan that would turn the answer into a yes.",
-    Outcome.NONE_EXISTS: (
+_OUTCOME: dict[Outcome, str] = {
+    Outcome.FOUND: N_("We found a plan that would turn the answer into a yes."),
+    Outcome.NONE_EXISTS: N_(
         "There is no plan that would turn the answer into a yes within the limits. "
         "We did not just fail to find one: it was proved."
     ),
-    Outcome.NOT_FOUND: (
+    Outcome.NOT_FOUND: N_(
         "We did not find a plan that would turn the answer into a yes. There may still be one. "
         "A longer search or wider limits may help."
     ),
-    Outcome.ACCEPTED: "The answer is yes already. You need not change anything.",
-    Outcome.NOT_ASKED: "Some of your data could not be read. So no answer was worked out.",
+    Outcome.ACCEPTED: N_("The answer is yes already. You need not change anything."),
+    Outcome.NOT_ASKED: N_("Some of your data could not be read. So no answer was worked out."),
 }
 
-OUTCOME_LABEL: dict[Outcome, str] = {  # for tables and figures
-    Outcome.FOUND: "has a plan",
-    Outcome.NONE_EXISTS: "no plan exists (proved)",
-    Outcome.NOT_FOUND: "no plan found",
-    Outcome.ACCEPTED: "accepted already",
-    Outcome.NOT_ASKED: "could not be read",
+_OUTCOME_LABEL: dict[Outcome, str] = {
+    Outcome.FOUND: N_("has a plan"),
+    Outcome.NONE_EXISTS: N_("no plan exists (proved)"),
+    Outcome.NOT_FOUND: N_("no plan found"),
+    Outcome.ACCEPTED: N_("accepted already"),
+    Outcome.NOT_ASKED: N_("could not be read"),
 }
 
 
 def outcome_text(outcome: Outcome) -> str:
     """What an outcome means for the person, in one or two short sentences."""
-    return OUTCOME[outcome]
+    return gettext(_OUTCOME[outcome])
+
+
+def outcome_label(outcome: Outcome) -> str:
+    """An outcome in a few words, for tables and figures."""
+    return gettext(_OUTCOME_LABEL[outcome])
 
 
 def steps(recourse: Recourse, i: int, option: int = 0) -> list[str]:
@@ -57,12 +59,12 @@ def steps(recourse: Recourse, i: int, option: int = 0) -> list[str]:
 
     Example: ["Raise your savings from 1,200 to 2,050 EUR.", "Change your housing from rent to own."].
     """
-    return [words.sentence(part) for part in _parts(_person(recourse, i).rounded, 0, option)]
+    return [words.sentence(part) for part in _parts(person_of(recourse, i).rounded, 0, option)]
 
 
 def consequences(recourse: Recourse, i: int, option: int = 0) -> list[str]:
     """What follows from the steps without anybody acting on it: sentences; empty where nothing else moves."""
-    schema, one = recourse.schema, _person(recourse, i).rounded
+    schema, one = recourse.schema, person_of(recourse, i).rounded
     moved = one.changed[0, option] & np.isnan(one.action[0, option])
     return [
         words.consequence_text(schema.features[j], one.x[0, j], one.after[0, option, j])
@@ -70,163 +72,55 @@ def consequences(recourse: Recourse, i: int, option: int = 0) -> list[str]:
     ]
 
 
-def explain(recourse: Recourse, i: int, option: int | None = None, problem: Problem | None = None) -> str:
+def explain(
+    recourse: Recourse,
+    i: int,
+    option: int | None = None,
+    problem: Problem | None = None,
+    language: str | None = None,
+) -> str:
     """What person i can do, in plain sentences with units: every option, or one of them.
 
     With the `problem` the numbers are rounded for people and checked again after rounding; without it they
-    are shown as they were checked, to the last digit.
+    are shown as they were checked, to the last digit. language: "en" or "de"; left out, the one in use.
 
     Raises: DataError if there is no such person or option.
     """
-    one = _person(recourse, i)
+    with use_language(language):
+        return _explained(recourse, i, option, problem)
+
+
+def _explained(recourse: Recourse, i: int, option: int | None, problem: Problem | None) -> str:
+    one = person_of(recourse, i)
     if problem is not None:
         one = rounded(problem, one)
     if option is not None and (not isinstance(option, (int, np.integer)) or not 0 <= option < recourse.k):
         raise DataError(f"There is no option {option!r}; options are numbered 0 to {recourse.k - 1}.")
     found = np.flatnonzero(one.found[0])
     if not len(found):
-        return " ".join([OUTCOME[one.outcome[0, 0]], *amiss(one)])
+        return " ".join([outcome_text(one.outcome[0, 0]), *amiss(one)])
     if option is not None:
         if option not in found:
-            return f"Option {option + 1} is empty. " + _how_many(len(found), one.k)
-        return _option_text(one, option, lead="")
+            empty = gettext("Option {n} is empty.", n=option + 1)
+            return f"{empty} {_how_many(len(found), one.k)}"
+        return _option_text(one, option)
     if len(found) == 1:
-        text = _option_text(one, int(found[0]), lead="")
+        text = _option_text(one, int(found[0]))
         fewer = "" if one.k == 1 or one.kind.any() else _how_many(1, one.k)
         return " ".join(filter(None, [text, fewer, no_lasting_text(one)]))
-    parts = [
-        _how_many(len(found), len(found) if (one.kind != "").any() else one.k) + " Each is enough on its own."
-    ]
-    parts += [_option_text(one, int(o), lead=f"Option {o + 1}{_kind(one, int(o))}. ") for o in found]
+    many = _how_many(len(found), len(found) if (one.kind != "").any() else one.k)
+    alone = gettext("Each is enough on its own.")
+    parts = [f"{many} {alone}"]
+    parts += [f"{_option_name(one, int(o))} {_option_text(one, int(o))}" for o in found]
     return "\n".join([*parts, *filter(None, [no_lasting_text(one)])])
 
 
-@dataclass(frozen=True)
-class Letterhead:
-    """What stands around a letter. day: it was written on; left out, today. case: the number to quote. contact: whom
-    to ask, in one line. until: the last day on which the lender stands by the plans."""
-
-    day: date | None = None
-    case: str = ""
-    contact: str = ""
-    until: date | None = None
-
-    def lines(self) -> list[str]:
-        """Return the lines at the top."""
-        named = (("Date", day_text(self.day or date.today())), ("Case", self.case), ("Contact", self.contact))
-        return [f"{name}: {text}" for name, text in named if text] + [""]
-
-    def holds(self, several: bool) -> str:
-        """Return until when the plans hold."""
-        what = "The plans hold" if several else "The plan holds"
-        if self.until is not None:
-            return f"- {what} until {day_text(self.until)}. Ask again after that day."
-        return f"- {what} for the model in use on {day_text(self.day or date.today())}. Ask again if you wait long."
-
-
-def letter(
-    problem: Problem,
-    recourse: Recourse,
-    i: int,
-    *,
-    reasons: bool | Sequence[Reason] = True,
-    head: Letterhead | None = None,
-) -> str:
-    """A letter to person i, plain text: the answer and how near it was, why, what they can do, what to keep in mind.
-
-    Numbers are rounded for people and every plan is checked again after rounding. The letter holds no name.
-    `reasons` adds why the answer was no (`principal_reasons`, or those given). head: date, case number, contact,
-    validity.
-
-    Raises: DataError if there is no such person.
-    """
-    head = Letterhead() if head is None else head
-    one = rounded(problem, _person(recourse, i))
-    outcome = one.outcome[0, 0]
-    if outcome is Outcome.ACCEPTED:
-        return "\n".join(
-            [*head.lines(), "Your answer", "", "The answer is yes. You need not change anything."]
-        )
-    if outcome is Outcome.NOT_ASKED:
-        lines = [*head.lines(), "Your answer", "", OUTCOME[outcome], "", *amiss(one), ""]
-        return "\n".join([*lines, "Please correct this with us. Then we look at your case again."])
-    takes = problem.bound_target.needed()
-    near = near_text(takes, one.score_before[0]) if one.score_before.size else ""
-    lines = [
-        *head.lines(),
-        "Your answer",
-        "",
-        "A computer model looked at your data. The answer is no for now.",
-    ]
-    lines += [*([near] if near else []), ""]
-    if reasons is not False:
-        lines += _why_lines(problem, one, None if reasons is True else reasons)
-    own = [] if one.preferences is None else wishes(one.preferences, 0)
-    if own:
-        lines += ["What you told us", "", *(f"- {text}" for text in own), ""]
-    lines += ["What you can do", ""]
-    found = np.flatnonzero(one.found[0])
-    if not len(found):
-        lines += [OUTCOME[outcome], ""]
-        lines += ["You can ask for a person to look at your case."]
-        return "\n".join(lines)
-    several = len(found) > 1
-    if several:
-        lines += [f"We found {words.spelled(len(found))} plans. Each one is enough on its own.", ""]
-    else:
-        lines += ["We found a plan that would turn the answer into a yes.", ""]
-    for place, o in enumerate(found):
-        if several:
-            lines += [f"Plan {place + 1}{_kind(one, int(o))}"]
-        lines += [f"- {text}" for text in steps(one, 0, int(o))]
-        lines += consequences(one, 0, int(o))
-        then = _then(takes, one.score[0, o])
-        harder = [beside(one, int(found[0]), int(o), "plan 1")] if place and not one.kind[0, o] else []
-        time = (order_text(one, int(o)), time_text(one, int(o), start=head.day or date.today()))
-        near = margin_text(one, int(o))
-        lines += [
-            *filter(None, [*time, then]),
-            *harder,
-            *([near] if near else []),
-            *kind_notes(one, int(o)),
-            "",
-        ]
-    lines += ["Good to know", "", *_good_to_know(one, found, head)]
-    return "\n".join(lines)
-
-
-def _good_to_know(one: Recourse, found: np.ndarray, head: Letterhead) -> list[str]:
-    several = len(found) > 1
-    each, the = ("each plan", "The plans keep") if several else ("the plan", "The plan keeps")
-    lines = [f"- We checked {each} with the model that said no."]
-    lines += ["- A plan works as long as your other data stay the same and the model does not change."]
-    lines += [head.holds(several)]
-    lines += [f"- {text}" for text in (no_lasting_text(one), room_text(one)) if text]
-    chances = one.chance[0, found]
-    if np.isfinite(chances).any():
-        lines += [f"- What follows from a plan is not certain: {_of_100(float(np.nanmin(chances)))}."]
-    if one.preferences is not None and limits(one.preferences, 0):
-        lines += [f"- {the} to the limits that you gave us."]
-    if one.weighted:
-        lines += [
-            "- The plan that should be least hard for you comes first, by what you told us."
-            if several
-            else "- We looked for the plan that should be least hard for you, by what you told us."
-        ]
-    return lines
-
-
-def _kind(one: Recourse, option: int) -> str:
-    """ " (least effort)" behind the number of a plan, where kinds were asked for."""
-    name = kind_name(one, option)
-    return f" ({name})" if name else ""
-
-
-def _then(takes: dict[str, Any], score: float) -> str:
-    """Where a plan leads before the decision, in one short sentence; '' where no score is known."""
-    if "level" in takes and np.isfinite(score):
-        return f"You would then be at {points(score, takes['level'])}."
-    return f"The model would then put you at {number_text(takes, score)}." if "low" in takes else ""
+def _option_name(one: Recourse, option: int) -> str:
+    """ "Option 2 (least effort)." where kinds were asked for, else "Option 2."."""
+    kind = kind_name(one, option)
+    if kind:
+        return gettext("Option {n} ({kind}).", n=option + 1, kind=kind)
+    return gettext("Option {n}.", n=option + 1)
 
 
 def beside(one: Recourse, first: int, option: int, name: str) -> str:
@@ -236,10 +130,22 @@ def beside(one: Recourse, first: int, option: int, name: str) -> str:
     """
     if not one.cost[0, first] > 0:
         return ""
-    times = one.cost[0, option] / one.cost[0, first]
+    times = float(one.cost[0, option] / one.cost[0, first])
     if one.weighted:
-        return f"For you this is {words.times_as(times, 'hard', 'harder')} {name}."
-    return f"This asks for {words.times_as(times)} {name}."
+        if times < 1.05:
+            return gettext("For you this is about as hard as {plan}.", plan=name)
+        if times < 2:
+            share = words.percent(times - 1)
+            return gettext("For you this is about {share} harder than {plan}.", share=share, plan=name)
+        much = words.times_text(times)
+        return gettext("For you this is about {times} times as hard as {plan}.", times=much, plan=name)
+    if times < 1.05:
+        return gettext("This asks for about as much as {plan}.", plan=name)
+    if times < 2:
+        share = words.percent(times - 1)
+        return gettext("This asks for about {share} more than {plan}.", share=share, plan=name)
+    much = words.times_text(times)
+    return gettext("This asks for about {times} times as much as {plan}.", times=much, plan=name)
 
 
 def cost_text(one: Recourse, i: int, option: int) -> str:
@@ -248,13 +154,20 @@ def cost_text(one: Recourse, i: int, option: int) -> str:
     Examples: "cost 12 % of a range"; "cost for you 36 %, without your own weights 12 % of a range".
     """
     unit = cost_unit(one)
-    of = " of a range" if unit == words.RANGES else ""
     own, plain = (words.cost_number(part[i, option], unit) for part in (one.cost, one.plain_cost))
-    if not one.weighted:
-        return f"cost {own}{of}"
-    text = f"cost for you {own}"
     known = np.isfinite(one.plain_cost[i, option]) and own != plain
-    return f"{text}, without your own weights {plain}{of}" if known else text
+    if unit == words.RANGES:
+        if not one.weighted:
+            return gettext("cost {cost} of a range", cost=own)
+        if known:
+            return gettext(
+                "cost for you {cost}, without your own weights {plain} of a range", cost=own, plain=plain
+            )
+    elif not one.weighted:
+        return gettext("cost {cost}", cost=own)
+    elif known:
+        return gettext("cost for you {cost}, without your own weights {plain}", cost=own, plain=plain)
+    return gettext("cost for you {cost}", cost=own)
 
 
 def cost_unit(recourse: Recourse) -> str:
@@ -273,17 +186,15 @@ def why_text(
     found = principal_reasons(problem, one, 0) if found is None else found
     if not found:
         return "", [], ""
-    lead = "With all else the same, this difference would have been enough:"
-    if len(found) > 1:
-        lead = f"There are {words.spelled(len(found))} main reasons. "
-        lead += "Each of these differences would have been enough on its own:"
+    lead = ngettext(
+        "With all else the same, this difference would have been enough:",
+        "There are {n} main reasons. Each of these differences would have been enough on its own:",
+        len(found),
+        n=words.spelled(len(found)),
+    )
     listed = [words.sentence(reason.text(one.schema, one.x[0])) for reason in found]
-    return lead, listed, "This tells you why. It is not advice. You may not be able to change all of it."
-
-
-def _why_lines(problem: Problem, one: Recourse, found: Sequence[Reason] | None) -> list[str]:
-    lead, listed, note = why_text(problem, one, 0, found)
-    return ["Why", "", lead, *(f"- {text}" for text in listed), note, ""] if listed else []
+    note = gettext("This tells you why. It is not advice. You may not be able to change all of it.")
+    return lead, listed, note
 
 
 def amiss(one: Recourse) -> list[str]:
@@ -293,11 +204,15 @@ def amiss(one: Recourse) -> list[str]:
         return []
     for feature in one.schema.features:
         if reason.startswith(f"'{feature.name}'"):
-            return [f"Please check your {words.label(feature)}: it is missing, or not a value that we know."]
-    return [words.sentence(f"The reason: {reason}")]
+            name = words.label(feature)
+            return [
+                gettext("Please check your {name}: it is missing, or not a value that we know.", name=name)
+            ]
+    return [words.sentence(gettext("The reason: {reason}", reason=reason))]
 
 
-def _person(recourse: Recourse, i: int) -> Recourse:
+def person_of(recourse: Recourse, i: int) -> Recourse:
+    """The answer of one person. Raises: DataError if there is no such person."""
     if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
         raise DataError(
             f"There is no person {i!r}; people are numbered 0 to {recourse.n - 1}. Give a whole number, "
@@ -310,9 +225,13 @@ def _person(recourse: Recourse, i: int) -> Recourse:
 
 def _how_many(found: int, k: int) -> str:
     """How many options there are, and why no more where fewer were found than asked for."""
-    text = f"There {'is' if found == 1 else 'are'} {words.count(found, 'option')}"
-    return (
-        f"{text}." if found >= k else f"{text} and not {k}: the search found no other that leads elsewhere."
+    if found >= k:
+        return ngettext("There is {n} option.", "There are {n} options.", found)
+    return ngettext(
+        "There is {n} option and not {k}: the search found no other that leads elsewhere.",
+        "There are {n} options and not {k}: the search found no other that leads elsewhere.",
+        found,
+        k=k,
     )
 
 
@@ -328,31 +247,42 @@ def _parts(recourse: Recourse, i: int, option: int) -> list[str]:
     return [words.change_text(schema.features[j], x[j], action[j]) for j in order]
 
 
-def _of_100(chance: float) -> str:
+def of_100(chance: float) -> int:
     """Never more than what was found: 0.958 is 95 of 100."""
-    return f"it works in about {int(100 * chance + 1e-9)} of 100 cases like yours"
+    return int(100 * chance + 1e-9)
 
 
-def _option_text(one: Recourse, option: int, lead: str) -> str:
+def _option_text(one: Recourse, option: int) -> str:
     parts = _parts(one, 0, option)
     if len(parts) > 3:  # a sentence with four commas is no longer a sentence
-        text = " ".join(words.sentence(part) for part in parts)
+        texts = [words.sentence(part) for part in parts]
     else:
-        text = words.sentence(words.join(parts))
-    text = " ".join([lead + text, *consequences(one, 0, option)])
+        texts = [words.sentence(words.join(parts))]
+    texts += consequences(one, 0, option)
     stops = int((~np.isnan(one.path[0, option]).all(1)).sum()) - 1
     if stops > 0:
-        text += f" The way there leads by {stops} step{'s' * (stops > 1)} close to what other people have."
+        texts.append(
+            ngettext(
+                "The way there leads by {n} step close to what other people have.",
+                "The way there leads by {n} steps close to what other people have.",
+                stops,
+            )
+        )
     score = ""
     if one.score_before.size:
         score = score_text(needed(one), float(one.score_before[0]), float(one.score[0, option]))
-    text += f" The answer would then be yes{', ' * bool(score)}{score}."
+    if score:
+        texts.append(gettext("The answer would then be yes, {score}.", score=score))
+    else:
+        texts.append(gettext("The answer would then be yes."))
     if np.isfinite(one.chance[0, option]):
-        text += f" What follows is not certain: {_of_100(one.chance[0, option])}."
+        chance = of_100(one.chance[0, option])
+        texts.append(
+            gettext("What follows is not certain: it works in about {n} of 100 cases like yours.", n=chance)
+        )
     if one.weighted:
-        text += f" {words.sentence(cost_text(one, 0, option))}"
+        texts.append(words.sentence(cost_text(one, 0, option)))
     elif option and not one.kind[0, option]:
-        text += f" {beside(one, 0, option, 'option 1')}"
-    return " ".join(
-        [text, *filter(None, [time_text(one, option)]), *kind_notes(one, option, first="option 1")]
-    )
+        texts.append(beside(one, 0, option, gettext("option 1")))
+    notes = kind_notes(one, option, first=gettext("option 1"))
+    return " ".join(filter(None, [*texts, time_text(one, option), *notes]))

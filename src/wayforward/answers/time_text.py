@@ -7,13 +7,9 @@ from math import ceil
 
 import numpy as np
 
-from wayforward.answers import words
+from wayforward.language import gettext, month_text, ngettext
 from wayforward.recourse import Recourse
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 _DAYS = 30.4375  # of a month
 
 
@@ -26,16 +22,26 @@ def time_text(one: Recourse, option: int, i: int = 0, start: date | None = None)
     if not np.isfinite(months) or months <= 0:
         return ""
     if months < 0.9:
-        return "This takes less than a month."
-    until = "" if start is None else f", until {month_after(start, months)}"
-    side = " All of it can be done side by side." if one.acted[i, option].sum() > 1 else ""
-    return f"This takes about {words.count(ceil(months - 0.1), 'month')}{until}.{side}"
+        return gettext("This takes less than a month.")
+    n = ceil(months - 0.1)
+    if start is None:
+        text = ngettext("This takes about {n} month.", "This takes about {n} months.", n)
+    else:
+        text = ngettext(
+            "This takes about {n} month, until {month}.",
+            "This takes about {n} months, until {month}.",
+            n,
+            month=month_after(start, months),
+        )
+    if one.acted[i, option].sum() < 2:
+        return text
+    side = gettext("All of it can be done side by side.")
+    return f"{text} {side}"
 
 
 def month_after(start: date, months: float) -> str:
-    """The month in which so many months after a day fall, in English: "March 2027"."""
-    end = date.fromordinal(start.toordinal() + ceil(months * _DAYS - 1e-6))
-    return f"{_MONTHS[end.month - 1]} {end.year}"
+    """The month in which so many months after a day fall: "March 2027"."""
+    return month_text(date.fromordinal(start.toordinal() + ceil(months * _DAYS - 1e-6)))
 
 
 def causes_first(one: Recourse, option: int, i: int = 0) -> np.ndarray:
@@ -50,5 +56,5 @@ def causes_first(one: Recourse, option: int, i: int = 0) -> np.ndarray:
 
 def order_text(one: Recourse, option: int, i: int = 0) -> str:
     """What to say of the order of the steps; '' where any will do."""
-    order = "Take the steps in this order: the first ones also move what comes after."
+    order = gettext("Take the steps in this order: the first ones also move what comes after.")
     return order if causes_first(one, option, i).any() else ""

@@ -78,9 +78,9 @@ def value_text(feature: Feature, value: float, decimals: int | None = None, unit
     What is carried is never shown.
     """
     if feature.carried:
-        return "as it is"
+        return gettext("as it is")
     if math.isnan(value):
-        return "does not apply" if feature.missing == "does not apply" else "not stated"
+        return gettext("does not apply") if feature.missing == "does not apply" else gettext("not stated")
     if value in feature.special_words:
         return feature.special_words[value]
     if feature.has_levels:
@@ -95,13 +95,13 @@ def level_words(feature: Feature, value: float) -> str:
     """The label of a level; bare truth values and 0/1 codes become yes and no."""
     i = int(value)
     if not 0 <= i < feature.n_levels or i != value:
-        return "an unknown value"
+        return gettext("an unknown value")
     if feature.text_levels:
         return feature.text_levels[i]
     level = feature.levels[i]
     if isinstance(level, bool) or (feature.kind == "binary" and set(feature.levels) == {0, 1}):
-        return "yes" if level else "no"
-    return str(level).strip() or "(empty)"
+        return pgettext("level", "yes") if level else pgettext("level", "no")
+    return str(level).strip() or gettext("(empty)")
 
 
 def quoted(text: str) -> str:
@@ -178,7 +178,7 @@ def difference(feature: Feature, before: float, other: float) -> tuple[str, str,
         was, now = quoted(was), quoted(now)
     elif not math.isnan(before):
         was = with_unit(was, feature, before)
-    return label(feature), now if exact else f"about {now}", was
+    return label(feature), now if exact else gettext("about {value}", value=now), was
 
 
 def change_text(feature: Feature, before: float, after: float) -> str:
@@ -188,32 +188,55 @@ def change_text(feature: Feature, before: float, after: float) -> str:
     """
     name = label(feature)
     if math.isnan(before):
-        return f"tell us your {name}, if it is {value_text(feature, after)}"
+        return gettext("tell us your {name}, if it is {value}", name=name, value=value_text(feature, after))
     if math.isnan(after):
-        return f"leave your {name} unstated"
+        return gettext("leave your {name} unstated", name=name)
     was, now = before_after(feature, before, after)
     if before == after:
-        return f"keep your {name} at {now}"
+        return gettext("keep your {name} at {now}", name=name, now=now)
     if feature.has_levels:
-        note = ""
-        if feature.kind == "ordinal":
-            steps = int(abs(after - before))
-            note = f" ({'one step' if steps == 1 else f'{steps} steps'} {'up' if after > before else 'down'})"
-        return f"change your {name} from {quoted(was)} to {quoted(now)}{note}"
-    return f"{'raise' if after > before else 'lower'} your {name} from {was} to {now}"
+        return _level_change(feature, before, after, quoted(was), quoted(now))
+    if after > before:
+        return gettext("raise your {name} from {was} to {now}", name=name, was=was, now=now)
+    return gettext("lower your {name} from {was} to {now}", name=name, was=was, now=now)
+
+
+def _level_change(feature: Feature, before: float, after: float, was: str, now: str) -> str:
+    texts = {"name": label(feature), "was": was, "now": now}
+    if feature.kind != "ordinal":
+        return gettext("change your {name} from {was} to {now}", **texts)
+    n = int(abs(after - before))
+    if after > before:
+        return ngettext(
+            "change your {name} from {was} to {now} (one step up)",
+            "change your {name} from {was} to {now} ({n} steps up)",
+            n,
+            **texts,
+        )
+    return ngettext(
+        "change your {name} from {was} to {now} (one step down)",
+        "change your {name} from {was} to {now} ({n} steps down)",
+        n,
+        **texts,
+    )
 
 
 def consequence_text(feature: Feature, before: float, after: float) -> str:
     """What follows from acting, as a whole sentence: "Your savings would then also rise to 2,050 EUR."."""
     name = label(feature)
     if math.isnan(after) or math.isnan(before):
-        return f"Your {name} would then also become {value_text(feature, after)}."
+        value = value_text(feature, after)
+        return gettext("Your {name} would then also become {value}.", name=name, value=value)
     if feature.has_levels:
-        return f"Your {name} would then also change to {quoted(value_text(feature, after))}."
+        value = quoted(value_text(feature, after))
+        return gettext("Your {name} would then also change to {value}.", name=name, value=value)
     decimals = about(after, 4)
-    near = "" if decimals == decimals_of(after) else "about "
-    verb = "rise" if after > before else "fall"
-    return f"Your {name} would then also {verb} to {near}{value_text(feature, after, decimals)}."
+    value = value_text(feature, after, decimals)
+    if decimals != decimals_of(after):
+        value = gettext("about {value}", value=value)
+    if after > before:
+        return gettext("Your {name} would then also rise to {value}.", name=name, value=value)
+    return gettext("Your {name} would then also fall to {value}.", name=name, value=value)
 
 
 def join(parts: list[str], last: Literal["and", "or"] = "and") -> str:
@@ -236,13 +259,9 @@ def sentence(text: str) -> str:
     )
 
 
-def times_as(times: float, much: str = "much", more: str = "more") -> str:
-    """A ratio of costs as people say it: "about as much as", "about 12 % more than", "about 3 times as much as"."""
-    if times < 1.05:
-        return f"about as {much} as"
-    if times < 2:
-        return f"about {percent(times - 1)} {more} than"
-    return f"about {number(times, 1 if times < 10 else 0).removesuffix('.0')} times as {much} as"
+def times_text(times: float) -> str:
+    """How many times as much, in about two digits: "2.4", "12"."""
+    return number(round(times, 1) if times < 10 else round(times))
 
 
 _SPELLED = (
@@ -280,10 +299,7 @@ def percent(share: float, decimals: int = 0) -> str:
     while decimals < 3 and 0 < share < 1 and round(shown, decimals) in (0.0, 100.0):
         decimals += 1
     if 0 < share < 1 and round(shown, decimals) in (0.0, 100.0):
-        edge = number(10.0**-decimals, decimals)
-        return (
-            f"under {edge}{THIN}%"
-            if share < 0.5
-            else f"over {number(100 - 10.0**-decimals, decimals)}{THIN}%"
-        )
+        if share < 0.5:
+            return gettext("under {share}", share=f"{number(10.0**-decimals, decimals)}{THIN}%")
+        return gettext("over {share}", share=f"{number(100 - 10.0**-decimals, decimals)}{THIN}%")
     return f"{number(shown, decimals)}{THIN}%"

@@ -137,12 +137,9 @@ def _candidates(shows: str, first: Recourse, second: Recourse, works: np.ndarray
 
 def _still(shows: str, story: SideBySide) -> bool:
     """Return whether the case is still the wanted one with rounded numbers."""
-    none = not story.works and "nothing to carry out" in story.played_out
     if shows == "none":
-        return none
-    return (
-        (not story.works and not none) if shows == "fails" else story.works and "less effort" in story.verdict
-    )
+        return not story.alone
+    return story.alone and not story.works if shows == "fails" else story.works and story.saved > 0
 
 
 def _count(limits: Limits, first: Recourse, second: Recourse, works: np.ndarray) -> dict[str, Any]:

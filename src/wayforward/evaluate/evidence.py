@@ -16,6 +16,7 @@ from wayforward.evaluate.diversity import diversity
 from wayforward.evaluate.foreign import read_rows
 from wayforward.evaluate.judge import Judged, ask_model, judge
 from wayforward.evaluate.plausible import Reference, at_least_as_likely
+from wayforward.language import gettext
 from wayforward.recourse import Recourse
 from wayforward.shapes import Actions, Costs, Ints, Mask, OptionMask, People, PerPerson, PersonMask
 
@@ -268,15 +269,19 @@ class Evidence:
         """Return what could not be measured and why."""
         out = []
         if self.known is None:
-            out.append("no reference people: MAD, percentiles, plausibility and neighbours are left out")
+            out.append(
+                gettext("no reference people: MAD, percentiles, plausibility and neighbours are left out")
+            )
         elif self.plausible is None and self.known_accepted is not None:
             accepted = int(self.known_accepted.sum())
-            out.append(f"only {accepted} accepted reference people: too few to judge plausibility")
+            out.append(
+                gettext("only {n} accepted reference people: too few to judge plausibility", n=accepted)
+            )
         if self.scale is not None and self.scale.mad_was_zero.any():
             flat = ", ".join(self.schema.names[j] for j in np.flatnonzero(self.scale.mad_was_zero))
-            out.append(f"the MAD of {flat} is 0 and counts as 1")
+            out.append(gettext("the MAD of {names} is 0 and counts as 1", names=flat))
         if self.oracle is None:
-            out.append("coverage needs an oracle; success and usable are over everyone who asked")
+            out.append(gettext("coverage needs an oracle; success and usable are over everyone who asked"))
         return out
 
 

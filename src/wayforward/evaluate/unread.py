@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.evaluate import stats
+from wayforward.language import gettext, marks
 from wayforward.recourse import Outcome, count_outcomes
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ def among_everybody(found: Evaluation, recourse: Recourse, groups: Any) -> Evalu
     outcome = np.full(n, Outcome.NOT_ASKED, dtype=object)
     outcome[readable] = found.outcome
     counted = ", ".join(name for name in RATES if name in totals)
-    note = f"{lost:,} of {n:,} people could not be read and count as not served in {counted}; usable_read omits them"
+    note = gettext(
+        "{lost} of {n} people could not be read and count as not served in {counted}; usable_read omits them",
+        lost=marks(f"{lost:,}"), n=marks(f"{n:,}"), counted=counted,
+    )  # fmt: skip
     whole = replace(
         found, n=n, refused=spread(found.refused), totals=totals, outcome=outcome, chosen=spread(found.chosen),
         people={name: spread(values) for name, values in found.people.items()},

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.language import gettext, marks, use_language
+from wayforward.schema.units import unit_text
 
 if TYPE_CHECKING:
     from wayforward.model import Model
@@ -139,24 +141,30 @@ class Target:
         return BoundTarget(self, columns, 2, needed, model.decision.exact, label_only)
 
     def describe(self) -> str:
-        """The target in words."""
+        """The target in English words, by which files and other processes know it."""
+        with use_language("en"):
+            return self.text()
+
+    def text(self) -> str:
+        """The target in words, for people."""
         if self.interval is not None:
-            ends = self.edges()
-            low, high = (f"{end:g} {self.unit}".rstrip() for end in ends)
-            if np.isinf(ends).any():
-                return (
-                    f"a prediction of {low} or more"
-                    if np.isinf(ends[1])
-                    else f"a prediction of {high} or less"
-                )
-            return f"a prediction from {ends[0]:g} to {high}"
-        words = " or ".join(str(label) for label in self.labels)
-        need = (
-            f" with probability {self.threshold + self.margin:g} or more"
-            if self.threshold is not None
-            else ""
-        )
-        return f"the decision '{words}'{need}"
+            low, high = self.edges()
+            if np.isinf(high):
+                return gettext("a prediction of {value} or more", value=self._end(low))
+            if np.isinf(low):
+                return gettext("a prediction of {value} or less", value=self._end(high))
+            return gettext("a prediction from {low} to {high}", low=marks(f"{low:g}"), high=self._end(high))
+        labels = [str(label) for label in self.labels]
+        named = labels[0]
+        for label in labels[1:]:
+            named = gettext("{first} or {last}", first=named, last=label)
+        if self.threshold is None:
+            return gettext("the decision '{label}'", label=named)
+        share = marks(f"{self.threshold + self.margin:g}")
+        return gettext("the decision '{label}' with probability {share} or more", label=named, share=share)
+
+    def _end(self, value: float) -> str:
+        return f"{marks(f'{value:g}')} {unit_text(self.unit)}".rstrip()
 
 
 @dataclass(frozen=True)

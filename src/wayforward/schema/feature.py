@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from wayforward.errors import SchemaError, did_you_mean
-from wayforward.language import language
+from wayforward.language import gettext, language
 from wayforward.schema import carried
 from wayforward.schema.translation import NOTHING, FeatureWords, Translations, checked
 from wayforward.schema.units import unit_text
@@ -324,7 +324,7 @@ class Feature:
     def level_text(self, index: float) -> str:
         """The words for a level index."""
         i, labels = int(index), self.text_levels
-        return labels[i] if labels else str(self.levels[i]).strip() or "(empty)"
+        return labels[i] if labels else str(self.levels[i]).strip() or gettext("(empty)")
 
 
 FIELDS = tuple(field.name for field in fields(Feature))

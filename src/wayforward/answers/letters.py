@@ -1,0 +1,209 @@
+"""Letters: the answer and how near it was, why, what one can do, and what to keep in mind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayforward.answers import words
+from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text, room_text
+from wayforward.answers.preferences_text import limits, wishes
+from wayforward.answers.refusal import Reason
+from wayforward.answers.standing import near_text, number_text, points
+from wayforward.answers.text import (
+    amiss,
+    beside,
+    consequences,
+    of_100,
+    outcome_text,
+    person_of,
+    steps,
+    why_text,
+)
+from wayforward.answers.time_text import order_text, time_text
+from wayforward.language import day_text, gettext, ngettext, use_language
+from wayforward.problem.rounding import rounded
+from wayforward.recourse import Outcome, Recourse
+
+if TYPE_CHECKING:
+    from wayforward.problem import Problem
+
+
+@dataclass(frozen=True)
+class Letterhead:
+    """What stands around a letter. day: it was written on; left out, today. case: the number to quote. contact: whom
+    to ask, in one line. until: the last day on which the lender stands by the plans."""
+
+    day: date | None = None
+    case: str = ""
+    contact: str = ""
+    until: date | None = None
+
+    def lines(self) -> list[str]:
+        """Return the lines at the top."""
+        lines = [gettext("Date: {day}", day=day_text(self.written))]
+        lines += [gettext("Case: {case}", case=self.case)] if self.case else []
+        lines += [gettext("Contact: {contact}", contact=self.contact)] if self.contact else []
+        return [*lines, ""]
+
+    @property
+    def written(self) -> date:
+        """The day of the letter."""
+        return self.day or date.today()
+
+    def holds(self, several: bool) -> str:
+        """Return until when the plans hold."""
+        day = day_text(self.written if self.until is None else self.until)
+        if self.until is not None:
+            return ngettext(
+                "The plan holds until {day}. Ask again after that day.",
+                "The plans hold until {day}. Ask again after that day.",
+                2 if several else 1,
+                day=day,
+            )
+        return ngettext(
+            "The plan holds for the model in use on {day}. Ask again if you wait long.",
+            "The plans hold for the model in use on {day}. Ask again if you wait long.",
+            2 if several else 1,
+            day=day,
+        )
+
+
+def letter(
+    problem: Problem,
+    recourse: Recourse,
+    i: int,
+    *,
+    reasons: bool | Sequence[Reason] = True,
+    head: Letterhead | None = None,
+    language: str | None = None,
+) -> str:
+    """A letter to person i, plain text: the answer and how near it was, why, what they can do, what to keep in mind.
+
+    Numbers are rounded for people and every plan is checked again after rounding. The letter holds no name.
+    `reasons` adds why the answer was no (`principal_reasons`, or those given). head: date, case number, contact,
+    validity. language: "en" or "de"; left out, the one in use.
+
+    Raises: DataError if there is no such person.
+    """
+    with use_language(language):
+        return "\n".join(
+            _lines(problem, rounded(problem, person_of(recourse, i)), reasons, head or Letterhead())
+        )
+
+
+def _lines(problem: Problem, one: Recourse, reasons: bool | Sequence[Reason], head: Letterhead) -> list[str]:
+    outcome = one.outcome[0, 0]
+    lines = [*head.lines(), gettext("Your answer"), ""]
+    if outcome is Outcome.ACCEPTED:
+        return [*lines, gettext("The answer is yes. You need not change anything.")]
+    if outcome is Outcome.NOT_ASKED:
+        again = gettext("Please correct this with us. Then we look at your case again.")
+        return [*lines, outcome_text(outcome), "", *amiss(one), "", again]
+    takes = problem.bound_target.needed()
+    near = near_text(takes, one.score_before[0]) if one.score_before.size else ""
+    lines += [gettext("A computer model looked at your data. The answer is no for now.")]
+    lines += [*filter(None, [near]), ""]
+    if reasons is not False:
+        lines += _why_lines(problem, one, None if reasons is True else reasons)
+    own = [] if one.preferences is None else wishes(one.preferences, 0)
+    if own:
+        lines += [gettext("What you told us"), "", *(f"- {text}" for text in own), ""]
+    lines += [gettext("What you can do"), ""]
+    found = np.flatnonzero(one.found[0])
+    if not len(found):
+        person = gettext("You can ask for a person to look at your case.")
+        return [*lines, outcome_text(outcome), "", person]
+    lines += [
+        ngettext(
+            "We found a plan that would turn the answer into a yes.",
+            "We found {n} plans. Each one is enough on its own.",
+            len(found),
+            n=words.spelled(len(found)),
+        ),
+        "",
+    ]
+    for place, option in enumerate(found.tolist()):
+        lines += [_plan_name(one, place, option)] if len(found) > 1 else []
+        lines += [*_plan_lines(one, takes, head, option, int(found[0])), ""]
+    know = (f"- {text}" for text in _good_to_know(one, found, head) if text)
+    return [*lines, gettext("Good to know"), "", *know]
+
+
+def _plan_name(one: Recourse, place: int, option: int) -> str:
+    """ "Plan 2 (least effort)" where kinds were asked for, else "Plan 2"."""
+    kind = kind_name(one, option)
+    if kind:
+        return gettext("Plan {n} ({kind})", n=place + 1, kind=kind)
+    return gettext("Plan {n}", n=place + 1)
+
+
+def _plan_lines(one: Recourse, takes: dict[str, Any], head: Letterhead, option: int, first: int) -> list[str]:
+    """What an option asks for, what follows, how long it takes, where it leads and how sure that is."""
+    lines = [*(f"- {text}" for text in steps(one, 0, option)), *consequences(one, 0, option)]
+    harder = ""
+    if option != first and not one.kind[0, option]:
+        harder = beside(one, first, option, gettext("plan 1"))
+    texts = (
+        order_text(one, option), time_text(one, option, start=head.written), _then(takes, one.score[0, option]),
+        harder, margin_text(one, option), *kind_notes(one, option),
+    )  # fmt: skip
+    return [*lines, *filter(None, texts)]
+
+
+def _good_to_know(one: Recourse, found: np.ndarray, head: Letterhead) -> list[str]:
+    n = len(found)
+    texts = [
+        ngettext(
+            "We checked the plan with the model that said no.",
+            "We checked each plan with the model that said no.",
+            n,
+        ),
+        gettext("A plan works as long as your other data stay the same and the model does not change."),
+        head.holds(n > 1),
+        no_lasting_text(one),
+        room_text(one),
+    ]
+    chances = one.chance[0, found]
+    if np.isfinite(chances).any():
+        texts.append(
+            gettext(
+                "What follows from a plan is not certain: it works in about {n} of 100 cases like yours.",
+                n=of_100(float(np.nanmin(chances))),
+            )
+        )
+    if one.preferences is not None and limits(one.preferences, 0):
+        texts.append(
+            ngettext(
+                "The plan keeps to the limits that you gave us.",
+                "The plans keep to the limits that you gave us.",
+                n,
+            )
+        )
+    if one.weighted:
+        texts.append(
+            ngettext(
+                "We looked for the plan that should be least hard for you, by what you told us.",
+                "The plan that should be least hard for you comes first, by what you told us.",
+                n,
+            )
+        )
+    return texts
+
+
+def _then(takes: dict[str, Any], score: float) -> str:
+    """Where a plan leads before the decision, in one short sentence; '' where no score is known."""
+    if "level" in takes and np.isfinite(score):
+        return gettext("You would then be at {value}.", value=points(score, takes["level"]))
+    if "low" in takes:
+        return gettext("The model would then put you at {value}.", value=number_text(takes, score))
+    return ""
+
+
+def _why_lines(problem: Problem, one: Recourse, found: Sequence[Reason] | None) -> list[str]:
+    lead, listed, note = why_text(problem, one, 0, found)
+    return [gettext("Why"), "", lead, *(f"- {text}" for text in listed), note, ""] if listed else []
