@@ -155,7 +155,7 @@ def test_the_same_by_program(browser, code, services):
     assert api.post("/api/v1/receipts/verify", json=receipt).json()["holds"] is True
     assert "Your answer" in api.get("/api/v1/case/letter").json()["text"]
     assert api.delete("/api/v1/case").status_code == 204
-    assert api.get("/api/v1/case").status_code == 404
+    assert api.get("/api/v1/case").status_code == 401
 
 
 def test_a_plan_of_somebody_else_is_no_plan(browser, code):

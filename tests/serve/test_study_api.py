@@ -101,7 +101,7 @@ def test_a_program_takes_part_from_consent_to_the_code(browser, researcher, serv
     assert found["about"]["participants"] == 1 and len(found["answers"]) == 11
     assert now["completion_code"] not in json.dumps(found)
     assert one.delete("/api/v1/participation").status_code == 204
-    assert one.get("/api/v1/participation").status_code == 404
+    assert one.get("/api/v1/participation").status_code == 401
     with services.database.session(write=False) as session:
         assert session.query(Participant).count() == 0
 

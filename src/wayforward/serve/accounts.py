@@ -28,6 +28,14 @@ class AccountError(WayforwardError):
     """An account cannot be made or changed like this."""
 
 
+class NameTaken(AccountError):
+    """There is an account of this name."""
+
+
+class NoSuchAccount(AccountError):
+    """There is no such account or token, or it is not one that may be changed from here."""
+
+
 @cache
 def _hasher() -> PasswordHasher:
     return PasswordHasher()
@@ -55,12 +63,21 @@ def add_user(session: Session, name: str, role: str, password: str, by: str = ""
         )
     _check_password(password)
     if session.scalars(select(User).where(User.name == name)).first() is not None:
-        raise AccountError(f"There is an account '{name}' already. Choose another name.")
+        raise NameTaken(f"There is an account '{name}' already. Choose another name.")
     user = User(name=name, role=role, password=_hasher().hash(password))
     session.add(user)
     session.flush()
     record(session, by or "setup", f"account made: {role}", name)
     return user
+
+
+def close_user(session: Session, who: Somebody, id: int) -> None:
+    """Close an account; one's own stays. Raises: NoSuchAccount."""
+    user = session.get(User, id) if 0 <= id < 2**31 else None
+    if user is None or user.id == who.user_id:
+        raise NoSuchAccount("This account cannot be closed from here.")
+    user.disabled = True
+    record(session, who.name, "account closed", user.name)
 
 
 def _check_password(password: str) -> None:
@@ -175,12 +192,17 @@ def somebody(user: User, acts: frozenset[str] | None = None) -> Somebody:
     return Somebody(user.name, Role(user.role), user.id, acts)
 
 
-def make_token(session: Session, user: User, name: str, acts: list[str], days: int = 90) -> str:
-    """Return a token for a program, shown once. Raises: AccountError for acts that the account itself may not do."""
-    role = Role(user.role)
-    wrong = [act for act in acts if act not in set(Act) or not may(role, Act(act))]
+def make_token(
+    session: Session, user: User, name: str, acts: list[str], days: int = 90, by: Somebody | None = None
+) -> str:
+    """Return a token for a program, shown once. by: the token that wants another one, which may do no more than it.
+
+    Raises: AccountError for acts that the account itself may not do.
+    """
+    who = by or somebody(user)
+    wrong = [act for act in acts if act not in set(Act) or not who.may(Act(act))]
     if wrong or not acts:
-        able = ", ".join(act for act in Act if may(role, act))
+        able = ", ".join(act for act in Act if who.may(act))
         raise AccountError(
             f"A token of this account may have: {able}. {', '.join(wrong) or 'Nothing'} was asked for."
         )
@@ -219,6 +241,6 @@ def revoke_token(session: Session, who: Somebody, id: str) -> None:
     """End a token of one's own at once. Raises: AccountError where there is none of this id."""
     found = session.get(ApiToken, id)
     if found is None or found.user_id != who.user_id:
-        raise AccountError("You have no such token (any more).")
+        raise NoSuchAccount("You have no such token (any more).")
     session.delete(found)
     record(session, who.name, "token revoked", found.name)

@@ -47,6 +47,10 @@ class JobError(WayforwardError):
     """A job cannot be started, stopped or read like this."""
 
 
+class NoSuchJob(JobError):
+    """There is no such job, or it has no result of this kind."""
+
+
 class Jobs:
     """The jobs of a deployment. home: the folder under which each job has one of its own."""
 
@@ -77,7 +81,9 @@ class Jobs:
         """Stop a job that waits or runs. Raises: JobError."""
         with self.database.session() as session:
             job = session.get(Job, id)
-            if job is None or job.status not in OPEN:
+            if job is None:
+                raise NoSuchJob("There is no such job (any more).")
+            if job.status not in OPEN:
                 raise JobError("This job is over already.")
             if job.status == WAITING:
                 job.status, job.ended = STOPPED, now()
@@ -167,7 +173,7 @@ class Jobs:
         """Return the file or folder that a finished job left. Raises: JobError."""
         job = session.get(Job, id)
         if job is None or job.kind != kind or job.status != DONE:
-            raise JobError("There is no result of such a job.")
+            raise NoSuchJob("There is no result of such a job.")
         return self.folder / id / ("answers.csv" if kind == "plans" else "audit.html")
 
 

@@ -46,7 +46,8 @@ ALLOWED: dict[Act, frozenset[Role]] = {
     Act.SEE_EVENTS: frozenset({Role.AUDITOR, Role.ADMIN}),
     Act.RUN_STUDIES: frozenset({Role.RESEARCHER}),
     Act.MANAGE_USERS: frozenset({Role.ADMIN}),
-    Act.HAVE_TOKENS: frozenset({Role.OPERATOR, Role.AUDITOR, Role.RESEARCHER}),
+    # An approver is the second pair of eyes, which no program has.
+    Act.HAVE_TOKENS: frozenset({Role.OPERATOR, Role.AUDITOR, Role.RESEARCHER, Role.ADMIN}),
 }
 
 

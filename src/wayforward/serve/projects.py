@@ -40,6 +40,10 @@ class ProjectError(WayforwardError):
     """A version of a model cannot be added, published or used."""
 
 
+class NoSuchVersion(ProjectError):
+    """There is no such version of a model."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Given:
     """What makes a version. model: a file, or lr, mlp, rf, gb, xgb or lgbm to train it here. train: past people with
@@ -195,7 +199,7 @@ class Projects:
         """Let applicants meet a version. Whoever added it cannot publish it. Raises: ProjectError."""
         found = session.get(ModelVersion, id)
         if found is None:
-            raise ProjectError("There is no such version of a model.")
+            raise NoSuchVersion("There is no such version of a model.")
         if by is not None and found.added_by == by.id:
             raise ProjectError(
                 "Somebody else has to publish what you have added: four eyes see more than two."

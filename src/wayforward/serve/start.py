@@ -69,6 +69,14 @@ def _add(services: Services, given: Given) -> str:
     return id
 
 
+def add_version(services: Services, given: Given, who: accounts.Somebody) -> str:
+    """Add a version that somebody sent, and return its id; somebody else publishes it. Raises: as `Projects.bring`."""
+    id = services.projects.bring(given)
+    with services.database.session() as session:
+        services.projects.register(session, id, given, session.get(User, who.user_id))
+    return id
+
+
 def _first_accounts(services: Services, demonstration: bool) -> list[str]:
     """An administrator; in a demonstration one account of each role. Their passwords are drawn, and told this once."""
     roles = list(Role) if demonstration else [Role.ADMIN]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,7 @@ from wayforward.version import __version__
 _LARGE = "This is too large to be taken here."
 _MOST_BYTES = 2**20  # of a request, but where files come in
 _FILES_COME = {
-    "/staff/models",
-    "/staff/cases",
-    "/staff/jobs",
-    "/staff/studies",
-    "/api/v1/cases",
-    "/api/v1/studies",
+    f"{side}/{what}" for side in ("/staff", "/api/v1") for what in ("models", "cases", "jobs", "studies")
 }
 STATIC = Path(__file__).parents[1] / "static"
 _HEADERS = {
@@ -58,7 +53,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
 
     Raises: DataError for a database that cannot be opened; FileFormatError for a broken key file.
     """
-    from wayforward.serve.http import api, applicant, entrance, staff, study, study_api, study_task
+    from wayforward.serve.http import api, applicant, entrance, staff, study, study_task
 
     if services is None:
         services = Services.at(settings or ServeSettings())
@@ -82,10 +77,10 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
     app.include_router(entrance.router)
     app.include_router(applicant.router)
     app.include_router(staff.router)
-    app.include_router(api.router)
+    for router in api.routers():
+        app.include_router(router)
     app.include_router(study.router)
     app.include_router(study_task.router)
-    app.include_router(study_api.router)
     _errors(app)
 
     app.add_middleware(_Safe, services=services)
@@ -148,13 +143,16 @@ class _Safe:
             await answer(scope, receive, sealed)
 
 
-def _answer(request: Request, status: int, title: str, detail: str) -> Response:
+def _answer(
+    request: Request, status: int, title: str, detail: str, headers: Mapping[str, str] | None = None
+) -> Response:
     """An error in words: as a page, or as a problem of RFC 9457."""
     if request.url.path.startswith("/api/"):
         detail = detail.encode(errors="replace").decode()  # half a pair of UTF-16, from JSON, is no text
         body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-        return JSONResponse(body, status, headers, "application/problem+json")
+        usual = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}}
+        sent = {**usual.get(status, {}), **(headers or {})}
+        return JSONResponse(body, status, sent, "application/problem+json")
     return show(request, "error.html", status, title=title, detail=detail)
 
 
@@ -190,7 +188,7 @@ def _errors(app: FastAPI) -> None:
     def theirs(request: Request, error: HTTPException) -> Response:
         words = {404: "There is nothing at this address.", 405: "This address cannot be used like that."}
         return _answer(request, error.status_code, "Not found" if error.status_code == 404 else "That did not work",
-                      words.get(error.status_code, str(error.detail)))  # fmt: skip
+                      words.get(error.status_code, str(error.detail)), error.headers)  # fmt: skip
 
     @app.exception_handler(RequestValidationError)
     def unread(request: Request, error: RequestValidationError) -> Response:

@@ -22,6 +22,7 @@ from starlette.datastructures import FormData
 from wayforward.errors import WayforwardError
 from wayforward.serve import accounts
 from wayforward.serve.accounts import Somebody
+from wayforward.serve.case_store import CaseGone
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import Login, User
@@ -172,26 +173,42 @@ Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
 def by_code(request: Request, given: Bearer) -> str:
-    """The id of the case whose code a program sends. Raises: NotKnown, CaseGone."""
+    """The id of the case whose code a program sends. Raises: NotKnown."""
     services = services_of(request)
     host = request.client.host if request.client else ""
     if given is None:
         raise NotKnown("Send the code of the case: Authorization: Bearer CODE.")
     services.limits.spend("code", host, 300)
-    id = services.cases.by_code(given.credentials)
+    try:
+        id = services.cases.by_code(given.credentials)
+    except CaseGone as gone:
+        raise NotKnown(str(gone)) from None
     services.limits.spend("case", id, 240)
     return id
 
 
 def by_participant_code(request: Request, given: Bearer) -> str:
-    """The id of the participation whose code a program sends. Raises: NotKnown, CaseGone."""
+    """The id of the participation whose code a program sends. Raises: NotKnown."""
     services = services_of(request)
     if given is None:
         raise NotKnown("Send the code of the participation: Authorization: Bearer CODE.")
     services.limits.spend("code", request.client.host if request.client else "", 300)
-    id = services.studies.by_code(given.credentials)
+    try:
+        id = services.studies.by_code(given.credentials)
+    except CaseGone as gone:
+        raise NotKnown(str(gone)) from None
     services.limits.spend("participant", id, 240)
     return id
+
+
+def only_described(request: Request) -> None:
+    """No parameter that the description does not name. Raises: DataError."""
+    from wayforward.errors import DataError
+
+    described = {one.alias for one in request.scope["route"].dependant.query_params}
+    unknown = sorted(set(request.query_params) - described)
+    if unknown:
+        raise DataError(f"There is no parameter {unknown[0][:40]!r} here. Leave it out.")
 
 
 def program(act: Act) -> Callable[..., Somebody]:

@@ -9,11 +9,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from wayforward.errors import WayforwardError
 from wayforward.language import LANGUAGES, language
+from wayforward.serve.accounts import NameTaken, NoSuchAccount
 from wayforward.serve.case_store import CaseChanged, CaseGone, ConsentNeeded
 from wayforward.serve.http.guard import COOKIE, NotAllowed, NotKnown, Visitor, form_token
 from wayforward.serve.http.languages import remember, way_back
+from wayforward.serve.jobs import NoSuchJob
 from wayforward.serve.limits import TooOften
 from wayforward.serve.permissions import Act
+from wayforward.serve.projects import NoSuchVersion
 from wayforward.serve.services import Services
 
 
@@ -79,6 +82,6 @@ def status_of(error: WayforwardError) -> int:
     """The status that says what kind of mistake an error is."""
     known: tuple[tuple[type[WayforwardError], int], ...] = (
         (NotKnown, 401), (TooOften, 429), (NotAllowed, 403), (CaseGone, 404), (CaseChanged, 409),
-        (ConsentNeeded, 403),
+        (ConsentNeeded, 403), (NoSuchAccount, 404), (NoSuchJob, 404), (NoSuchVersion, 404), (NameTaken, 409),
     )  # fmt: skip
     return next((status for kind, status in known if isinstance(error, kind)), 422)

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import csv
 import io
-import tempfile
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, BackgroundTasks, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
-from sqlalchemy import func, select
-from starlette.datastructures import UploadFile
+from sqlalchemy import select
 
 from wayforward.data.user_tables import read_table
 from wayforward.errors import DataError
 from wayforward.language import check_language, language
-from wayforward.serve import accounts
+from wayforward.serve import accounts, overview
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import first_broken, record
 from wayforward.serve.http.guard import Given, NotAllowed, NotKnown, Visitor, anybody, staff, whole
 from wayforward.serve.http.pages import go, show
+from wayforward.serve.http.uploads import model_files, names_in, people_file
 from wayforward.serve.jobs import OPEN
 from wayforward.serve.permissions import Act, Role
 from wayforward.serve.projects import MODEL_ENDINGS
-from wayforward.serve.projects import Given as NewModel
 from wayforward.serve.retention import clock_state
 from wayforward.serve.services import Services
-from wayforward.serve.start import warm_version
-from wayforward.serve.storage.tables import ApplicantCase, Event, Job, ModelVersion, User
-from wayforward.serve.tallies import DELETED, EXPIRED, MADE, totals
+from wayforward.serve.start import add_version, warm_version
+from wayforward.serve.storage.tables import ModelVersion, User
+from wayforward.serve.tallies import DELETED, EXPIRED, MADE
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
-_LINES = 200
-_REAL = ApplicantCase.participant_id.is_(None)  # no made-up person of a study
 
 
 @router.get("/login")
@@ -84,13 +79,8 @@ def desk(request: Request, to: Given, at: Anybody) -> Response:
 def models(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.SEE_MODELS))]) -> Response:
     """Every version, and how many cases it has."""
     with to.database.session(write=False) as session:
-        counts = {
-            row[0]: row[1]
-            for row in session.execute(
-                select(ApplicantCase.model_id, func.count()).where(_REAL).group_by(ApplicantCase.model_id)
-            )
-        }
-        found = list(session.scalars(select(ModelVersion).order_by(ModelVersion.made.desc())))
+        counts = {id: one.cases for id, one in overview.case_counts(session).items()}
+        found = overview.versions(session)
     return show(
         request,
         "staff/models.html",
@@ -108,30 +98,14 @@ def add_model(
 ) -> Response:
     """Take a model with its schema and past people."""
     form = request.state.visitor.form
-    with tempfile.TemporaryDirectory() as folder:
-        files = {
-            name: stored(form.get(name), Path(folder) / name)
-            for name in ("model", "schema", "train", "world")
-        }
-        threshold = str(form.get("threshold", "")).strip()
-        given = NewModel(
-            title=str(form.get("title", "")).strip() or "A model", model=_there(files, "model"),
-            schema=_there(files, "schema"),
-            train=_there(files, "train"), world=files["world"], label=str(form.get("label", "")).strip(),
-            favourable=tuple(one.strip() for one in str(form.get("favourable", "")).split(",") if one.strip()),
-            threshold=_share(threshold) if threshold else None, open_to_all=form.get("open") == "on",
-        )  # fmt: skip
-        id = to.projects.bring(given)
-        with to.database.session() as session:
-            to.projects.register(session, id, given, session.get(User, who.user_id))
+    threshold = str(form.get("threshold", "")).strip()
+    with model_files(
+        {name: form.get(name) for name in ("model", "schema", "train", "world")},
+        title=str(form.get("title", "")), label=str(form.get("label", "")), favourable=str(form.get("favourable", "")),
+        threshold=_share(threshold) if threshold else None, open_to_all=form.get("open") == "on",
+    ) as given:  # fmt: skip
+        add_version(to, given, who)
     return go(request, "/staff/models")
-
-
-def _there(files: dict[str, Path | None], name: str) -> Path:
-    file = files[name]
-    if file is None:
-        raise DataError(f"The file of the {name} is missing. Choose one.")
-    return file
 
 
 def _share(text: str) -> float:
@@ -144,20 +118,6 @@ def _share(text: str) -> float:
             f"The threshold {text[:20]!r} is no number between 0 and 1. Use one like 0.5, or leave it out."
         )
     return value
-
-
-def stored(upload: Any, place: Path) -> Path | None:
-    """Write an uploaded file under a name of ours; only the ending is taken from it."""
-    if not isinstance(upload, UploadFile) or not upload.filename:
-        return None
-    ending = Path(upload.filename).suffix.lower()
-    if not ending[1:].isalnum() or len(ending) > 12:
-        raise DataError("A file has an ending that is not known.")
-    path = place.with_suffix(ending)
-    with path.open("wb") as file:
-        while part := upload.file.read(1 << 20):
-            file.write(part)
-    return path
 
 
 @router.post("/staff/models/{id}/publish")
@@ -186,18 +146,10 @@ def cases(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Ac
             select(ModelVersion).where(ModelVersion.published.is_not(None)).order_by(ModelVersion.made.desc())
         )
         found = list(session.scalars(chosen))
-        per = (
-            select(
-                ApplicantCase.model_id,
-                func.count(),
-                func.count(ApplicantCase.consent),
-                func.max(ApplicantCase.seen),
-            )
-            .where(_REAL)
-            .group_by(ApplicantCase.model_id)
-        )
-        rows = {row[0]: row[1:] for row in session.execute(per)}
-        ever, clock = totals(session), clock_state(session, to.settings.days_kept)
+        counts = overview.case_counts(session)
+        clock = clock_state(session, to.settings.days_kept)
+    rows = {id: (one.cases, one.agreed, one.seen) for id, one in counts.items() if one.cases}
+    ever = {id: dict(one.ever) for id, one in counts.items()}
     return show(
         request, "staff/cases.html", who=who, models=found, rows=rows, ever=ever, clock=clock,
         columns=(MADE, DELETED, EXPIRED), problem_text="",
@@ -210,10 +162,7 @@ def make_cases(
 ) -> Response:
     """A table of people in, a table of their links out. The links are shown this once."""
     form = request.state.visitor.form
-    with tempfile.TemporaryDirectory() as folder:
-        file = stored(form.get("people"), Path(folder) / "people")
-        if file is None:
-            raise DataError("The table of people is missing. Choose a file.")
+    with people_file(form.get("people")) as file:
         table = read_table(file)
     made = to.cases.make(str(form.get("model", "")), table, who.name, str(form.get("language", "")))
     text = io.StringIO()
@@ -235,12 +184,9 @@ def jobs(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act
         chosen = (
             select(ModelVersion).where(ModelVersion.published.is_not(None)).order_by(ModelVersion.made.desc())
         )
-        found, titles = list(session.scalars(chosen)), dict[str, str]()
-        for version in session.scalars(select(ModelVersion)):
-            titles[version.id] = version.title
-        every = list(session.scalars(select(Job).order_by(Job.made.desc()).limit(_LINES)))
-    kinds = ("plans", "audit") if who.may(Act.FETCH_RESULTS) else ("audit",)
-    every = [job for job in every if job.kind in kinds]
+        found, kinds = list(session.scalars(chosen)), overview.kinds_for(who)
+        titles = {version.id: version.title for version in overview.versions(session)}
+        every = overview.jobs_for(session, who)
     return show(
         request, "staff/jobs.html", who=who, jobs=every, models=found, titles=titles, kinds=kinds,
         open=any(job.status in OPEN for job in every),
@@ -256,16 +202,11 @@ def start_job(
     kind = str(form.get("kind", ""))
     if kind == "plans" and not who.may(Act.FETCH_RESULTS):
         raise NotAllowed(f"Your account ({who.role}) may not {Act.FETCH_RESULTS}.")
-    given: dict[str, Any] = {
-        "groups": [one.strip() for one in str(form.get("groups", "")).split(",") if one.strip()]
-    }
+    given: dict[str, Any] = {"groups": list(names_in(str(form.get("groups", ""))))}
     if code := str(form.get("language", "")):
         check_language(code)
     given["language"] = code or language()
-    with tempfile.TemporaryDirectory() as folder:
-        file = stored(form.get("people"), Path(folder) / "people")
-        if file is None:
-            raise DataError("The table of people is missing. Choose a file.")
+    with people_file(form.get("people")) as file:
         to.jobs.start(kind, str(form.get("model", "")), given, file, who)
     return go(request, "/staff/jobs")
 
@@ -308,7 +249,7 @@ def audit_page(
 def log(request: Request, to: Given, who: Annotated[Somebody, Depends(staff(Act.SEE_EVENTS))]) -> Response:
     """The last lines of the log, and whether the whole chain holds."""
     with to.database.session(write=False) as session:
-        lines = list(session.scalars(select(Event).order_by(Event.id.desc()).limit(_LINES)))
+        lines = overview.log_lines(session)
         broken = first_broken(session)
     return show(request, "staff/log.html", who=who, lines=lines, broken=broken)
 
@@ -325,7 +266,7 @@ def _users(
     request: Request, to: Services, who: Somebody, status: int = 200, problem_text: str = ""
 ) -> Response:
     with to.database.session(write=False) as session:
-        found = list(session.scalars(select(User).order_by(User.name)))
+        found = overview.users(session)
     return show(
         request, "staff/users.html", status, who=who, users=found, roles=list(Role), problem_text=problem_text
     )
@@ -352,11 +293,7 @@ def switch_off(
 ) -> Response:
     """Close an account; one's own stays."""
     with to.database.session() as session:
-        user = None if whole(id) is None else session.get(User, id)
-        if user is None or user.id == who.user_id:
-            raise accounts.AccountError("This account cannot be closed from here.")
-        user.disabled = True
-        record(session, who.name, "account closed", user.name)
+        accounts.close_user(session, who, id)
     return go(request, "/staff/users")
 
 

@@ -19,8 +19,8 @@ from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import CaseChanged
 from wayforward.serve.http.guard import Given, ParticipantId, Visitor, anybody, staff, whole
 from wayforward.serve.http.pages import go, show, status_of
-from wayforward.serve.http.staff import stored
 from wayforward.serve.http.study_words import WORDS
+from wayforward.serve.http.uploads import stored
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import now

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import table_of
-from wayforward.serve.http.api import ApiIn, Value
-from wayforward.serve.http.guard import Given, by_participant_code, program
+from wayforward.serve.http.api.given import ApiIn, Value
+from wayforward.serve.http.api.shown import problems
+from wayforward.serve.http.guard import Given, by_participant_code, only_described, program
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import StudyRow, now
@@ -24,7 +25,10 @@ from wayforward.study.pool import MOST_PROFILES, ProfilePool
 from wayforward.study.preview import preview
 from wayforward.study.records import about_export, codebook, tables
 
-router = APIRouter(prefix="/api/v1", tags=["studies"])
+router = APIRouter(
+    prefix="/api/v1", tags=["studies"], dependencies=[Depends(only_described)],
+    responses=problems(401, 403, 404, 409),
+)  # fmt: skip
 Researcher = Annotated[Somebody, Depends(program(Act.RUN_STUDIES))]
 ParticipationId = Annotated[str, Depends(by_participant_code)]
 Typed = Annotated[list[Annotated[str, Field(max_length=20_000)]], Field(max_length=100)]
