@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import wayforward as wf
 from wayforward.methods.base import Method
-from wayforward.problem import Problem, Target, minimal_actions
+from wayforward.problem import Problem, Target, minimal_actions, with_room
 from wayforward.schema import Feature, Schema
 from wayforward.testing.problems import case
 from wayforward.world import SCM
@@ -113,3 +113,32 @@ def test_people_alone_and_together_lose_the_same_acts():
     alone = [method.recommend(x[i : i + 1], 3) for i in range(len(x))]
     np.testing.assert_array_equal(whole.action, np.concatenate([one.action for one in alone]))
     assert whole.meta["n_shortened"] == sum(one.meta["n_shortened"] for one in alone) > 0
+
+
+def nearly(x):
+    """500 of a, or 497 with 3 of b."""
+    return ((x[:, 0] >= 500) | ((x[:, 0] >= 497) & (x[:, 1] >= 3))).astype(float)
+
+
+def test_an_act_goes_that_a_round_number_or_room_made_needless():
+    """497.3 and 3 need each other; from 500 on a alone is enough, and with room it goes on to 507 and more."""
+    schema = Schema(tuple(Feature(name=name, kind="real", low=0, high=1000) for name in "ab"))
+    problem = Problem(schema, nearly, Target(favourable=1))
+    told = Told([[497.3, 3.0], [np.nan, np.nan]]).fit(problem)
+    got = told.recommend(np.array([[100.0, 0.0]]), 1)
+    assert got.acted[0, 0].tolist() == [True, True]
+    np.testing.assert_array_equal(got.rounded.action[0, 0], [500, np.nan])
+    assert got.rounded.cost[0, 0] == pytest.approx(0.4) and got.rounded.meta["n_shortened"] == 1
+    roomy = with_room(got)
+    assert roomy.action[0, 0, 0] > 500 and np.isnan(roomy.action[0, 0, 1]) and roomy.margin[0, 0] >= 0.9
+    assert np.isnan(roomy.rounded.action[0, 0, 1]) and roomy.rounded.margin[0, 0] >= 0.9
+    as_told = told.recommend(got.x, 1, minimal=False)  # as it was published: nothing is left out
+    np.testing.assert_array_equal(as_told.rounded.action[0, 0], [500, 3])
+
+
+@pytest.mark.parametrize("kind", ["linear", "forest"])
+@pytest.mark.parametrize("world", ["independent", "causal"])
+def test_what_people_are_told_holds_no_act_that_can_be_dropped(kind, world):
+    it = case(kind, world, 1, 60)
+    got = wf.recommend(it.problem, it.x[it.refused], method="growing-spheres", k=3).rounded
+    assert not (droppable(it.problem, got.x, got.action) & got.found).any()

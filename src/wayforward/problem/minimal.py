@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.problem.options import Options, cheapest
+from wayforward.problem.survival import keeping_kind
 from wayforward.ranks import rank_in_run
+from wayforward.recourse import JUDGED, Recourse
 from wayforward.shapes import Actions, Mask, Rows, Who
 
 if TYPE_CHECKING:
@@ -64,6 +67,34 @@ def minimal_options(problem: Problem, options: Options, people: Population, k: i
         if dropped.any() or not first:  # else they are in order and distinct as they were
             shortened = shortened.take(cheapest(shortened, k, problem.independent))
         have = np.bincount(shortened.who, minlength=people.n)
+
+
+def shortened(asked: Problem, recourse: Recourse, who: Who, slot: Who) -> Recourse:
+    """Return an answer whose options at who (m,), slot (m,) are without what they no longer need, as they were moved.
+
+    asked: the problem that judges, perhaps one that asks for more than the answer's own. Options that it refuses stay,
+    and so does one that would not last any more. Answers of methods that leave nothing out stay as they are.
+    """
+    many = (~np.isnan(recourse.action[who, slot])).sum(1) > 1
+    who, slot = who[many], slot[many]
+    if "n_shortened" not in recourse.meta or not len(who):
+        return recourse
+    wishes = None if recourse.preferences is None else recourse.preferences.take(who)
+    people = asked.population(recourse.x[who], wishes)
+    short = minimal_actions(people, recourse.action[who, slot][:, None])
+    rows = np.flatnonzero((np.isnan(short[:, 0]) != np.isnan(recourse.action[who, slot])).any(1))
+    if not rows.size:
+        return recourse
+    judged = asked.check(
+        people.x[rows], short[rows], 1, preferences=None if wishes is None else wishes.take(rows),
+        decision=(np.zeros(len(rows), dtype=bool), np.full(len(rows), np.nan)),
+    )  # fmt: skip
+    good = keeping_kind(recourse, who[rows], slot[rows], judged)
+    parts = {name: getattr(recourse, name).copy() for name in JUDGED}
+    for name, part in parts.items():
+        part[who[rows[good]], slot[rows[good]]] = getattr(judged, name)[good, 0]
+    meta = recourse.meta | {"n_shortened": recourse.meta["n_shortened"] + len(good)}
+    return replace(recourse, **parts, meta=meta)
 
 
 def drop_acts(people: Population, options: Options) -> tuple[Options, Mask]:

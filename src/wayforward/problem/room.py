@@ -8,7 +8,9 @@ import numpy as np
 
 from wayforward.errors import ProblemError
 from wayforward.problem.margin import margin_of, meaningful_step
+from wayforward.problem.minimal import shortened
 from wayforward.problem.population import Population
+from wayforward.problem.rounding import in_order
 from wayforward.problem.survival import keeping_kind, measured_again
 from wayforward.recourse import JUDGED, Recourse
 from wayforward.shapes import Actions, OptionMask, PerRow, Rows, Who
@@ -27,7 +29,8 @@ def with_room(
     An option whose margin is below `share` goes on by a few meaningful steps, in one of the numbers that it acts on or
     in all of them; the cheapest that the judge finds to hold in that share of plans alike takes its place, in that of a
     lasting option if it is likely to last, too. Where none does at that price the option stays. `meta["room"]` tells
-    share, most, how many options moved, and by which share these became dearer (mean). held: options that stay.
+    share, most, how many options moved, and by which share these became dearer (mean). What it no longer needs so far
+    on is left out of an option. held: options that stay.
     Raises: ProblemError for an answer that does not know its problem.
     """
     problem = recourse.problem
@@ -60,7 +63,9 @@ def with_room(
     for name in JUDGED:
         parts[name] = getattr(recourse, name).copy()
         parts[name][who[good], slot[good]] = getattr(got, name)[good, 0]
-    return measured_again(problem, replace(recourse, **parts, meta={**recourse.meta, "room": note}))
+    moved = replace(recourse, **parts, meta={**recourse.meta, "room": note})
+    less = shortened(problem.with_(margin=share), moved, who[good], slot[good])
+    return measured_again(problem, less if less is moved else in_order(less))
 
 
 def _nearest_with_room(people: Population, action: Actions, share: float, most: PerRow) -> Rows:

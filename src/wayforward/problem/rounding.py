@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayforward.problem.minimal import shortened
 from wayforward.problem.survival import keeping_kind, measured_again
 from wayforward.recourse import JUDGED, KINDS, Outcome, Recourse
 from wayforward.shapes import OptionMask
@@ -39,7 +40,7 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     """Return the same options with round numbers; whatever is measured of an option is measured of the rounded one.
 
     Every rounded row was judged by `Problem.check`; where no rounder row holds, the exact one stays. What was made to
-    last still is. Options of one
+    last still is. An act that is not needed any more, because another one went further, is left out. Options of one
     person that became the same plan are told once, as of both their kinds; the cheapest still comes first. What was
     rounded is returned as it is. held: options that stay as they are.
     Raises: nothing beyond what the model itself raises.
@@ -62,12 +63,30 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
         good[valid] = True
         return good
 
-    coarsest(problem.schema, before, exact, check)
-    meta = recourse.meta | {"rounded": True}
-    return measured_again(problem, _in_order(replace(recourse, **parts, meta=meta)))
+    new = coarsest(problem.schema, before, exact, check)
+    got = replace(recourse, **parts, meta=recourse.meta | {"rounded": True})
+    moved = np.flatnonzero(((new != exact) & ~np.isnan(exact)).any(1))
+    for asked, rows in _by_room(problem, got, who, slot, moved):
+        got = shortened(asked, got, who[rows], slot[rows])
+    return measured_again(problem, in_order(got))
 
 
-def _in_order(recourse: Recourse) -> Recourse:
+def _by_room(
+    problem: Problem,
+    recourse: Recourse,
+    who: NDArray[np.intp],
+    slot: NDArray[np.intp],
+    rows: NDArray[np.intp],
+) -> list[tuple[Problem, NDArray[np.intp]]]:
+    """Options (rows of who, slot) and who judges them: those that were given room keep it."""
+    room = recourse.meta.get("room")
+    if not room or not room["moved"] or not rows.size:
+        return [(problem, rows)]
+    roomy = recourse.margin[who[rows], slot[rows]] >= room["share"] - 1e-9
+    return [(problem, rows[~roomy]), (problem.with_(margin=room["share"]), rows[roomy])]
+
+
+def in_order(recourse: Recourse) -> Recourse:
     """Return each person's options cheapest first; one that leads where a cheaper one leads becomes an empty slot, and
     the cheaper one is of its kinds, too."""
     if recourse.k == 1:
