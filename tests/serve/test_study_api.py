@@ -91,6 +91,12 @@ def test_a_program_takes_part_from_consent_to_the_code(browser, researcher, serv
     assert "answers[0]" in wrong["detail"]
     send(one, "answers", 409, revision=now["revision"], answers=[["40"]])
     now = one.get("/api/v1/participation").json()
+    now = send(one, "answers", revision=now["revision"], answers=[["40"]])
+    send(one, "back", 422, revision=now["revision"])  # the screening is over
+    now = send(one, "answers", revision=now["revision"], answers=answers_to(now["page"]))
+    assert now["page"]["can_go_back"]
+    now = send(one, "back", revision=now["revision"], answers=[["2"]])
+    assert now["page"]["draft"]["0"] == ["3"]
     while now["page"] is not None:
         seen = json.dumps(now["page"])
         assert not any(secret in seen for secret in ("region", "expect", "exclude", '"id"', "-point"))

@@ -14,7 +14,8 @@ import pytest
 
 from wayforward.serve.case_store import CaseChanged, CaseError
 from wayforward.serve.http.study_words import WORDS
-from wayforward.serve.storage.tables import CompletionCode, Login, Participant, now
+from wayforward.serve.retention import sweep
+from wayforward.serve.storage.tables import CompletionCode, Event, Login, Participant, StudyRow, now
 from wayforward.study.course import Standing
 from wayforward.study.protocol import StudyProtocol
 from wayforward.study.ready_made import ready_made_text
@@ -207,3 +208,74 @@ def test_what_cannot_be_run_is_refused(browser, services):
     researcher.submit(f"/staff/studies/{id}/close")
     assert browser().get(path).status_code == 404
     assert json.loads(json.dumps(services.studies.states(id, "r"))) == {}
+
+
+def test_a_page_saves_by_its_script_and_turns_back(browser, services):
+    _, path = bring(browser, ready_made_text("point-or-region"))
+    one, _ = start(browser, path)
+    script = {"Accept": "application/json", "X-Form-Token": one.value("token")}
+    sent = {"revision": one.value("revision"), "later": "1", "f0": "4"}
+    saved = one.post("/study/page", data=sent, headers=script)
+    assert saved.json() == {"revision": 2, "note": WORDS["en"]["saved"]}
+    assert one.post("/study/page", data=sent, headers=script).status_code == 409
+    assert one.post("/study/page", data={"revision": "2", "f0": "40"}, headers=script).status_code == 422
+    assert 'value="4"' in one.get_page("/study") and 'name="back"' not in one.text
+    one.submit("/study/page", f0="40")
+    one.submit("/study/page", **fill(one.text))
+    second = one.text
+    assert 'name="back"' in second
+    one.submit("/study/page", f0="2", back="1")
+    assert re.search(r'name="f0" value="1" checked', one.text) and PLANTED in one.text
+    one.submit("/study/page", **fill(one.text))
+    assert re.search(r'name="f0" value="2" checked', one.text)
+    one.submit("/study/page", 409, revision="1", back="1")
+
+
+def test_participations_of_a_closed_study_go_after_their_time(browser, services):
+    text = ready_made_text("point-or-region").replace("quota:", "keep_days: 30\nquota:", 1)
+    researcher, path = bring(browser, text)
+    one, back = start(browser, path)
+    id = StudyProtocol.parse(text).hash
+
+    def swept(days: int) -> int:
+        with services.database.session() as session:
+            session.get(StudyRow, id).closed = now() - timedelta(days=days)
+        sweep(services)
+        with services.database.session(write=False) as session:
+            return session.query(Participant).count()
+
+    sweep(services)
+    assert one.get("/study").status_code == 200
+    researcher.submit(f"/staff/studies/{id}/close")
+    assert "Answers are deleted on" in researcher.text
+    assert swept(29) == 1
+    assert swept(31) == 0 and browser().get(back).status_code == 404
+    assert "Deleted after their time: 1." in researcher.get_page("/staff/studies")
+    researcher.submit(f"/staff/studies/{id}/open")
+    with services.database.session(write=False) as session:
+        assert session.get(StudyRow, id).closed is None and session.get(StudyRow, id).admitted == 0
+        assert session.query(Event).filter_by(what="participations deleted", subject=id).count() == 1
+
+
+def test_strata_are_counted_once_for_each_who_is_admitted(services):
+    text = ready_made_text("dialogue-or-sliders")
+    text = re.sub(r"^block_size: 4", "block_size: 4\nstrata: [credit]", text, flags=re.M)
+    text = re.sub(r"vignette: .*", "vignette: {age: 34, income: 1700, debt: 1500, home: rent}", text)
+    id = services.studies.add(text, "r")
+    services.studies.switch(id, True, "r")
+    link, arms = services.studies.rows()[0][0].link, {"1": [], "2": []}
+    for i in range(12):
+        person, _ = services.studies.enrol(link, "en")
+        services.studies.change(person, 0, lambda course: course.consent(now()))
+        credit = "1" if i % 3 else "2"
+        raw = {0: ["35"], 1: [credit]}
+        one = services.studies.change(person, 1, lambda course, raw=raw: course.answer("you", raw, now()))
+        arms[credit].append(one.course.state["arm"])
+        if i % 4 == 0:
+            services.studies.withdraw(person)
+    for drawn in (arms["1"][:4], arms["1"][4:8], arms["2"][:4]):
+        assert sorted(drawn) == ["dialogue"] * 2 + ["sliders"] * 2
+    with services.database.session(write=False) as session:
+        row = session.get(StudyRow, id)
+        assert sorted(row.strata.values()) == [4, 8] and row.admitted == 12
+        assert not any(name == "1" or name == "2" for name in row.strata)

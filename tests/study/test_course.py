@@ -186,6 +186,72 @@ def test_screening_checks_and_quotas_end_it():
     assert inattentive.standing is Standing.EXCLUDED and inattentive.state["failed"] == ["s1.q"]
 
 
+STRATIFIED = SMALL.replace("block_size: 6", "block_size: 6\nstrata: [town]").replace(
+    ", by: town, each: {1: 2}", ""
+)
+
+
+def test_every_stratum_has_blocks_of_its_own():
+    protocol, arms = StudyProtocol.parse(STRATIFIED), {}
+    for number, (town, place) in enumerate((town, place) for place in range(12) for town in (1, 2)):
+        course = ParticipantCourse.begin(protocol)
+        course.consent(NOW)
+        course.answer("who", {0: [str(town)]}, NOW)
+        assert course.stratum == (town,)
+        course.admit(number, 0, 0, NOW, place)
+        arms.setdefault(town, []).append(course.state["arm"])
+    assert arms[1] != arms[2]
+    for drawn in arms.values():
+        assert [drawn[i : i + 6].count("a") for i in (0, 6)] == [2, 2]
+    states = rehearse(StudyProtocol.parse(STRATIFIED.replace("most: 5", "most: 24")), 24, seed=2)
+    towns = Counter()
+    for state in states.values():
+        if "arm" in state and towns[state["answers"]["who"]["town"], "n"] < 6:
+            towns[state["answers"]["who"]["town"], "n"] += 1
+            towns[state["answers"]["who"]["town"], state["arm"]] += 1
+    assert {towns[town, "a"] for town in (1, 2)} == {2}
+
+
+def test_a_participant_goes_back_within_a_visit():
+    course = admitted(small(checks=("checks: {allowed: 0}", "checks: {}")), 0, "1")
+    while course.state["arm"] != "a":
+        course = admitted(course.protocol, course.state["number"] + 1, "1")
+    first = course.step()
+    assert course.before() is None
+    with pytest.raises(CourseError, match="no page to go back to"):
+        course.back(first.key, {})
+    wrong = {"s1": {0: ["5"]}, "s2": {0: ["half"]}}
+    right = {"s1": {0: ["4"]}, "s2": {0: ["whole"]}}
+    course.answer(first.key, wrong[first.key], NOW, 5)
+    second = course.step()
+    assert course.before().key == first.key
+    course.back(second.key, wrong[second.key])
+    assert course.step().key == first.key and course.draft(first) == wrong[first.key]
+    course.answer(first.key, right[first.key], NOW, 7)
+    assert course.draft(course.step()) == wrong[second.key] and course.state["seconds"][first.key] == 12
+    course.answer(second.key, right[second.key], NOW)
+    assert course.before() is None  # the visit has ended
+    assert course.state["failed"] == ["s1.q"]  # a check is failed once, whoever goes back
+    assert tables(course.protocol, {"P": course.state})["participants"][0]["went_back"] == 1
+    without = admitted(small(back=("debrief: bye", "debrief: bye\nback: false")), 0)
+    without.answer(without.step().key, {0: ["4"]}, NOW)
+    assert without.before() is None
+
+
+def test_nobody_goes_back_behind_a_task_or_the_profile():
+    for name, key in (("dialogue-or-sliders", "plan-rating"), ("car-loan", "answer")):
+        course = ParticipantCourse.begin(ready_made(name), pool=ProfilePool.synthetic(1))
+        course.state |= rehearse(course.protocol, 1)["S00001"] if name != "car-loan" else {}
+        if name == "car-loan":
+            states = rehearse(course.protocol, 1)
+            course.state |= next(state for state in states.values() if "arm" in state)
+        steps = [step.key for step in course.steps()]
+        for later in steps[steps.index(key) :]:
+            course.state["answers"].pop(later, None)
+        course.state["standing"] = "active"
+        assert course.step().key == key and course.before() is None
+
+
 def test_who_has_too_few_plans_is_not_served():
     protocol = ready_made("car-loan")
     whole = ProfilePool.synthetic(1)
@@ -224,6 +290,8 @@ def test_pools_are_read_strictly():
         ("languages: [en]", "languages: [en, fr]", "a text has no 'fr'"),
         ("ready: sus", "each: plan", "plans"),
         ("ready: sus", "task: dialogue", "vignette"),
+        ("block_size: 6", "block_size: 6\nstrata: [q]", "'q' is no choice of one answer"),
+        ("block_size: 6", "block_size: 6\nstrata: [town, town]", "two are called stratum 'town'"),
     ],
 )
 def test_what_does_not_fit_is_named(old, new, said):

@@ -25,11 +25,12 @@ _EVERY, _AGAIN = 86_400.0, 600.0  # seconds: a day; sooner after a sweep that co
 
 
 def sweep(services: Services) -> str:
-    """Delete cases with their sealed keys, results and tables of jobs, sessions and tokens whose time is over; return
-    what the log says of it: "3 cases, 1 job".
+    """Delete cases with their sealed keys, results and tables of jobs, participations of studies that were closed,
+    sessions and tokens whose time is over; return what the log says of cases and jobs: "3 cases, 1 job".
     """
     days = services.settings.days_kept
     cases, jobs = services.cases.expire(days), services.jobs.sweep(days)
+    services.studies.expire()
     with services.database.session() as session:
         forget_ended(session)
         forget_days(session)

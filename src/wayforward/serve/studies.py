@@ -13,7 +13,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
@@ -79,9 +79,17 @@ class Studies:
         return str(protocol.hash)
 
     def switch(self, id: str, open: bool, by: str) -> None:
-        """Open or close a study for new participants; who takes part goes on. Raises: CaseGone."""
+        """Open or close a study for new participants; who takes part goes on.
+
+        From the closing on the days count after which participations are deleted. Raises: CaseGone; CaseError for one
+        whose pool was deleted with them.
+        """
+        protocol, pool = self._read(id)
+        if open and protocol.plans is not None and pool is None:
+            raise CaseError("The pool of this study was deleted after its time. Add it as another study.")
         with self.database.session() as session:
-            self._row(session, id).open = open
+            row = self._row(session, id)
+            row.open, row.closed = open, None if open else row.closed or now()
             record(session, by, "study opened" if open else "study closed", id)
 
     def protocol(self, id: str) -> StudyProtocol:
@@ -211,6 +219,30 @@ class Studies:
                 session.execute(update(StudyRow).where(StudyRow.id == row.study_id).values(more))
                 session.execute(delete(Participant).where(Participant.id == id))
 
+    def expire(self) -> int:
+        """Delete participations of studies that were closed so many days ago as their protocols say, with completion
+        codes and pools; return how many. That there were so many stays.
+        """
+        with self.database.session(write=False) as session:
+            closed = list(session.scalars(select(StudyRow).where(StudyRow.closed.is_not(None))))
+        n_gone = 0
+        for study in closed:
+            assert study.closed is not None
+            if study.closed + timedelta(days=self.protocol(study.id).keep_days) > now():
+                continue
+            with self.database.session() as session:
+                row = self._row(session, study.id)
+                chosen = delete(Participant).where(Participant.study_id == study.id).returning(Participant.id)
+                gone = len(session.execute(chosen).all())
+                session.execute(delete(CompletionCode).where(CompletionCode.study_id == study.id))
+                if gone or row.pool is not None:
+                    row.expired, row.pool = row.expired + gone, None
+                    record(session, "clock", "participations deleted", study.id)
+            n_gone += gone
+            with self._lock:
+                self._held.pop(study.id, None)
+        return n_gone
+
     def completion_code(self, id: str) -> str:
         """The code of who finishes: worked out with a key outside the database, and stored without the participant."""
         mac = hmac.new(self.keys.link, f"completion {id}".encode(), hashlib.sha256).digest()
@@ -229,8 +261,16 @@ class Studies:
         )
         taken = session.scalar(inside) or 0
         alike = session.scalar(inside.where(Participant.cell == row.cell)) or 0
-        course.admit(study.admitted, taken, alike, at)
-        study.admitted += course.standing is not Standing.FULL
+        place, stratum = None, ""
+        if course.stratum:
+            about = f"stratum {row.study_id} {course.stratum}".encode()
+            stratum = hmac.new(self.keys.link, about, hashlib.sha256).hexdigest()[:32]
+            place = study.strata.get(stratum, 0)
+        course.admit(study.admitted, taken, alike, at, place)
+        if course.standing is not Standing.FULL:
+            study.admitted += 1
+            if place is not None:
+                study.strata = study.strata | {stratum: place + 1}
 
     def _read(self, id: str) -> tuple[StudyProtocol, ProfilePool | None]:
         with self._lock:
@@ -242,7 +282,8 @@ class Studies:
                 if sealed is not None:
                     pool = ProfilePool.from_bytes(unseal(self.keys.master, sealed, f"pool {id}"))
                 else:
-                    pool = None if protocol.plans is None else ProfilePool.synthetic(protocol.seed)
+                    synthetic = protocol.plans is not None and protocol.plans.pool == "synthetic"
+                    pool = ProfilePool.synthetic(protocol.seed) if synthetic else None
                 self._held[id] = protocol, pool
             return self._held[id]
 

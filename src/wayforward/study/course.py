@@ -67,6 +67,9 @@ class ParticipantCourse:
     state: dict[str, Any]
     pool: ProfilePool | None = None
 
+    def __post_init__(self) -> None:
+        self.state.setdefault("drafts", {})  # participations of before there were several
+
     @classmethod
     def begin(
         cls, protocol: StudyProtocol, language: str = "", pool: ProfilePool | None = None
@@ -74,7 +77,7 @@ class ParticipantCourse:
         """A new participation, before consent."""
         language = language if language in protocol.languages else protocol.languages[0]
         state: dict[str, Any] = {
-            "protocol": protocol.hash, "language": language, "standing": Standing.CONSENT, "answers": {}, "draft": {},
+            "protocol": protocol.hash, "language": language, "standing": Standing.CONSENT, "answers": {}, "drafts": {},
             "seconds": {}, "ended": {}, "failed": [], "why": "",
         }  # fmt: skip
         return cls(protocol, state, pool)
@@ -155,12 +158,11 @@ class ParticipantCourse:
     def save(self, key: str, raw: Mapping[int, Sequence[str]]) -> None:
         """Keep what is typed so far, unread. Raises: CourseError for a page that is not on the table."""
         self._at(key)
-        self.state["draft"] = {"key": key, "raw": {str(place): list(typed) for place, typed in raw.items()}}
+        self.state["drafts"][key] = {str(place): list(typed) for place, typed in raw.items()}
 
     def draft(self, step: StudyStep) -> dict[int, list[str]]:
         """What was typed on this page before, by the position of the item."""
-        found = self.state["draft"]
-        return {int(i): typed for i, typed in found["raw"].items()} if found.get("key") == step.key else {}
+        return {int(i): typed for i, typed in self.state["drafts"].get(step.key, {}).items()}
 
     def answer(self, key: str, raw: Mapping[int, Sequence[str]], now: datetime, seconds: float = 0.0) -> None:
         """Take a page. raw: position of the item -> what was typed. seconds: how long the page was open.
@@ -180,6 +182,32 @@ class ParticipantCourse:
             raise AnswersError(problems)
         self._done(step, found, now, seconds)
 
+    def before(self) -> StudyStep | None:
+        """The page to which a participant can go back: of the same visit, and none that decided about what follows."""
+        step, found = self.step(), None
+        if step is None or not self.protocol.back:
+            return None
+        for one in self.steps():
+            if one.key == step.key:
+                break
+            found = one
+        if found is None or found.part != step.part or found.screen.task or found.screen.ready == PROFILE:
+            return None
+        return found
+
+    def back(self, key: str, raw: Mapping[int, Sequence[str]]) -> None:
+        """Open the page before once more; what is typed on this one is not lost. Raises: CourseError.
+
+        A failed attention check stays failed, and time on a page is added up.
+        """
+        self.save(key, raw)
+        step = self.before()
+        if step is None:
+            raise CourseError("There is no page to go back to.")
+        given = self.state["answers"].pop(step.key)
+        self.save(step.key, {i: item.typed(given[item.id]) for i, item in enumerate(step.items)})
+        self.state["backs"] = self.state.get("backs", 0) + 1
+
     def finish_task(self, key: str, result: dict[str, Any], now: datetime, seconds: float = 0.0) -> None:
         """Take what came of a task: plain data. Raises: CourseError."""
         step = self._at(key, now)
@@ -188,10 +216,13 @@ class ParticipantCourse:
         self.state.get("tasks", {}).pop(key, None)
         self._done(step, result, now, seconds)
 
-    def admit(self, number: int, taken: int, taken_alike: int, now: datetime) -> None:
+    def admit(
+        self, number: int, taken: int, taken_alike: int, now: datetime, place: int | None = None
+    ) -> None:
         """Give the participant a number (0, 1, ...), by it an arm and all orders; or end it where a quota is full.
 
-        taken: how many are admitted and have not withdrawn; taken_alike: those of them with this `cell`.
+        taken: how many are admitted and have not withdrawn; taken_alike: those of them with this `cell`. place: how
+        many of this `stratum` were admitted before, where the protocol has strata.
         """
         if self.standing is not Standing.ADMISSION:
             raise CourseError("This participation is admitted already.")
@@ -199,9 +230,10 @@ class ParticipantCourse:
         if taken >= quota.most or taken_alike >= quota.each.get(self.cell, taken_alike + 1):
             self._stand(Standing.FULL)
             return
+        place, stratum = (number, ()) if place is None else (place, self.stratum)
         self.state |= {
-            "number": number, "arm": self.protocol.arm(number)[0], "orders": self.protocol.orders(number),
-            "admitted": _text(now),
+            "number": number, "arm": self.protocol.arm(place, stratum)[0],
+            "orders": self.protocol.orders(number, place, stratum), "admitted": _text(now),
         }  # fmt: skip
         self._stand(Standing.ACTIVE)
         self._end_parts(now)
@@ -211,6 +243,11 @@ class ParticipantCourse:
         """The code of the item that the quota counts by; 0 where it counts by none."""
         value = self._screened(self.protocol.quota.by) if self.protocol.quota.by else 0
         return value if isinstance(value, int) else 0
+
+    @property
+    def stratum(self) -> tuple[int, ...]:
+        """What was chosen for each item that the randomisation is stratified by; () where it is by none."""
+        return tuple(int(self._screened(id)) for id in self.protocol.strata)
 
     # -- inside --------------------------------------------------------------------------------------------
 
@@ -225,12 +262,14 @@ class ParticipantCourse:
 
     def _done(self, step: StudyStep, found: dict[str, Any], now: datetime, seconds: float) -> None:
         self.state["answers"][step.key] = found
-        self.state["seconds"][step.key] = round(min(max(seconds, 0.0), MOST_SECONDS), 1)
-        self.state["draft"] = {}
+        spent = self.state["seconds"].get(step.key, 0.0) + min(max(seconds, 0.0), MOST_SECONDS)
+        self.state["seconds"][step.key] = round(spent, 1)
+        self.state["drafts"].pop(step.key, None)
         for item in step.items:
             expect = getattr(item, "expect", None)
-            if expect is not None and found[item.id] != expect:
-                self.state["failed"].append(f"{step.key}.{item.id}")
+            name = f"{step.key}.{item.id}"
+            if expect is not None and found[item.id] != expect and name not in self.state["failed"]:
+                self.state["failed"].append(name)
         allowed = self.protocol.checks.allowed
         if allowed is not None and len(self.state["failed"]) > allowed:
             self._stand(Standing.EXCLUDED, "attention")

@@ -1,7 +1,9 @@
 """Questions of a study, each of which reads an answer as it was typed: scales, choices, rankings, texts, numbers.
 
 Ready-made questionnaires: SUS (J. Brooke, 1996, SUS: a "quick and dirty" usability scale) and NASA-TLX without
-weights (S. G. Hart, L. E. Staveland, 1988, Development of NASA-TLX), in English and German.
+weights (S. G. Hart, L. E. Staveland, 1988, Development of NASA-TLX). The English sentences and ends of scales are the
+authors'; the German ones are our own translation, which nobody has validated: published ones exist, and a study that
+needs comparable German scores brings one of them as items of its own, `sus-1` to `sus-10`.
 """
 
 from __future__ import annotations
@@ -48,6 +50,10 @@ class _StudyItem(StrictModel):
 
     def _read(self, typed: list[str]) -> Any:
         raise NotImplementedError
+
+    def typed(self, value: Any) -> list[str]:
+        """Return what somebody typed to give this answer: the reverse of `read`."""
+        return [] if value is None else [str(one) for one in (value if isinstance(value, list) else [value])]
 
     def excludes(self, value: Any) -> bool:
         """Does this answer, in the screening, end the participation?"""
@@ -112,6 +118,10 @@ class RankingItem(_StudyItem):
         if sorted(places) != list(range(1, len(self.options) + 1)):
             raise ReplyError(f"Give every place from 1 to {len(self.options)} once.")
         return [places.index(place) + 1 for place in sorted(places)]
+
+    def typed(self, value: Any) -> list[str]:
+        """The place of each option."""
+        return [] if value is None else [str(value.index(code) + 1) for code in sorted(value)]
 
     @property
     def codes(self) -> dict[int, Words]:
@@ -201,12 +211,12 @@ _TLX = (
      "Wie hoch waren die körperlichen Anforderungen der Aufgabe?"),
     ("temporal", "How hurried or rushed was the pace of the task?",
      "Wie hoch war der Zeitdruck bei der Aufgabe?"),
-    ("performance", "How successful were you in doing what you were asked to do?",
+    ("performance", "How successful were you in accomplishing what you were asked to do?",
      "Wie erfolgreich haben Sie die Aufgabe erledigt?"),
-    ("effort", "How hard did you have to work to reach this result?",
+    ("effort", "How hard did you have to work to accomplish your level of performance?",
      "Wie sehr mussten Sie sich für dieses Ergebnis anstrengen?"),
-    ("frustration", "How insecure, discouraged, irritated or stressed were you?",
-     "Wie unsicher, entmutigt, gereizt oder gestresst waren Sie?"),
+    ("frustration", "How insecure, discouraged, irritated, stressed, and annoyed were you?",
+     "Wie unsicher, entmutigt, gereizt, gestresst und verärgert waren Sie?"),
 )  # fmt: skip
 
 

@@ -93,7 +93,9 @@ class StudyPlans(StrictModel):
 
 
 class StudyProtocol(StrictModel):
-    """A whole study. seed draws arms, orders and plans. vignette: the made-up applicant of the tasks, by feature;
+    """A whole study. seed draws arms, orders and plans. strata: choices of the screening; who chose alike has blocks of
+    arms of their own. back: participants may go back to the page before. keep_days: after the study is closed, until
+    every participation is deleted. vignette: the made-up applicant of the tasks, by feature;
     model: the id or title of the published model that refuses them, left out: the newest one that does.
 
     Raises: FileFormatError from `read` and `parse`, naming the place in the file.
@@ -108,10 +110,13 @@ class StudyProtocol(StrictModel):
     minutes: int = Field(ge=1, le=600)
     consent: Words
     debrief: Words
+    back: bool = True
+    keep_days: int = Field(365, ge=1, le=36_500)
     excluded: Words
     seed: int = Field(ge=0)
     arms: dict[Id, StudyArm] = Field(min_length=1)
     block_size: int = Field(0, ge=0, le=200)  # 0: one place for each weight of each arm
+    strata: list[Id] = []
     quota: StudyQuota
     checks: StudyChecks = StudyChecks()
     hypotheses: list[str] = []
@@ -159,19 +164,26 @@ class StudyProtocol(StrictModel):
 
     # -- randomisation -------------------------------------------------------------------------------------
 
-    def arm(self, number: int) -> tuple[str, int]:
-        """Return the arm of the n-th participant who is admitted (0, 1, ...), and how many of that arm came before."""
+    def arm(self, number: int, stratum: tuple[int, ...] = ()) -> tuple[str, int]:
+        """Return the arm of the n-th participant of a stratum who is admitted (0, 1, ...), and how many of that arm
+        came before. stratum: what was chosen for each item of `strata`.
+        """
         places = [name for name, arm in self.arms.items() for _ in range(arm.weight)]
         places *= max(1, self.block_size // len(places))
         drawn: list[str] = []
         for block in range(number // len(places) + 1):
-            order = np.random.default_rng([self.seed, block, 1]).permutation(len(places))
+            order = np.random.default_rng([self.seed, block, 1, *stratum]).permutation(len(places))
             drawn += [places[i] for i in order]
         return drawn[number], drawn[:number].count(drawn[number])
 
-    def orders(self, number: int) -> dict[str, list[str]]:
-        """Return the order of the blocks of each part and of the screens of each block for the n-th participant."""
-        _, before = self.arm(number)
+    def orders(
+        self, number: int, place: int | None = None, stratum: tuple[int, ...] = ()
+    ) -> dict[str, list[str]]:
+        """Return the order of the blocks of each part and of the screens of each block for the n-th participant.
+
+        place: which of their stratum they are, where there are strata.
+        """
+        _, before = self.arm(number if place is None else place, stratum)
         found = {}
         for place, part in enumerate(self.parts):
             found[part.id] = self._ordered(
@@ -209,6 +221,11 @@ class StudyProtocol(StrictModel):
         for what, id in (("quota.by", self.quota.by), ("plans.income", self.plans and self.plans.income)):
             if id is not None and not isinstance(asked_first.get(id), ChoiceItem):
                 raise ValueError(f"{what}: '{id}' is no choice of the screening")
+        _different(self.strata, "stratum")
+        for id in self.strata:
+            item = asked_first.get(id)
+            if not isinstance(item, ChoiceItem) or item.several or not item.required:
+                raise ValueError(f"strata: '{id}' is no choice of one answer that the screening requires")
         if any(screen.each for _, _, screen in self.screens) != (self.plans is not None):
             raise ValueError("plans: say where plans come from if a screen has each: plan, and only then")
         profiles = sum(screen.ready == PROFILE for _, _, screen in self.screens)
@@ -293,7 +310,7 @@ def _texts(model: Any) -> Iterator[dict[str, str]]:
             yield from _texts(value)
     elif isinstance(model, StrictModel):
         for name in type(model).model_fields:
-            if name not in ("vignette", "model"):
+            if name not in ("vignette", "model", "strata"):
                 yield from _texts(getattr(model, name))
         if isinstance(model, StudyScreen) and model.ready:
             yield from _texts(model.all_items)

@@ -85,6 +85,7 @@ def _participant(id: str, course: ParticipantCourse) -> Record:
     row: Record = {
         "participant": id, "arm": state.get("arm", ""), "number": state.get("number"), "language": state["language"],
         "standing": state["standing"], "why": state["why"], "failed_checks": len(state["failed"]),
+        "went_back": state.get("backs", 0),
         "seconds": round(sum(state["seconds"].values()), 1),
     }  # fmt: skip
     for answers in state["answers"].values():

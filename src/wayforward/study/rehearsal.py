@@ -29,7 +29,7 @@ def rehearse(
     if protocol.plans is not None and pool is None:
         pool = ProfilePool.synthetic(protocol.seed)
     rng, found, admitted = np.random.default_rng(seed), dict[str, dict[str, Any]](), 0
-    alike: dict[int, int] = {}
+    alike: dict[Any, int] = {}
     while admitted < participants:
         if len(found) > 200 * participants + 1000:
             raise DataError(
@@ -41,7 +41,8 @@ def rehearse(
             break
         if "number" in course.state:
             admitted += 1
-            alike[course.cell] = alike.get(course.cell, 0) + 1
+            for one in (course.cell, course.stratum):
+                alike[one] = alike.get(one, 0) + 1
         found[f"S{len(found) + 1:05d}"] = course.state
     return found
 
@@ -56,12 +57,14 @@ class _Rehearsed:
     def _own(self, rater: Rater) -> tuple[Rater, float, float]:
         return rater, self.rng.normal(0, rater.intercept), self.rng.normal(0, rater.slope)
 
-    def walk(self, number: int, alike: dict[int, int]) -> None:
+    def walk(self, number: int, alike: dict[Any, int]) -> None:
+        """Go from the consent to the end. alike: how many were admitted before, by cell of the quota and by stratum."""
         course = self.course
         course.consent(self.now)
         while course.standing not in ENDED:
             if course.standing is Standing.ADMISSION:
-                course.admit(number, number, alike.get(course.cell, 0), self.now)
+                place = alike.get(course.stratum, 0) if course.stratum else None
+                course.admit(number, number, alike.get(course.cell, 0), self.now, place)
                 continue
             step = course.step()
             assert step is not None

@@ -7,16 +7,20 @@ import re
 import tempfile
 import time
 import zipfile
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.datastructures import UploadFile
 
 from wayforward.errors import WayforwardError
+from wayforward.language import day_text
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import CaseChanged
+from wayforward.serve.http.applicant import wants_json
 from wayforward.serve.http.guard import Given, ParticipantId, Visitor, anybody, staff, whole
 from wayforward.serve.http.pages import go, show, status_of
 from wayforward.serve.http.study_words import WORDS
@@ -104,6 +108,7 @@ def _where(request: Request, to: Services, one: Participation, status: int = 200
     shown = {
         "step": step,
         "typed": course.draft(step),
+        "can_go_back": course.before() is not None,
         "since": int(time.time()),
         "progress": course.progress(),
     }
@@ -134,9 +139,13 @@ def page_sent(request: Request, to: Given, id: ParticipantId) -> Response:
             raise CourseError("This page was answered already. Here is where you are now.")
         if form.get("later"):
             course.save(step.key, raw)
+        elif form.get("back"):
+            course.back(step.key, raw)
         else:
             course.answer(step.key, raw, now(), seconds)
 
+    if wants_json(request):
+        return _saved(request, to, id, take)
     try:
         answer = _changed(request, to, id, take)
     except AnswersError as error:
@@ -148,6 +157,19 @@ def page_sent(request: Request, to: Given, id: ParticipantId) -> Response:
         t = WORDS.get(to.studies.open(id).course.state["language"], WORDS["en"])
         return _where(request, to, to.studies.open(id), note=t["saved"])
     return answer
+
+
+def _saved(request: Request, to: Services, id: str, take: Callable[[ParticipantCourse], None]) -> Response:
+    """Save for the script of the page, which gets the revision that comes next."""
+    form = request.state.visitor.form
+    if not form.get("later"):
+        raise CourseError("A script of this page saves, and no more.")
+    try:
+        one = to.studies.change(id, whole(form.get("revision", "")), take)
+    except (CaseChanged, CourseError) as error:
+        return JSONResponse({"note": str(error)}, status_of(error))
+    t = WORDS.get(one.course.state["language"], WORDS["en"])
+    return JSONResponse({"revision": one.revision, "note": t["saved"]})
 
 
 def _changed(request: Request, to: Services, id: str, act: Any) -> Response:
@@ -187,6 +209,7 @@ def _studies(request: Request, to: Services, who: Somebody, status: int = 200, p
     return show(
         request, "staff/studies.html", status, who=who, rows=to.studies.rows(), url=url, problem_text=problem,
         in_language=in_language,
+        gone_on=lambda row, protocol: day_text((row.closed + timedelta(days=protocol.keep_days)).date()),
     )  # fmt: skip
 
 

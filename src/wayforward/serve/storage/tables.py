@@ -130,7 +130,8 @@ class Tally(Base):
 class StudyRow(Base):
     """A study; its id is the hash of its protocol. link: the recruiting link. admitted: numbers given so far.
     model_id: of the model that tasks are about. pool: profiles that plans come from, sealed, where they came by a file.
-    """
+    strata: keyed hash of a stratum -> numbers given in it so far. closed: since when; expired: participations that the
+    clock deleted after that."""
 
     __tablename__ = "study"
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -138,6 +139,9 @@ class StudyRow(Base):
     link: Mapped[str] = mapped_column(String(22), unique=True)
     model_id: Mapped[str | None] = mapped_column(ForeignKey("model_version.id"))
     pool: Mapped[bytes | None] = mapped_column(LargeBinary)
+    strata: Mapped[dict[str, int]] = mapped_column(JSON, default=dict)
+    closed: Mapped[datetime | None] = mapped_column(Moment)
+    expired: Mapped[int] = mapped_column(default=0)
     open: Mapped[bool] = mapped_column(default=False)
     admitted: Mapped[int] = mapped_column(default=0)
     withdrawn: Mapped[int] = mapped_column(default=0)

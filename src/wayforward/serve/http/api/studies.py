@@ -62,6 +62,12 @@ class AnswersIn(RevisionIn):
     later: bool = False
 
 
+class BackIn(RevisionIn):
+    """answers: what was typed on the page that is left."""
+
+    answers: list[Typed] = Field(default_factory=list, max_length=1000)
+
+
 class TaskReplyIn(RevisionIn):
     """reply: the key of an option, "take KEY", "cannot say" or "stop here". revision: of the task."""
 
@@ -96,7 +102,9 @@ def _study(to: Services, row: StudyRow, protocol: StudyProtocol, counts: dict[st
         "id": row.id, "name": protocol.id, "title": in_language(protocol.title, protocol.languages[0]),
         "languages": protocol.languages, "open": row.open, "made": row.made, "most": protocol.quota.most,
         "link": f"{to.settings.public_url.rstrip('/')}/s/{row.link}" if row.open else None,
-        "standing": counts, "withdrawn": row.withdrawn, "model": row.model_id, "has_pool": row.pool is not None,
+        "standing": counts, "withdrawn": row.withdrawn,
+        "closed": row.closed, "expired": row.expired,
+        "keep_days": protocol.keep_days, "model": row.model_id, "has_pool": row.pool is not None,
     }  # fmt: skip
 
 
@@ -204,7 +212,7 @@ def _shown(course: ParticipantCourse, step: StudyStep) -> dict[str, Any]:
     return {
         "title": course.words(step.screen.title), "text": course.words(step.screen.text), "plan": step.plan,
         "items": [_item(item, course) for item in step.items], "is_task": step.screen.task is not None,
-        "draft": course.draft(step),
+        "draft": course.draft(step), "can_go_back": course.before() is not None,
     }  # fmt: skip
 
 
@@ -251,6 +259,18 @@ def answers(to: Given, id: ParticipationId, given: AnswersIn) -> dict[str, Any]:
     except AnswersError as error:
         each = "; ".join(f"answers[{place}]: {text}" for place, text in error.problems.items())
         raise CourseError(each) from None
+
+
+@router.post("/participation/back")
+def back(to: Given, id: ParticipationId, given: BackIn) -> dict[str, Any]:
+    """Open the page before once more; what is typed on this one is not lost."""
+    raw = dict(enumerate(given.answers))
+
+    def turn(course: ParticipantCourse) -> None:
+        step = course.step()
+        course.back("" if step is None else step.key, raw)
+
+    return _standing(to, to.studies.change(id, given.revision, turn))
 
 
 @router.delete("/participation", status_code=204)
