@@ -143,10 +143,24 @@ def test_societies_are_compared_seed_by_seed(tmp_path: Path, monkeypatch: pytest
     # Student's t with one degree of freedom: 12.706 standard errors
     assert row["high"] - row["value"] == pytest.approx(12.7062 * two.std(ddof=1) / 2**0.5, rel=1e-4)
     assert ("half", "group A", "acceptance") in got
+    rounds = json.loads(Path("p.json").read_text())["rounds"]
+    by_hand = [
+        simulate(replace(Scenario.from_yaml("b.yaml"), seed=s)).figure("acceptance", group="group A")[0]
+        for s in (0, 1)
+    ]
+    mine = [
+        r for r in rounds if (r["scenario"], r["group"], r["figure"]) == ("half", "group A", "acceptance")
+    ]
+    assert mine[0]["round"] == 1 and mine[0]["value"] == pytest.approx(np.mean(by_hand))
     page = Path("p.html").read_text()
+    assert "Accepted by the model, by round" in page
     assert "group A" in page and "<script" not in page and page.count("<svg") == 1
     assert "one scenario and one seed" in ran("society a.yaml b.yaml --checkpoint c.npz", 2)
     assert "entry `name`" in ran("society a.yaml a.yaml", 2)
+    Path("c.yaml").write_text(TWO.replace("all the way", "c").replace("[group A, group B]", "[A, B]"))
+    assert "same group, cut and group_names" in ran("society a.yaml c.yaml", 2)  # before anything is played
+    Path("d.yaml").write_text(TWO.replace("all the way", "longer").replace("rounds: 2", "rounds: 1"))
+    assert "of unlike times" in ran("society a.yaml d.yaml")
 
 
 def test_money_is_interest_less_losses_on_what_was_lent():
@@ -157,6 +171,14 @@ def test_money_is_interest_less_losses_on_what_was_lent():
     old = got.to_dict()
     del old["flows"]["earned"]  # as files of earlier versions
     assert History.from_dict(old).total("earned").tolist() == [0.0]
+
+
+def test_nothing_is_lent_of_an_amount_below_zero():
+    """Amounts of the loan world are centred: half the people would have been lent nothing, silently."""
+    with pytest.raises(DataError, match=r"loan_amount', which is below 0 for \d+ of 80 people"):
+        simulate(Scenario(rounds=1, people=80, measure=0, lender=Lender(amount="loan_amount")))
+    with pytest.raises(DataError, match="'gender', which holds no numbers"):
+        simulate(Scenario(rounds=1, people=80, measure=0, lender=Lender(amount="gender")))
 
 
 def test_a_new_model_that_decides_about_nobody_is_said_to():

@@ -420,7 +420,12 @@ def society(
         Path | None, typer.Option("--figure", help="Draw lines over rounds: .png, .svg or .pdf.")
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write one page with all of it.")] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write one row a round and group.")] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv", help="Write one row a round and group; of several scenarios one a figure and group."
+        ),
+    ] = None,
     json: Json = None,
     workers: Workers = 1,
     on: On = None,

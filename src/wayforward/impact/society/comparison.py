@@ -33,6 +33,9 @@ SHOWN = (
 )  # fmt: skip
 
 
+DRAWN = ("acceptance", "cost", "default", "holds", "gaming", "profit")
+
+
 class Spread(NamedTuple):
     """A mean over seeds with its 95 % interval, NaN where one seed was played; n: seeds in which it is known."""
 
@@ -80,6 +83,11 @@ class Comparison:
 
         return np.array([one(history) for history in self.histories[name]])
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups, the same in every scenario."""
+        return next(iter(self.histories.values()))[0].names
+
     def rows(self, figures: Sequence[str] = SHOWN) -> list[dict[str, Any]]:
         """One row for each scenario, figure and group ("all" first): the mean, its interval, and the difference to the
         first scenario with its interval; for files."""
@@ -112,9 +120,40 @@ class Comparison:
             out.append(row)
         return out
 
+    def by_round(self, figures: Sequence[str] = SHOWN, group: str | None = None) -> list[dict[str, Any]]:
+        """One row for each scenario, figure and round in which it is known: the mean over seeds and its interval."""
+        out = []
+        for name, played in self.histories.items():
+            for figure in figures:
+                values = np.stack([history.figure(figure, group=group) for history in played])  # (s, T)
+                rounds = np.arange(played[0].rounds + 1)[-values.shape[1] :]
+                for at, one in zip(rounds.tolist(), map(Spread.of, values.T), strict=True):
+                    if one.n:
+                        what = {"scenario": name, "group": group or "all", "figure": figure, "round": at}
+                        out.append(
+                            what | {"value": one.value, "low": one.low, "high": one.high, "seeds": one.n}
+                        )
+        return out
+
+    def round_table(self, figure: str) -> list[dict[str, str]]:
+        """One row a round and a column a scenario, in words, of all people."""
+        out: dict[int, dict[str, str]] = {}
+        for row in self.by_round((figure,)):
+            line = out.setdefault(row["round"], {"Round": str(row["round"])})
+            line[row["scenario"]] = _in_words(
+                figure, Spread(row["value"], row["low"], row["high"], row["seeds"])
+            )
+        empty = dict.fromkeys(self.histories, "not known")
+        return [{"Round": line["Round"]} | empty | line for _, line in sorted(out.items())]
+
     def notes(self) -> list[str]:
         """What a reader should know about what was played, once each."""
-        seen = {
+        rounds = {name: played[0].rounds for name, played in self.histories.items()}
+        uneven = "Means over all rounds are of unlike times: " + ", ".join(
+            f"{name} has {n} rounds" for name, n in rounds.items()
+        )
+        seen = {f"{uneven}.": None} if len(set(rounds.values())) > 1 else {}
+        seen |= {
             f"{name}: {note}": None
             for name, played in self.histories.items()
             for history in played
@@ -125,11 +164,13 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; no row of a person."""
         scenarios = {name: played[0].scenario.to_dict() for name, played in self.histories.items()}
-        return {"seeds": list(self.seeds), "scenarios": scenarios, "rows": self.rows(), "notes": self.notes()}
+        rounds = [row for group in (None, *self.groups) for row in self.by_round(group=group)]
+        return {
+            "seeds": list(self.seeds), "scenarios": scenarios, "rows": self.rows(), "rounds": rounds,
+            "notes": self.notes(),
+        }  # fmt: skip
 
-    def figure(
-        self, figures: Sequence[str] = ("acceptance", "cost", "default", "holds", "gaming", "profit")
-    ) -> Figure:
+    def figure(self, figures: Sequence[str] = DRAWN) -> Figure:
         """A panel a figure, a line a scenario: the mean over seeds by round, and its interval as a band.
 
         Raises: MissingExtra without matplotlib.
@@ -142,17 +183,16 @@ class Comparison:
             sheet = new_figure(11.0, 0.6 + 2.5 * tall)
             axes = sheet.subplots(tall, 3, squeeze=False).ravel()
             for ax, figure in zip(axes, known, strict=False):
-                for (name, played), (dash, marker, colour) in zip(
-                    self.histories.items(), LINES * 9, strict=False
-                ):
-                    by_round = np.stack([history.figure(figure) for history in played])  # (s, T)
-                    over = [Spread.of(column) for column in by_round.T]
-                    at = np.arange(played[0].rounds + 1)[-by_round.shape[1] :]
-                    mean = np.array([one.value for one in over])
+                rows = self.by_round((figure,))
+                for name, (dash, marker, colour) in zip(self.histories, LINES * 9, strict=False):
+                    mine = [row for row in rows if row["scenario"] == name]
+                    at, mean, low, high = (
+                        np.array([row[part] for row in mine], dtype=np.float64)
+                        for part in ("round", "value", "low", "high")
+                    )
                     ax.plot(at, mean, dash, marker=marker, color=colour, ms=4, lw=1.6, label=name)
                     if len(self.seeds) > 1:
-                        ends = np.array([[one.low, one.high] for one in over]).T
-                        ax.fill_between(at, *ends, color=colour, alpha=0.15, lw=0)
+                        ax.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
                 ax.set_title(TITLES.get(figure, figure), loc="left", weight="bold")
                 ax.set_xlabel("round")
                 ax.locator_params(axis="x", nbins=6, integer=True)
@@ -173,13 +213,12 @@ class Comparison:
         from wayforward.answers import figures
         from wayforward.answers.page import template_engine
 
-        names = list(dict.fromkeys(n for played in self.histories.values() for n in played[0].names))
         attribute = next(iter(self.histories.values()))[0].attribute
         drawn = figures.svg(
             self.figure(),
             "societies",
             "Figures by round",
-            "A line a scenario. The tables hold means over rounds.",
+            "A line a scenario. The tables hold the same numbers, and means over rounds.",
         )
         text = template_engine("wayforward.impact").get_template("societies.html.j2").render(
             title=title,
@@ -188,7 +227,8 @@ class Comparison:
             notes=self.notes(),
             drawn=Markup(drawn),
             everybody=self.table(),
-            groups=[(f"{attribute}: {name}", self.table(name)) for name in names],
+            groups=[(f"{attribute}: {name}", self.table(name)) for name in self.groups],
+            rounds=[(TITLES.get(f, f), table) for f in DRAWN if (table := self.round_table(f))],
             meanings=[
                 {"Figure": TITLES.get(name, name), "Means": FIGURES[name][2]} for name in SHOWN if name in FIGURES
             ],
@@ -209,11 +249,20 @@ def compare(
 
     progress: called with (rounds done, rounds in all).
     Example: ``compare([Scenario(name="a"), Scenario(name="b", advice=Advice(robust="noise:0.02"))], seeds=5)``.
-    Raises: DataError without scenarios or seeds, or for two of one name; what `simulate` raises.
+    Raises: DataError without scenarios or seeds, for two of one name, or of unlike groups; what `simulate` raises.
     """
     named = dict(scenarios) if isinstance(scenarios, Mapping) else {one.name: one for one in scenarios}
     if not named or len(named) != len(scenarios):
         raise DataError("Give one scenario or more, each with a name of its own (entry `name`).")
+    unlike = {(one.group, one.cut, one.group_names) for one in named.values()}
+    if len(unlike) > 1:
+        split = ", ".join(
+            f"{name}: {one.group} {list(one.cut) or ''}".rstrip() for name, one in named.items()
+        )
+        raise DataError(
+            f"Societies are compared group by group, and these are split otherwise ({split}). Give all of them the "
+            "same group, cut and group_names."
+        )
     first = next(iter(named.values())).seed
     chosen = tuple(range(first, first + seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not chosen:
@@ -241,9 +290,8 @@ def _in_words(figure: str, spread: Spread, more: bool = False) -> str:
         return "not known"
     rate = figure in FIGURES and figure not in ("cost", "profit")
     scale, digits = (100.0, 1) if rate else (1.0, min(3, max(2, words.about(spread.value, 3))))
-    ends = (
-        (0.0, 1.0) if rate and not more else (-np.inf, np.inf)
-    )  # an interval of shares ends where shares do
+    # an interval of shares ends where shares do, one of their differences a whole further down
+    ends = (-1.0 if more else 0.0, 1.0) if rate else (-np.inf, np.inf)
     value, low, high = (words.number(scale * min(max(part, ends[0]), ends[1]), digits) for part in spread[:3])
     unit = (" points" if more else f"{words.THIN}%") if rate else ""
     return f"{value}{unit}" + (f" ({low} to {high})" if spread.n > 1 else "")

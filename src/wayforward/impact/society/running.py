@@ -70,6 +70,7 @@ class Society:
                 "The lender retrains, and the setting has no train, train_x and train_y, or nobody knows true outcomes "
                 "(outcome: none). Give them, or set retrain: 0."
             )
+        self._check_amount()
         made: Any = method
         if method is None:
             made = named(scenario.advice.method, **dict(scenario.advice.parameters))
@@ -216,6 +217,21 @@ class Society:
         if not name:
             return np.ones(len(who))
         return np.asarray(np.fmax(self.x[who, self.setting.problem.schema.index(name)], 0.0))
+
+    def _check_amount(self) -> None:
+        """Raises: DataError where what the lender lends is no number, or below zero for somebody."""
+        name, schema = self.scenario.lender.amount, self.setting.problem.schema
+        if not name:
+            return
+        j = schema.index(name)
+        amount = self.setting.x[:, j]
+        below = int((amount < 0).sum())
+        if schema[name].has_levels or schema[name].carried or below:
+            why = f"is below 0 for {below:,} of {len(amount):,} people" if below else "holds no numbers"
+            raise DataError(
+                f"amount is '{name}', which {why}, so nobody can lend as much. Name a feature that holds an amount of "
+                "money, or leave it out: 1 is lent to each."
+            )
 
     def _count_returns(self, who: Ints, before: Mask, yes: Ints, count: Callable[..., None]) -> None:
         count("returned", who)
