@@ -57,6 +57,16 @@ def use_language(code: str | None) -> Iterator[None]:
         _current.reset(before)
 
 
+def set_language(code: str) -> None:
+    """Go on in a language to the end of what runs now: of a task, or of what is inside of a `use_language`.
+
+    Raises: as `use_language` does.
+    """
+    check_language(code)
+    catalog(code)
+    _current.set(code)
+
+
 def N_(message: str) -> str:
     """Return a text as it is: marks one of a table, to be looked up by `gettext` when it is used."""
     return message

@@ -179,13 +179,13 @@ def test_several_limits_of_one_thing_are_kept_together(browser, code, services):
         "/case/limits", **{"high-0": "4,000", "hard-0": "very hard", "level-2-1": "on", "hard-2": "easy"}
     )
     stored = services.cases.open(services.cases.by_code(code))
-    assert stored.state["limits"]["limits"]["income"] == {"high": "4,000", "hard": "very hard"}
+    assert stored.state["limits"]["limits"]["income"] == {"high": 4000, "hard": "very hard"}
     assert (
         stored.preferences.high[0, 1] == 4000
         and stored.preferences.weight[0, 1] > stored.preferences.weight[0, 2]
     )
     text = one.get_page("/case/limits")
-    assert 'value="4,000"' in text and "<option selected>very hard</option>" in text.replace("\n", "")
+    assert 'value="4000"' in text and '<option value="very hard" selected>' in text
 
 
 @pytest.mark.parametrize(

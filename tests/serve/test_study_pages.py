@@ -13,7 +13,6 @@ from datetime import timedelta
 import pytest
 
 from wayforward.serve.case_store import CaseChanged, CaseError
-from wayforward.serve.http.study_words import WORDS
 from wayforward.serve.retention import sweep
 from wayforward.serve.storage.tables import CompletionCode, Event, Login, Participant, StudyRow, now
 from wayforward.study.course import Standing
@@ -114,7 +113,7 @@ def test_a_participant_comes_back_saves_and_withdraws(browser, services):
     _, path = bring(browser, ready_made_text("point-or-region"))
     one, back = start(browser, path, "de")
     assert 'lang="de"' in one.text and "Wie alt sind Sie?" in one.text
-    assert WORDS["de"]["saved"] in one.submit("/study/page", f0="4", later="1")
+    assert "Ihre Antworten sind gespeichert." in one.submit("/study/page", f0="4", later="1")
     other = browser()
     other.get_page(back)
     assert 'value="4"' in other.text
@@ -216,7 +215,7 @@ def test_a_page_saves_by_its_script_and_turns_back(browser, services):
     script = {"Accept": "application/json", "X-Form-Token": one.value("token")}
     sent = {"revision": one.value("revision"), "later": "1", "f0": "4"}
     saved = one.post("/study/page", data=sent, headers=script)
-    assert saved.json() == {"revision": 2, "note": WORDS["en"]["saved"]}
+    assert saved.json() == {"revision": 2, "note": "Your answers on this page are saved."}
     assert one.post("/study/page", data=sent, headers=script).status_code == 409
     assert one.post("/study/page", data={"revision": "2", "f0": "40"}, headers=script).status_code == 422
     assert 'value="4"' in one.get_page("/study") and 'name="back"' not in one.text

@@ -13,9 +13,10 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from wayforward.errors import WayforwardError, did_you_mean
+from wayforward.errors import WayforwardError
+from wayforward.language import gettext
 from wayforward.serve.events import record
-from wayforward.serve.permissions import Act, Role, may
+from wayforward.serve.permissions import Act, Role, act_words, may
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import ApiToken, Login, User, now
 
@@ -56,14 +57,14 @@ def add_user(session: Session, name: str, role: str, password: str, by: str = ""
     """Make an account. Raises: AccountError."""
     name = name.strip()
     if not 2 <= len(name) <= 80 or not name.isprintable():
-        raise AccountError("A name has 2 to 80 characters. Choose another one.")
+        raise AccountError(gettext("A name has 2 to 80 characters. Choose another one."))
     if role not in set(Role):
         raise AccountError(
-            f"There is no role '{role}'.{did_you_mean(role, [*Role])} Use one of {', '.join(Role)}."
+            gettext("There is no role '{role}'. Use one of {roles}.", role=role, roles=", ".join(Role))
         )
     _check_password(password)
     if session.scalars(select(User).where(User.name == name)).first() is not None:
-        raise NameTaken(f"There is an account '{name}' already. Choose another name.")
+        raise NameTaken(gettext("There is an account '{name}' already. Choose another name.", name=name))
     user = User(name=name, role=role, password=_hasher().hash(password))
     session.add(user)
     session.flush()
@@ -75,7 +76,7 @@ def close_user(session: Session, who: Somebody, id: int) -> None:
     """Close an account; one's own stays. Raises: NoSuchAccount."""
     user = session.get(User, id) if 0 <= id < 2**31 else None
     if user is None or user.id == who.user_id:
-        raise NoSuchAccount("This account cannot be closed from here.")
+        raise NoSuchAccount(gettext("This account cannot be closed from here."))
     user.disabled = True
     record(session, who.name, "account closed", user.name)
 
@@ -83,7 +84,10 @@ def close_user(session: Session, who: Somebody, id: int) -> None:
 def _check_password(password: str) -> None:
     if not LEAST_PASSWORD <= len(password) <= 200:
         raise AccountError(
-            f"A password has at least {LEAST_PASSWORD} characters. A few words that do not belong together are good."
+            gettext(
+                "A password has at least {n} characters. A few words that do not belong together are good.",
+                n=LEAST_PASSWORD,
+            )
         )
 
 
@@ -202,12 +206,15 @@ def make_token(
     who = by or somebody(user)
     wrong = [act for act in acts if act not in set(Act) or not who.may(Act(act))]
     if wrong or not acts:
-        able = ", ".join(act for act in Act if who.may(act))
         raise AccountError(
-            f"A token of this account may have: {able}. {', '.join(wrong) or 'Nothing'} was asked for."
+            gettext(
+                "A token of this account may have: {able}. This was asked for: {given}.",
+                able=", ".join(act_words(act) for act in Act if who.may(act)),
+                given=", ".join(wrong) or gettext("nothing"),
+            )
         )
     if not 1 <= days <= 366:
-        raise AccountError("A token lasts 1 to 366 days.")
+        raise AccountError(gettext("A token lasts 1 to 366 days."))
     token = f"wf_{secrets.token_urlsafe(32)}"
     session.add(
         ApiToken(
@@ -241,6 +248,6 @@ def revoke_token(session: Session, who: Somebody, id: str) -> None:
     """End a token of one's own at once. Raises: AccountError where there is none of this id."""
     found = session.get(ApiToken, id)
     if found is None or found.user_id != who.user_id:
-        raise NoSuchAccount("You have no such token (any more).")
+        raise NoSuchAccount(gettext("You have no such token (any more)."))
     session.delete(found)
     record(session, who.name, "token revoked", found.name)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from wayforward.language import gettext
 from wayforward.serve.storage.tables import ApplicantCase, now
 from wayforward.serve.tallies import add_to, counted
 
@@ -29,12 +30,14 @@ class QueryBudget:
         if not (cost := COSTS.get(act, 0)):
             return ""
         if spent + cost > self.per_case:
-            return (
+            return gettext(
                 "This case has asked the model very often, so that it answers no more here. Your plans stay. "
                 "Please ask us, and a person will look at it."
             )
         if counted(session, model_id, _what(own), _today()) + cost > self.per_day:
-            return "Very many people asked this model today. Your plans stay. Please come back tomorrow."
+            return gettext(
+                "Very many people asked this model today. Your plans stay. Please come back tomorrow."
+            )
         return ""
 
     def spend(self, session: Session, model_id: str, own: bool, act: str, case_id: str = "") -> None:

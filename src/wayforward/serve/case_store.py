@@ -19,7 +19,7 @@ import numpy as np
 from sqlalchemy import delete, select, update
 
 from wayforward.errors import DataError, WayforwardError
-from wayforward.language import check_language, language
+from wayforward.language import check_language, gettext, language
 from wayforward.serve.accounts import digest
 from wayforward.serve.budget import QueryBudget
 from wayforward.serve.consent import CURRENT
@@ -104,7 +104,7 @@ class CaseStore:
         with self.database.session(write=False) as session:
             version = session.get(ModelVersion, model_id)
             if version is None or version.published is None:
-                raise ProjectError("Applicants can only meet a model that was published.")
+                raise ProjectError(gettext("Applicants can only meet a model that was published."))
             if not by and (why := self.budget.refusal(session, model_id, True, 0, "own row")):
                 raise CaseError(why)
         project = self.projects.project(model_id)
@@ -183,7 +183,7 @@ class CaseStore:
                 select(ApplicantCase.id).where(ApplicantCase.code == digest(clean_code(code)))
             ).first()
         if found is None:
-            raise CaseGone("This code opens nothing. Check every letter, or ask for a new link.")
+            raise CaseGone(gettext("This code opens nothing. Check every letter, or ask for a new link."))
         return found
 
     def open(self, id: str, *, before_consent: bool = False) -> Applicant:
@@ -194,9 +194,11 @@ class CaseStore:
         with self.database.session(write=False) as session:
             case = session.get(ApplicantCase, id)
         if case is None:
-            raise CaseGone("There is nothing here (any more). It was deleted, or the time was up.")
+            raise CaseGone(gettext("There is nothing here (any more). It was deleted, or the time was up."))
         if not before_consent and case.participant_id is None and case.consent_version != CURRENT:
-            raise ConsentNeeded("First read on the page of your answer what is done here, and agree to it.")
+            raise ConsentNeeded(
+                gettext("First read on the page of your answer what is done here, and agree to it.")
+            )
         project = self.projects.project(case.model_id)
         state = unseal_plain(self.keys.case_key(case.key), case.state, id)
         return Applicant(case, project, state, self._dialogue(case, project, state), case.queries)
@@ -206,7 +208,7 @@ class CaseStore:
         with self.database.session(write=False) as session:
             case = session.get(ApplicantCase, id)
         if case is None:
-            raise CaseGone("There is nothing here (any more). It was deleted, or the time was up.")
+            raise CaseGone(gettext("There is nothing here (any more). It was deleted, or the time was up."))
         state: dict[str, str] = unseal_plain(self.keys.case_key(case.key), case.state, id)
         return state.get("language", "")
 
@@ -271,7 +273,7 @@ class CaseStore:
         """Open a case, let it be changed, store it. Raises: CaseChanged; CaseError where the budget is spent."""
         one = self.open(id)
         if revision is not None and revision != one.case.revision:
-            raise CaseChanged("Something was changed in another window. Here is how it stands now.")
+            raise CaseChanged(gettext("Something was changed in another window. Here is how it stands now."))
         self._afford(one, act)
         with self._lock:
             mine = (
@@ -302,7 +304,7 @@ class CaseStore:
             if not stale:
                 self.budget.spend(session, one.case.model_id, one.case.own, act, id)
         if stale:
-            raise CaseChanged("Something was changed in another window. Here is how it stands now.")
+            raise CaseChanged(gettext("Something was changed in another window. Here is how it stands now."))
         one.case.revision = after
         if one.dialogue is not None:
             self._hold(self._held, (id, after, language()), one.dialogue)
@@ -353,7 +355,7 @@ def action_row(values: Sequence[float | None]) -> np.ndarray:
     try:
         row = np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
     except (TypeError, ValueError):
-        raise CaseError("That is no plan of this case.") from None
+        raise CaseError(gettext("That is no plan of this case.")) from None
     if np.isinf(row).any():
-        raise CaseError("That is no plan of this case.")
+        raise CaseError(gettext("That is no plan of this case."))
     return row

@@ -11,6 +11,7 @@ from sqlalchemy import update
 
 from wayforward.answers.receipt import Receipt
 from wayforward.errors import DataError
+from wayforward.language import day_text, gettext, language
 from wayforward.serve.case_store import (
     Applicant,
     CaseChanged,
@@ -39,7 +40,9 @@ class Cases(CaseStore):
     def consent(self, id: str, version: int | None) -> None:
         """Note that the person agrees to a version of the text. Raises: CaseChanged where it is not today's."""
         if version != CURRENT:
-            raise CaseChanged("This text was changed since you opened the page. Please read it again.")
+            raise CaseChanged(
+                gettext("This text was changed since you opened the page. Please read it again.")
+            )
         with self.database.session() as session:
             open_yet = ApplicantCase.consent_version.is_distinct_from(CURRENT)
             agreed = {"consent": now(), "consent_version": CURRENT}
@@ -71,7 +74,7 @@ class Cases(CaseStore):
         with self._changing(id, revision, "reply") as one:
             dialogue = Dialogue(one.project.problem, one.x[0], questionnaire="page", seed=SEED)
             if dialogue.ask() is None:
-                raise CaseError("The answer is a yes already. There is nothing to change.")
+                raise CaseError(gettext("The answer is a yes already. There is nothing to change."))
             given = {name: value for name, value in limits.items() if value not in (None, "", {})}
             dialogue.answer({"limits": given, "changes": changes})
             one.state["limits"] = {"limits": given, "changes": changes}
@@ -83,9 +86,9 @@ class Cases(CaseStore):
         with self._changing(id, revision, "reply") as one:
             question = None if one.dialogue is None else one.dialogue.ask()
             if question is None or one.dialogue is None:
-                raise CaseError("There is no question open.")
+                raise CaseError(gettext("There is no question open."))
             if question.id != question_id:
-                raise CaseChanged("This question was answered already. Here is how it stands now.")
+                raise CaseChanged(gettext("This question was answered already. Here is how it stands now."))
             one.dialogue.answer(reply, question_id)
         return one
 
@@ -93,7 +96,7 @@ class Cases(CaseStore):
         """Take back the last reply; before the first one the limits are open again."""
         with self._changing(id, revision) as one:
             if one.dialogue is None:
-                raise CaseError("There is nothing to take back.")
+                raise CaseError(gettext("There is nothing to take back."))
             if one.dialogue.answered <= 1 and one.state["limits"]:
                 one.dialogue = None
                 one.state["limits"] = {}
@@ -109,18 +112,26 @@ class Cases(CaseStore):
             return one.dialogue.ask()
 
     def form(self, one: Applicant) -> list[dict[str, Any]]:
-        """Return one entry for each feature that the person may change, with help and what others have."""
-        from wayforward.people.dialogue.questionnaire import form_entry
+        """Return one entry for each feature that the person may change, with help and what others have. places: what
+        levels are called in a reply, in any language; hard: the same for how hard something is, and its words.
+        """
+        from wayforward.people.dialogue.question import LIKERT
+        from wayforward.people.dialogue.questionnaire import ahead, form_entry
 
-        problem = one.project.problem
+        problem, schema = one.project.problem, one.project.schema
         with one.project.turn:
             people = problem.population(one.x)
             entries = [form_entry(people, int(j)) for j in np.flatnonzero(people.may[0])]
         for entry in entries:
-            feature = problem.schema[entry["feature"]]
-            entry["help"] = feature.description
+            feature = schema[entry["feature"]]
+            entry["help"] = feature.text_description
             entry["step"] = feature.step or (1 if feature.kind == "integer" else None)
-            entry["spread"] = one.project.spread[feature.name]
+            ends = (entry.get("low"), entry.get("high"))
+            entry["spread"] = one.project.spread(feature.name, entry["now"], *ends)
+            entry["unit"] = feature.text_unit
+            entry["hard"] = list(zip(LIKERT, entry["difficulty"][:-1], strict=True))
+            if feature.has_levels:
+                entry["places"] = [level + 1 for level in ahead(people, schema.index(feature.name))]
         return entries
 
     # -- answers -------------------------------------------------------------------------------------------
@@ -187,9 +198,9 @@ class Cases(CaseStore):
         with self._changing(id, revision) as one:
             plain = plain_row(action_row(action))
             if not self._judged(one, [plain]).found[0].any():
-                raise CaseError("That is no plan of this case.")
+                raise CaseError(gettext("That is no plan of this case."))
             if len(one.state["kept"]) >= MOST_KEPT:
-                raise CaseError(f"At most {MOST_KEPT} plans can be kept. Let one go first.")
+                raise CaseError(gettext("At most {n} plans can be kept. Let one go first.", n=MOST_KEPT))
             if plain not in [entry["action"] for entry in one.state["kept"]]:
                 one.state["kept"].append({"action": plain, "at": now().isoformat(timespec="seconds")})
         return one
@@ -198,7 +209,7 @@ class Cases(CaseStore):
         """Keep a plan no longer."""
         with self._changing(id, revision) as one:
             if not 0 <= place < len(one.state["kept"]):
-                raise CaseError("That plan is not in the list (any more).")
+                raise CaseError(gettext("That plan is not in the list (any more)."))
             del one.state["kept"][place]
         return one
 
@@ -212,17 +223,24 @@ class Cases(CaseStore):
                 plan = texts(judged, set())[0]
             else:
                 plan = PlanText(
-                    "", "", ("This plan no longer holds.",), (), (), (), tuple(entry["action"]), False
+                    "",
+                    "",
+                    (gettext("This plan no longer holds."),),
+                    (),
+                    (),
+                    (),
+                    tuple(entry["action"]),
+                    False,
                 )
             day = datetime.fromisoformat(entry["at"]).astimezone(UTC).date()
-            name = f"Kept on {day.day} {day:%B %Y}"
+            name = gettext("Kept on {day}", day=day_text(day))
             out.append(PlanText(**{**vars(plan), "key": str(place), "name": name, "is_kept": True}))
         return out
 
     def _judged(self, one: Applicant, actions: Sequence[Sequence[float | None]]) -> Recourse:
         rows = [action_row(action) for action in actions]
         if any(row.shape != one.x[0].shape for row in rows):
-            raise CaseError("That is no plan of this case.")
+            raise CaseError(gettext("That is no plan of this case."))
         return one.project.problem.check(
             one.x, np.stack(rows)[None], len(actions), preferences=one.preferences
         )
@@ -238,7 +256,11 @@ class Cases(CaseStore):
             people = problem.population(one.x)
             may = {schema.names[j] for j in np.flatnonzero(people.may[0])}
             if set(values) - may:
-                raise DataError(f"'{sorted(set(values) - may)[0]}' is nothing that can be changed here.")
+                raise DataError(
+                    gettext(
+                        "'{name}' is nothing that can be changed here.", name=sorted(set(values) - may)[0]
+                    )
+                )
             before = {name: cells[0] for name, cells in schema.decode(one.x, like="dict").items()}
             profile = schema.encode(table_of([{**before, **values}]))
             action = np.where(profile != one.x, profile, np.nan)
@@ -248,7 +270,9 @@ class Cases(CaseStore):
             from wayforward.answers.standing import near_text
 
             broken = (
-                () if judged.found[0, 0] or not yes[0] else ("Nobody in your place could do exactly this.",)
+                ()
+                if judged.found[0, 0] or not yes[0]
+                else (gettext("Nobody in your place could do exactly this."),)
             )
             text = "" if yes[0] else near_text(problem.bound_target.needed(), float(value[0]))
         self._count(one, "what-if")
@@ -272,9 +296,11 @@ class Cases(CaseStore):
             judged = self._judged(one, [list(action)])
             accepted = bool(one.project.problem.reached(one.x)[0][0])
         if accepted:
-            raise CaseError("The answer is a yes already. There is nothing to change.")
+            raise CaseError(gettext("The answer is a yes already. There is nothing to change."))
         if not judged.found[0].any():
-            raise CaseError("This plan does not hold (any more), so that no receipt can be given for it.")
+            raise CaseError(
+                gettext("This plan does not hold (any more), so that no receipt can be given for it.")
+            )
         plan, today = texts(judged, set())[0], day or date.today()
         content = {
             "lender": lender,
@@ -286,5 +312,6 @@ class Cases(CaseStore):
             "answer_after": "yes",
             "plan": list(plan.steps),
             "follows": list(plan.follows),
+            "language": language(),
         }
         return self.keys.signer.sign(content)

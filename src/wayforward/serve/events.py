@@ -7,15 +7,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from datetime import datetime
 
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
+from wayforward.language import N_, gettext
 from wayforward.serve.storage.tables import Event, now
 
 _FIRST = "0" * 64
 _LOCK = 0x7761796C6F67  # any number that nobody else locks
+
+#: What lines say, as it is stored: before a colon, where something follows that has words of its own.
+LINES = (
+    N_("account closed"), N_("account locked"), N_("account made"), N_("case deleted"), N_("cases made"),
+    N_("completion codes fetched"), N_("consent given to text"), N_("consent withdrawn"), N_("job started"),
+    N_("job stopped"), N_("logged in"), N_("model added"), N_("model published"), N_("results fetched"),
+    N_("participations deleted"), N_("pool added"), N_("retention sweep"), N_("study added"), N_("study closed"),
+    N_("study exported"), N_("study opened"), N_("token made"), N_("token revoked"), N_("plans"), N_("audit"),
+)  # fmt: skip
+
+
+def event_words(what: str) -> str:
+    """What a line says, for people: "job started: audit", "consent given to text 1"."""
+    found = re.fullmatch(r"(.+?)(: | (?=\d))(.*)", what)
+    return gettext(found[1]) + found[2] + gettext(found[3]) if found else gettext(what)
 
 
 def record(session: Session, actor: str, what: str, subject: str = "") -> None:

@@ -22,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from wayforward.errors import WayforwardError
+from wayforward.language import N_, gettext, use_language
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import record
 from wayforward.serve.projects import ProjectError
@@ -30,12 +31,12 @@ from wayforward.serve.storage.tables import Job, ModelVersion, now
 
 KINDS = ("plans", "audit")
 WAITING, RUNNING, STOPPING, DONE, FAILED, STOPPED = (
-    "waiting",
-    "running",
-    "stopping",
-    "done",
-    "failed",
-    "stopped",
+    N_("waiting"),
+    N_("running"),
+    N_("stopping"),
+    N_("done"),
+    N_("failed"),
+    N_("stopped"),
 )
 OPEN = (WAITING, RUNNING, STOPPING)
 _SILENT = timedelta(seconds=20)
@@ -60,7 +61,9 @@ class Jobs:
     def start(self, kind: str, model_id: str, given: dict[str, Any], people: Path, by: Somebody) -> str:
         """Put a job in the queue with its table of people; return its id. Raises: JobError, ProjectError."""
         if kind not in KINDS:
-            raise JobError(f"There is no job '{kind}'. Use one of {', '.join(KINDS)}.")
+            raise JobError(
+                gettext("There is no job '{kind}'. Use one of {kinds}.", kind=kind, kinds=", ".join(KINDS))
+            )
         id = secrets.token_urlsafe(16)
         place = self.folder / id
         place.mkdir(parents=True, mode=0o700)
@@ -69,7 +72,7 @@ class Jobs:
             with self.database.session() as session:
                 version = session.get(ModelVersion, model_id)
                 if version is None or version.published is None:
-                    raise ProjectError("Jobs are about a model that was published. Choose one.")
+                    raise ProjectError(gettext("Jobs are about a model that was published. Choose one."))
                 session.add(Job(id=id, kind=kind, model_id=model_id, user_id=by.user_id, given=given))
                 record(session, by.name, f"job started: {kind}", id)
         except BaseException:
@@ -82,9 +85,9 @@ class Jobs:
         with self.database.session() as session:
             job = session.get(Job, id)
             if job is None:
-                raise NoSuchJob("There is no such job (any more).")
+                raise NoSuchJob(gettext("There is no such job (any more)."))
             if job.status not in OPEN:
-                raise JobError("This job is over already.")
+                raise JobError(gettext("This job is over already."))
             if job.status == WAITING:
                 job.status, job.ended = STOPPED, now()
             else:
@@ -120,7 +123,10 @@ class Jobs:
                 return job.id, True
             if job.attempts >= _ATTEMPTS:
                 job.status, job.ended = FAILED, now()
-                job.note = f"It broke down {_ATTEMPTS} times. Please tell those who look after this server."
+                with use_language(job.given.get("language", "en")):
+                    job.note = gettext(
+                        "It broke down {n} times. Please tell those who look after this server.", n=_ATTEMPTS
+                    )
                 return job.id, True
             job.status, job.worker, job.beat, job.attempts = RUNNING, worker, now(), job.attempts + 1
             return job.id, False
@@ -173,7 +179,7 @@ class Jobs:
         """Return the file or folder that a finished job left. Raises: JobError."""
         job = session.get(Job, id)
         if job is None or job.kind != kind or job.status != DONE:
-            raise NoSuchJob("There is no result of such a job.")
+            raise NoSuchJob(gettext("There is no result of such a job."))
         return self.folder / id / ("answers.csv" if kind == "plans" else "audit.html")
 
 

@@ -10,6 +10,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from wayforward.errors import WayforwardError
+from wayforward.language import gettext
 
 
 class TooOften(WayforwardError):
@@ -27,4 +28,4 @@ class RateLimits:
         """Raises: TooOften."""
         hidden = hashlib.blake2b(who.encode(), key=self._salt, digest_size=16).hexdigest()
         if not self._limiter.hit(RateLimitItemPerMinute(per_minute), what, hidden):
-            raise TooOften("That was too often in a short time. Wait a minute, and try again.")
+            raise TooOften(gettext("That was too often in a short time. Wait a minute, and try again."))

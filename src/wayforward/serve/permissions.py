@@ -4,33 +4,35 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from wayforward.language import N_, gettext
+
 
 class Role(StrEnum):
     """What an account is for. Applicants have no account: their link is their way in."""
 
-    OPERATOR = "operator"
-    APPROVER = "approver"
-    AUDITOR = "auditor"
-    RESEARCHER = "researcher"
-    ADMIN = "admin"
+    OPERATOR = N_("operator")
+    APPROVER = N_("approver")
+    AUDITOR = N_("auditor")
+    RESEARCHER = N_("researcher")
+    ADMIN = N_("admin")
 
 
 class Act(StrEnum):
     """What a page or an endpoint does, as far as permission goes."""
 
-    SEE_MODELS = "see models"
-    ADD_MODEL = "add a model"
-    PUBLISH_MODEL = "publish a model"
-    MAKE_CASES = "make links for applicants"
-    SEE_CASES = "see the list of cases"
-    RUN_JOBS = "start and stop jobs"
-    SEE_JOBS = "see jobs"
-    FETCH_RESULTS = "fetch the results of a job"
-    SEE_AUDITS = "see audits"
-    SEE_EVENTS = "see the log"
-    RUN_STUDIES = "run studies"
-    MANAGE_USERS = "manage accounts"
-    HAVE_TOKENS = "make tokens for programs"
+    SEE_MODELS = N_("see models")
+    ADD_MODEL = N_("add a model")
+    PUBLISH_MODEL = N_("publish a model")
+    MAKE_CASES = N_("make links for applicants")
+    SEE_CASES = N_("see the list of cases")
+    RUN_JOBS = N_("start and stop jobs")
+    SEE_JOBS = N_("see jobs")
+    FETCH_RESULTS = N_("fetch the results of a job")
+    SEE_AUDITS = N_("see audits")
+    SEE_EVENTS = N_("see the log")
+    RUN_STUDIES = N_("run studies")
+    MANAGE_USERS = N_("manage accounts")
+    HAVE_TOKENS = N_("make tokens for programs")
 
 
 ALLOWED: dict[Act, frozenset[Role]] = {
@@ -40,7 +42,7 @@ ALLOWED: dict[Act, frozenset[Role]] = {
     Act.MAKE_CASES: frozenset({Role.OPERATOR}),
     Act.SEE_CASES: frozenset({Role.OPERATOR}),
     Act.RUN_JOBS: frozenset({Role.OPERATOR, Role.AUDITOR}),
-    Act.SEE_JOBS: frozenset({Role.OPERATOR, Role.AUDITOR}),
+    Act.SEE_JOBS: frozenset({Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
     Act.FETCH_RESULTS: frozenset({Role.OPERATOR}),
     Act.SEE_AUDITS: frozenset({Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
     Act.SEE_EVENTS: frozenset({Role.AUDITOR, Role.ADMIN}),
@@ -54,3 +56,47 @@ ALLOWED: dict[Act, frozenset[Role]] = {
 def may(role: Role | None, act: Act) -> bool:
     """May somebody of this role (None: nobody known) do this?"""
     return role is not None and role in ALLOWED.get(act, frozenset())
+
+
+# What a role is called in "Your account is that of ...".
+_SOMEBODY = {
+    Role.OPERATOR: N_("an operator"),
+    Role.APPROVER: N_("an approver"),
+    Role.AUDITOR: N_("an auditor"),
+    Role.RESEARCHER: N_("a researcher"),
+    Role.ADMIN: N_("an admin"),
+}
+# The places of the staff: address, name, and what can be done there; whoever may do the first of it sees the place.
+_ROOMS: tuple[tuple[str, str, tuple[Act, ...]], ...] = (
+    ("/staff/models", N_("Models"), (Act.SEE_MODELS, Act.ADD_MODEL, Act.PUBLISH_MODEL)),
+    ("/staff/cases", N_("Cases"), (Act.SEE_CASES, Act.MAKE_CASES)),
+    ("/staff/jobs", N_("Jobs and audits"), (Act.SEE_JOBS, Act.RUN_JOBS, Act.FETCH_RESULTS, Act.SEE_AUDITS)),
+    ("/staff/studies", N_("Studies"), (Act.RUN_STUDIES,)),
+    ("/staff/log", N_("Log"), (Act.SEE_EVENTS,)),
+    ("/staff/users", N_("Accounts"), (Act.MANAGE_USERS,)),
+    ("/staff/tokens", N_("Tokens"), (Act.HAVE_TOKENS,)),
+)
+
+
+def act_words(act: str) -> str:
+    """An act, for people: "see models"."""
+    return gettext(str(act))
+
+
+def role_words(role: str) -> str:
+    """A role, for people: "operator"."""
+    return gettext(str(role))
+
+
+def somebody_words(role: Role) -> str:
+    """Somebody of a role: "an operator"."""
+    return gettext(_SOMEBODY[role])
+
+
+def rooms(role: Role) -> list[tuple[str, str, list[str]]]:
+    """Return the places of a role: address, name, and what it may do there."""
+    return [
+        (place, gettext(name), [act_words(act) for act in acts if may(role, act)])
+        for place, name, acts in _ROOMS
+        if may(role, acts[0])
+    ]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.language import gettext
+
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
@@ -79,7 +81,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
         out.append(
             PlanText(
                 key=str(place),
-                name=(kind_name(found, option) or f"plan {place + 1}").capitalize(),
+                name=_upper_first(kind_name(found, option) or gettext("plan {n}", n=place + 1)),
                 steps=tuple(steps(found, 0, option)),
                 follows=tuple(consequences(found, 0, option)),
                 notes=tuple(note for note in notes if note),
@@ -93,6 +95,10 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
             )
         )
     return out
+
+
+def _upper_first(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def plain_row(row: np.ndarray) -> list[float | None]:

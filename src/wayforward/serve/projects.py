@@ -23,6 +23,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from wayforward.errors import DataError, WayforwardError
+from wayforward.language import gettext
 from wayforward.plain_files import make_folder
 from wayforward.serve.events import record
 from wayforward.serve.storage.tables import ModelVersion, User, now
@@ -92,33 +93,42 @@ class Project:
         return self.problem.schema
 
     @cached_property
-    def spread(self) -> dict[str, list[dict[str, Any]]]:
-        """Feature -> what past people have: counts of levels, or of equal steps between the ends that most are within.
+    def _columns(self) -> list[np.ndarray]:
+        """What past people have, feature by feature, in order."""
+        rows = self.problem.reference
+        if rows is None:
+            return [np.empty(0) for _ in self.schema.features]
+        return [np.sort(column[np.isfinite(column)]) for column in rows.T]
+
+    def spread(
+        self, name: str, here: float | None, low: float | None = None, high: float | None = None
+    ) -> list[dict[str, Any]]:
+        """Return what past people have of a feature: counts of levels, or of equal steps from `low` to `high`, the ends
+        of a slider beside it; left out, the ends that most are within. you: is `here` in it?
 
         Counts under ten are shown as none, so that no single person shows.
         """
-        out = {}
-        rows = self.problem.reference
-        for j, feature in enumerate(self.schema.features):
-            column = np.empty(0) if rows is None else rows[:, j]
-            column = column[np.isfinite(column)]
-            if feature.has_levels:
-                values, counts = np.unique(column, return_counts=True)
-                bars = [
-                    {"low": float(v), "high": float(v), "count": int(c)}
-                    for v, c in zip(values, counts, strict=True)
-                ]
-            elif len(column):
-                ends = np.quantile(column, [0.005, 0.995])
-                counts, edges = np.histogram(column, _BINS, range=(ends[0], max(ends[1], ends[0] + 1e-9)))
-                bars = [
-                    {"low": float(a), "high": float(b), "count": int(c)}
-                    for a, b, c in zip(edges[:-1], edges[1:], counts, strict=True)
-                ]
-            else:
-                bars = []
-            out[feature.name] = [bar | {"count": bar["count"] if bar["count"] >= 10 else 0} for bar in bars]
-        return out
+        j = self.schema.index(name)
+        column = self._columns[j]
+        if not len(column):
+            return []
+        if self.schema.features[j].has_levels:
+            values, counts = np.unique(column, return_counts=True)
+            steps = list(zip(values.tolist(), values.tolist(), counts.tolist(), strict=True))
+            mine = [i for i, value in enumerate(values) if value == here]
+        else:
+            if low is None or high is None or not low < high:
+                low, high = np.quantile(column, [0.005, 0.995]).tolist()
+            edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
+            places = np.r_[np.searchsorted(column, edges[:-1]), np.searchsorted(column, edges[-1], "right")]
+            steps = list(zip(edges[:-1].tolist(), edges[1:].tolist(), np.diff(places).tolist(), strict=True))
+            mine = []
+            if here is not None and edges[0] <= here <= edges[-1]:
+                mine = [min(int(np.searchsorted(edges, here, "right")), _BINS) - 1]
+        return [
+            {"low": a, "high": b, "count": count if count >= 10 else 0, "you": i in mine}
+            for i, (a, b, count) in enumerate(steps)
+        ]
 
 
 class Projects:
@@ -148,7 +158,9 @@ class Projects:
             id = _content_hash(draft)
             project = _read(id, draft)  # what cannot answer is not kept
             if not project.schema.actionable.any():
-                raise ProjectError("In this schema nobody can change anything, so nobody can have a plan.")
+                raise ProjectError(
+                    gettext("In this schema nobody can change anything, so nobody can have a plan.")
+                )
             place = self.folder / id
             if not place.exists():
                 os.rename(draft, place)
@@ -191,7 +203,11 @@ class Projects:
         model = Path(given.model)
         if model.suffix.lower() not in MODEL_ENDINGS or not model.is_file():
             raise ProjectError(
-                f"'{model.name}' is no model file that can be read. Use one of {', '.join(MODEL_ENDINGS)}."
+                gettext(
+                    "'{name}' is no model file that can be read. Use one of {endings}.",
+                    name=model.name,
+                    endings=", ".join(MODEL_ENDINGS),
+                )
             )
         shutil.copyfile(model, folder / f"model{model.suffix.lower()}")
 
@@ -199,10 +215,10 @@ class Projects:
         """Let applicants meet a version. Whoever added it cannot publish it. Raises: ProjectError."""
         found = session.get(ModelVersion, id)
         if found is None:
-            raise NoSuchVersion("There is no such version of a model.")
+            raise NoSuchVersion(gettext("There is no such version of a model."))
         if by is not None and found.added_by == by.id:
             raise ProjectError(
-                "Somebody else has to publish what you have added: four eyes see more than two."
+                gettext("Somebody else has to publish what you have added: four eyes see more than two.")
             )
         if found.published is None:
             found.published, found.published_by = now(), None if by is None else by.id
@@ -223,7 +239,9 @@ class Projects:
             place = self.folder / id
             if not place.is_dir() or _content_hash(place) != id:
                 raise ProjectError(
-                    "The files of this model are gone or were changed. Put them back from the backup."
+                    gettext(
+                        "The files of this model are gone or were changed. Put them back from the backup."
+                    )
                 )
             found = _read(id, place)
             with self._lock:
@@ -262,7 +280,7 @@ def _people(folder: Path, question: dict[str, Any]) -> tuple[Schema, Any, np.nda
 
     file = _one(folder, "train")
     if file is None:
-        raise DataError("There is no table of past people.")
+        raise DataError(gettext("There is no table of past people."))
     table = read_table(file)
     features = features_of(table, question["label"], file.name)
     y = labels_of(table, question["label"], tuple(question["favourable"]), file.name)
@@ -279,7 +297,7 @@ def _read(id: str, folder: Path) -> Project:
     schema, frame, y = _people(folder, question)
     model, world = _one(folder, "model"), _one(folder, "world")
     if model is None:
-        raise ProjectError("There is no model in this version.")
+        raise ProjectError(gettext("There is no model in this version."))
     favourable = tuple(question["favourable"])
     kind, seed = question["trained"], question["seed"]
     again = Retraining(y, seed=seed)

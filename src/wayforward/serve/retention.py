@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from wayforward.language import ngettext
 from wayforward.serve.accounts import forget_ended
 from wayforward.serve.events import record
 from wayforward.serve.storage.tables import ApplicantCase, Event
@@ -60,7 +62,15 @@ def clock_state(session: Session, days: int) -> ClockState:
         select(func.min(ApplicantCase.seen)).where(ApplicantCase.participant_id.is_(None))
     )
     due = None if oldest is None else oldest + timedelta(days=days)
-    return ClockState(days, None if line is None else line.at, "" if line is None else line.subject, due)
+    return ClockState(
+        days, None if line is None else line.at, "" if line is None else _words(line.subject), due
+    )
+
+
+def _words(done: str) -> str:
+    """What a sweep did, as the log has it ("3 cases, 1 job"), for people."""
+    cases, jobs = (int(number) for number in re.findall(r"\d+", done))
+    return ngettext("{n} case", "{n} cases", cases) + ", " + ngettext("{n} job", "{n} jobs", jobs)
 
 
 class RetentionClock:

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
+from wayforward.language import gettext
 from wayforward.serve.accounts import digest
 from wayforward.serve.case_store import CaseChanged, CaseError, CaseGone, clean_code, new_code
 from wayforward.serve.cases import Cases
@@ -61,15 +62,17 @@ class Studies:
         protocol = StudyProtocol.parse(text)
         by_table = protocol.plans is not None and protocol.plans.pool == "table"
         if by_table and pool is None:
-            raise CaseError("This protocol says pool: table. Add the pool, a CSV or Parquet file, with it.")
+            raise CaseError(
+                gettext("This protocol says pool: table. Add the pool, a CSV or Parquet file, with it.")
+            )
         if pool is not None and not by_table:
             raise CaseError(
-                "This protocol takes no pool. Say pool: table under plans, or leave the file out."
+                gettext("This protocol takes no pool. Say pool: table under plans, or leave the file out.")
             )
         model_id = model_for(self.cases, protocol)
         with self.database.session() as session:
             if session.get(StudyRow, protocol.hash) is not None:
-                raise CaseError("This protocol is here already: it has the same hash.")
+                raise CaseError(gettext("This protocol is here already: it has the same hash."))
             row = StudyRow(id=protocol.hash, protocol=text, link=secrets.token_hex(8), model_id=model_id)
             if pool is not None:
                 row.pool = seal(self.keys.master, pool.to_bytes(), f"pool {protocol.hash}")
@@ -86,7 +89,9 @@ class Studies:
         """
         protocol, pool = self._read(id)
         if open and protocol.plans is not None and pool is None:
-            raise CaseError("The pool of this study was deleted after its time. Add it as another study.")
+            raise CaseError(
+                gettext("The pool of this study was deleted after its time. Add it as another study.")
+            )
         with self.database.session() as session:
             row = self._row(session, id)
             row.open, row.closed = open, None if open else row.closed or now()
@@ -134,7 +139,7 @@ class Studies:
         with self.database.session(write=False) as session:
             row = session.scalars(select(StudyRow).where(StudyRow.link == link)).first()
         if row is None or not row.open:
-            raise CaseGone("This study is closed, or the link is not whole. Please check it.")
+            raise CaseGone(gettext("This study is closed, or the link is not whole. Please check it."))
         return row.id, self.protocol(row.id)
 
     def enrol(self, link: str, language: str) -> tuple[str, str]:
@@ -158,13 +163,21 @@ class Studies:
             chosen = select(Participant.id).where(Participant.code == digest(clean_code(code)))
             found = session.scalars(chosen).first()
         if found is None:
-            raise CaseGone("This code opens nothing (any more). Check every letter.")
+            raise CaseGone(gettext("This code opens nothing (any more). Check every letter."))
         return found
 
     def open(self, id: str) -> Participation:
         """Read a participation. Raises: CaseGone, SealError."""
         with self.database.session(write=False) as session:
             return self._participation(session.get(Participant, id))
+
+    def language_of(self, id: str) -> str:
+        """Return the language that a participation was begun in. Raises: CaseGone, SealError."""
+        with self.database.session(write=False) as session:
+            row = session.get(Participant, id)
+            if row is None:
+                raise CaseGone(gettext("There is nothing here (any more). It was deleted."))
+            return str(self._unsealed(row)["language"])
 
     def change(
         self,
@@ -182,7 +195,7 @@ class Studies:
             one = self._participation(row)
             assert row is not None
             if revision != one.revision:
-                raise CaseChanged("This page was answered already. Here is where you are now.")
+                raise CaseChanged(gettext("This page was answered already. Here is where you are now."))
             before = one.course.standing
             act(one.course)
             if one.course.standing is Standing.ADMISSION:
@@ -207,7 +220,7 @@ class Studies:
         with self.database.session(write=False) as session:
             row = session.get(Participant, id)
             if row is None:
-                raise CaseGone("There is nothing here (any more). It was deleted.")
+                raise CaseGone(gettext("There is nothing here (any more). It was deleted."))
             return self._row(session, row.study_id).model_id
 
     def withdraw(self, id: str) -> None:
@@ -290,12 +303,12 @@ class Studies:
     def _row(self, session: Session, id: str) -> StudyRow:
         row = session.get(StudyRow, id)
         if row is None:
-            raise CaseGone("There is no such study.")
+            raise CaseGone(gettext("There is no such study."))
         return row
 
     def _participation(self, row: Participant | None) -> Participation:
         if row is None:
-            raise CaseGone("There is nothing here (any more). It was deleted.")
+            raise CaseGone(gettext("There is nothing here (any more). It was deleted."))
         protocol, pool = self._read(row.study_id)
         return Participation(row.id, ParticipantCourse(protocol, self._unsealed(row), pool), row.revision)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError
+from wayforward.language import gettext
 from wayforward.serve.case_store import Applicant, CaseChanged, CaseError, CaseGone, action_row, table_of
 from wayforward.serve.plans import SEED, PlanText, WhatIf, texts
 from wayforward.serve.projects import published
@@ -55,7 +56,7 @@ class StudyTasks:
         one = self.studies.open(id)
         step, until = one.course.step(), one.course.waits_until()
         if step is None or not step.screen.task or (until is not None and now() < until):
-            raise CourseError("There is no task on this page.")
+            raise CourseError(gettext("There is no task on this page."))
         name = one.course.state.get("tasks", {}).get(step.key, {}).get("case", "")
         try:
             return OpenTask(one, step, self.cases.open(name))
@@ -119,7 +120,7 @@ class StudyTasks:
         shown = self.question(task)
         keys = [] if shown is None else [one.key for one in shown.options]
         if reply not in _ALSO and reply.removeprefix("take ") not in keys:
-            raise CaseChanged("This question was answered already. Here is how it stands now.")
+            raise CaseChanged(gettext("This question was answered already. Here is how it stands now."))
         self.cases.reply(task.case.case.id, question, reply, revision)
         self._note(id, task.step.key, screens=1)
 
@@ -127,7 +128,7 @@ class StudyTasks:
         """Take back the last answer. Raises: CaseChanged, CaseError."""
         task = self._of_kind(id, "dialogue")
         if not self.can_undo(task):
-            raise CaseError("There is nothing to take back.")
+            raise CaseError(gettext("There is nothing to take back."))
         self.cases.undo(task.case.case.id, revision)
         self._note(id, task.step.key, screens=1, undone=1)
 
@@ -144,7 +145,7 @@ class StudyTasks:
     def what_if(self, task: OpenTask, values: Mapping[str, Any], screen: bool = True) -> WhatIf:
         """Ask the model about other values. screen: was a page sent, and not only a slider moved?"""
         if task.is_dialogue:
-            raise CourseError("There is no task on this page.")
+            raise CourseError(gettext("There is no task on this page."))
         found = self.cases.what_if(task.case, values)
         self._note(task.one.id, task.step.key, what_ifs=1, **({"screens": 1} if screen else {}))
         return found
@@ -153,7 +154,7 @@ class StudyTasks:
         """Take a plan, or none (None), and go on with the questionnaire. Raises: CaseError for what is no plan."""
         task = self.open(id)
         if revision != task.one.revision:
-            raise CaseChanged("This page was answered already. Here is where you are now.")
+            raise CaseChanged(gettext("This page was answered already. Here is where you are now."))
         facts = self._facts(task, action)
         self._note(id, task.step.key, screens=1)
         noted = self.studies.open(id).course.state["tasks"][task.step.key]
@@ -167,7 +168,7 @@ class StudyTasks:
     def _of_kind(self, id: str, kind: str) -> OpenTask:
         task = self.open(id)
         if task.step.screen.task != kind:
-            raise CourseError("There is no task on this page.")
+            raise CourseError(gettext("There is no task on this page."))
         return task
 
     def _facts(self, task: OpenTask, action: Sequence[float | None] | None) -> dict[str, Any]:
@@ -183,11 +184,11 @@ class StudyTasks:
             return facts
         row = action_row(action)
         if row.shape != case.x[0].shape:
-            raise CaseError("That is no plan of this case.")
+            raise CaseError(gettext("That is no plan of this case."))
         with case.project.turn:
             judged = problem.check(case.x, row[None, None], 1)
         if not judged.found[0, 0]:
-            raise CaseError("That is no plan of this case.")
+            raise CaseError(gettext("That is no plan of this case."))
         acted = np.flatnonzero(np.isfinite(row) & (row != case.x[0]))
         names = problem.schema.names
         facts |= {
@@ -225,13 +226,20 @@ def model_for(cases: Cases, protocol: StudyProtocol) -> str | None:
     with cases.database.session(write=False) as session:
         versions = [one for one in published(session) if protocol.model in ("", one.id, one.title)]
     if not versions:
-        which = f"is no published model '{protocol.model}'" if protocol.model else "is no published model"
-        raise CaseError(f"There {which}. An operator adds one, and an approver publishes it.")
+        if protocol.model:
+            why = gettext("There is no published model '{name}'.", name=protocol.model)
+        else:
+            why = gettext("There is no published model.")
+        raise CaseError(why + " " + gettext("An operator adds one, and an approver publishes it."))
     problems = [_misfit(cases, version.id, protocol.vignette) for version in versions]
     for version, problem in zip(versions, problems, strict=True):
         if not problem:
             return str(version.id)
-    raise CaseError(f"vignette: no published model fits. '{versions[0].title}': {problems[0]}")
+    raise CaseError(
+        gettext(
+            "vignette: no published model fits. '{title}': {why}", title=versions[0].title, why=problems[0]
+        )
+    )
 
 
 def _misfit(cases: Cases, model_id: str, row: Mapping[str, Any]) -> str:
@@ -245,7 +253,7 @@ def _misfit(cases: Cases, model_id: str, row: Mapping[str, Any]) -> str:
 
     with project.turn:
         if project.problem.reached(x)[0][0]:
-            return "It says yes to this person. Give one whom it refuses."
+            return gettext("It says yes to this person. Give one whom it refuses.")
         if not recommend(project.problem, x, k=1, seed=SEED).found[0, 0]:
-            return "There is no plan for this person. Give one who has a way."
+            return gettext("There is no plan for this person. Give one who has a way.")
     return ""

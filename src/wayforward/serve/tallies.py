@@ -8,9 +8,10 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from wayforward.language import N_
 from wayforward.serve.storage.tables import Tally, now
 
-MADE, DELETED, EXPIRED = "made", "deleted by people", "deleted after their time"
+MADE, DELETED, EXPIRED = N_("made"), N_("deleted by people"), N_("deleted after their time")
 _DAYS = 400  # so long the counts of single days stay
 
 

@@ -11,13 +11,20 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import WayforwardError
-from wayforward.language import use_language
+from wayforward.language import N_, gettext, marks, ngettext, use_language
 from wayforward.serve.jobs import DONE, FAILED, Jobs
 from wayforward.serve.projects import Project, Projects
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import Job
 
 _EVERY = 1.0  # seconds
+_ENDS = {  # names of `Outcome`
+    "FOUND": N_("found"),
+    "NONE_EXISTS": N_("none exists"),
+    "NOT_FOUND": N_("not found"),
+    "ACCEPTED": N_("accepted"),
+    "NOT_ASKED": N_("not asked"),
+}
 
 
 class _Gone(Exception):
@@ -105,7 +112,7 @@ def _plans(
         before += part.n
     write_csv(rows, folder / "answers.csv")
     ends = answers.counts()["outcomes"]
-    return ", ".join(f"{count:,} {name.lower().replace('_', ' ')}" for name, count in ends.items() if count)
+    return ", ".join(f"{marks(f'{count:,}')} {gettext(_ENDS[name])}" for name, count in ends.items() if count)
 
 
 def _audit(
@@ -122,7 +129,7 @@ def _audit(
     names = [name for name in given.get("groups", []) if name in schema.names] or list(schema.sensitive)
     if not names:
         raise WayforwardError(
-            "This schema marks no feature as sensitive. Name the features to compare people along."
+            gettext("This schema marks no feature as sensitive. Name the features to compare people along.")
         )
     attributes = []
     for name in names:
@@ -132,8 +139,8 @@ def _audit(
         project.problem, table if odd else x, attributes, most=int(given.get("most", 2000)), smallest=10,
         say=lambda what, done, total: pulse(done, total) if what == "looking for plans" else pulse(total, total),
     )  # fmt: skip
-    report(found, folder / "audit.html", title=f"Audit of recourse: {project.title}")
-    return f"{np.count_nonzero(~np.isin(np.arange(len(x)), list(odd))):,} people"
+    report(found, folder / "audit.html", title=gettext("Audit of recourse: {title}", title=project.title))
+    return ngettext("{n} person", "{n} people", int(np.count_nonzero(~np.isin(np.arange(len(x)), list(odd)))))
 
 
 if __name__ == "__main__":

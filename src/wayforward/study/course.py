@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from wayforward.errors import DialogueError, ReplyError
+from wayforward.language import gettext
 from wayforward.study.items import ChoiceItem, in_language
 from wayforward.study.pool import ProfilePool, side_by_side
 from wayforward.study.protocol import PROFILE, StudyPart, StudyProtocol, StudyScreen
@@ -171,7 +172,7 @@ class ParticipantCourse:
         """
         step = self._at(key, now)
         if step.screen.task:
-            raise CourseError("Please do the task on this page first.")
+            raise CourseError(gettext("Please do the task on this page first."))
         found, problems = {}, {}
         for place, item in enumerate(step.items):
             try:
@@ -203,7 +204,7 @@ class ParticipantCourse:
         self.save(key, raw)
         step = self.before()
         if step is None:
-            raise CourseError("There is no page to go back to.")
+            raise CourseError(gettext("There is no page to go back to."))
         given = self.state["answers"].pop(step.key)
         self.save(step.key, {i: item.typed(given[item.id]) for i, item in enumerate(step.items)})
         self.state["backs"] = self.state.get("backs", 0) + 1
@@ -212,7 +213,7 @@ class ParticipantCourse:
         """Take what came of a task: plain data. Raises: CourseError."""
         step = self._at(key, now)
         if not step.screen.task:
-            raise CourseError("There is no task on this page.")
+            raise CourseError(gettext("There is no task on this page."))
         self.state.get("tasks", {}).pop(key, None)
         self._done(step, result, now, seconds)
 
@@ -225,7 +226,7 @@ class ParticipantCourse:
         many of this `stratum` were admitted before, where the protocol has strata.
         """
         if self.standing is not Standing.ADMISSION:
-            raise CourseError("This participation is admitted already.")
+            raise CourseError(gettext("This participation is admitted already."))
         quota = self.protocol.quota
         if taken >= quota.most or taken_alike >= quota.each.get(self.cell, taken_alike + 1):
             self._stand(Standing.FULL)
@@ -254,10 +255,10 @@ class ParticipantCourse:
     def _at(self, key: str, now: datetime | None = None) -> StudyStep:
         step = self.step()
         if step is None or step.key != key:
-            raise CourseError("This page was answered already. Here is where you are now.")
+            raise CourseError(gettext("This page was answered already. Here is where you are now."))
         until = self.waits_until()
         if now is not None and until is not None and now < until:
-            raise CourseError("The next part has not begun yet. Please come back later.")
+            raise CourseError(gettext("The next part has not begun yet. Please come back later."))
         return step
 
     def _done(self, step: StudyStep, found: dict[str, Any], now: datetime, seconds: float) -> None:
@@ -289,7 +290,7 @@ class ParticipantCourse:
     def _show_plans(self, found: dict[str, Any]) -> None:
         assert self.protocol.plans is not None
         if self.pool is None:
-            raise CourseError("The pool of this study is missing. Please tell the researchers.")
+            raise CourseError(gettext("The pool of this study is missing. Please tell the researchers."))
         profile = [found[f"item-{i}"] for i in range(1, 17)]
         seed = [self.protocol.seed, self.state["number"], 3]
         plans = self.pool.choose(profile, self._screened(self.protocol.plans.income), seed)

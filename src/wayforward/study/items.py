@@ -9,12 +9,14 @@ needs comparable German scores brings one of them as items of its own, `sus-1` t
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from wayforward.errors import ReplyError
+from wayforward.language import N_, gettext, language, marks
 
 Words = Annotated[str, Field(max_length=20_000)] | dict[str, str]  # the same in all languages, or by language
 Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
@@ -44,7 +46,7 @@ class _StudyItem(StrictModel):
         typed = [one.strip() for one in raw if one.strip()]
         if not typed:
             if self.required:
-                raise ReplyError("Please answer this.")
+                raise ReplyError(gettext("Please answer this."))
             return None
         return self._read(typed)
 
@@ -70,8 +72,8 @@ class LikertItem(_StudyItem):
 
     kind: Literal["likert"]
     points: int = Field(7, ge=2, le=21)
-    low: Words = "strongly no"
-    high: Words = "strongly yes"
+    low: Words = N_("strongly no")
+    high: Words = N_("strongly yes")
     expect: int | None = None
 
     def _read(self, typed: list[str]) -> int:
@@ -116,7 +118,7 @@ class RankingItem(_StudyItem):
     def _read(self, typed: list[str]) -> list[int]:
         places = [_code([one], len(self.options)) for one in typed]
         if sorted(places) != list(range(1, len(self.options) + 1)):
-            raise ReplyError(f"Give every place from 1 to {len(self.options)} once.")
+            raise ReplyError(gettext("Give every place from 1 to {n} once.", n=len(self.options)))
         return [places.index(place) + 1 for place in sorted(places)]
 
     def typed(self, value: Any) -> list[str]:
@@ -137,7 +139,11 @@ class TextItem(_StudyItem):
 
     def _read(self, typed: list[str]) -> str:
         if len(typed[0]) > self.most:
-            raise ReplyError(f"Please use at most {self.most} characters. There are {len(typed[0])}.")
+            raise ReplyError(
+                gettext(
+                    "Please use at most {most} characters. There are {n}.", most=self.most, n=len(typed[0])
+                )
+            )
         return typed[0]
 
 
@@ -155,18 +161,34 @@ class NumberItem(_StudyItem):
 
     def _read(self, typed: list[str]) -> float:
         try:
-            value = float(typed[0].replace(",", "").replace(" ", ""))
+            value = _number(typed[0])
         except ValueError:
-            raise ReplyError("Please give a number, like 35.") from None
+            raise ReplyError(gettext("Please give a number, like 35.")) from None
         if not self.low <= value <= self.high:
-            raise ReplyError(f"Please give a number from {self.low:g} to {self.high:g}.")
+            raise ReplyError(
+                gettext(
+                    "Please give a number from {low} to {high}.",
+                    low=marks(f"{self.low:g}"),
+                    high=marks(f"{self.high:g}"),
+                )
+            )
         if self.whole and value != int(value):
-            raise ReplyError("Please give a whole number.")
+            raise ReplyError(gettext("Please give a whole number."))
         return int(value) if self.whole else value
 
     def excludes(self, value: Any) -> bool:
         """Is the number outside what takes part?"""
         return value is not None and not self.exclude_below <= value <= self.exclude_above
+
+
+def _number(text: str) -> float:
+    """A number with the marks of the language in use: "1,500" or "1.500", "2.5" or "2,5"."""
+    bare = text.replace(" ", "")
+    if language() == "en":
+        return float(bare.replace(",", ""))
+    if re.fullmatch(r"-?\d{1,3}(\.\d{3})+(,\d+)?", bare):
+        bare = bare.replace(".", "")
+    return float(bare.replace(",", "."))
 
 
 StudyItem = Annotated[
@@ -178,7 +200,7 @@ def _code(typed: list[str], most: int) -> int:
     if len(typed) != 1 or not (
         typed[0].isascii() and typed[0].isdecimal() and 1 <= int(typed[0][:9]) <= most
     ):
-        raise ReplyError("Please choose one of the answers.")
+        raise ReplyError(gettext("Please choose one of the answers."))
     return int(typed[0])
 
 

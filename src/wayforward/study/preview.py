@@ -6,6 +6,7 @@ import numpy as np
 
 from wayforward.answers.page import template_engine
 from wayforward.errors import DataError
+from wayforward.language import LANGUAGES, use_language
 from wayforward.study.course import ParticipantCourse, StudyStep
 from wayforward.study.pool import ProfilePool
 from wayforward.study.population import draw
@@ -21,12 +22,11 @@ def preview(protocol: StudyProtocol, language: str = "") -> str:
         raise DataError(f"The protocol has no language '{language}'. It has {', '.join(protocol.languages)}.")
     course = ParticipantCourse.begin(protocol, language)
     template = template_engine("wayforward.study").get_template("preview.html.j2")
-    text: str = template.render(
-        protocol=protocol,
-        words=course.words,
-        language=course.state["language"],
-        steps=_steps(protocol, course),
-    )
+    code = course.state["language"]
+    with use_language(code if code in LANGUAGES else "en"):
+        text: str = template.render(
+            protocol=protocol, words=course.words, language=code, steps=_steps(protocol, course)
+        )
     return text
 
 

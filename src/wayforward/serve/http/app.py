@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wayforward.errors import WayforwardError
+from wayforward.language import N_, gettext
 from wayforward.serve.case_store import ConsentNeeded
 from wayforward.serve.http.languages import Languages
 from wayforward.serve.http.pages import Pages, go, show, status_of
@@ -28,7 +29,7 @@ from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
 from wayforward.version import __version__
 
-_LARGE = "This is too large to be taken here."
+_LARGE = N_("This is too large to be taken here.")
 _MOST_BYTES = 2**20  # of a request, but where files come in
 _FILES_COME = {
     f"{side}/{what}" for side in ("/staff", "/api/v1") for what in ("models", "cases", "jobs", "studies")
@@ -128,7 +129,7 @@ class _Safe:
         try:
             length = request.headers.get("content-length", "0")
             if "\0" in path or not length.isdecimal() or len(length) > 15:
-                await _answer(request, 400, "That did not work", "This request cannot be read.")(
+                await _answer(request, 400, _failed(), gettext("This request cannot be read."))(
                     scope, receive, sealed
                 )
             elif int(length) > most:
@@ -139,8 +140,12 @@ class _Safe:
             if begun:
                 raise
             large = isinstance(error, HTTPException)
-            answer = _answer(request, 413, "That did not work", _LARGE) if large else _fault(request, error)
+            answer = _answer(request, 413, _failed(), gettext(_LARGE)) if large else _fault(request, error)
             await answer(scope, receive, sealed)
+
+
+def _failed() -> str:
+    return gettext("That did not work")
 
 
 def _answer(
@@ -164,8 +169,11 @@ def _fault(request: Request, error: Exception) -> Response:
     place = "" if trace is None else f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
     logging.getLogger("wayforward.serve").error("fault %s: %s at %s", number, type(error).__name__, place)
     return _answer(
-        request, 500, "Something went wrong here",
-        f"It is not your mistake, and nothing that you said is lost. If you ask us, name the number {number}.",
+        request, 500, gettext("Something went wrong here"),
+        gettext(
+            "It is not your mistake, and nothing that you said is lost. If you ask us, name the number {number}.",
+            number=number,
+        ),
     )  # fmt: skip
 
 
@@ -177,21 +185,25 @@ def _errors(app: FastAPI) -> None:
         status = status_of(error)
         inside = request.url.path.startswith("/case")
         title = {
-            401: "Please open your page again" if inside else "Please log in",
-            403: "This is not for you",
-            404: "Not found",
-            409: "Changed elsewhere",
+            401: gettext("Please open your page again") if inside else gettext("Please log in"),
+            403: gettext("This is not for you"),
+            404: gettext("Not found"),
+            409: gettext("Changed elsewhere"),
         }
-        return _answer(request, status, title.get(status, "That did not work"), str(error))
+        return _answer(request, status, title.get(status, _failed()), str(error))
 
     @app.exception_handler(HTTPException)
     def theirs(request: Request, error: HTTPException) -> Response:
-        words = {404: "There is nothing at this address.", 405: "This address cannot be used like that."}
-        return _answer(request, error.status_code, "Not found" if error.status_code == 404 else "That did not work",
+        words = {
+            404: gettext("There is nothing at this address."),
+            405: gettext("This address cannot be used like that."),
+            413: gettext(_LARGE),
+        }
+        return _answer(request, error.status_code, gettext("Not found") if error.status_code == 404 else _failed(),
                       words.get(error.status_code, str(error.detail)), error.headers)  # fmt: skip
 
     @app.exception_handler(RequestValidationError)
     def unread(request: Request, error: RequestValidationError) -> Response:
         first: dict[str, Any] = dict(error.errors()[0])
         place = ".".join(str(part) for part in first["loc"][1:])
-        return _answer(request, 422, "That did not work", f"{place or 'The request'}: {first['msg']}.")
+        return _answer(request, 422, _failed(), (place or gettext("The request")) + f": {first['msg']}.")

@@ -10,11 +10,13 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from wayforward.errors import ReplyError, WayforwardError
+from wayforward.language import gettext
 from wayforward.serve import accounts
 from wayforward.serve.case_store import Applicant, CaseChanged, CaseError
 from wayforward.serve.consent import CURRENT, consent_text
 from wayforward.serve.http.entrance import cell
 from wayforward.serve.http.guard import Given, Visitor, applicant, whole
+from wayforward.serve.http.numbers import typed_number
 from wayforward.serve.http.pages import go, show, status_of
 from wayforward.serve.plans import WhatIf
 from wayforward.serve.services import Services
@@ -73,7 +75,9 @@ def limits_sent(request: Request, to: Given, id: CaseId) -> Response:
         stored, text = {"limits": given, "changes": changes}, str(error)
         if isinstance(error, CaseChanged):  # what they typed stays on the page; sent once more, it counts
             one = to.cases.open(id)
-            text = "Something was changed in another window. Here is what you typed: send it again if it should count."
+            text = gettext(
+                "Something was changed in another window. Here is what you typed: send it again if it should count."
+            )
         return _page(request, one, "limits.html", status_of(error), form=form, stored=stored, errors=[text])
     return go(request, "/case/plans")
 
@@ -87,9 +91,7 @@ def read_limits(form: list[dict[str, Any]], sent: Mapping[str, Any]) -> tuple[di
             continue
         parts: dict[str, Any] = {}
         if "levels" in entry:
-            ticked = [
-                level for i, level in enumerate(entry["levels"]) if sent.get(f"level-{place}-{i}") == "on"
-            ]
+            ticked = [at for i, at in enumerate(entry["places"]) if sent.get(f"level-{place}-{i}") == "on"]
             if not ticked and f"can-{place}" in sent:  # none of the others is "no", said otherwise
                 limits[entry["feature"]] = False
                 continue
@@ -98,21 +100,15 @@ def read_limits(form: list[dict[str, Any]], sent: Mapping[str, Any]) -> tuple[di
         else:
             for side in ("low", "high"):
                 typed = str(sent.get(f"{side}-{place}", "")).strip()
-                if typed and not _same_number(typed, entry[side]):
-                    parts[side] = typed
+                value = typed_number(typed)  # "25 %" is for the dialogue to read
+                if typed and (value is None or value != entry[side]):
+                    parts[side] = typed if value is None else value
         if hard := str(sent.get(f"hard-{place}", "")):
             parts["hard"] = hard
         if parts:
             limits[entry["feature"]] = parts
     changes = str(sent.get("changes", "")).strip()
     return limits, changes or None
-
-
-def _same_number(typed: str, value: float | None) -> bool:
-    try:
-        return value is not None and float(typed.replace(",", "")) == value
-    except ValueError:
-        return False
 
 
 def _revision(at: Visitor) -> int | None:
@@ -170,7 +166,7 @@ def _action(at: Visitor) -> list[float | None]:
     except ValueError:
         found = None
     if not isinstance(found, list) or len(found) > 10_000:
-        raise CaseError("That is no plan of this case.")
+        raise CaseError(gettext("That is no plan of this case."))
     return found
 
 

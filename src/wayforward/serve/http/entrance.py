@@ -11,9 +11,10 @@ from sqlalchemy import update
 
 from wayforward.answers.receipt import Receipt
 from wayforward.errors import FileFormatError, ReplyError
-from wayforward.language import LANGUAGES, language
+from wayforward.language import LANGUAGES, gettext, language
 from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody
 from wayforward.serve.http.languages import chosen, own_path, remember
+from wayforward.serve.http.numbers import typed_number
 from wayforward.serve.http.pages import go, show
 from wayforward.serve.projects import published
 from wayforward.serve.services import Services
@@ -88,7 +89,7 @@ def _own_row(to: Services, model_id: str) -> dict[str, Any]:
     with to.database.session(write=False) as session:
         version = session.get(ModelVersion, model_id)
     if version is None or version.published is None or not version.open_to_all:
-        raise NotAllowed("Here people come by a link of the lender.")
+        raise NotAllowed(gettext("Here people come by a link of the lender."))
     schema = to.projects.project(model_id).schema
     return {"model_id": model_id, "title": version.title, "features": schema.features}
 
@@ -101,25 +102,28 @@ def cell(feature: Any, text: str) -> Any:
         for level in range(feature.n_levels):
             if text == str(level):
                 return feature.levels[level]
-        raise ReplyError("Choose one of the answers.")
+        raise ReplyError(gettext("Choose one of the answers."))
     if not text:
         if feature.missing:
             return None
-        raise ReplyError("Give a number.")
-    try:
-        value = float(text.replace(",", "").replace(" ", ""))
-    except ValueError:
-        raise ReplyError(f"{text[:20]!r} is no number. Use digits, like 2500.") from None
+        raise ReplyError(gettext("Give a number."))
+    value = typed_number(text)
+    if value is None:
+        raise ReplyError(gettext("{typed} is no number. Use digits, like 2500.", typed=repr(text[:20])))
     if not (feature.low is None or feature.low <= value) or not (
         feature.high is None or value <= feature.high
     ):
         raise ReplyError(
-            f"Give a number from {words.number(feature.low)} to {words.number(feature.high)}."
+            gettext(
+                "Give a number from {low} to {high}.",
+                low=words.number(feature.low),
+                high=words.number(feature.high),
+            )
             if feature.low is not None and feature.high is not None
-            else "This number is outside what can be."
+            else gettext("This number is outside what can be.")
         )
     if feature.kind == "integer" and value != int(value):
-        raise ReplyError("Give a whole number.")
+        raise ReplyError(gettext("Give a whole number."))
     return value
 
 
@@ -137,7 +141,7 @@ def verify_sent(request: Request, to: Given, at: Anybody) -> Response:
     try:
         found = Receipt.from_dict(json.loads(text))
     except (ValueError, RecursionError):
-        detail = "This cannot be read. Paste the whole receipt, from the first brace to the last."
+        detail = gettext("This cannot be read. Paste the whole receipt, from the first brace to the last.")
     except FileFormatError as error:
         detail = str(error)
     holds = None if found is None else found.holds(to.keys.signer.public_key)

@@ -17,13 +17,16 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from wayforward.errors import WayforwardError
+from wayforward.language import gettext
 from wayforward.serve import accounts
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import CaseGone
-from wayforward.serve.permissions import Act
+from wayforward.serve.http.languages import speak
+from wayforward.serve.permissions import Act, act_words, role_words
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import Login, User
 
@@ -97,8 +100,6 @@ async def visitor(request: Request) -> AsyncIterator[Visitor]:
 
     Raises: NotAllowed for one that does not.
     """
-    from starlette.concurrency import run_in_threadpool
-
     found = await run_in_threadpool(_visitor, request)
     try:
         if request.method not in ("GET", "HEAD"):
@@ -107,12 +108,16 @@ async def visitor(request: Request) -> AsyncIterator[Visitor]:
             mine = form_token(services_of(request), found.cookie)
             if found.fresh or not hmac.compare_digest(mine.encode(), given.encode()):
                 raise NotAllowed(
-                    "This page was open for too long, or cookies are off. Go back, load it again, and repeat."
+                    gettext(
+                        "This page was open for too long, or cookies are off. Go back, load it again, and repeat."
+                    )
                 )
             if any(
                 "\0" in name + value for name, value in found.form.multi_items() if isinstance(value, str)
             ):
-                raise NotAllowed("A field holds a character that nobody types. Go back, and type it again.")
+                raise NotAllowed(
+                    gettext("A field holds a character that nobody types. Go back, and type it again.")
+                )
         yield found
     finally:
         await found.form.close()
@@ -136,22 +141,33 @@ def anybody(at: AtPage) -> Visitor:
 def applicant(request: Request, at: AtPage) -> str:
     """The id of the case whose session this is. Raises: NotKnown."""
     if at.login is None or at.login.case_id is None:
-        raise NotKnown("Open your page by the link or the code in your letter. You were away for some time.")
+        raise NotKnown(
+            gettext("Open your page by the link or the code in your letter. You were away for some time.")
+        )
     services_of(request).limits.spend("case", at.login.case_id, 240)
     return at.login.case_id
 
 
-def participant(request: Request, at: AtPage) -> str:
-    """The id of the participation whose session this is. Raises: NotKnown."""
+async def participant(request: Request, at: AtPage) -> str:
+    """The id of the participation whose session this is; pages are in its language. Raises: NotKnown, CaseGone."""
     if at.login is None or at.login.participant_id is None:
         raise NotKnown(
-            "Open your page by the link that you noted at the beginning. You were away for some time."
+            gettext(
+                "Open your page by the link that you noted at the beginning. You were away for some time."
+            )
         )
-    services_of(request).limits.spend("participant", at.login.participant_id, 240)
-    return at.login.participant_id
+    services, id = services_of(request), at.login.participant_id
+    services.limits.spend("participant", id, 240)
+    speak(await run_in_threadpool(services.studies.language_of, id))
+    return id
 
 
 ParticipantId = Annotated[str, Depends(participant)]
+
+
+def may_not(who: Somebody, act: Act) -> str:
+    """Why somebody of the staff is not let in."""
+    return gettext("Your account ({role}) may not {act}.", role=role_words(who.role), act=act_words(act))
 
 
 def staff(act: Act) -> Callable[..., Somebody]:
@@ -159,9 +175,9 @@ def staff(act: Act) -> Callable[..., Somebody]:
 
     def check(at: AtPage) -> Somebody:
         if at.somebody is None:
-            raise NotKnown("Please log in.")
+            raise NotKnown(gettext("Please log in."))
         if not at.somebody.may(act):
-            raise NotAllowed(f"Your account ({at.somebody.role}) may not {act}.")
+            raise NotAllowed(may_not(at.somebody, act))
         return at.somebody
 
     check.act = act  # type: ignore[attr-defined]
@@ -172,32 +188,38 @@ bearer = HTTPBearer(auto_error=False, description="A token of an account, or the
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
-def by_code(request: Request, given: Bearer) -> str:
-    """The id of the case whose code a program sends. Raises: NotKnown."""
+async def by_code(request: Request, given: Bearer) -> str:
+    """The id of the case whose code a program sends. Texts are in its language where no other is asked for.
+
+    Raises: NotKnown.
+    """
     services = services_of(request)
     host = request.client.host if request.client else ""
     if given is None:
-        raise NotKnown("Send the code of the case: Authorization: Bearer CODE.")
+        raise NotKnown(gettext("Send the code of the case: Authorization: Bearer CODE."))
     services.limits.spend("code", host, 300)
     try:
-        id = services.cases.by_code(given.credentials)
+        id = await run_in_threadpool(services.cases.by_code, given.credentials)
     except CaseGone as gone:
         raise NotKnown(str(gone)) from None
     services.limits.spend("case", id, 240)
+    if "accept-language" not in request.headers:
+        speak(await run_in_threadpool(services.cases.language_of, id))
     return id
 
 
-def by_participant_code(request: Request, given: Bearer) -> str:
-    """The id of the participation whose code a program sends. Raises: NotKnown."""
+async def by_participant_code(request: Request, given: Bearer) -> str:
+    """The id of the participation whose code a program sends; texts are in its language. Raises: NotKnown."""
     services = services_of(request)
     if given is None:
-        raise NotKnown("Send the code of the participation: Authorization: Bearer CODE.")
+        raise NotKnown(gettext("Send the code of the participation: Authorization: Bearer CODE."))
     services.limits.spend("code", request.client.host if request.client else "", 300)
     try:
-        id = services.studies.by_code(given.credentials)
+        id = await run_in_threadpool(services.studies.by_code, given.credentials)
     except CaseGone as gone:
         raise NotKnown(str(gone)) from None
     services.limits.spend("participant", id, 240)
+    speak(await run_in_threadpool(services.studies.language_of, id))
     return id
 
 
@@ -217,14 +239,14 @@ def program(act: Act) -> Callable[..., Somebody]:
     def check(request: Request, given: Bearer) -> Somebody:
         services = services_of(request)
         if given is None:
-            raise NotKnown("Send a token: Authorization: Bearer TOKEN.")
+            raise NotKnown(gettext("Send a token: Authorization: Bearer TOKEN."))
         services.limits.spend("token", request.client.host if request.client else "", 600)
         with services.database.session(write=False) as session:
             found = accounts.of_token(session, given.credentials)
         if found is None:
-            raise NotKnown("This token is not known (any more). Make another one.")
+            raise NotKnown(gettext("This token is not known (any more). Make another one."))
         if not found.may(act):
-            raise NotAllowed(f"This token may not {act}.")
+            raise NotAllowed(gettext("This token may not {act}.", act=act_words(act)))
         return found
 
     check.act = act  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from wayforward.language import LANGUAGES, use_language
+from wayforward.language import LANGUAGES, set_language, use_language
 
 COOKIE = "wayforward-language"
 _OF_CASE = "case-"  # before the code: the language came with a case, and nobody chose it
@@ -35,6 +35,11 @@ def wanted(request: Request) -> str:
     """Return the language that a request is answered in."""
     code = request.cookies.get(COOKIE, "").removeprefix(_OF_CASE)
     return code if code in LANGUAGES else accepted(request.headers.get("accept-language", ""))
+
+
+def speak(code: str) -> None:
+    """Go on in the language of a study or a case, to the end of the request; in English where it is not complete."""
+    set_language(code if code in LANGUAGES else "en")
 
 
 def accepted(header: str) -> str:

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import date
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from markupsafe import Markup
 
 from wayforward.errors import WayforwardError
-from wayforward.language import LANGUAGES, language
+from wayforward.language import LANGUAGES, day_text, language
 from wayforward.serve.accounts import NameTaken, NoSuchAccount
 from wayforward.serve.case_store import CaseChanged, CaseGone, ConsentNeeded
+from wayforward.serve.events import event_words
 from wayforward.serve.http.guard import COOKIE, NotAllowed, NotKnown, Visitor, form_token
 from wayforward.serve.http.languages import remember, way_back
 from wayforward.serve.jobs import NoSuchJob
 from wayforward.serve.limits import TooOften
-from wayforward.serve.permissions import Act
+from wayforward.serve.permissions import Act, act_words, role_words, rooms, somebody_words
 from wayforward.serve.projects import NoSuchVersion
 from wayforward.serve.services import Services
+
+if TYPE_CHECKING:
+    from wayforward.answers.receipt import Receipt
+
+
+def _day(text: str) -> str:
+    """A day of a receipt, in words; what is no day as it is."""
+    try:
+        return day_text(date.fromisoformat(text))
+    except (TypeError, ValueError):
+        return text
+
+
+def _lang_of(receipt: Receipt) -> Markup:
+    """The attribute for lines of a receipt, which are in the language of whom it was given to."""
+    code = receipt.content.get("language")
+    return Markup(f' lang="{code}"' if code in LANGUAGES else "")
 
 
 class Pages:
@@ -30,11 +50,17 @@ class Pages:
         self.engine = template_engine("wayforward.serve", "wayforward.study")
         from wayforward.answers.words import level_words, number
 
-        self.engine.filters["upper_first"] = lambda text: text[:1].upper() + text[1:]  # "BMI" stays as it is
+        self.engine.filters |= {
+            "upper_first": lambda text: text[:1].upper() + text[1:],  # "BMI" stays as it is
+            "lower_first": lambda text: text[:1].lower() + text[1:],
+            "plain": lambda value: value if isinstance(value, str) else number(value, thousands=""),
+            "day": _day, "lang_of": _lang_of, "act_words": act_words, "role_words": role_words,
+            "event_words": event_words,
+        }  # fmt: skip
         self.engine.globals.update(
             lender=settings.lender, contact=settings.contact, Act=Act, number=number,
             level_words=level_words, languages=LANGUAGES, language=language,
-            plain=lambda value: number(value, thousands=""),
+            rooms=rooms, somebody_words=somebody_words, decimal_mark=lambda: number(0.5)[1],
         )  # fmt: skip
 
     def show(self, request: Request, template: str, status: int = 200, **given: Any) -> Response:

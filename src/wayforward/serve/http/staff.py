@@ -12,11 +12,11 @@ from sqlalchemy import select
 
 from wayforward.data.user_tables import read_table
 from wayforward.errors import DataError
-from wayforward.language import check_language, language
+from wayforward.language import check_language, gettext, language
 from wayforward.serve import accounts, overview
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import first_broken, record
-from wayforward.serve.http.guard import Given, NotAllowed, NotKnown, Visitor, anybody, staff, whole
+from wayforward.serve.http.guard import Given, NotAllowed, NotKnown, Visitor, anybody, may_not, staff, whole
 from wayforward.serve.http.pages import go, show
 from wayforward.serve.http.uploads import model_files, names_in, people_file
 from wayforward.serve.jobs import OPEN
@@ -45,7 +45,7 @@ def login_sent(request: Request, to: Given, at: Anybody) -> Response:
     name, password = str(at.form.get("name", "")), str(at.form.get("password", ""))
     user = accounts.log_in(to.database, name, password)
     if user is None:
-        wrong = (
+        wrong = gettext(
             "This name and this password do not open an account now. After several tries, wait some minutes."
         )
         return show(request, "staff/login.html", 401, problem_text=wrong)
@@ -68,7 +68,7 @@ def logout(request: Request, to: Given, at: Anybody) -> Response:
 def desk(request: Request, to: Given, at: Anybody) -> Response:
     """Where somebody of the staff begins: what their account may do."""
     if at.somebody is None:
-        raise NotKnown("Please log in.")
+        raise NotKnown(gettext("Please log in."))
     return show(request, "staff/desk.html", who=at.somebody)
 
 
@@ -115,7 +115,10 @@ def _share(text: str) -> float:
         value = -1.0
     if not 0 < value < 1:
         raise DataError(
-            f"The threshold {text[:20]!r} is no number between 0 and 1. Use one like 0.5, or leave it out."
+            gettext(
+                "The threshold {typed} is no number between 0 and 1. Use one like 0.5, or leave it out.",
+                typed=repr(text[:20]),
+            )
         )
     return value
 
@@ -201,7 +204,7 @@ def start_job(
     form = request.state.visitor.form
     kind = str(form.get("kind", ""))
     if kind == "plans" and not who.may(Act.FETCH_RESULTS):
-        raise NotAllowed(f"Your account ({who.role}) may not {Act.FETCH_RESULTS}.")
+        raise NotAllowed(may_not(who, Act.FETCH_RESULTS))
     given: dict[str, Any] = {"groups": list(names_in(str(form.get("groups", ""))))}
     if code := str(form.get("language", "")):
         check_language(code)

@@ -17,13 +17,13 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Res
 from starlette.datastructures import UploadFile
 
 from wayforward.errors import WayforwardError
-from wayforward.language import day_text
+from wayforward.language import LANGUAGES, N_, day_text, gettext, language, use_language
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import CaseChanged
 from wayforward.serve.http.applicant import wants_json
 from wayforward.serve.http.guard import Given, ParticipantId, Visitor, anybody, staff, whole
+from wayforward.serve.http.languages import speak
 from wayforward.serve.http.pages import go, show, status_of
-from wayforward.serve.http.study_words import WORDS
 from wayforward.serve.http.uploads import stored
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
@@ -37,6 +37,7 @@ from wayforward.study.records import export, formats_here
 
 router = APIRouter(include_in_schema=False)
 Anybody = Annotated[Visitor, Depends(anybody)]
+_SAVED = N_("Your answers on this page are saved.")
 _MOST_TEXT = 2**20  # of a protocol
 Researcher = Annotated[Somebody, Depends(staff(Act.RUN_STUDIES))]
 
@@ -48,8 +49,12 @@ Researcher = Annotated[Somebody, Depends(staff(Act.RUN_STUDIES))]
 def welcome(request: Request, link: str, to: Given, at: Anybody) -> Response:
     """The recruiting link: what the study is called, and its languages."""
     _, protocol = to.studies.by_link(link)
-    titles = [(language, in_language(protocol.title, language)) for language in protocol.languages]
-    return show(request, "study/welcome.html", titles=titles, minutes=protocol.minutes, words=WORDS)
+    titles = []
+    for code in sorted(protocol.languages, key=lambda code: code != language()):
+        with use_language(code if code in LANGUAGES else "en"):
+            takes = gettext("It takes about {n} minutes.", n=protocol.minutes)
+            titles.append((code, in_language(protocol.title, code), takes, gettext("Begin in English")))
+    return show(request, "study/welcome.html", titles=titles)
 
 
 @router.post("/s/{link}")
@@ -59,7 +64,9 @@ def enrol(request: Request, link: str, to: Given, at: Anybody) -> Response:
     id, code = to.studies.enrol(link, str(at.form.get("language", "")))
     _session(to, at, id)
     way_back = f"{to.settings.public_url.rstrip('/')}/p/{code}"
-    return _page(request, to.studies.open(id), "code.html", way_back=way_back)
+    one = to.studies.open(id)
+    speak(one.course.state["language"])
+    return _page(request, one, "code.html", way_back=way_back)
 
 
 @router.get("/p/{code}")
@@ -79,8 +86,8 @@ def _session(to: Services, at: Visitor, id: str) -> None:
 def _page(request: Request, one: Participation, template: str, status: int = 200, **given: Any) -> Response:
     course = one.course
     shown = {
-        "course": course, "protocol": course.protocol, "words": course.words, "revision": one.revision,
-        "t": WORDS.get(course.state["language"], WORDS["en"]), "problems": {}, "note": "",
+        "course": course, "protocol": course.protocol, "words": course.words, "revision": one.revision, "problems": {},
+        "note": "",
     }  # fmt: skip
     return show(request, f"study/{template}", status, **{**shown, **given})
 
@@ -102,7 +109,8 @@ def _where(request: Request, to: Services, one: Participation, status: int = 200
         return _page(request, one, "end.html", status, done=done, completion=code)
     until = course.waits_until()
     if until is not None and now() < until:
-        return _page(request, one, "waiting.html", status, until=until)
+        when = f"{day_text(until.date())}, {until:%H:%M} UTC"
+        return _page(request, one, "waiting.html", status, until=when)
     if step.screen.task:
         return go(request, "/study/task")
     shown = {
@@ -136,7 +144,7 @@ def page_sent(request: Request, to: Given, id: ParticipantId) -> Response:
     def take(course: ParticipantCourse) -> None:
         step = course.step()
         if step is None:
-            raise CourseError("This page was answered already. Here is where you are now.")
+            raise CourseError(gettext("This page was answered already. Here is where you are now."))
         if form.get("later"):
             course.save(step.key, raw)
         elif form.get("back"):
@@ -154,8 +162,7 @@ def page_sent(request: Request, to: Given, id: ParticipantId) -> Response:
             request, to, one, 422, typed=raw, problems=error.problems, since=since or int(time.time())
         )
     if form.get("later"):
-        t = WORDS.get(to.studies.open(id).course.state["language"], WORDS["en"])
-        return _where(request, to, to.studies.open(id), note=t["saved"])
+        return _where(request, to, to.studies.open(id), note=gettext(_SAVED))
     return answer
 
 
@@ -163,13 +170,12 @@ def _saved(request: Request, to: Services, id: str, take: Callable[[ParticipantC
     """Save for the script of the page, which gets the revision that comes next."""
     form = request.state.visitor.form
     if not form.get("later"):
-        raise CourseError("A script of this page saves, and no more.")
+        raise CourseError(gettext("A script of this page saves, and no more."))
     try:
         one = to.studies.change(id, whole(form.get("revision", "")), take)
     except (CaseChanged, CourseError) as error:
         return JSONResponse({"note": str(error)}, status_of(error))
-    t = WORDS.get(one.course.state["language"], WORDS["en"])
-    return JSONResponse({"revision": one.revision, "note": t["saved"]})
+    return JSONResponse({"revision": one.revision, "note": gettext(_SAVED)})
 
 
 def _changed(request: Request, to: Services, id: str, act: Any) -> Response:
@@ -247,7 +253,9 @@ def close_study(request: Request, id: str, to: Given, who: Researcher) -> Respon
 def preview_page(request: Request, id: str, to: Given, who: Researcher) -> Response:
     """Every screen on one page, which stands alone and has styles of its own."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-    return HTMLResponse(preview(to.studies.protocol(id)), headers={"Content-Security-Policy": policy})
+    protocol = to.studies.protocol(id)
+    text = preview(protocol, language() if language() in protocol.languages else "")
+    return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
 
 @router.get("/staff/studies/{id}/export.zip")

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from wayforward.errors import DialogueError, ReplyError
-from wayforward.language import LANGUAGES, use_language
+from wayforward.language import gettext
 from wayforward.serve.case_store import CaseChanged, CaseError
 from wayforward.serve.http.applicant import read_limits, tried, wants_json
 from wayforward.serve.http.guard import Given, ParticipantId, Visitor, whole
 from wayforward.serve.http.pages import go, show, status_of
-from wayforward.serve.http.study_words import WORDS
 from wayforward.serve.services import Services
 from wayforward.serve.study_tasks import OpenTask
 from wayforward.study.course import CourseError
 
 router = APIRouter(include_in_schema=False)
-
-
-def _language(task: OpenTask) -> AbstractContextManager[None]:
-    """The participant's language, where the pages have it."""
-    chosen = task.one.course.state["language"]
-    return use_language(chosen if chosen in LANGUAGES else "en")
 
 
 def _page(
@@ -36,7 +28,7 @@ def _page(
     course = task.one.course
     shown = {
         "base": "study/base_task.html", "course": course, "protocol": course.protocol, "words": course.words,
-        "t": WORDS.get(course.state["language"], WORDS["en"]), "step": task.step, "progress": course.progress(),
+        "step": task.step, "progress": course.progress(),
         "revision": task.case.case.revision, "page_revision": task.one.revision, "project": task.case.project,
         "person": to.tasks.person(task), "is_dialogue": task.is_dialogue, "json": json, "problem_text": "",
     }  # fmt: skip
@@ -49,19 +41,18 @@ def _on_the_table(
     """The page of a task as it is now."""
     task = to.tasks.open(id)
     to.tasks.seen(task)
-    with _language(task):
-        if task.is_dialogue:
-            question = to.tasks.question(task)
-            plans = to.tasks.plans(task) if question is None else []
-            return _page(
-                request, to, task, "study/question.html", status, question=question, plans=plans,
-                can_undo=to.tasks.can_undo(task), problem_text=problem_text,
-            )  # fmt: skip
-        shown = {
-            "form": to.cases.form(task.case), "stored": task.case.state["limits"], "plans": to.tasks.plans(task),
-            "why_not": to.cases.no_plan(task.case), "errors": [problem_text] if problem_text else [],
-        }  # fmt: skip
-        return _page(request, to, task, "case/limits.html", status, **{**shown, **given})
+    if task.is_dialogue:
+        question = to.tasks.question(task)
+        plans = to.tasks.plans(task) if question is None else []
+        return _page(
+            request, to, task, "study/question.html", status, question=question, plans=plans,
+            can_undo=to.tasks.can_undo(task), problem_text=problem_text,
+        )  # fmt: skip
+    shown = {
+        "form": to.cases.form(task.case), "stored": task.case.state["limits"], "plans": to.tasks.plans(task),
+        "why_not": to.cases.no_plan(task.case), "errors": [problem_text] if problem_text else [],
+    }  # fmt: skip
+    return _page(request, to, task, "case/limits.html", status, **{**shown, **given})
 
 
 def _acted(request: Request, to: Services, id: str, act: Callable[[], None], **given: Any) -> Response:
@@ -128,9 +119,8 @@ def what_if(request: Request, to: Given, id: ParticipantId) -> Response:
     if task.is_dialogue:
         return go(request, "/study")
     to.tasks.seen(task)
-    with _language(task):
-        form = to.cases.form(task.case)
-        return _page(request, to, task, "case/what_if.html", form=form, given={}, found=None, errors={})
+    form = to.cases.form(task.case)
+    return _page(request, to, task, "case/what_if.html", form=form, given={}, found=None, errors={})
 
 
 @router.post("/study/task/what-if")
@@ -139,12 +129,9 @@ def what_if_sent(request: Request, to: Given, id: ParticipantId) -> Response:
     task = to.tasks.open(id)
     if task.is_dialogue:
         return go(request, "/study")
-    with _language(task):
-        screen = not wants_json(request)
-        answer, shown = tried(request, to, task.case, lambda values: to.tasks.what_if(task, values, screen))
-        return answer or _page(
-            request, to, task, "case/what_if.html", 422 if shown["errors"] else 200, **shown
-        )
+    screen = not wants_json(request)
+    answer, shown = tried(request, to, task.case, lambda values: to.tasks.what_if(task, values, screen))
+    return answer or _page(request, to, task, "case/what_if.html", 422 if shown["errors"] else 200, **shown)
 
 
 @router.post("/study/task/finish")
@@ -157,7 +144,7 @@ def finish(request: Request, to: Given, id: ParticipantId) -> Response:
         except ValueError:
             action = []
         if action is not None and (not isinstance(action, list) or not 0 < len(action) <= 10_000):
-            raise CaseError("That is no plan of this case.")
+            raise CaseError(gettext("That is no plan of this case."))
         to.tasks.finish(id, action, _revision(request))
 
     return _acted(request, to, id, act)

@@ -11,6 +11,7 @@ from typing import Any
 from starlette.datastructures import UploadFile
 
 from wayforward.errors import DataError
+from wayforward.language import gettext
 from wayforward.serve.projects import Given
 
 _LONGEST_ENDING = 12
@@ -22,7 +23,7 @@ def stored(upload: Any, place: Path) -> Path | None:
         return None
     ending = Path(upload.filename).suffix.lower()
     if not (ending[1:].isascii() and ending[1:].isalnum()) or len(ending) > _LONGEST_ENDING:
-        raise DataError("A file has an ending that is not known.")
+        raise DataError(gettext("A file has an ending that is not known."))
     path = place.with_suffix(ending)
     with path.open("wb") as file:
         while part := upload.file.read(1 << 20):
@@ -36,7 +37,7 @@ def people_file(upload: Any) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         file = stored(upload, Path(folder) / "people")
         if file is None:
-            raise DataError("The table of people is missing. Choose a file.")
+            raise DataError(gettext("The table of people is missing. Choose a file."))
         yield file
 
 
@@ -58,11 +59,11 @@ def model_files(
         }
         for name in ("model", "schema", "train"):
             if paths[name] is None:
-                raise DataError(f"The file of the {name} is missing. Choose one.")
+                raise DataError(gettext("The file of the {name} is missing. Choose one.", name=name))
         model, schema, train = paths["model"], paths["schema"], paths["train"]
         assert model is not None and schema is not None and train is not None
         yield Given(
-            title=title.strip() or "A model", model=model, schema=schema, train=train, world=paths["world"],
+            title=title.strip() or gettext("A model"), model=model, schema=schema, train=train, world=paths["world"],
             label=label.strip(), favourable=names_in(favourable), threshold=threshold, open_to_all=open_to_all,
         )  # fmt: skip
 

@@ -21,7 +21,7 @@ async function ask() {
   if (said.errors) {
     line.textContent = Object.entries(said.errors).map(([name, text]) => `${name} ${text}`.trim()).join(" ");
   } else {
-    strong.textContent = said.accepted ? "The answer would be yes. " : "The answer would still be no. ";
+    strong.textContent = `${said.accepted ? form.dataset.yes : form.dataset.no} `;
     line.append(strong, [said.text, ...said.broken].join(" "));
   }
   result.replaceChildren(line);

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
+from wayforward.language import gettext
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import table_of
 from wayforward.serve.http.api.given import ApiIn, Value
@@ -248,7 +249,7 @@ def answers(to: Given, id: ParticipationId, given: AnswersIn) -> dict[str, Any]:
     def take(course: ParticipantCourse, at: datetime) -> None:
         step = course.step()
         if step is None:
-            raise CourseError("There is no page open.")
+            raise CourseError(gettext("There is no page open."))
         if given.later:
             course.save(step.key, raw)
         else:
