@@ -52,6 +52,22 @@ def test_keys_at_a_terminal(shell: Shell):
     assert "You cannot change your housing." in out
 
 
+def test_all_of_it_in_german(shell: Shell):
+    """Prompts, help and mistakes, and the keys as people call them; the state goes on in English."""
+    pytest.importorskip("babel")
+    i = refused(shell)
+    out = typed(
+        f"{ASK} {i} --language de --state s.json", "hilfe\nvielleicht\nnein\nzurück\n?\nja\nweglegen\n"
+    )
+    assert "Die Antwort war vorerst Nein." in out and "x Arbeitszeit        das kann ich nicht" in out
+    assert "„vielleicht“ ist keine der Antworten. Geben Sie eine Zahl von 1 bis 3 ein." in out
+    assert out.count("Frage 1 (danach höchstens") == 2 and "Weggelegt. Derselbe Befehl macht weiter" in out
+    assert not {"Question", "Your", "Could", "answer"} & set(out.split())
+    out = typed(f"{ASK} {i} --state s.json", "no\ns\n")
+    assert "We go on where you stopped." in out and "We stop here." in out and "Frage" not in out
+    assert "there is no language 'fr'" in shell(f"{ASK} {i} --language fr", code=2).output.lower()
+
+
 def test_the_last_answer_is_taken_back_after_the_end(shell: Shell):
     i = refused(shell)
     out = typed(f"{ASK} {i} --state s.json", "no\nyes\nno\nyes\nu\ns\n")

@@ -901,7 +901,7 @@ def test_the_stages_of_plans_are_known():
     ],
 )
 def test_a_decimal_comma_is_no_thousands_mark(typed, now, means):
-    from wayforward.people.dialogue.question import number
+    from wayforward.people.dialogue.reply_parts import number
 
     problem, _ = someone()
     assert number(typed, problem.schema["income"], now) == means

@@ -62,6 +62,7 @@ ModelName = Annotated[
     ),
 ]
 MethodName = Annotated[str, typer.Option("--method", help="See: wayforward methods.")]
+Language = Annotated[str, typer.Option("--language", help="The language of the texts: en or de.")]
 Seed = Annotated[int, typer.Option("--seed", help="One whole number that fixes every random choice.")]
 Options = Annotated[int, typer.Option("--k", min=1, help="Options for each person.")]
 Number = Annotated[int | None, typer.Option("--n", min=1, help="At most this many people.")]
@@ -505,6 +506,7 @@ def dialogue(
         Path | None, typer.Option("--replies", help="Replies, one a line; '-' for the input.")
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write the dialogue as plain text.")] = None,
+    language: Language = "en",
     seed: Seed = 0,
     target_threshold: Threshold = None,
     world: WorldName = "independent",
@@ -518,12 +520,14 @@ def dialogue(
 ) -> None:
     """Talk with one person: what they cannot change, which plans they prefer, until one suits them."""
     from wayforward.cli.dialogue import hold
+    from wayforward.language import use_language
 
     question = _inputs(locals(), n=person + 1)
-    found = hold(
-        question, person, elicitor=elicitor, base=base, questionnaire=questionnaire, questions=questions,
-        state=state, go_on=go_on, replies=replies, report=report, json=json,
-    )  # fmt: skip
+    with use_language(language):
+        found = hold(
+            question, person, elicitor=elicitor, base=base, questionnaire=questionnaire, questions=questions,
+            state=state, go_on=go_on, replies=replies, report=report, json=json,
+        )  # fmt: skip
     if not found:
         raise typer.Exit(NOBODY)
 

@@ -14,32 +14,44 @@ import typer
 from wayforward.answers import words
 from wayforward.cli.console import room_for, say, write_json, write_text
 from wayforward.errors import DataError, DialogueError, FileFormatError
-from wayforward.people.dialogue.question import asks_meaning
+from wayforward.language import N_, gettext
+from wayforward.people.dialogue.reply_parts import asks_meaning
 
 if TYPE_CHECKING:
     from wayforward.cli.inputs import Inputs
     from wayforward.people.dialogue import Dialogue
     from wayforward.people.dialogue.question import Question
 
-_INTRO = """\
-The answer was no for now. Together we look for a plan that turns it into a yes and that suits you.
-First we ask what you can change. Then you choose between plans. You can stop whenever you like.
-"""
-_HELP = """\
-  1, 2, ...            the answer with this number (or type its words)
-  ?                    I cannot say
-  x working time       I cannot do this (name the thing)
-  working time up to 45    I can, but only so far (also: down to 30, only to 25%)
-  at most 2 changes    no plan with more things to change
-  within 6 months      no plan that takes longer (also: by March)
-  savings: very hard   how hard it would be: very easy, easy, hard, very hard
-  take 2               this plan is good enough
-  keep 2               mark this plan, to see it again at the end
-  what does that mean?
-  u                    take back the last answer
-  s                    stop here, with the best plan so far
-  q                    put it away and go on another time (with --state FILE)
-"""
+_INTRO = (
+    N_("The answer was no for now. Together we look for a plan that turns it into a yes and that suits you."),
+    N_("First we ask what you can change. Then you choose between plans. You can stop whenever you like."),
+)
+_HELP = (  # what to type, and what it means; '' where it needs no words
+    ("1, 2, ...", N_("the answer with this number (or type its words)")),
+    ("?", N_("I cannot say")),
+    (N_("x working time"), N_("I cannot do this (name the thing)")),
+    (N_("working time up to 45"), N_("I can, but only so far (also: down to 30, only to 25%)")),
+    (N_("at most 2 changes"), N_("no plan with more things to change")),
+    (N_("within 6 months"), N_("no plan that takes longer (also: by March)")),
+    (N_("savings: very hard"), N_("how hard it would be: very easy, easy, hard, very hard")),
+    (N_("take 2"), N_("this plan is good enough")),
+    (N_("keep 2"), N_("mark this plan, to see it again at the end")),
+    (N_("what does that mean?"), ""),
+    ("u", N_("take back the last answer")),
+    ("s", N_("stop here, with the best plan so far")),
+    ("q", N_("put it away and go on another time (with --state FILE)")),
+)
+_UNDO, _ASK_HELP, _QUIT = (
+    ("u", "undo", "zurück", "zurueck"),
+    ("h", "help", "hilfe"),
+    ("q", "quit", "weglegen"),
+)
+
+
+def _help() -> str:
+    lines = [(gettext(key), gettext(text)) for key, text in _HELP]
+    shown = (f"  {key:<20} {text}" if len(key) <= 20 else f"  {key}    {text}" for key, text in lines)
+    return "".join(line.rstrip() + "\n" for line in shown)
 
 
 def hold(
@@ -58,7 +70,9 @@ def hold(
         lines = iter(_rest(list(lines), dialogue.typed))
     quiet = str(json) == "-"
     if not quiet and not dialogue.done:
-        typer.echo(f"\n{_INTRO}" if not dialogue.answered else "\nWe go on where you stopped.\n")
+        intro = "".join(f"{gettext(line)}\n" for line in _INTRO)
+        again = gettext("We go on where you stopped.") + "\n"
+        typer.echo(f"\n{again if dialogue.answered else intro}")
     finished = _converse(dialogue, lines, strict=replies is not None, quiet=quiet)
     while finished and not quiet:
         end = dialogue.end
@@ -69,12 +83,10 @@ def hold(
         dialogue.undo()
         finished = _converse(dialogue, lines, strict=replies is not None, quiet=quiet)
     if not finished and not quiet:
-        how = (
-            f"The same command goes on ({state})."
-            if state is not None
-            else "Nothing was kept: give --state FILE."
-        )
-        typer.echo(f"Put away. {how}")
+        if state is not None:
+            typer.echo(gettext("Put away. The same command goes on ({file}).", file=state))
+        else:
+            typer.echo(gettext("Put away. Nothing was kept: give --state FILE."))
     if report is not None:
         write_text(report, dialogue.export() + "\n")
         say(f"written: {report}")
@@ -142,9 +154,9 @@ def _rest(lines: list[str], typed: list[str | None]) -> list[str]:
     for i, line in enumerate(lines):
         if had == typed:
             return lines[i:]
-        if line.lower() in ("u", "undo"):
+        if line.lower() in _UNDO:
             had = had[:-1]
-        elif line.lower() not in ("h", "help") and not asks_meaning(line):
+        elif line.lower() not in _ASK_HELP and not asks_meaning(line):
             had.append("stop here" if line.lower() == "s" else line)
     return [] if had == typed else lines
 
@@ -157,15 +169,15 @@ def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, 
             typer.echo(f"\n{_screen(dialogue, question)}")
         shown = question.id
         line = _read(lines)
-        if line is None or line.lower() in ("q", "quit"):
+        if line is None or line.lower() in _QUIT:
             return False
         if lines is not None and not quiet:
             typer.echo(f"> {line}")
-        if line.lower() in ("h", "help"):
-            typer.echo(_HELP)
+        if line.lower() in _ASK_HELP:
+            typer.echo(_help())
             continue
         try:
-            if line.lower() in ("u", "undo"):
+            if line.lower() in _UNDO:
                 dialogue.undo()
                 shown = ""
             else:
@@ -182,9 +194,9 @@ def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, 
 def _takes_back(lines: Iterator[str] | None) -> bool:
     """Whether the last answer is taken back although the dialogue has ended."""
     if lines is None:
-        typer.echo("Enter: done   u: take back the last answer")
+        typer.echo(gettext("Enter: done   u: take back the last answer"))
     line = _read(lines)
-    return line is not None and line.lower() in ("u", "undo")
+    return line is not None and line.lower() in _UNDO
 
 
 def _read(lines: Iterator[str] | None) -> str | None:
@@ -199,17 +211,21 @@ def _read(lines: Iterator[str] | None) -> str | None:
 
 def _screen(dialogue: Dialogue, question: Question) -> str:
     number = dialogue.answered + 1
-    head = f"Question {number}" + (
-        f" (at most {question.left - 1} more)" if question.left > 1 else " (the last one)"
-    )
-    keys = "?: cannot say   u: take back   s: stop here   q: put away   h: help"
+    if question.left > 1:
+        head = gettext("Question {number} (at most {n} more)", number=number, n=question.left - 1)
+    else:
+        head = gettext("Question {number} (the last one)", number=number)
+    keys = gettext("?: cannot say   u: take back   s: stop here   q: put away   h: help")
     plans = [
         plan for plan in (*question.options, question.plan) if plan is not None and plan.action is not None
     ]
     acts = [j for plan in plans for j, value in enumerate(plan.action or ()) if value is not None]
     if acts:
         thing = words.label(dialogue.problem.schema.features[acts[0]])
-        keys = f"?: cannot say   x {thing}: I cannot do this   u: take back   s: stop here   q: put away   h: help"
+        keys = gettext(
+            "?: cannot say   x {name}: I cannot do this   u: take back   s: stop here   q: put away   h: help",
+            name=thing,
+        )
     return f"{_RULE}\n{head}\n\n{_wrapped(question.show())}\n\n{keys}"
 
 

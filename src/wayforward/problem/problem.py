@@ -344,7 +344,7 @@ class Problem(Portable):
         return LpMix().fit(self.schema, self.reference).fitted_scales.span
 
     @property
-    def _leads(self) -> dict[str, Any]:
+    def leads(self) -> dict[str, Any]:
         """What follows from what, by name, for answers that no longer know their problem; empty where nothing does."""
         if self.independent:
             return {}
@@ -589,7 +589,7 @@ class Problem(Portable):
             method=method,
             preferences=preferences,
             meta=({"n_shortened": shortened} if minimal else {})
-            | self._leads
+            | self.leads
             | ({} if meta is None else meta),
             problem=self,
         )

@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from wayforward.language import N_, gettext, ngettext
 from wayforward.people.dialogue.setup import PLANS, DialogueSetup
 from wayforward.people.dialogue.state import row_of
 from wayforward.people.dialogue.wishes import preferences_of
 
-CHANGED = "The model that decides was changed in the meantime."
-RENEWED = "Our programme was renewed in the meantime."
-KEPT = "What you told us is kept."
+CHANGED, RENEWED = "changed", "renewed"
+_WHAT = {
+    CHANGED: N_("The model that decides was changed in the meantime."),
+    RENEWED: N_("Our programme was renewed in the meantime."),
+}
 
 
 def carried(
     setup: DialogueSetup, log: list[dict[str, Any]], now: Mapping[str, Any], open_reply: bool
-) -> tuple[DialogueSetup, str]:
-    """Return what the dialogue goes on from under the setup's problem, and what to tell the person.
+) -> tuple[DialogueSetup, dict[str, int]]:
+    """Return what the dialogue goes on from under the setup's problem, and how many plans were seen and still hold.
 
     log: everything that was answered under earlier models; now: what a state tells of where it stood; open_reply: the
     last answer was written, and the model changed before it was taken.
@@ -39,16 +42,35 @@ def carried(
         declined=tuple(sorted(declined)),
         edges=tuple((a, b) for a, b in now["edges"]),
     )
-    if not plans:
-        return on, KEPT
-    if not held:
-        lost = "None of the plans that you saw would be enough now, so we looked for a new one."
-        return on, f"{lost} What you told us about your limits is kept."
-    some = (
-        f"{len(held)} of the {len(plans)} plans that you saw" if len(plans) > 1 else "the plan that you saw"
-    )
-    still = f"{some} still {'hold' if len(held) > 1 else 'holds'}"
-    return on, f"We checked again: {still}. We go on from the one that you liked best."
+    return on, {"seen": len(plans), "held": len(held)}
+
+
+def news(note: Mapping[str, Any]) -> str:
+    """What the person is told after a change: what changed, and which of the plans they saw still hold."""
+    if "seen" not in note:  # as older releases stored it
+        return str(note["text"])
+    what, seen, held = _WHAT[note["what"]], int(note["seen"]), int(note["held"])
+    if not seen:
+        rest = gettext("What you told us is kept.")
+    elif not held:
+        rest = gettext(
+            "None of the plans that you saw would be enough now, so we looked for a new one. What you told us about "
+            "your limits is kept."
+        )
+    elif seen == 1:
+        rest = gettext(
+            "We checked again: the plan that you saw still holds. We go on from the one that you liked best."
+        )
+    else:
+        rest = ngettext(
+            "We checked again: {n} of the {seen} plans that you saw still holds. We go on from the one that you liked "
+            "best.",
+            "We checked again: {n} of the {seen} plans that you saw still hold. We go on from the one that you liked "
+            "best.",
+            held,
+            seen=seen,
+        )
+    return f"{gettext(what)} {rest}"
 
 
 def _holding(setup: DialogueSetup, plans: list[np.ndarray], wishes: list[dict[str, Any]]) -> list[np.ndarray]:

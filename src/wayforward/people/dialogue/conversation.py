@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wayforward.answers import words
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.course import LIMITS, Course
-from wayforward.people.dialogue.question import LIKERT, Reply
+from wayforward.people.dialogue.question import Reply
 from wayforward.people.dialogue.setup import PLANS, PendingQuestion
-from wayforward.people.dialogue.wishes import Wish, limit_sentences
+from wayforward.people.dialogue.wishes import Wish
 from wayforward.people.elicitor import CANNOT_SAY
 
 
@@ -66,11 +65,7 @@ class Conversation(Course):
     def _wish(self, p: PendingQuestion, wish: Wish) -> None:
         """Something that the person cannot do, said on the way."""
         self.wishes.append(wish)
-        if "score" in wish:
-            name = words.label(self.schema[wish["feature"]])
-            self.notes.append(f"Noted. To change your {name}: {LIKERT[wish['score'] - 1]}.")
-        else:
-            self.notes.append(f"Noted. {' '.join(limit_sentences(self.schema, [wish], self.x[0]))}".strip())
+        self.notes.append({"wish": wish})
         if p.what not in PLANS and p.what != "reconsider":
             assert p.item is not None
             self.queue = [
@@ -132,10 +127,7 @@ class Conversation(Course):
         if not reply.get("unsure"):
             taken = p.plans[reply["option"]]
             if self.seen.prefer(taken, [other for other in p.plans if other is not taken]):
-                self.notes.append(
-                    "Before, you chose the other way round (directly, or by way of a third plan). "
-                    "That is all right: people change their minds. We go on with what you said last."
-                )
+                self.notes.append({"turned": True})
         if p.what == "last":
             self.best = p.plans[reply.get("option", 0)]
             self._put(PendingQuestion("final", plans=[self.best], places=[0]))

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from wayforward.answers import why
+from wayforward.language import use_language
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.dead_ends import Relaxation, find_relaxations, limits_broken
 from wayforward.people.dialogue.seen_plans import SeenPlans
-from wayforward.people.dialogue.setup import PLANS, DialogueSetup, PendingQuestion
+from wayforward.people.dialogue.setup import PLANS, DialogueSetup, Note, PendingQuestion
 from wayforward.people.dialogue.shown_plans import PlanRounder, ShownPlan
 from wayforward.people.dialogue.wishes import Wish, preferences_of
 from wayforward.people.elicitor import CANNOT_SAY, Kind, Session
@@ -65,7 +66,7 @@ class Course:
         self.limit_screens = 0
         self.queue: list[q.QuestionnaireItem] = []
         self.asking_wishes: list[Wish] | None = None  # those known when the questionnaire began
-        self.notes: list[str] = []  # to be said before the next question
+        self.notes: list[Note] = []  # to be said before the next question
 
     # -- what is known -------------------------------------------------------------------------------------
 
@@ -289,12 +290,17 @@ class Course:
         if (
             how == "none" and not self.relaxations
         ):  # no limit is to blame: say at least what made the difference
-            contrast = why(self.problem, self.x, seed=self.setup.seed)
-            self.reason = contrast.text(0) if contrast.known[0] else ""
+            with use_language("en"):
+                self.reason = self.difference()
         if how in ("rejected", "stopped") and not self.relaxations and self.best is not None:
             self.relaxations = [
                 one for one in find_relaxations(self) if one.plan.name not in self.seen.declined
             ]
+
+    def difference(self) -> str:
+        """What made the difference, in a sentence; "" where nobody knows."""
+        contrast = why(self.problem, self.x, seed=self.setup.seed)
+        return contrast.text(0) if contrast.known[0] else ""
 
     def _put(self, pending: PendingQuestion) -> None:
         pending.notes = self.notes + pending.notes

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
 from wayforward.answers import words
 from wayforward.errors import ReplyError
+from wayforward.language import day_text, gettext, use_language
 
 _MONTH_DAYS = 365.25 / 12
 _MONTHS = (
@@ -50,13 +52,21 @@ def read_deadline(text: str, today: date) -> dict[str, Any] | None:
     day = None if by is None else _day(by["when"].strip(), today)
     if day is None and by is not None and not text.startswith(("until", "till")):  # "until 45" is a limit
         raise ReplyError(
-            f"We cannot count to '{by['when'][:40]}'. Type a day as in: by 15 March 2027, within 6 months."
+            gettext(
+                "We cannot count to '{day}'. Type a day as in: by 15 March 2027, within 6 months.",
+                day=by["when"][:40],
+            )
         )
     if day is None:
         return None
-    shown = f"{day.day} {_MONTHS[day.month - 1].capitalize()} {day.year}"
     if day <= today:
-        raise ReplyError(f"{shown} is not ahead of us. Type a day that is, such as: by the end of the year.")
+        raise ReplyError(
+            gettext(
+                "{day} is not ahead of us. Type a day that is, such as: by the end of the year.",
+                day=day_text(day),
+            )
+        )
+    shown = f"{day.day} {_MONTHS[day.month - 1].capitalize()} {day.year}"
     return {"months": round((day - today).days / _MONTH_DAYS, 2), "words": f"by {shown}"}
 
 
@@ -65,16 +75,37 @@ def within_words(months: float) -> str:
     return f"within {_spoken(months, 'month')}"
 
 
-def later_words(wish: dict[str, Any]) -> str:
+def deadline_sentence(wish: Mapping[str, Any]) -> str:
+    """A deadline as a sentence: "You want to be done by 1 March 2027."."""
+    day, span = _parts(str(wish["words"]))
+    if day is None:
+        return gettext("You want to be done within {time}.", time=span)
+    return gettext("You want to be done by {day}.", day=day_text(day))
+
+
+def later_words(wish: Mapping[str, Any]) -> str:
     """A deadline as something to give up, after "if you could": "finish after 1 March 2027", "take longer than ..."."""
-    text = str(wish["words"])
-    if text.startswith("by "):
-        return f"finish after {text[3:]}"
-    return f"take longer than {text.removeprefix('within ')}"
+    day, span = _parts(str(wish["words"]))
+    if day is None:
+        return gettext("take longer than {time}", time=span)
+    return gettext("finish after {day}", day=day_text(day))
+
+
+def _parts(english: str) -> tuple[date | None, str]:
+    """The day that the words of a stored deadline name, or None and how long it is in the language in use."""
+    by = re.fullmatch(r"by (\d+) ([A-Z][a-z]+) (\d{4})", english)
+    if by is not None:
+        return date(int(by[3]), _MONTHS.index(by[2].lower()) + 1, int(by[1])), ""
+    within = re.fullmatch(r"within ([\d.,]+) (day|week|month|year)s?", english)
+    assert within is not None, "the words of a deadline are those of `read_deadline`"
+    many = float(within[1].replace(",", ""))
+    return None, words.in_unit(words.number(many, words.decimals_of(many)), f"{within[2]}s", many)
 
 
 def _spoken(many: float, unit: str) -> str:
-    return f"{words.number(many, words.decimals_of(many))} {unit}{'' if many == 1 else 's'}"
+    """In English, as a state holds it, whatever language is in use."""
+    with use_language("en"):
+        return f"{words.number(many, words.decimals_of(many))} {unit}{'' if many == 1 else 's'}"
 
 
 def _day(text: str, today: date) -> date | None:
@@ -95,4 +126,6 @@ def _day(text: str, today: date) -> date | None:
         day = date(year, month, int(number) if number else end if named["end"] or running else 1)
         return day if named["year"] or day > today else date(year + 1, month, day.day)
     except ValueError:
-        raise ReplyError(f"There is no such day as {text}. Type one as in: by 15 March 2027.") from None
+        raise ReplyError(
+            gettext("There is no such day as {day}. Type one as in: by 15 March 2027.", day=text)
+        ) from None

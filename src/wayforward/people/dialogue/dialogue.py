@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError, DialogueError
+from wayforward.language import N_, gettext, language, use_language
 from wayforward.people.dialogue import fitting
 from wayforward.people.dialogue import state as st
+from wayforward.people.dialogue.another_model import news
 from wayforward.people.dialogue.conversation import Conversation
 from wayforward.people.dialogue.lessons import Compared, lessons
 from wayforward.people.dialogue.plans_beside import checked_kinds
-from wayforward.people.dialogue.question import Question, Reply, asks_meaning
+from wayforward.people.dialogue.question import Question
 from wayforward.people.dialogue.questionnaire import form_entry, parts_of
 from wayforward.people.dialogue.reply_log import ReplyLog
+from wayforward.people.dialogue.reply_parts import asks_meaning
 from wayforward.people.dialogue.reply_reading import read
+from wayforward.people.dialogue.retelling import entry_of, retold
 from wayforward.people.dialogue.setup import DialogueSetup
-from wayforward.people.dialogue.state import numbers, row_of
+from wayforward.people.dialogue.state import row_of
 from wayforward.people.dialogue.stored_dialogue import StoredDialogue, same_schema
 from wayforward.people.dialogue.wishes import wishes_of
-from wayforward.people.dialogue.wording import Ending, ending, meaning, reply_text, worded
+from wayforward.people.dialogue.wording import Ending, ending, meaning, worded
 from wayforward.people.elicitor import Elicitor
 
 if TYPE_CHECKING:
@@ -145,13 +149,17 @@ class Dialogue(StoredDialogue):
         pending = self._conversation.pending
         if pending is None:
             return None
-        if self._screen is None:
-            name = f"{self.answered + 1}-{pending.mark[:8]}"
-            question, codes = worded(self._conversation, pending, name)
-            if self._note is not None and self._note["at"] == len(self._log):
-                question = replace(question, notes=(self._note["text"], *question.notes))
-            self._screen = question, codes
-        return self._screen[0]
+        if self._screen is None or self._screen[0] != language():
+            self._screen = language(), *self._worded()
+        return self._screen[1]
+
+    def _worded(self) -> tuple[Question, list[str]]:
+        """The question on the table in the language in use, and the codes of its options."""
+        pending = self._conversation.on_table
+        question, codes = worded(self._conversation, pending, f"{self.answered + 1}-{pending.mark[:8]}")
+        if self._note is not None and self._note["at"] == len(self._log):
+            question = replace(question, notes=(news(self._note), *question.notes))
+        return question, codes
 
     def answer(self, reply: Any, question_id: str | None = None) -> Question | None:
         """Take a reply and return the next question, or None at the end.
@@ -167,20 +175,23 @@ class Dialogue(StoredDialogue):
         question = self.ask()
         if question is None:
             raise DialogueError(
-                "The dialogue has ended, so there is nothing to answer. undo() takes back the last answer."
+                gettext(
+                    "The dialogue has ended, so there is nothing to answer. undo() takes back the last answer."
+                )
             )
         if question_id is not None and question_id != question.id:
             raise DialogueError(self._mismatch(question_id, question))
         assert self._screen is not None
         c = self._conversation
         if asks_meaning(reply) and c.pending is not None:  # nothing is answered yet
-            self._screen = replace(question, notes=(meaning(c, c.pending),)), self._screen[1]
-            return self._screen[0]
-        taken = read(c, reply, question, self._screen[1])
+            self._screen = language(), replace(question, notes=(meaning(c, c.pending),)), self._screen[2]
+            return self._screen[1]
+        taken = read(c, reply, question, self._screen[2])
         changed = self._model_is_another()
         if c.lost and not changed:
             self._search_again()
-        self._log.append(self._entry(question, taken, reply))
+        with use_language("en"):
+            self._log.append(entry_of(self._conversation, *self._worded(), taken, reply))
         self._write()  # the answer is safe before anything is worked out from it
         if changed:
             self._carry(self.problem, self._now())
@@ -207,29 +218,7 @@ class Dialogue(StoredDialogue):
 
     def _mismatch(self, given: str, question: Question) -> str:
         before = [entry["id"] for entry in (*self._past, *self._log)]
-        what = "was answered before" if given in before else "was not asked"
-        return (
-            f"Question '{given}' {what}; on the table is '{question.id}'. Show ask() again, and answer that. "
-            "Nothing was changed."
-        )
-
-    def _entry(self, question: Question, reply: Reply, typed: Any) -> dict[str, Any]:
-        pending = self._conversation.pending
-        assert pending is not None
-        plans = [
-            {"name": p.name, "action": numbers(p.action), "after": numbers(p.after), "steps": list(p.lines)}
-            for p in pending.plans
-        ]
-        return {
-            "id": question.id,
-            "what": pending.what,
-            "shown": pending.mark,
-            "text": question.text,
-            "reply": reply,
-            "typed": typed if isinstance(typed, str) else None,
-            "said": reply_text(question, reply, self.problem.schema),
-            **({"plans": plans} if plans else {}),
-        }
+        return gettext(_ANSWERED if given in before else _UNKNOWN, given=given, open=question.id)
 
     def form(self) -> list[dict[str, Any]]:
         """One entry for each feature that a plan may change, for a page that asks for all limits in one reply.
@@ -248,12 +237,14 @@ class Dialogue(StoredDialogue):
         """
         if not self._log:
             raise DialogueError(
-                _GONE if self._past else "There is no answer to take back: this is the first question."
+                gettext(_GONE)
+                if self._past
+                else gettext("There is no answer to take back: this is the first question.")
             )
         if self._model_is_another():
             self._carry(self.problem, self._now())
             self._write()
-            raise DialogueError(f"{_GONE} Show ask() again.")
+            raise DialogueError(" ".join([gettext(_GONE), gettext("Show ask() again.")]))
         self._replies.take_back()
         self._screen = None
         self._write()
@@ -283,7 +274,7 @@ class Dialogue(StoredDialogue):
                     f"Question {place + 1} comes out otherwise than it was shown. Was the model changed?"
                 )
             question = worded(again, pending, entry["id"])[0]
-            out.append((question, entry["said"]))
+            out.append((question, retold(again, entry).reply))
             again.take(entry["reply"])
         return out
 
@@ -294,11 +285,11 @@ class Dialogue(StoredDialogue):
         """How it ended, with the plan, what was learned and what would have to give; None before the end."""
         if self._conversation.ended is None:
             return None
-        if self._ending is None or self._ending[:2] != (self._conversation, self.answered):
-            learned = self.learned()
-            found = ending(self._conversation, learned, self._description.get("kinds", ()))
-            self._ending = self._conversation, self.answered, found
-        return self._ending[2]
+        key = self._conversation, self.answered, language()
+        if self._ending is None or self._ending[0] != key:
+            found = ending(self._conversation, self.learned(), self._description.get("kinds", ()))
+            self._ending = key, found
+        return self._ending[1]
 
     @property
     def plan(self) -> Recourse | None:
@@ -322,16 +313,18 @@ class Dialogue(StoredDialogue):
 
     def export(self) -> str:
         """The whole dialogue as plain text, for the person and for the file: questions, replies, and what came out."""
-        lines = ["Your dialogue about a plan", ""]
+        lines = [gettext("Your dialogue about a plan"), ""]
         for place, entry in enumerate([*self._past, *self._log], 1):
-            lines.append(f"{place}. {entry['text']}")
-            for i, plan in enumerate(entry.get("plans", ()), 1):
-                lead = f"   Plan {i}: " if len(entry["plans"]) > 1 else "   "
-                lines.append(lead + " ".join(plan["steps"]))
-            lines += [f"   You said: {entry['said']}", ""]
+            one = retold(self._conversation, entry)
+            lines.append(f"{place}. {one.text}")
+            for i, plan in enumerate(one.plans, 1):
+                text = plan if len(one.plans) == 1 else gettext("Plan {n}: {steps}", n=i, steps=plan)
+                lines.append(f"   {text}")
+            reply = gettext("You said: {reply}", reply=one.reply)
+            lines += [f"   {reply}", ""]
         last = self.end
         if last is None:
-            lines.append("The dialogue has not ended.")
+            lines.append(gettext("The dialogue has not ended."))
             lines += [f"- {line}" for line in self.learned()]
         else:
             lines.append(last.show())
@@ -365,8 +358,16 @@ def _compared(entries: list[dict[str, Any]]) -> list[Compared]:
     return out
 
 
-_GONE = (
+_GONE = N_(
     "The model was changed after your last answer, so it cannot be taken back. You can still give new limits: I cannot "
     "do this: ..."
+)
+_ANSWERED = N_(
+    "Question '{given}' was answered before; on the table is '{open}'. Show ask() again, and answer that. Nothing was "
+    "changed."
+)
+_UNKNOWN = N_(
+    "Question '{given}' was not asked; on the table is '{open}'. Show ask() again, and answer that. Nothing was "
+    "changed."
 )
 __all__ = ["Dialogue"]

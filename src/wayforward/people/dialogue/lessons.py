@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.language import gettext
+from wayforward.people.dialogue.wishes import act_words
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
@@ -86,27 +88,35 @@ def lessons(
         firsts.add(a)
         lasts.add(b)
         times = count + int(votes[b, a])
-        share = f"{count} of {times} choices" if times > count else f"all {count} choices"
-        this, that = act(schema, x, compared, a), act(schema, x, compared, b)
-        if this.split()[0] == that.split()[0]:  # the same verb is said once
-            that = that.split(" ", 1)[1]
-        out.append(f"You would rather {this} than {that} ({share} between the two).")
+        verbs = [verb(schema, x, compared, j) for j in (a, b)]
+        this = act_words(schema, schema.names[a], verbs[0])
+        that = act_words(schema, schema.names[b], verbs[1])
+        if verbs[0] == verbs[1]:  # the same verb is said once
+            that = gettext("your {name}", name=words.label(schema.features[b]))
+        if times > count:
+            text = gettext(
+                "You would rather {this} than {that} ({count} of {times} choices between the two).",
+                this=this, that=that, count=count, times=times,
+            )  # fmt: skip
+        else:
+            text = gettext(
+                "You would rather {this} than {that} (all {count} choices between the two).",
+                this=this, that=that, count=count,
+            )  # fmt: skip
+        out.append(text)
     return out
 
 
-def act(schema: Schema, x: np.ndarray, compared: Sequence[Compared], j: int) -> str:
-    """ "raise your savings": the way in which the plans moved a feature, as one act."""
+def verb(schema: Schema, x: np.ndarray, compared: Sequence[Compared], j: int) -> str:
+    """raise, lower or change: the way in which the plans moved a feature."""
     feature = schema.features[j]
-    name = words.label(feature)
     if (feature.has_levels and feature.kind != "ordinal") or np.isnan(x[j]):
-        return f"change your {name}"
+        return "change"
     values = np.array([value for c in compared for value in (c.chosen[j], c.other[j])])
     moved = values[schema.differs(np.where(np.arange(schema.d) == j, values[:, None], x), x)[:, j]]
     if moved.size and (moved > x[j]).all():
-        return f"raise your {name}"
-    if moved.size and (moved < x[j]).all():
-        return f"lower your {name}"
-    return f"change your {name}"
+        return "raise"
+    return "lower" if moved.size and (moved < x[j]).all() else "change"
 
 
 def circle(edges: Sequence[tuple[str, str]], winner: str, loser: str) -> bool:

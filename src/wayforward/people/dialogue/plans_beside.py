@@ -11,6 +11,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.answers.kinds_text import no_lasting_text
 from wayforward.errors import MethodError, ProblemError
+from wayforward.language import N_, gettext, ngettext
 from wayforward.methods.kinds import options_by_kind
 from wayforward.recourse import KINDS, Recourse
 
@@ -19,9 +20,16 @@ if TYPE_CHECKING:
     from wayforward.people.dialogue.shown_plans import ShownPlan
 
 _NAMES = {
-    "cheapest": "of least effort",
-    "fewest": "with the fewest changes",
-    "lasting": "that is made to last",
+    "": N_("Another plan: {price}."),
+    "cheapest": N_("The plan of least effort: {price}."),
+    "fewest": N_("The plan with the fewest changes: {price}."),
+    "lasting": N_("The plan that is made to last: {price}."),
+    "cheapest+fewest": N_("The plan of least effort, and with the fewest changes: {price}."),
+    "cheapest+lasting": N_("The plan of least effort, and that is made to last: {price}."),
+    "fewest+lasting": N_("The plan with the fewest changes, and that is made to last: {price}."),
+    "cheapest+fewest+lasting": N_(
+        "The plan of least effort, with the fewest changes, and that is made to last: {price}."
+    ),
 }
 _SAME = 0.02  # of the effort: a price that nobody would feel
 
@@ -65,19 +73,26 @@ def plans_beside(c: Course, kinds: Sequence[str]) -> tuple[list[tuple[str, Shown
         )
     sure = [no_lasting_text(got)] if many else []
     if many:
-        times = words.count(int(count[best.name]), "time")
-        sure.insert(
-            0, f"We trained the model again {words.count(many, 'time')}. This plan still got a yes {times}."
+        trained = ngettext(
+            "We trained the model again {n} time.", "We trained the model again {n} times.", many
         )
+        held = int(count[best.name])
+        still = ngettext("This plan still got a yes {n} time.", "This plan still got a yes {n} times.", held)
+        sure.insert(0, f"{trained} {still}")
     out = []
     for kind, plan in there:
         if plan.name == best.name or c.rounder.alike(plan, best) or not c.seen.will_do(plan):
             continue
         lasts = "lasting" in kind and count.get(plan.name, 0) > count.get(best.name, 0)
         if lasts or plan.cost < (1 - _SAME) * best.cost:
-            names = [_NAMES[one] for one in kind.split("+") if one != "lasting" or lasts]
-            votes_text = f" It still got a yes {words.count(int(count[plan.name]), 'time')}." if many else ""
-            out.append((f"The plan {words.join(names)}: {_price(plan, best)}.{votes_text}", plan))
+            names = "+".join(one for one in KINDS if one in kind.split("+") and (one != "lasting" or lasts))
+            lines = [gettext(_NAMES[names], price=_price(plan, best))]
+            if many:
+                votes_for = int(count[plan.name])
+                lines.append(
+                    ngettext("It still got a yes {n} time.", "It still got a yes {n} times.", votes_for)
+                )
+            out.append((" ".join(lines), plan))
     return out, [line for line in sure if line]
 
 
@@ -93,7 +108,10 @@ def _price(plan: ShownPlan, best: ShownPlan) -> str:
     """What a plan costs beside the chosen one: "about 12 % less effort than your plan"."""
     share = plan.cost / best.cost - 1
     if abs(share) <= _SAME:
-        return "about as much effort as your plan"
+        return gettext("about as much effort as your plan")
+    if share < 0:
+        return gettext("about {share} less effort than your plan", share=words.percent(-share))
     if share < 1:
-        return f"about {words.percent(abs(share))} {'more' if share > 0 else 'less'} effort than your plan"
-    return f"about {words.number(1 + share, 1).removesuffix('.0')} times the effort of your plan"
+        return gettext("about {share} more effort than your plan", share=words.percent(share))
+    times = words.number(float(f"{1 + share:.1f}"))
+    return gettext("about {times} times the effort of your plan", times=times)

@@ -10,7 +10,8 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.errors import DialogueError, ReplyError
-from wayforward.people.dialogue.question import LIKERT, AnswerKind, Option, Reply
+from wayforward.language import N_, gettext
+from wayforward.people.dialogue.question import LIKERT, AnswerKind, Option, Reply, likert_words
 from wayforward.people.dialogue.wishes import Wish
 
 if TYPE_CHECKING:
@@ -106,12 +107,10 @@ def worded(item: QuestionnaireItem, people: Population) -> WordedItem:
 
 
 def _current_value(feature: Feature, now: float) -> str:
-    name = words.label(feature)
     if np.isnan(now):
-        return f"Your {name} now: not stated."
-    if feature.has_levels:
-        return f"Your {name} now: {words.level_words(feature, now)}."
-    return f"Your {name} now: {now_words(feature, now)}."
+        return gettext("Your {name} now: not stated.", name=words.label(feature))
+    value = words.level_words(feature, now) if feature.has_levels else now_words(feature, now)
+    return gettext("Your {name} now: {value}.", name=words.label(feature), value=value)
 
 
 def now_words(feature: Feature, now: float) -> str:
@@ -120,33 +119,57 @@ def now_words(feature: Feature, now: float) -> str:
     return words.value_text(feature, value, words.decimals_of(value))
 
 
+_COULD = {
+    "raise": N_("{now} Could you raise this?"),
+    "lower": N_("{now} Could you lower this?"),
+    "change": N_("{now} Could you change this?"),
+}
+_HOW_HARD = {
+    "raise": N_("{now} How hard would it be for you to raise this?"),
+    "lower": N_("{now} How hard would it be for you to lower this?"),
+    "change": N_("{now} How hard would it be for you to change this?"),
+}
+_ACT = {
+    "raise": N_("raise your {name} (now {value})"),
+    "lower": N_("lower your {name} (now {value})"),
+    "change": N_("change your {name} (now {value})"),
+}
+UP_TO_LEVEL, TO_SOME = N_("Yes, but only up to a certain level"), N_("Yes, but only to some")
+LIMITED = {  # what somebody can who can in part, by its code
+    "high": N_("Yes, but only up to a limit"),
+    "low": N_("Yes, but only down to a limit"),
+    "up": N_("Yes, but it can only go up"),
+    "down": N_("Yes, but it can only go down"),
+    "both": N_("Yes, but only within limits"),
+    "levels": TO_SOME,
+}
+
+
 def _can(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:
     current = _current_value(feature, now)
+    yes, no = ("yes", gettext("Yes")), ("no", gettext("No"))
     if feature.has_levels:
         levels = ahead(people, item.feature)
         if len(levels) == 1:
             other = words.quoted(words.level_words(feature, levels[0]))
-            return _choice(f"{current} Could you change this to {other}?", ("yes", "Yes"), ("no", "No"))
+            return _choice(
+                gettext("{now} Could you change this to {other}?", now=current, other=other), yes, no
+            )
         upward = _upward(feature, levels, now)
-        codes = [("yes", "Yes, as far as needed" if upward else "Yes, to any other"), ("no", "No")]
+        codes = [("yes", gettext("Yes, as far as needed") if upward else gettext("Yes, to any other")), no]
         if item.with_limits:
-            some = "Yes, but only up to a certain level" if upward else "Yes, but only to some"
-            codes.append(("levels", some))
-        return _choice(f"{current} Could you {'raise' if upward else 'change'} this?", *codes)
+            codes.append(("levels", gettext(UP_TO_LEVEL if upward else TO_SOME)))
+        could = _COULD["raise"] if upward else _COULD["change"]
+        return _choice(gettext(could, now=current), *codes)
     verb = words.verb(feature)
     if verb == "change" and now <= people.least[0, item.feature]:
         verb = "raise"  # there is nowhere to go but up
     elif verb == "change" and now >= people.greatest[0, item.feature]:
         verb = "lower"
-    codes = [("yes", "Yes, as far as needed" if verb != "change" else "Yes, up or down"), ("no", "No")]
-    if item.with_limits and verb == "raise":
-        codes.append(("high", "Yes, but only up to a limit"))
-    elif item.with_limits and verb == "lower":
-        codes.append(("low", "Yes, but only down to a limit"))
-    elif item.with_limits:
-        codes += [("up", "Yes, but it can only go up"), ("down", "Yes, but it can only go down")]
-        codes.append(("both", "Yes, but only within limits"))
-    return _choice(f"{current} Could you {verb} this?", *codes)
+    far = gettext("Yes, up or down") if verb == "change" else gettext("Yes, as far as needed")
+    limited = {"raise": ["high"], "lower": ["low"], "change": ["up", "down", "both"]}[verb]
+    codes = [("yes", far), no, *((code, gettext(LIMITED[code])) for code in limited if item.with_limits)]
+    return _choice(gettext(_COULD[verb], now=current), *codes)
 
 
 def _upward(feature: Feature, levels: Sequence[int], now: float) -> bool:
@@ -160,11 +183,15 @@ def _choice(text: str, *codes: tuple[str, str]) -> WordedItem:
 
 
 def _bound(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:
-    end = "Up to what" if item.what == "high" else "Down to what"
-    current = "" if np.isnan(now) else f" It is {now_words(feature, now)} now."
-    unit = f" ({feature.unit})" if feature.unit else ""
-    text = f"{end} could your {words.label(feature)} go?{current}"
-    return WordedItem("number", text, hint=f"Type a number{unit}.")
+    name, unit = words.label(feature), feature.text_unit
+    if item.what == "high":
+        text = gettext("Up to what could your {name} go?", name=name)
+    else:
+        text = gettext("Down to what could your {name} go?", name=name)
+    if not np.isnan(now):
+        text += " " + gettext("It is {value} now.", value=now_words(feature, now))
+    hint = gettext("Type a number ({unit}).", unit=unit) if unit else gettext("Type a number.")
+    return WordedItem("number", text, hint=hint)
 
 
 def _levels(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:
@@ -172,30 +199,39 @@ def _levels(item: QuestionnaireItem, people: Population, feature: Feature, now: 
     options = tuple(Option(str(i), words.level_words(feature, level)) for i, level in enumerate(levels, 1))
     codes = tuple(str(level) for level in levels)
     if _upward(feature, levels, now):
-        text = f"{_current_value(feature, now)} Up to which level could you go?"
+        text = gettext("{now} Up to which level could you go?", now=_current_value(feature, now))
         return WordedItem("choice", text, options, codes)
-    text = f"{_current_value(feature, now)} To which of these could you change?"
-    return WordedItem("choice", text, options, codes, True, "You can name several, such as 1, 2.")
+    text = gettext("{now} To which of these could you change?", now=_current_value(feature, now))
+    hint = gettext("You can name several, such as 1, 2.")
+    return WordedItem("choice", text, options, codes, True, hint)
 
 
 def _score(item: QuestionnaireItem, people: Population, feature: Feature, now: float) -> WordedItem:
-    options = tuple(Option(str(i), text) for i, text in enumerate((*LIKERT, "I cannot do this"), 1))
-    ask = f"How hard would it be for you to {words.verb(feature)} this?"
-    codes = tuple(option.key for option in options)
-    return WordedItem("likert", f"{_current_value(feature, now)} {ask}", options, codes)
+    options = tuple(Option(str(i), text) for i, text in enumerate(likert_words(), 1))
+    text = gettext(_HOW_HARD[words.verb(feature)], now=_current_value(feature, now))
+    return WordedItem("likert", text, options, tuple(option.key for option in options))
 
 
 def _page(people: Population) -> WordedItem:
     features = [(people.schema.features[j], float(people.x[0, j])) for j in np.flatnonzero(people.may[0])]
     options = tuple(Option(str(i), _named_value(f, at)) for i, (f, at) in enumerate(features, 1))
-    text = "A plan may change these things. Which of them can you not change, or only so far?"
+    text = gettext("A plan may change these things. Which of them can you not change, or only so far?")
     one = next((f for f, _ in features if not f.has_levels), features[0][0])
-    end = "down" if one.direction == "decrease" else "up"
-    hint = (
-        f"Type numbers, or how far you can go, with commas between, such as 2, {words.label(one)} {end} to ... (a "
-        "value). Type none if all of them can change. You can add: at most 2 changes"
-    )
-    hint += f"{', within 6 months' * people.schema.timed}."
+    if one.direction == "decrease":
+        hint = gettext(
+            "Type numbers, or how far you can go, with commas between, such as 2, {name} down to ... (a value).",
+            name=words.label(one),
+        )
+    else:
+        hint = gettext(
+            "Type numbers, or how far you can go, with commas between, such as 2, {name} up to ... (a value).",
+            name=words.label(one),
+        )
+    if people.schema.timed:
+        more = gettext("You can add: at most 2 changes, within 6 months.")
+    else:
+        more = gettext("You can add: at most 2 changes.")
+    hint = " ".join([hint, gettext("Type none if all of them can change."), more])
     return WordedItem("page", text, options, tuple(f.name for f, _ in features), True, hint)
 
 
@@ -205,10 +241,10 @@ def form_entry(people: Population, j: int) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "feature": feature.name,
         "label": words.label(feature),
-        "unit": feature.unit,
+        "unit": feature.text_unit,
         "now": None if np.isnan(now) else now,
         "text": _current_value(feature, now),
-        "difficulty": [*LIKERT, "I cannot do this"],
+        "difficulty": list(likert_words()),
     }
     if feature.has_levels:
         return {**entry, "levels": [words.level_words(feature, level) for level in ahead(people, j)]}
@@ -216,19 +252,22 @@ def form_entry(people: Population, j: int) -> dict[str, Any]:
     return {**entry, **{side: end if np.isfinite(end) else None for side, end in ends.items()}}
 
 
-def _named_value(feature: Feature, at: float) -> str:
+def _named_value(feature: Feature, at: float, text: str = N_("{name} (now {value})")) -> str:
     bare = feature.has_levels or np.isnan(at)
-    return f"{words.label(feature)} (now {words.value_text(feature, at) if bare else now_words(feature, at)})"
+    value = words.value_text(feature, at) if bare else now_words(feature, at)
+    return gettext(text, name=words.label(feature), value=value)
 
 
 def _rank(people: Population) -> WordedItem:
     options, codes = [], []
     for place, j in enumerate(np.flatnonzero(people.may[0]).tolist(), 1):
         feature, at = people.schema.features[j], float(people.x[0, j])
-        options.append(Option(str(place), f"{words.verb(feature)} your {_named_value(feature, at)}"))
+        options.append(Option(str(place), _named_value(feature, at, _ACT[words.verb(feature)])))
         codes.append(feature.name)
-    text = "Which of these would you change first, and which last? Put them in order, the easiest first."
-    hint = "Type the numbers in your order, such as 2, 1. Leave out what you cannot change."
+    text = gettext(
+        "Which of these would you change first, and which last? Put them in order, the easiest first."
+    )
+    hint = gettext("Type the numbers in your order, such as 2, 1. Leave out what you cannot change.")
     return WordedItem("rank", text, tuple(options), tuple(codes), True, hint)
 
 
@@ -279,9 +318,26 @@ def _check_usual(people: Population, j: int, value: float, here: str) -> None:
     low, high = (float(e) if np.isfinite(e) else float(s[j]) for e, s in zip(ends, seen, strict=True))
     if not low - (high - low) <= value <= high + (high - low) and np.isfinite([low, high]).all():
         raise ReplyError(
-            f"{words.limit_value(feature, value)}? Your {words.label(feature)} is {here} now, and it goes from "
-            f"{words.limit_value(feature, low)} to {words.limit_value(feature, high)}. Type a number in between."
-        )
+            gettext(
+                "{value}? Your {name} is {now} now, and it goes from {low} to {high}. Type a number in between.",
+                value=words.limit_value(feature, value), name=words.label(feature), now=here,
+                low=words.limit_value(feature, low), high=words.limit_value(feature, high),
+            )
+        )  # fmt: skip
+
+
+_ONLY_RISES = N_("No plan moves your {name} that way: it can only rise. Say how far (up to ...), or say no.")
+_ONLY_FALLS = N_(
+    "No plan moves your {name} that way: it can only fall. Say how far (down to ...), or say no."
+)
+_IS_LESS = N_(
+    "Your {name} is {now} now, and {value} is less. Type what it could rise to, or the value it has now if it cannot "
+    "rise."
+)
+_IS_MORE = N_(
+    "Your {name} is {now} now, and {value} is more. Type what it could fall to, or the value it has now if it cannot "
+    "fall."
+)
 
 
 def check_bound(people: Population, j: int, side: str, value: float) -> float:
@@ -291,7 +347,12 @@ def check_bound(people: Population, j: int, side: str, value: float) -> float:
     if feature.kind == "integer":  # nobody says that 15.4 loans are too many
         if 0 < abs(value) < 1:
             shown = words.number(value, words.decimals_of(value))
-            raise ReplyError(f"{shown}? Your {name} is {now_words(feature, now)} now. Type a whole number.")
+            raise ReplyError(
+                gettext(
+                    "{value}? Your {name} is {now} now. Type a whole number.",
+                    value=shown, name=name, now=now_words(feature, now),
+                )
+            )  # fmt: skip
         value = float(np.floor(value) if side == "high" else np.ceil(value))
     if np.isnan(now):
         return value
@@ -299,21 +360,11 @@ def check_bound(people: Population, j: int, side: str, value: float) -> float:
     _check_usual(people, j, value, here)
     direction = int(people.schema.direction[j])
     if (side == "low" and direction > 0) or (side == "high" and direction < 0):
-        only = "rise" if direction > 0 else "fall"
-        far = "up" if direction > 0 else "down"
-        raise ReplyError(
-            f"No plan moves your {name} that way: it can only {only}. Say how far ({far} to ...), or say no."
-        )
+        text = _ONLY_RISES if direction > 0 else _ONLY_FALLS
+        raise ReplyError(gettext(text, name=name))
+    other = words.limit_value(feature, value)
     if side == "high" and value < now:
-        raise ReplyError(
-            f"Your {name} is {here} now, and {words.limit_value(feature, value)} is less. Type "
-            "what it could rise to, "
-            "or the value it has now if it cannot rise."
-        )
+        raise ReplyError(gettext(_IS_LESS, name=name, now=here, value=other))
     if side == "low" and value > now:
-        raise ReplyError(
-            f"Your {name} is {here} now, and {words.limit_value(feature, value)} is more. Type "
-            "what it could fall to, "
-            "or the value it has now if it cannot fall."
-        )
+        raise ReplyError(gettext(_IS_MORE, name=name, now=here, value=other))
     return value

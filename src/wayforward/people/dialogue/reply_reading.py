@@ -11,22 +11,21 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.errors import PreferencesError, ReplyError
+from wayforward.language import N_, gettext, language
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.deadlines import read_deadline
-from wayforward.people.dialogue.question import (
-    LIKERT,
+from wayforward.people.dialogue.question import LIKERT, Option, Question, Reply
+from wayforward.people.dialogue.reply_parts import (
     NEITHER,
     STOP,
     YES,
-    Option,
-    Question,
-    Reply,
     as_text,
     chosen,
     clean,
     feature_named,
     freeze_or_limit,
     how_hard,
+    in_other_languages,
     is_amount,
     is_unsure,
     most_changes,
@@ -36,9 +35,11 @@ from wayforward.people.dialogue.question import (
     yes_or_no,
 )
 from wayforward.people.dialogue.wishes import Wish, preferences_of
+from wayforward.people.dialogue.wording import worded
 
 if TYPE_CHECKING:
     from wayforward.people.dialogue.conversation import Conversation
+    from wayforward.schema import Feature
 
 
 def read(c: Conversation, reply: Any, question: Question, codes: Sequence[str]) -> Reply:
@@ -46,9 +47,35 @@ def read(c: Conversation, reply: Any, question: Question, codes: Sequence[str]) 
 
     Raises: ReplyError that says what would fit, or that the reply contradicts a limit that was stated before.
     """
-    found = _read(c, reply, question, codes)
+    try:
+        found = _read(c, reply, question, codes)
+    except ReplyError:
+        other = _read_in_other_languages(c, reply, question, codes)
+        if other is None:
+            raise
+        found = other
     _check_limits(c, found)
     return found
+
+
+def _read_in_other_languages(
+    c: Conversation, reply: Any, question: Question, codes: Sequence[str]
+) -> Reply | None:
+    """The reply read with the options in the words of other languages; None where it does not fit those either."""
+    for other in in_other_languages(lambda: worded(c, c.on_table, question.id)[0]):
+        try:
+            return _read(c, reply, other, codes)
+        except ReplyError:
+            continue
+    return None
+
+
+_SAY_WHICH = {
+    "take": N_("Say which plan: take 1, for example."),
+    "keep": N_("Say which plan: keep 1, for example."),
+    "mark": N_("Say which plan: mark 1, for example."),
+    "bookmark": N_("Say which plan: bookmark 1, for example."),
+}
 
 
 def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str]) -> Reply:
@@ -67,9 +94,12 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
     if marked is not None and p.plans:
         at = chosen(marked[2], options) if marked[2] and len(p.plans) > 1 else 0
         if (len(p.plans) > 1 and not marked[2]) or at >= len(p.plans):
-            raise ReplyError(f"Say which plan: {marked[1]} 1, for example.")
+            raise ReplyError(gettext(_SAY_WHICH[marked[1]]))
         return {"take" if marked[1] == "take" else "keep": at}
-    words_of_option = len(text or "") > 3 and any(str(text) in plain(option.text) for option in options)
+    typed = {str(text), plain(reply) if isinstance(reply, str) else str(text)}
+    words_of_option = len(text or "") > 3 and any(
+        one in plain(option.text) for one in typed for option in options
+    )
     wish = None if words_of_option and not p.plans else _read_wish(c, reply)
     if wish is not None:
         return {"wish": wish}
@@ -159,8 +189,10 @@ def _deadline(c: Conversation, reply: Any) -> Wish | None:
     found = read_deadline(as_text(reply) or "", c.setup.today or date.today())
     if found is not None and not c.schema.timed:
         raise ReplyError(
-            "Nobody has told us how long these changes take, so we cannot hold a plan to a day. Say how far you could "
-            "go instead (up to ...), or what you cannot change."
+            gettext(
+                "Nobody has told us how long these changes take, so we cannot hold a plan to a day. Say how far you "
+                "could go instead (up to ...), or what you cannot change."
+            )
         )
     return found
 
@@ -183,25 +215,55 @@ def _plain_wish(c: Conversation, reply: dict[str, Any], may: Sequence[int]) -> W
     return _limit(c, c.schema.index(name), side, reply[side])
 
 
+def _levels_of(feature: Feature) -> list[Option]:
+    return [Option(str(i + 1), words.level_words(feature, i)) for i in range(feature.n_levels)]
+
+
+def _level(feature: Feature, value: Any) -> int | None:
+    """The level that somebody means, by its words in any language; None if it is not plain."""
+    for options in [_levels_of(feature), *in_other_languages(lambda: _levels_of(feature))]:
+        try:
+            return chosen(value, options)
+        except ReplyError:
+            continue
+    return None
+
+
+def _levels(feature: Feature, value: Any) -> list[int]:
+    """The levels that somebody names, by their words in any language. Raises: ReplyError."""
+    try:
+        return sorted(several(value, _levels_of(feature)))
+    except ReplyError:
+        for options in in_other_languages(lambda: _levels_of(feature)):
+            try:
+                return sorted(several(value, options))
+            except ReplyError:
+                continue
+        raise
+
+
 def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
     feature, name = c.schema.features[j], c.schema.names[j]
     if feature.has_levels:
         if not feature.ordered and side == "to":  # "only to local government or without pay"
-            named = [Option(str(i + 1), words.level_words(feature, i)) for i in range(feature.n_levels)]
-            return {"feature": name, "levels": sorted(several(value, named))}
+            return {"feature": name, "levels": _levels(feature, value)}
         if not feature.ordered:
             raise ReplyError(
-                f"Your {words.label(feature)} has no order, so nothing is above or below. Say 'cannot'."
+                gettext(
+                    "Your {name} has no order, so nothing is above or below. Say 'cannot'.",
+                    name=words.label(feature),
+                )
             )
         side = "high" if side == "to" else side
-        levels = [words.level_words(feature, i) for i in range(feature.n_levels)]
-        try:
-            at = chosen(value, [Option(str(i + 1), text) for i, text in enumerate(levels)])
-        except ReplyError:
-            known = words.join([words.quoted(text) for text in levels], "or")
+        at = _level(feature, value)
+        if at is None:
+            named = [words.quoted(words.level_words(feature, i)) for i in range(feature.n_levels)]
             raise ReplyError(
-                f"'{str(value)[:40]}' is no {words.label(feature)}. It can be {known}."
-            ) from None
+                gettext(
+                    "'{reply}' is no {name}. It can be {known}.",
+                    reply=str(value)[:40], name=words.label(feature), known=words.join(named, "or"),
+                )
+            )  # fmt: skip
         return {"feature": name, side: float(at)}
     people = c.problem.population(c.x, None)
     value = number(value, feature, float(c.x[0, j]))
@@ -211,7 +273,7 @@ def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
 
 
 _PARTS = re.compile(
-    r"\s*;\s*|,\s+(?!\d{3,4}\b)|\s+and\s+|\n"
+    r"\s*;\s*|,\s+(?!\d{3,4}\b)|\s+(?:and|und)\s+|\n"
 )  # "1, 3, income up to 3,500", "by March 15, 2027"
 
 
@@ -234,8 +296,11 @@ def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> list[Wish]:
             if wish is None and j is None:
                 _check_named(c, one)
                 raise ReplyError(
-                    f"'{one.strip()[:40]}' is not read. Type the numbers of what you cannot change, how far you could "
-                    "go (name up to 3,500), or none."
+                    gettext(
+                        "'{reply}' is not read. Type the numbers of what you cannot change, how far you could go (name "
+                        "up to 3,500), or none.",
+                        reply=one.strip()[:40],
+                    )
                 )
             out.append({"feature": c.schema.names[int(j or 0)], "can": False} if wish is None else wish)
     return out
@@ -244,10 +309,13 @@ def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> list[Wish]:
 def _check_named(c: Conversation, text: str) -> None:
     """Raises: ReplyError where a text begins with a feature of which no plan makes use."""
     for feature in c.schema.features:
-        names = {plain(feature.name), plain(words.label(feature))}
+        names = {plain(feature.name), plain(words.label(feature)), plain(feature.text_label)}
         if any(plain(text) == name or plain(text).startswith(f"{name} ") for name in names):
             raise ReplyError(
-                f"No plan changes your {words.label(feature)}, so there is nothing to say about it."
+                gettext(
+                    "No plan changes your {name}, so there is nothing to say about it.",
+                    name=words.label(feature),
+                )
             )
 
 
@@ -274,18 +342,28 @@ def limits_page(c: Conversation, reply: dict[str, Any]) -> list[Wish]:
         try:
             out += _page_entry(c, j, clean(value))
         except ReplyError as error:
-            raise ReplyError(f"{words.label(c.schema.features[j]).capitalize()}: {error}") from None
+            label = words.label(c.schema.features[j])
+            label = label.capitalize() if language() == "en" else label
+            raise ReplyError(f"{label}: {error}") from None
     if (most := reply.get("changes")) not in (None, ""):
         if isinstance(most, bool) or not str(most).strip().isdigit() or int(most) < 1:
             raise ReplyError(
-                f"{most!r} changes at most is no number of things. Give 1 or more, or leave it out."
+                gettext(
+                    "{number} changes at most is no number of things. Give 1 or more, or leave it out.",
+                    number=repr(most),
+                )
             )
         out.append({"max_changes": int(most)})
     if (within := reply.get("within")) not in (None, ""):
         number = isinstance(within, (int, float)) and not isinstance(within, bool)
         deadline = _deadline(c, f"within {within} months" if number else str(within))
         if deadline is None:
-            raise ReplyError(f"{within!r} is no deadline. Give months, or as in: within 6 months, by March.")
+            raise ReplyError(
+                gettext(
+                    "{time} is no deadline. Give months, or as in: within 6 months, by March.",
+                    time=repr(within),
+                )
+            )
         out.append(deadline)
     return out
 
@@ -303,18 +381,28 @@ def _page_entry(c: Conversation, j: int, value: Any) -> list[Wish]:
         ]
         return ends + [wish for part in ("levels", "hard") for wish in _page_entry(c, j, value.get(part))]
     if isinstance(value, list) and feature.has_levels:
-        levels = [words.level_words(feature, i) for i in range(feature.n_levels)]
-        options = [Option(str(i + 1), text) for i, text in enumerate(levels)]
-        return [{"feature": name, "levels": sorted(chosen(one, options) for one in value)}]
+        options = _levels_of(feature)
+        found = [_level(feature, one) for one in value]
+        return [
+            {
+                "feature": name,
+                "levels": sorted(
+                    chosen(one, options) if at is None else at for one, at in zip(value, found, strict=True)
+                ),
+            }
+        ]
     if as_text(value) in LIKERT:
         return [{"feature": name, "score": LIKERT.index(str(as_text(value))) + 1, "of": len(LIKERT)}]
-    found = freeze_or_limit(value, c.schema, [j], j)
-    if found is not None and found[1] != "can":
-        return [_limit(c, j, found[1], found[2])]
+    limit = freeze_or_limit(value, c.schema, [j], j)
+    if limit is not None and limit[1] != "can":
+        return [_limit(c, j, limit[1], limit[2])]
     if isinstance(value, (int, float)) or is_amount(value) or str(value).strip().isdigit():
         return [_limit(c, j, "to", value)]
     raise ReplyError(
-        f"'{str(value)[:40]}' is not read. Give no, up to and a value, a list of levels, or how hard."
+        gettext(
+            "'{reply}' is not read. Give no, up to and a value, a list of levels, or how hard.",
+            reply=str(value)[:40],
+        )
     )
 
 
@@ -328,7 +416,8 @@ def _check_limits(c: Conversation, reply: Reply) -> None:
         preferences_of(c.schema, [*c.wishes, *wishes])
     except PreferencesError:
         raise ReplyError(
-            "That goes against a limit that you gave before: nothing would be left in between. "
-            "Give another number, "
-            "or take the earlier answer back."
+            gettext(
+                "That goes against a limit that you gave before: nothing would be left in between. Give another "
+                "number, or take the earlier answer back."
+            )
         ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from wayforward.people.elicitor import Elicitor
     from wayforward.problem import Problem
 
+# What is to be said before a question: {"wish": ...}, a limit that was noted; {"turned": True}, a choice that goes
+# against an earlier one; in states of older releases the text itself.
+Note: TypeAlias = dict[str, Any] | str
 PLANS = ("first", "pair", "accept", "last", "final", "recall")
 
 
@@ -32,7 +35,7 @@ class PendingQuestion:
     plans: list[ShownPlan] = field(default_factory=list)
     places: list[int] = field(default_factory=list)  # which option of the session each plan is
     relaxations: list[Relaxation] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     @property
     def mark(self) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.answers import consequences, steps, words
 from wayforward.answers.time_text import time_text
+from wayforward.language import gettext, language, use_language
 from wayforward.people.dialogue.state import digest, numbers, row_of
 from wayforward.people.dialogue.wishes import Wish, preferences_of
 from wayforward.people.plan_order import alike, asks_more
 from wayforward.problem.minimal import minimal_actions
 from wayforward.problem.rounding import GENEROSITY, round_away
-from wayforward.recourse import Recourse
+from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
     from wayforward.preferences.preferences import Preferences
@@ -27,24 +28,32 @@ _SAYABLE = (1.0, 0.1, 0.01)  # of that: tried one after another
 
 @dataclass(frozen=True)
 class ShownPlan:
-    """A plan as shown: round numbers, judged after rounding. action, after (d,); cost in the problem's unit."""
+    """A plan as shown: round numbers, judged after rounding. action, after (d,); cost in the problem's unit.
+
+    steps, follows: what to do and what comes of it by itself, in English: a state hangs on no language;
+    `PlanRounder.translated` gives them in the one in use. order (d,): the place of each act, where they have one.
+    """
 
     action: np.ndarray
     after: np.ndarray
     cost: float
     steps: tuple[str, ...]
     follows: tuple[str, ...]
+    order: tuple[int, ...] | None = None
 
     def stored(self) -> dict[str, Any]:
         """The plan as plain data; `of` is its reverse."""
         rows = {"action": list(numbers(self.action)), "after": list(numbers(self.after))}
-        return {**rows, "cost": self.cost, "steps": list(self.steps), "follows": list(self.follows)}
+        plan = {**rows, "cost": self.cost, "steps": list(self.steps), "follows": list(self.follows)}
+        return plan if self.order is None else {**plan, "order": list(self.order)}
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> ShownPlan:
         """The plan that `stored` told."""
         action, after = row_of(stored["action"]), row_of(stored["after"])
-        return cls(action, after, float(stored["cost"]), tuple(stored["steps"]), tuple(stored["follows"]))
+        order = tuple(stored["order"]) if "order" in stored else None
+        texts = tuple(stored["steps"]), tuple(stored["follows"])
+        return cls(action, after, float(stored["cost"]), *texts, order)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -67,6 +76,7 @@ class PlanRounder:
         self.problem, self.schema, self.x, self.value = problem, problem.schema, x, value
         self._people = problem.population(x)
         self._judged: dict[Any, ShownPlan | None] = {}  # by limits, action and order
+        self._translated: dict[tuple[str, str], ShownPlan] = {}  # by name and language
 
     def shown(
         self,
@@ -123,12 +133,34 @@ class PlanRounder:
             if not got.found[one, 0]:
                 out.append(None)
                 continue
-            sentences = self._steps(got, one, None if order is None else order[one])
-            follows = (*consequences(got, one), *filter(None, [time_text(got, 0, one)]))
-            out.append(
-                ShownPlan(got.action[one, 0], got.after[one, 0], float(got.cost[one, 0]), sentences, follows)
-            )
+            own_order = None if order is None or (order[one] < 0).all() else tuple(order[one].tolist())
+            with use_language("en"):
+                sentences, follows = self._steps(got, one, own_order), self._follows(got, one)
+            cost = float(got.cost[one, 0])
+            out.append(ShownPlan(got.action[one, 0], got.after[one, 0], cost, sentences, follows, own_order))
         return out
+
+    def translated(self, plan: ShownPlan) -> ShownPlan:
+        """Return a plan with its sentences in the language in use. Its name changes with them: do not keep it."""
+        if language() == "en":
+            return plan
+        key = plan.name, language()
+        if key not in self._translated:
+            one = np.ones((1, 1))
+            months = self.problem.months(self.x, plan.action[None], plan.after[None])[:, None]
+            got = Recourse(
+                schema=self.schema, x=self.x, action=plan.action[None, None], after=plan.after[None, None],
+                cost=plan.cost * one, score=np.nan * one, outcome=np.full((1, 1), Outcome.FOUND),
+                seconds=np.zeros(1), months=months if self.schema.timed else np.empty((0, 0)),
+                meta=self.problem.leads,
+            )  # fmt: skip
+            texts = self._steps(got, 0, plan.order), self._follows(got, 0)
+            self._translated[key] = replace(plan, steps=texts[0], follows=texts[1])
+        return self._translated[key]
+
+    def _follows(self, got: Recourse, i: int) -> tuple[str, ...]:
+        """What comes of plan i by itself, and how long it takes, in sentences."""
+        return (*consequences(got, i), *filter(None, [time_text(got, 0, i)]))
 
     def asks_more(self, plan: ShownPlan, other: ShownPlan) -> bool:
         """Whether a plan does all that another one does, at least as far; a plan does not ask for more than itself."""
@@ -156,12 +188,13 @@ class PlanRounder:
         from_here = np.where(near & ~np.isnan(action), away, x)
         return round_away(self.schema, from_here, action, GENEROSITY[0])
 
-    def _steps(self, got: Recourse, i: int, order: np.ndarray | None) -> tuple[str, ...]:
+    def _steps(self, got: Recourse, i: int, order: Sequence[int] | None) -> tuple[str, ...]:
         """The steps of plan i in sentences, in the order of the acts where they have one."""
-        if order is None or (order < 0).all():
+        if order is None:
             return tuple(steps(got, i))
-        acts = sorted(np.flatnonzero(~np.isnan(got.action[i, 0])), key=lambda j: (order[j], j))
+        acts = sorted(np.flatnonzero(~np.isnan(got.action[i, 0])).tolist(), key=lambda j: (order[j], j))
         texts = [words.change_text(self.schema.features[j], got.x[i, j], got.action[i, 0, j]) for j in acts]
         return tuple(
-            words.sentence(text if place == 0 else f"then {text}") for place, text in enumerate(texts)
+            words.sentence(text if place == 0 else gettext("then {step}", step=text))
+            for place, text in enumerate(texts)
         )

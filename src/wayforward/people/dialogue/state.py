@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DialogueError, FileFormatError, ProblemError
+from wayforward.language import use_language
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -88,6 +89,11 @@ def fingerprints(problem: Problem, x: np.ndarray, answers: dict[str, Any] | None
 
     answers: what the model says about the probe, where it was asked already (`answers_of`).
     """
+    with use_language("en"):  # a state hangs on no language
+        return _fingerprints(problem, x, answers)
+
+
+def _fingerprints(problem: Problem, x: np.ndarray, answers: dict[str, Any] | None) -> dict[str, Any]:
     from wayforward.methods.base import versions
 
     rows = problem.reference

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from wayforward.errors import DialogueError, FileFormatError
+from wayforward.language import use_language
 from wayforward.people.dialogue import fitting
 from wayforward.people.dialogue import state as st
-from wayforward.people.dialogue.another_model import CHANGED, KEPT, RENEWED, carried
+from wayforward.people.dialogue.another_model import CHANGED, RENEWED, carried, news
 from wayforward.people.dialogue.conversation import Conversation
 from wayforward.people.dialogue.reply_log import ReplyLog
 from wayforward.people.dialogue.setup import PLANS, DialogueSetup
@@ -39,8 +40,10 @@ class StoredDialogue:
     _prints: dict[str, Any]  # of the problem
     _past: list[dict[str, Any]]  # what was answered under earlier models
     _note: dict[str, Any] | None  # what to tell before the question at this place of the log
-    _screen: tuple[Question, list[str]] | None
-    _ending: tuple[Conversation, int, Ending] | None  # worked out once: models may be trained for it
+    _screen: tuple[str, Question, list[str]] | None  # with its language
+    _ending: (
+        tuple[tuple[Conversation, int, str], Ending] | None
+    )  # worked out once: models may be trained for it
 
     @property
     def _setup(self) -> DialogueSetup:
@@ -203,15 +206,17 @@ class StoredDialogue:
         if problem is not s.problem:
             asker, method = fitting.refitted(problem, self._description, s.elicitor)
             s = replace(s, problem=problem, elicitor=asker, base=method)
-        self._prints, note = st.fingerprints(problem, s.x), KEPT
+        self._prints, seen = st.fingerprints(problem, s.x), {"seen": 0, "held": 0}
         if now["planning"]:
             self._past = [*self._past, *log]
-            s, note = carried(s, self._past, now, open_reply=int(now["taken"]) < len(log))
+            s, seen = carried(s, self._past, now, open_reply=int(now["taken"]) < len(log))
             self._replies = ReplyLog(s)
         else:  # limits hang on no model: the same questions, the same answers
             self._replies = ReplyLog.again(s, log)
             self._past += log[self._replies.taken :]
-        self._note = {"text": f"{what} {note}", "at": len(self._log)}
+        note = {"what": what, **seen}
+        with use_language("en"):
+            self._note = {**note, "text": news(note), "at": len(self._log)}
         self._screen = None
 
     def _otherwise(self, place: int, before: dict[str, Any]) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.people.dialogue.deadlines import later_words, within_words
+from wayforward.language import N_, gettext, ngettext
+from wayforward.people.dialogue.deadlines import deadline_sentence, later_words, within_words
 
 if TYPE_CHECKING:
     from wayforward.preferences.preferences import Preferences
@@ -93,6 +94,24 @@ def wishes_of(preferences: Preferences) -> list[Wish]:
     return out
 
 
+_CANNOT_GO = {
+    ("up",): N_("Your {name} cannot go up."),
+    ("down",): N_("Your {name} cannot go down."),
+    ("down", "up"): N_("Your {name} cannot go down, or up."),
+}
+_DO = {
+    "raise": N_("raise your {name}"),
+    "lower": N_("lower your {name}"),
+    "change": N_("change your {name}"),
+}
+
+
+def act_words(schema: Schema, name: str, verb: str | None = None) -> str:
+    """ "raise your savings": what could be done about a feature; verb: raise, lower or change, where it is known."""
+    feature = schema[name]
+    return gettext(_DO[words.verb(feature) if verb is None else verb], name=words.label(feature))
+
+
 def limit_sentences(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> list[str]:
     """What somebody said, in sentences; x (d,). A limit on what cannot change at all says nothing more."""
     from wayforward.answers import wishes as sentences
@@ -100,7 +119,7 @@ def limit_sentences(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> li
     frozen = {wish["feature"] for wish in wishes if "can" in wish}
     still: dict[str, list[str]] = {}
     rest = []
-    ends = [f"You want to be done {wish['words']}." for wish in wishes if "months" in wish][-1:]
+    ends = [deadline_sentence(wish) for wish in wishes if "months" in wish][-1:]
     for wish in wishes:
         if "months" in wish:
             continue
@@ -112,7 +131,7 @@ def limit_sentences(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> li
         else:
             rest.append(wish)
     stays = [
-        f"Your {words.label(schema[name])} cannot go {words.join(sorted(set(directions)), 'or')}."
+        gettext(_CANNOT_GO[tuple(sorted(set(directions)))], name=words.label(schema[name]))
         for name, directions in still.items()
     ]
     out = sentences(preferences_of(schema, rest), 0)
@@ -125,18 +144,25 @@ def given_up(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> str:
     if "months" in first:
         return later_words(wishes[-1])
     if "max_changes" in first:
-        return f"change more than {words.count(first['max_changes'], 'thing')}"
+        return ngettext(
+            "change more than {n} thing", "change more than {n} things", int(first["max_changes"])
+        )
     feature = schema[first["feature"]]
     name, now = words.label(feature), x[schema.index(first["feature"])]
     keys = {key for wish in wishes for key in wish}
     if "can" in keys:
-        return f"{words.verb(feature)} your {name}"
+        return act_words(schema, feature.name)
     if "levels" in keys:
-        return f"choose another {name} than those you named"
-    ends = []
-    for side, beyond, verb in (("low", "below", "lower"), ("high", "above", "raise")):
+        return gettext("choose another {name} than those you named", name=name)
+    ends: dict[str, str] = {}
+    for side, verb in (("low", "lower"), ("high", "raise")):
         values = [wish[side] for wish in wishes if side in wish]
         if values and values[0] == now and len(keys) == 2:
-            return f"{verb} your {name}"
-        ends += [f"{beyond} {words.limit_value(feature, value)}" for value in values[:1]]
-    return f"go {' or '.join(ends)} with your {name}"
+            return act_words(schema, feature.name, verb)
+        if values:
+            ends[side] = words.limit_value(feature, values[0])
+    if len(ends) == 2:
+        return gettext("go below {low} or above {high} with your {name}", name=name, **ends)
+    if "low" in ends:
+        return gettext("go below {low} with your {name}", name=name, **ends)
+    return gettext("go above {high} with your {name}", name=name, **ends)
