@@ -150,6 +150,27 @@ def test_unsafe_deployments_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("places", "wrong"),
+    [
+        ("127.0.0.1", ""),
+        ("", ""),
+        ("10.89.0.0/24, 192.0.2.7", ""),
+        ("0.0.0.0/0", "0.0.0.0/0"),
+        ("::/1", "::/1"),
+    ],
+)
+def test_proxies_that_are_believed_are_few(places, wrong, tmp_path):
+    settings = ServeSettings(home=tmp_path, public_url="https://plans.example.org", forwarded_from=places)
+    assert [wrong in line for line in settings.unsafe()] == ([True] if wrong else [])
+
+
+@pytest.mark.parametrize("places", ["*", "proxy", "10.0.0.5/8"])
+def test_a_proxy_is_named_by_its_address(places):
+    with pytest.raises(DataError, match="no address of a proxy"):
+        ServeSettings(forwarded_from=places)
+
+
+@pytest.mark.parametrize(
     "url, host, wrong",
     [
         ("http://127.0.0.1:8000", "127.0.0.1", ""),

@@ -770,6 +770,12 @@ def serve(
     public_url: Annotated[
         str, typer.Option("--public-url", help="What people type, where a proxy is in front.")
     ] = "",
+    forwarded_from: Annotated[
+        str,
+        typer.Option(
+            "--forwarded-from", help="Addresses of proxies in front that are believed about who comes."
+        ),
+    ] = "127.0.0.1",
     model: Annotated[
         str | None, typer.Option("--model", help="lr, mlp, rf, gb, xgb, lgbm, or a model file.")
     ] = None,
@@ -798,7 +804,7 @@ def serve(
     url = public_url or f"http://{shown}:{port}"  # 0.0.0.0 is every address of this machine, so no loopback
     settings = ServeSettings(
         home=home, database=database, public_url=url, lender=lender, contact=contact, debug=debug,
-        demonstration=given is None and not public_url,
+        demonstration=given is None and not public_url, forwarded_from=forwarded_from,
     )  # fmt: skip
     door.run(settings, given, host=host, port=port, check=check)
 

@@ -43,7 +43,7 @@ def run(settings: ServeSettings, given: Given | None, *, host: str, port: int, c
 
     uvicorn.run(
         create_app(services=services), host=host, port=port, log_level="warning", access_log=False,
-        server_header=False, proxy_headers=True, forwarded_allow_ips="127.0.0.1",
+        server_header=False, proxy_headers=bool(settings.proxies), forwarded_allow_ips=settings.proxies,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from wayforward.errors import DataError
 
 LOCAL = "http://127.0.0.1:8000"
+_MOST_PROXIES = 2**16  # a network of containers has no more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,8 @@ class ServeSettings:
     """home: the folder of keys, model files, results and the embedded database. database: a URL of SQLAlchemy; left
     out, SQLite in the home. public_url: the address that people type, which links carry. lender, contact: who answers
     questions, in letters and at the foot of pages. days_kept: after so many days without a visit a case is deleted.
+    forwarded_from: addresses or networks of
+    proxies in front, with commas between, which are believed when they say who comes; "" for none.
     queries_per_case, queries_per_day: how many answers of a model one case may be shown in all, and all its cases in a
     day, against reading the model out. demonstration: made-up people, and one account of each role. debug: errors with
     their inside; for developers only.
@@ -28,6 +31,7 @@ class ServeSettings:
     home: Path = Path("wayforward-home")
     database: str = ""
     public_url: str = LOCAL
+    forwarded_from: str = "127.0.0.1"
     lender: str = "The lender"
     contact: str = ""
     days_kept: int = 90
@@ -44,9 +48,22 @@ class ServeSettings:
             raise DataError(
                 f"public_url '{self.public_url}' is no web address. Give one like https://plans.example.org."
             )
+        for place in self.proxies:
+            try:
+                ipaddress.ip_network(place)
+            except ValueError:
+                raise DataError(
+                    f"forwarded_from: '{place}' is no address of a proxy. Give one like 10.0.0.5, or a network like "
+                    "10.0.0.0/24."
+                ) from None
         for name in ("days_kept", "queries_per_case", "queries_per_day", "session_hours", "upload_bytes"):
             if getattr(self, name) < 1:
                 raise DataError(f"{name}={getattr(self, name)} is not above 0. Use a whole number from 1 on.")
+
+    @property
+    def proxies(self) -> list[str]:
+        """The addresses or networks of proxies that are believed."""
+        return [place for part in self.forwarded_from.split(",") if (place := part.strip())]
 
     @property
     def database_url(self) -> str:
@@ -84,6 +101,12 @@ class ServeSettings:
                     f"'{self.public_url}' is plain HTTP: whoever is in between reads everything. Put a proxy with a "
                     "certificate in front, and give --public-url https://..."
                 )
+            found += [
+                f"--forwarded-from {place} believes {ipaddress.ip_network(place).num_addresses:,} addresses about who "
+                "comes, and the limits on passwords and codes hang on that. Name the proxy's own address."
+                for place in self.proxies
+                if ipaddress.ip_network(place).num_addresses > _MOST_PROXIES
+            ]
             if self.demonstration:
                 found.append("The demonstration is for made-up people. Name a model of your own.")
             if self.debug:
