@@ -13,6 +13,8 @@ from wayforward.serve.case_store import CaseError, CaseGone
 from wayforward.serve.storage.tables import ApplicantCase, Participant
 from wayforward.study.protocol import StudyProtocol
 from wayforward.study.ready_made import ready_made_text
+from wayforward.study.records import tables
+from wayforward.study.rehearsal import rehearse
 
 from .test_study_pages import bring, fill, start, tables_of, walk
 
@@ -76,6 +78,9 @@ def test_both_arms_find_a_plan_and_go_on(browser, services, model):
             assert set(plan) <= {"income", "home"} and json.loads(row["limits"])["changes"] == "1"
     with services.database.session(write=False) as session:
         assert session.query(ApplicantCase).filter(ApplicantCase.participant_id.is_not(None)).count() == 0
+    whole = StudyProtocol.parse(text)
+    rehearsed = tables(whole, rehearse(whole, 4))["tasks"]
+    assert {frozenset(row) for row in rehearsed} == {frozenset(rows[0])}  # an analysis can be written before
 
 
 def test_a_task_is_resumed_taken_back_and_left_without_a_plan(browser, services, model):

@@ -104,7 +104,8 @@ def show_protocol(source: str, json: Path | None) -> None:
     pages = [screen for _, _, screen in found.screens]
     rows = {
         "id": found.id, "sha256": found.hash, "languages": " ".join(found.languages), "arms": " ".join(found.arms),
-        "participants": found.quota.most, "parts": len(found.parts), "screens": len(pages),
+        "strata": " ".join(found.strata), "participants": found.quota.most, "keep_days": found.keep_days,
+        "parts": len(found.parts), "screens": len(pages),
         "items": sum(len(screen.all_items) for screen in pages),
         "attention_checks": sum(
             getattr(item, "expect", None) is not None for screen in pages for item in screen.all_items

@@ -71,10 +71,29 @@ class _Rehearsed:
             self.now = max(self.now, course.waits_until() or self.now) + timedelta(minutes=1)
             seconds = float(self.rng.lognormal(3, 0.5))
             if step.screen.task:
-                course.finish_task(step.key, {"rehearsed": True}, self.now, seconds)
+                course.finish_task(step.key, self._task(step), self.now, seconds)
             else:
                 raw = {i: self._typed(step, item) for i, item in enumerate(step.items)}
                 course.answer(step.key, raw, self.now, seconds)
+
+    def _task(self, step: StudyStep) -> dict[str, Any]:
+        """What comes of a task, by chance: the columns that the web application stores, without a model behind them."""
+        rng, by_dialogue = self.rng, step.screen.task == "dialogue"
+        vignette = self.course.protocol.vignette or {}
+        able = [name for name, value in vignette.items() if isinstance(value, float | int)]
+        acted = list(rng.permutation(able)[: rng.integers(1, 3)]) if able else []
+        chosen, screens = bool(rng.random() < 0.95), int(rng.integers(2, 10))
+        plan = {
+            str(name): [vignette[str(name)], round(float(vignette[str(name)] or 1) * 1.2, 2)]
+            for name in acted
+        }
+        return {
+            "model": "rehearsed", "chosen": chosen, "plan": plan if chosen else {},
+            "changes": len(plan) if chosen else None,
+            "cost": round(float(rng.uniform(0.1, 0.4)), 6) if chosen else None, "cheapest_cost": 0.1,
+            "questions": screens - 1 if by_dialogue else 0, "limits": {}, "screens": screens,
+            "what_ifs": 0 if by_dialogue else int(rng.integers(0, 5)), "undone": 0,
+        }  # fmt: skip
 
     def _typed(self, step: StudyStep, item: Any) -> list[str]:
         """What they type for an item."""

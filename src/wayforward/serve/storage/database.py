@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import ArgumentError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -44,8 +44,8 @@ class Database:
             with session.begin() if not session.in_transaction() else _committed(session):
                 yield session
 
-    def migrate(self) -> None:
-        """Bring the tables to the state of this version."""
+    def migrate(self, revision: str = "head") -> None:
+        """Bring the tables to the state of this version, or of an earlier one where a test begins there."""
         from alembic import command
         from alembic.config import Config
 
@@ -53,12 +53,13 @@ class Database:
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         with (
             self.engine.connect() as connection,
+            _loose(connection),
             connection.execution_options(wayforward_immediate=True).begin(),
         ):  # of two that start at once the second waits, and finds nothing to do
             if self.engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION})
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            command.upgrade(config, revision)
 
     def wipe(self) -> None:
         """Empty the write-ahead log of SQLite, where deleted rows could still be read. PostgreSQL vacuums itself."""
@@ -69,6 +70,21 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+
+@contextmanager
+def _loose(connection: Connection) -> Iterator[None]:
+    """Let SQLite make a table anew to change it: with foreign keys on, rows that point at the old one would go."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    driver.execute("PRAGMA foreign_keys=OFF")  # heard outside of a transaction only
+    try:
+        yield
+    finally:
+        driver.execute("PRAGMA foreign_keys=ON")
 
 
 @contextmanager
