@@ -341,3 +341,25 @@ def test_few_rows_are_read_as_many_are(kinds):
         x = of.encode(some)
         for n in (1, 2, 8):
             np.testing.assert_array_equal(of.encode(some.iloc[:n]), x[:n])
+
+
+def test_one_odd_cell_in_a_file_makes_texts_of_a_column_and_stops_nobody_else(tmp_path):
+    """What spells a number or a level is read as one; an odd cell is its row's fault alone."""
+    pd = pytest.importorskip("pandas")
+    schema = Schema(
+        (
+            Feature(name="rent", kind="integer", low=0, high=900),
+            Feature(name="late", kind="binary", levels=(False, True)),
+            Feature(name="grade", kind="ordinal", levels=(1, 2, 3)),
+        )
+    )
+    file = tmp_path / "people.csv"
+    file.write_text("rent,late,grade\n690,False,1\nmuch,True,2\n1e2,maybe,2\n 8.0 ,True,x\n70,True,3\n")
+    table = pd.read_csv(file)
+    x, odd = schema.read(table)
+    assert sorted(odd) == [1, 2, 3] and "'much'" in odd[1] and "'maybe'" in odd[2] and "'x'" in odd[3]
+    np.testing.assert_array_equal(x[[0, 4]], [[690, 0, 0], [70, 1, 2]])
+    assert x[2, 0] == 100 and x[3, 0] == 8
+    for text in ("nan", "inf", "1_000", "0x1", "1,000", "", "٣"):
+        with pytest.raises(DataError, match="must be a number"):
+            schema.encode({"rent": [text], "late": [True], "grade": [1]})

@@ -67,6 +67,21 @@ def test_explain_a_person_who_is_not_there(shell: Shell):
     assert "numbered 0 to 2" in shell("explain r.json --person 3", code=2).output
 
 
+def test_explain_a_person_by_name(shell: Shell):
+    """The name is that of the column which recommend --id named; one odd cell of the file stops nobody else."""
+    head, *rows = Path("train.csv").read_text().splitlines()[:6]
+    place = head.split(",").index("savings")
+    cells = rows[1].split(",")
+    rows[1] = ",".join([*cells[:place], "plenty", *cells[place + 1 :]])
+    named = [f"C{i},{row}" for i, row in enumerate(rows)]
+    Path("people.csv").write_text("\n".join([f"who,{head}", *named]))
+    shell(f"{ASK} --people people.csv --id who --out r.json --json n.json")
+    assert read("n.json")["outcomes"]["NOT_ASKED"] == 1
+    assert shell("explain r.json --id C3").output.strip() == Recourse.load("r.json").explain(3)
+    assert "check your savings" in shell("explain r.json --id C1").output
+    assert "Nobody is called 'C9'" in shell("explain r.json --id C9", code=2).output
+
+
 def test_schema_infer_writes_what_can_be_read_back(shell: Shell):
     shell("schema infer train.csv --label y --immutable age --out made.yaml --json made.json")
     made = Schema.from_yaml(Path("made.yaml"))

@@ -144,3 +144,13 @@ def test_nobody_asked_is_not_the_hardest():
     score = np.array([[2.0, np.nan], [np.nan, 1.0], [np.nan, np.nan]])
     got = actions.hard_action(action, score, np.ones((3, 2), dtype=bool))
     np.testing.assert_array_equal(got, [1.0, 0.0, np.nan])
+
+
+def test_a_code_that_is_a_state_is_within_the_domain():
+    """-7 says that there was none; it is no number below the bounds."""
+    schema = Schema((Feature(name="late", kind="integer", low=0, high=59, special={-7: "never"}),))
+    assert actions.out_of_domain(schema, np.array([[-7.0], [3.0], [-8.0]]))[:, 0].tolist() == [
+        False,
+        False,
+        True,
+    ]

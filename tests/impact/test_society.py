@@ -112,6 +112,29 @@ def test_part_of_the_way_is_part_of_the_way(part: float):
     assert got.total("yes").sum() == 0 and got.figure("holds")[1] == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:Column 'age' of the people")
+def test_codes_and_values_beyond_what_was_seen_stay_when_people_act():
+    """Nobody touches them; a code of -7 became the lowest number, an age above all that were seen the highest."""
+    schema = wf.Schema(
+        (
+            wf.Feature(name="pay", kind="integer", low=0, high=100),
+            wf.Feature(
+                name="late", kind="integer", low=0, high=59, special={-7: "never"}, actionability="immutable"
+            ),
+            wf.Feature(
+                name="age", kind="integer", low=18, high=70, bounds="observed", actionability="immutable"
+            ),
+            wf.Feature(name="sex", kind="binary", levels=(0, 1), actionability="immutable"),
+        )
+    )
+    problem = wf.Problem(schema, wf.wrap(lambda x: x[:, 0] / 100, schema), wf.Target(favourable=1))
+    rows = np.array([[20.0, -7, 99, 0], [30, 5, 40, 1]])
+    setting = Setting(problem, rows, Groups.of("sex", rows, schema))
+    got = simulate(replace(RECTANGLES, compliance=Compliance(delay=(1, 1))), setting)
+    assert (got.society.x[:, 0] >= 50).all()
+    np.testing.assert_array_equal(got.society.x[:, 1:], rows[:, 1:])
+
+
 # -- the loan world: everything at once --
 
 BASE = Scenario(

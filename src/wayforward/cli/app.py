@@ -451,17 +451,24 @@ def warm() -> None:
 @app.command()
 def explain(
     recourse: Annotated[Path, typer.Argument(help="What recommend --out wrote.")],
-    person: Annotated[int, typer.Option("--person", min=0, help="The number of the person, from 0.")] = 0,
+    person: Annotated[
+        int | None,
+        typer.Option("--person", min=0, help="The number of the person, from 0; left out, the first."),
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", help="The person by name, see recommend --id.")] = None,
     option: Annotated[int | None, typer.Option("--option", min=0, help="One option; left out, all.")] = None,
     json: Json = None,
 ) -> None:
     """Say in plain words what one person can do."""
     from wayforward.recourse import Recourse
 
-    text = Recourse.load(recourse).explain(person, option)
+    person = 0 if person is None and id is None else person
+    text = Recourse.load(recourse).explain(person, option, id=id)
     if str(json) != "-":
         typer.echo(text)
-    write_json({"person": person, "option": option, "text": text}, json)
+    write_json(
+        {"person": person} | ({} if id is None else {"id": id}) | {"option": option, "text": text}, json
+    )
 
 
 @app.command()

@@ -18,11 +18,12 @@ from wayforward.shapes import Floats, Mask
 def out_of_domain(schema: Schema, after: np.ndarray) -> Mask:
     """Values that no one could have: off the bounds, between integers, a level that does not exist: (..., d).
 
-    Independent of where the person stands; the step lattice is a matter of acting and is judged elsewhere.
+    A code that is a state is a value. Independent of where the person stands; the step lattice is a matter of acting
+    and is judged elsewhere.
     """
     after = np.asarray(after, dtype=np.float64)
     slack = 1e-9 * schema.span
-    outside = (after < schema.low - slack) | (after > schema.high + slack)
+    outside = ((after < schema.low - slack) | (after > schema.high + slack)) & ~schema.stuck(after)
     fractional = schema.integral & (after != np.round(after))
     # A value that is absent where the schema allows none is a broken value, unless the row is empty.
     absent = np.isnan(after) & ~schema.missing & ~np.isnan(after).all(-1, keepdims=True)

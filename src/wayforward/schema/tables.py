@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
@@ -17,6 +18,9 @@ from wayforward.schema.feature import Feature
 if TYPE_CHECKING:
     from wayforward.schema.schema import Schema
 
+_SPELLED = re.compile(
+    r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII
+)  # a number as text, in plain digits
 _FEW = 8  # people in a table that is read row by row
 
 
@@ -283,7 +287,7 @@ def _numbers(column: Any, feature: Feature, what: str) -> np.ndarray:
             out[i] = np.nan
             continue
         try:
-            if isinstance(value, str):
+            if isinstance(value, str) and not _SPELLED.fullmatch(value):
                 raise ValueError
             out[i] = float(value)
         except (TypeError, ValueError):
@@ -301,6 +305,9 @@ def _level_of(value: Any, feature: Feature, code: dict[Any, float]) -> float:
         return math.nan
     if isinstance(value, np.generic):
         return code.get(value.item(), -1.0)
+    if isinstance(value, str):  # a column of a file is text as soon as one of its cells is
+        same = [index for level, index in code.items() if level is not None and str(level) == value.strip()]
+        return same[0] if same else code.get(float(value), -1.0) if _SPELLED.fullmatch(value) else -1.0
     return -1.0
 
 

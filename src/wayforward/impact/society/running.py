@@ -335,7 +335,10 @@ class Society:
             act = self.problem.population(x).snap(np.arange(len(who)), meant)
         world = self.setting.world
         after = self.problem.consequences(x, act) if world is None else world.consequences(x, act)
-        self.x[who] = np.where(np.isnan(after), x, np.clip(after, schema.low, schema.high))
+        moved = ~np.isnan(after) & (
+            after != x
+        )  # a code that is a state, or a value beyond what was seen, stays
+        self.x[who] = np.where(moved, np.clip(after, schema.low, schema.high), x)
         self.status[who], self.version[who] = OPEN, -1
 
     # -- the lender ----------------------------------------------------------------------------------------
