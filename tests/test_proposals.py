@@ -54,6 +54,22 @@ def test_names_propose_who_can_change_what(table):
     assert pickle.loads(pickle.dumps(schema)).guesses == schema.guesses
 
 
+def test_numbers_that_name_something_are_nobodys_to_change(table):
+    """An account number moved up in plans; a number of loans, and an income that nobody shares, stay free."""
+    n = len(table)
+    rng = np.random.default_rng(1)
+    more = table.assign(
+        account_number=rng.permutation(n) * 7 + 100_000, caseNo=rng.integers(1, 9000, n),
+        zip=rng.integers(10_000, 99_999, n), number_of_loans=rng.integers(0, 9, n), house_number=rng.integers(1, 40, n),
+    )  # fmt: skip
+    schema = wf.Schema.infer(more, label="granted")
+    for name in ("account_number", "caseNo", "zip"):
+        assert schema[name].actionability == "immutable"
+        assert schema.guesses[name] == "is a name in digits, so nobody changes it"
+    for name in ("number_of_loans", "house_number", "monthly_income", "savings"):
+        assert schema[name].actionability == "actionable"
+
+
 def test_what_is_said_is_no_guess_any_more(table):
     schema = wf.Schema.infer(table, label="granted", Age={"actionability": "actionable"})
     assert schema["Age"].actionability == "actionable" and "Age" not in schema.guesses

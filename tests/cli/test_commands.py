@@ -161,6 +161,16 @@ def test_bench_compares_a_method_and_a_table_of_ones_own(shell: Shell):
     assert "no file" in shell("bench --method none.py:Mine", code=2).output
 
 
+def test_a_method_that_fails_takes_no_other_with_it(shell: Shell):
+    """Its error is told, the others have their numbers; where it was alone its traceback is for its author."""
+    Path("own.py").write_text(OWN + "    def _recommend(self, *args): raise ValueError('oh')\n")
+    ask = "bench --train train.csv --label y --favourable 1 --schema schema.yaml --model lr --n 5 --method own.py:Mine"
+    got = shell(f"{ask} --method local-search --json out.json")
+    assert "failed: own.py:Mine on train.csv lr: ValueError: oh" in " ".join(got.output.split())
+    assert [row["method"] for row in json.loads(Path("out.json").read_text())] == ["local-search"]
+    assert isinstance(shell(ask, code=1).exception, ValueError)
+
+
 def test_the_version(shell: Shell):
     from wayforward import __version__
 

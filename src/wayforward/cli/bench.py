@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
 from wayforward.cli.inputs import Inputs
 from wayforward.cli.recommend import choose, run, summarise
-from wayforward.errors import MethodError, MissingExtra, UnsupportedModel
+from wayforward.errors import MethodError, MissingExtra, UnsupportedModel, WayforwardError
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -56,6 +56,7 @@ def compare(
     if own is not None and own.train is not None:
         questions.append((own.train.name, own))
     rows: list[dict[str, Any]] = []
+    failed: Exception | None = None
     with steps("bench: runs", len(questions) * len(model) * len(chosen)) as shown:
         for source, question in questions:
             for kind in model:
@@ -64,8 +65,13 @@ def compare(
                     try:
                         got = run(ready, method_of(name), k=k, seed=seed, rounding=False)
                     except (UnsupportedModel, MissingExtra) as why:
-                        if method:
-                            say(f"left out: {name} on {source} {kind}: {why}")
+                        say(f"left out: {name} on {source} {kind}: {why}")
+                        continue
+                    except WayforwardError:
+                        raise
+                    except Exception as why:  # one faulty method takes nobody else's numbers with it
+                        say(f"failed: {name} on {source} {kind}: {type(why).__name__}: {why}")
+                        failed = why
                         continue
                     finally:
                         shown(shown.done + 1)
@@ -78,6 +84,8 @@ def compare(
                     }
                     summary = summarise(got, ready, judged)
                     rows.append({"data": source, "model": Path(kind).name, **summary, **spread})
+    if failed is not None and not rows:
+        raise failed
     write_json(rows, json)
     if html is not None:
         from wayforward.cli.bench_page import render

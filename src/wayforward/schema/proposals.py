@@ -21,6 +21,22 @@ _PROTECTED = frozenset(
 )
 _FIXED = frozenset(("age", "born", "birth", "birthday", "birthdate", "dob", "birthplace", "marital", "caste"))
 _NAMES = frozenset(("id", "ids", "uuid", "guid", "identifier", "key"))
+_DIGITS = frozenset(  # last words of names of numbers that nobody counts with, where most of them differ
+    (
+        "number",
+        "no",
+        "nr",
+        "num",
+        "ref",
+        "reference",
+        "case",
+        "account",
+        "zip",
+        "zipcode",
+        "postcode",
+        "phone",
+    )
+)
 _PAST = frozenset(
     (
         "past", "prior", "priors", "previous", "ever", "since", "history", "late", "overdue", "delinquency",
@@ -128,6 +144,13 @@ def _by_name(feature: Feature, different: int, rows: int) -> tuple[Feature, str]
         return replace(feature, actionability="immutable"), "nobody changes it"
     if words & _NAMES or (feature.kind == "integer" and different == rows > 50 and _in_turn(feature, rows)):
         return replace(feature, actionability="immutable"), "names people, so nobody changes it"
+    if (
+        feature.kind == "integer"
+        and different > rows / 2
+        and rows > 50
+        and _words_of(feature.name)[-1] in _DIGITS
+    ):
+        return replace(feature, actionability="immutable"), "is a name in digits, so nobody changes it"
     if words & _PAST:
         return replace(feature, actionability="immutable"), "is about the past, so nobody changes it"
     if words & _UP and feature.ordered and feature.kind != "binary":
@@ -136,8 +159,13 @@ def _by_name(feature: Feature, different: int, rows: int) -> tuple[Feature, str]
 
 
 def _words(name: str) -> set[str]:
+    return set(_words_of(name)) - {""}
+
+
+def _words_of(name: str) -> list[str]:
+    """The words of a name in their order, small; one empty word where it has none."""
     parts = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return set(re.split(r"[^a-z]+", parts.lower())) - {""}
+    return [word for word in re.split(r"[^a-z]+", parts.lower()) if word] or [""]
 
 
 def _in_turn(feature: Feature, rows: int) -> bool:
