@@ -204,3 +204,28 @@ def test_text_and_a_problem_with_it():
 def test_mistakes_are_named(make, error):
     with pytest.raises((ProblemError, DataError), match=error):
         make()
+
+
+def test_what_was_trained_again_is_read_again(tmp_path):
+    """The same votes from files, without training; a broken file is trained anew."""
+    x, y = SCHEMA.encode(TABLE), (LABELS == "yes").astype(int)
+    trained = []
+
+    def fit(rows, labels, seed):
+        trained.append(seed)
+        return LogisticRegression(max_iter=200).fit(rows, labels)
+
+    def votes():
+        again = Retraining(y, fit=fit, searched=3, judged=2, folder=tmp_path / "again")
+        found = Problem(SCHEMA, fit(x, y, -1), Target(1), data=x, retraining=again)
+        found.retraining.condition(found)
+        return found.retraining.votes(found, x)
+
+    first = votes()
+    assert len(trained) == 1 + 3 + 2
+    np.testing.assert_array_equal(votes(), first)
+    assert len(trained) == 6 + 1
+    (tmp_path / "again" / "0.skops").write_bytes(b"no model")
+    np.testing.assert_array_equal(votes(), first)
+    assert trained[7:] == [-1, 0]
+    assert len(list((tmp_path / "again").iterdir())) == 5

@@ -56,6 +56,10 @@ def test_two_people_bring_a_model_to_applicants(browser, services, given, model)
     approver.submit(path)
     trained = services.projects.project(id).problem.retraining._trained
     assert {"searched", "judged"} <= set(trained)  # before the first applicant comes
+    written = services.settings.home / "retrained" / id
+    assert (
+        len(list(written.glob("*.skops"))) == 30 and (written / "done").exists()
+    )  # not again at the next start
     people = "age,income,debt,home\n30,1500,900,rent\n61,800,20,own\n"
     operator.get_page("/staff/cases")
     answer = operator.post(

@@ -135,7 +135,7 @@ class Projects:
     """The versions under a home folder. Those used last stay warm."""
 
     def __init__(self, home: Path) -> None:
-        self.folder = home / "models"
+        self.folder, self.retrained = home / "models", home / "retrained"
         self._warm: OrderedDict[str, Project] = OrderedDict()
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Lock] = {}
@@ -243,7 +243,7 @@ class Projects:
                         "The files of this model are gone or were changed. Put them back from the backup."
                     )
                 )
-            found = _read(id, place)
+            found = _read(id, place, self.retrained / id)
             with self._lock:
                 self._warm[id] = found
                 while len(self._warm) > _WARM:
@@ -287,8 +287,8 @@ def _people(folder: Path, question: dict[str, Any]) -> tuple[Schema, Any, np.nda
     return Schema.from_yaml(folder / "schema.yaml"), features, y
 
 
-def _read(id: str, folder: Path) -> Project:
-    """Put the problem of a version together."""
+def _read(id: str, folder: Path, trained: Path | None = None) -> Project:
+    """Put the problem of a version together. trained: where models that were trained again are."""
     from wayforward.model import load, train
     from wayforward.problem import Problem, Retraining, Target
     from wayforward.world import load_world
@@ -300,10 +300,13 @@ def _read(id: str, folder: Path) -> Project:
         raise ProjectError(gettext("There is no model in this version."))
     favourable = tuple(question["favourable"])
     kind, seed = question["trained"], question["seed"]
-    again = Retraining(y, seed=seed)
+    again = Retraining(y, seed=seed, folder=trained)
     if kind is not None:
         again = Retraining(
-            y, fit=lambda rows, labels, at: train(kind, schema, rows, labels, seed=at), seed=seed
+            y,
+            fit=lambda rows, labels, at: train(kind, schema, rows, labels, seed=at),
+            seed=seed,
+            folder=trained,
         )
     problem = Problem(
         schema,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +19,7 @@ from wayforward.serve import accounts
 from wayforward.serve.permissions import Role
 from wayforward.serve.plans import plans_of
 from wayforward.serve.projects import Given, published
+from wayforward.serve.retraining import DONE
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ModelVersion, User
 
@@ -125,6 +128,17 @@ def warm(services: Services) -> None:
         warm_version(services, id)
 
 
+def train_apart(home: Path, id: str) -> None:
+    """Train the models again in a process of its own, which writes them: it takes minutes and much memory, and
+    applicants do not wait meanwhile. What is there already is not trained twice.
+    """
+    if not (home / "retrained" / id / DONE).exists():
+        subprocess.run(
+            [sys.executable, "-m", "wayforward.serve.retraining", str(home), id],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+
+
 def warm_version(services: Services, id: str) -> None:
     """Answer a refused person, so that no applicant waits for what is worked out once, such as models trained again."""
     problem, turn = (project := services.projects.project(id)).problem, project.turn
@@ -132,6 +146,7 @@ def warm_version(services: Services, id: str) -> None:
     refused = np.empty((0, problem.schema.d)) if rows is None else rows[~problem.reached(rows)[0]][:1]
     if not len(refused):
         return
+    train_apart(services.settings.home, id)
     with turn:
         plans_of(problem, refused)
         if problem.retraining is not None:  # whoever was answered may have had no lasting plan to judge

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError
+from wayforward.errors import DataError, FileFormatError, ModelError, ProblemError
+from wayforward.plain_files import make_folder
 from wayforward.problem.robust.base import is_number
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.next_model import NextModel
 
 if TYPE_CHECKING:
     from wayforward.problem.problem import Problem
+    from wayforward.schema import Schema
     from wayforward.shapes import Mask, Rows
 
 Fit = Callable[
@@ -33,7 +38,8 @@ class Retraining:
     pipeline or has that interface; a name of the zoo ('gb'): models of that kind stand in for one that nobody can train
     here. searched: models that a search for lasting options sees; judged: others, that only judge. share: how surely,
     by the models of the search, a lasting option must get a yes from the next one (see `NextModel`); somewhat more than
-    is wanted, because a search finds what looks good in its own models. seed: of the resamples.
+    is wanted, because a search finds what looks good in its own models. seed: of the resamples. folder: where trained
+    models are written, and read again by whoever asks the same later; of this model and these people alone.
 
     Models are trained when they are first needed, and then kept.
     Example: ``Problem(schema, pipeline, target, data=train, retraining=Retraining(labels))``.
@@ -46,6 +52,7 @@ class Retraining:
     judged: int = 10
     share: float = 0.98
     seed: int = 0
+    folder: Path | None = None
     _trained: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     _labels: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
 
@@ -70,7 +77,9 @@ class Retraining:
                 f"Retraining has labels of shape {labels.shape}; the problem's data holds {len(people)} people. Give "
                 "one label for each of them, in the same order."
             )
-        other = type(self)(self.labels, self.fit, self.searched, self.judged, self.share, self.seed)
+        other = type(self)(
+            self.labels, self.fit, self.searched, self.judged, self.share, self.seed, self.folder
+        )
         object.__setattr__(other, "_labels", labels)
         return other
 
@@ -114,7 +123,10 @@ class Retraining:
                 train(fit, schema, rows, labels, seed=at) if isinstance(fit, str) else fit(rows, labels, at)
             )
 
-        models = retrained(again, problem.require_reference(), self._labels, m, seed=seed)
+        def stored(rows: np.ndarray, labels: np.ndarray, at: int) -> Any:
+            return _stored(self.folder, at, schema, lambda: again(rows, labels, at))
+
+        models = retrained(stored, problem.require_reference(), self._labels, m, seed=seed)
         return self._checked(problem, models)
 
     def _checked(self, problem: Problem, models: list[Any]) -> list[Any]:
@@ -138,6 +150,25 @@ class Retraining:
                 "Retraining(fit=lambda rows, labels, seed: ...) the recipe of the model itself."
             )
         return wrapped
+
+
+def _stored(folder: Path | None, seed: int, schema: Schema, fit: Callable[[], Any]) -> Any:
+    """Return the model of this seed from its file; without one it is trained and, where that can be, written."""
+    if folder is None:
+        return fit()
+    from wayforward.model import load, save
+
+    path = folder / f"{seed}.skops"
+    with suppress(FileFormatError, ModelError):  # no file yet, or one of other versions of the libraries
+        return load(path, schema)
+    model = fit()
+    make_folder(folder)
+    draft = folder / f".{seed}-{secrets.token_hex(4)}.skops"
+    with suppress(FileFormatError):
+        save(model, draft)
+        draft.replace(path)
+    draft.unlink(missing_ok=True)
+    return model
 
 
 def retrained(fit: Fit, x: np.ndarray, y: np.ndarray, m: int = 10, *, seed: int = 0) -> list[Any]:
