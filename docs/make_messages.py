@@ -21,7 +21,7 @@ KEYWORDS = {
     "ngettext": (1, 2), "count": (2, 3), "pgettext": ((1, "c"), 2), "NP_": ((1, "c"), 2),
 }  # fmt: skip
 FILES = [("**.py", "python"), ("**.html", "jinja2"), ("**.j2", "jinja2")]
-OPTIONS = {"jinja2": {"trimmed": "true", "silent": "false"}}
+OPTIONS = {"jinja2": {"trimmed": "true", "silent": "false", "newstyle_gettext": "true"}}
 
 
 def packages() -> list[str]:

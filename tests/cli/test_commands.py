@@ -60,6 +60,8 @@ def test_explain_speaks_in_the_units_of_the_schema(shell: Shell):
     assert read("out.json")["text"] in got.output
     assert "EUR" in got.output and "yes" in got.output
     assert got.output.strip() == Recourse.load("r.json").explain(3)
+    german = shell("explain r.json --person 3 --language de").output
+    assert german.strip() == Recourse.load("r.json").explain(3, language="de") != got.output.strip()
 
 
 def test_explain_a_person_who_is_not_there(shell: Shell):

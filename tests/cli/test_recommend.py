@@ -335,6 +335,21 @@ def test_letters_are_written_to_all_who_were_refused_with_the_plans_of_the_answe
     shell(f"{ASK} --people people.csv --letters post --out far/", code=2)
 
 
+def test_letters_and_the_report_are_in_the_language_asked_for(shell: Shell):
+    pytest.importorskip("babel")
+    plain = "people.csv --letters post --csv r.csv"
+    shell(f"{ASK} --people {plain}")
+    english, numbers = {path.name: path.read_text() for path in Path("post").iterdir()}, shell.rows("r.csv")
+    shell(f"{ASK} --people {plain} --report r.html --language de")
+    assert shell.rows("r.csv") == numbers
+    for name, text in english.items():
+        german = (Path("post") / name).read_text(encoding="utf-8")
+        assert "What you can do" in text and "Was Sie tun können" in german and "plan" not in german
+    assert '<html lang="de">' in Path("r.html").read_text(encoding="utf-8")
+    got = shell(f"{ASK} --people {plain} --language fr", code=2)
+    assert "There is no language 'fr'" in got.output
+
+
 def test_kinds_of_options_in_place_of_the_cheapest(shell: Shell):
     shell(
         f"{ASK} --people people.csv --kind cheapest --kind lasting --json out.json --out r.json --report r.html"

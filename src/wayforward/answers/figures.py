@@ -41,6 +41,7 @@ _OUTCOME_LOOK = {  # colour and hatching
     Outcome.NOT_ASKED: ("#cccccc", "|||"),
 }
 _MOST_FEATURES = 12
+_LEGEND = 38  # letters of a legend that fit below one option
 
 
 def figure_options(
@@ -94,7 +95,14 @@ def figure_options(
                 ("D", PURPLE, PURPLE, pgettext("mark", "follows by itself")),
             )
         ]
-        figure.legend(handles=handles, loc="outside lower left", ncols=5, frameon=False, handletextpad=0.2)
+        wide = sum(len(str(one.get_label())) for one in handles) > _LEGEND * len(found)
+        figure.legend(
+            handles=handles,
+            loc="outside lower left",
+            ncols=3 if wide else 5,
+            frameon=False,
+            handletextpad=0.2,
+        )
     return figure
 
 

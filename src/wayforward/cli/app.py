@@ -62,7 +62,9 @@ ModelName = Annotated[
     ),
 ]
 MethodName = Annotated[str, typer.Option("--method", help="See: wayforward methods.")]
-Language = Annotated[str, typer.Option("--language", help="The language of the texts: en or de.")]
+Language = Annotated[
+    str | None, typer.Option("--language", help="The language of what people read: en or de.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="One whole number that fixes every random choice.")]
 Options = Annotated[int, typer.Option("--k", min=1, help="Options for each person.")]
 Number = Annotated[int | None, typer.Option("--n", min=1, help="At most this many people.")]
@@ -190,6 +192,7 @@ def recommend(
         Path | None,
         typer.Option("--letters", help="Write a letter to everybody who was refused, into this folder."),
     ] = None,
+    language: Language = None,
     json: Json = None,
     metrics: MetricsName = "standard",
     part: Annotated[
@@ -248,7 +251,7 @@ def recommend(
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
         out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()), id=id, room=room,
-        letters=letters,
+        letters=letters, language=language,
     )  # fmt: skip
     if not got.found.any() and not got.accepted[got.readable].all():
         raise typer.Exit(NOBODY)
@@ -457,13 +460,14 @@ def explain(
     ] = None,
     id: Annotated[str | None, typer.Option("--id", help="The person by name, see recommend --id.")] = None,
     option: Annotated[int | None, typer.Option("--option", min=0, help="One option; left out, all.")] = None,
+    language: Language = None,
     json: Json = None,
 ) -> None:
     """Say in plain words what one person can do."""
     from wayforward.recourse import Recourse
 
     person = 0 if person is None and id is None else person
-    text = Recourse.load(recourse).explain(person, option, id=id)
+    text = Recourse.load(recourse).explain(person, option, id=id, language=language)
     if str(json) != "-":
         typer.echo(text)
     write_json(
@@ -513,7 +517,7 @@ def dialogue(
         Path | None, typer.Option("--replies", help="Replies, one a line; '-' for the input.")
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write the dialogue as plain text.")] = None,
-    language: Language = "en",
+    language: Language = None,
     seed: Seed = 0,
     target_threshold: Threshold = None,
     world: WorldName = "independent",
@@ -821,12 +825,15 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("demo"),
     seed: Seed = 0,
     n: Annotated[int, typer.Option("--n", min=1, help="Refused people to answer.")] = 300,
+    language: Language = None,
     json: Json = None,
 ) -> None:
     """See it whole: train a model on a generated loan world, refuse, recommend, explain."""
     from wayforward.cli.demo import demonstrate
+    from wayforward.language import use_language
 
-    demonstrate(out, seed=seed, n=n, json=json)
+    with use_language(language):
+        demonstrate(out, seed=seed, n=n, json=json)
 
 
 @app.command()

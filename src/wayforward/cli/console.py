@@ -18,6 +18,7 @@ import typer.core
 from wayforward import plain_files
 from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED
 from wayforward.errors import FileFormatError, WayforwardError
+from wayforward.language import gettext, marks
 
 
 class Commands(typer.core.TyperGroup):
@@ -104,7 +105,8 @@ def steps(what: str, total: int) -> Iterator[Steps]:
             nonlocal last
             if time.monotonic() - last >= 5.0:
                 last = time.monotonic()
-                say(f"{what}: {done:,} of {total:,}")
+                of = {"done": marks(f"{done:,}"), "total": marks(f"{total:,}")}
+                say(gettext("{what}: {done} of {total}", what=what, **of))
 
         shown._advance = line
         yield shown

@@ -15,6 +15,7 @@ from wayforward.cli.letters import kinds_for_people, write_letters
 from wayforward.cli.personal import Personal, ask, lines
 from wayforward.cli.personal import files as write_personal
 from wayforward.cli.recommend import choose, run, show, summarise
+from wayforward.language import gettext, marks
 from wayforward.plain_files import make_folder
 
 if TYPE_CHECKING:
@@ -33,13 +34,23 @@ def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
     room_for(json)
     make_folder(out)
     room_for(out / "report.html")
-    say(f"1. Draw people from a loan world whose equations are known, and train a model ({MODEL}) to decide.")
+    say(
+        gettext(
+            "1. Draw people from a loan world whose equations are known, and train a model ({model}) to decide.",
+            model=MODEL,
+        )
+    )
     question, ready = _question(out, seed, n)
-    say(f"2. Take {len(ready.x):,} people whom it refuses, and look for up to {OPTIONS} options for each.")
+    say(
+        gettext(
+            "2. Take {n} people whom it refuses, and look for up to {k} options for each.",
+            n=marks(f"{len(ready.x):,}"), k=OPTIONS,
+        )
+    )  # fmt: skip
     got = run(ready, choose(METHOD, None), k=OPTIONS, seed=seed, question=question.plain(), room=0.05)
-    say("3. Three people say what they cannot do. Plan for each with causes in mind, and without.")
+    say(gettext("3. Three people say what they cannot do. Plan for each with causes in mind, and without."))
     personal = ask(ready, METHOD, seed)
-    say("4. Check every option again, measure, and write it down.")
+    say(gettext("4. Check every option again, measure, and write it down."))
     judged = evaluate(got, ready.problem)
     summary = summarise(got, ready, judged) | {"limits": personal.numbers}
     write_json(summary, out / "summary.json")
@@ -54,18 +65,20 @@ def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
     for line in lines(personal):
         say(line)
     table(
-        "How often plans exist and work, by limits", list(personal.counts[0]),
+        gettext("How often plans exist and work, by limits"), list(personal.counts[0]),
         [list(row.values()) for row in personal.counts],
     )  # fmt: skip
     show(summary, [])
-    say(
-        "Ask for the three again, or for yourself: wayforward recommend "
-        f"--train {out / 'train.csv'} --label granted --favourable 1 --schema {out / 'schema.yaml'} "
-        f"--world {out / 'world.yaml'} --people {out / 'three.csv'} --preferences {out / 'wishes.csv'} "
-        "--report mine.html"
+    command = (
+        f"wayforward recommend --train {out / 'train.csv'} --label granted --favourable 1 --schema "
+        f"{out / 'schema.yaml'} --world {out / 'world.yaml'} --people {out / 'three.csv'} --preferences "
+        f"{out / 'wishes.csv'} --report mine.html"
     )
-    say(f"Open {out / 'report.html'}. Everything is in {out}/ after {time.perf_counter() - started:.0f} s.")
-    say("For applicants, in a browser: pip install 'wayforward[web]', then wayforward serve")
+    say(gettext("Ask for the three again, or for yourself: {command}", command=command))
+    seconds = f"{time.perf_counter() - started:.0f}"
+    page = out / "report.html"
+    say(gettext("Open {page}. Everything is in {folder}/ after {n} s.", page=page, folder=out, n=seconds))
+    say(gettext("For applicants, in a browser: pip install 'wayforward[web]', then wayforward serve"))
 
 
 def _question(out: Path, seed: int, n: int) -> tuple[Inputs, Ready]:
@@ -102,7 +115,7 @@ def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation, personal:
     )
 
     report(
-        ready.problem, got, out / "report.html", judged, title="Ways forward: a loan world of made-up people",
+        ready.problem, got, out / "report.html", judged, title=gettext("Ways forward: a loan world of made-up people"),
         side_by_side=personal.stories, side_by_side_counts=personal.counts, kinds=kinds_for_people(ready.problem),
     )  # fmt: skip
     got.save(out / "recourse.json")

@@ -14,6 +14,7 @@ import numpy as np
 
 from wayforward.cli.inputs import Ready
 from wayforward.cli.letters import write_letters
+from wayforward.language import N_, gettext
 
 if TYPE_CHECKING:
     from wayforward.answers.causes import SideBySide
@@ -45,16 +46,20 @@ class Limits:
 THREE = (
     Limits(
         "Ana",
-        ("I cannot change my income.", "I have nothing more to save.", "I cannot go back to school."),
+        (
+            N_("I cannot change my income."),
+            N_("I have nothing more to save."),
+            N_("I cannot go back to school."),
+        ),
         tuple({"feature": name, "can": "no"} for name in ("income", "savings", "education")),
         "none",
     ),
     Limits(
         "Bo",
         (
-            "I can earn 15 % more at most.",
-            "I want to change one thing, not two.",
-            "I cannot go back to school.",
+            N_("I can earn 15 % more at most."),
+            N_("I want to change one thing, not two."),
+            N_("I cannot go back to school."),
         ),
         (
             {"feature": "income", "high": "+15%"},
@@ -65,7 +70,10 @@ THREE = (
     ),
     Limits(
         "Cem",
-        ("A smaller loan is what I want least.", "Saving more is easier, and earning more is the easiest."),
+        (
+            N_("A smaller loan is what I want least."),
+            N_("Saving more is easier, and earning more is the easiest."),
+        ),
         tuple(
             {"feature": name, "rank": rank}
             for rank, name in enumerate(("income", "savings", "education", "loan_amount"), start=1)
@@ -107,7 +115,7 @@ def ask(ready: Ready, method: str, seed: int) -> Personal:
             second[pick],
             first[pick],
             names=[limits.name] * len(order),
-            statements=[limits.sentences] * len(order),
+            statements=[[gettext(sentence) for sentence in limits.sentences]] * len(order),
         )
         place = next((p for p, story in enumerate(compared) if _still(limits.shows, story)), 0)
         taken.add(order[place])
@@ -162,11 +170,11 @@ def _in_words(row: dict[str, Any]) -> dict[str, str]:
     from wayforward.answers import words
 
     return {
-        "Limits of": row["name"],
-        "People asked about": words.number(row["asked"]),
-        "Plan without causes": words.number(row["plan_without_causes"]),
-        "of these, works when carried out": words.number(row["works_when_carried_out"]),
-        "Plan with causes": words.number(row["plan_with_causes"]),
+        gettext("Limits of"): row["name"],
+        gettext("People asked about"): words.number(row["asked"]),
+        gettext("Plan without causes"): words.number(row["plan_without_causes"]),
+        gettext("of these, works when carried out"): words.number(row["works_when_carried_out"]),
+        gettext("Plan with causes"): words.number(row["plan_with_causes"]),
     }
 
 
@@ -191,7 +199,12 @@ def lines(personal: Personal) -> list[str]:
     """Return the three stories as lines for the console."""
     out = []
     for story in personal.stories:
-        out += [f'{story.name} says: "{" ".join(story.statements)}"']
-        out += [f"  Without causes: {' '.join(story.without)}", f"                  {story.played_out}"]
-        out += [f"  With causes:    {' '.join(story.within)}", f"                  {story.verdict}", ""]
+        statements = " ".join(story.statements)
+        out.append(gettext('{name} says: "{statements}"', name=story.name, statements=statements))
+        for head, plan, then in (
+            (gettext("  Without causes: "), story.without, story.played_out),
+            (gettext("  With causes:    "), story.within, story.verdict),
+        ):
+            out += [f"{head}{' '.join(plan)}", f"{' ' * len(head)}{then}"]
+        out.append("")
     return out

@@ -13,6 +13,7 @@ from wayforward.cli.console import number, room_for, say, steps, table, write_js
 from wayforward.cli.letters import kinds_for_people, write_letters
 from wayforward.cli.parts import Parts, fingerprint, forget, in_parts
 from wayforward.errors import MethodError
+from wayforward.language import N_, gettext, marks, use_language
 from wayforward.plain_files import make_folder
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def run(
             found = with_room(found, most=room)
         return found.rounded if rounding else found
 
-    with steps(f"{chosen.name}: people", len(there)) as progress:
+    with steps(gettext("{method}: people", method=chosen.name), len(there)) as progress:
         got, n_loaded = in_parts(ready.x[there], answer, parts, progress)
     if n_loaded:
         say(f"{n_loaded:,} of {len(ready.x):,} people were answered before and are kept.")
@@ -90,6 +91,7 @@ def answer(
     question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
     kinds: tuple[str, ...] = (), id: str | None = None, room: float = 0.0, letters: Path | None = None,
+    language: str | None = None,
 ) -> Recourse:  # fmt: skip
     """Do everything that `wayforward recommend` does; return the answers."""
     from wayforward.cli.inputs import density_of
@@ -101,6 +103,8 @@ def answer(
     room_for(json)
     if letters is not None:
         make_folder(letters)
+    with use_language(language):
+        pass  # an unknown one is refused before the work begins
     if kinds and k != 1:
         raise MethodError(
             f"--k {k} and --kind are both given. Kinds say how many options there are: leave --k out."
@@ -133,20 +137,27 @@ def answer(
         half.replace(out)
     if csv is not None:
         write_csv(got, csv)
-    if report is not None:
-        from wayforward.answers import report as write_report
-
-        write_report(
-            ready.problem, got, report, judged, title=f"Ways forward: {ready.title}",
-            kinds=() if kinds else kinds_for_people(ready.problem),
-        )  # fmt: skip
-    if letters is not None:
-        write_letters(ready.problem, got, letters, np.flatnonzero(~got.accepted))
+    with use_language(language):
+        _for_people(ready, got, judged, report, letters, () if kinds else kinds_for_people(ready.problem))
     write_json(summary, json)
     forget(keep)
     if str(json) != "-":
         show(summary, [p for p in (out, csv, report, letters, json) if p is not None])
     return got
+
+
+def _for_people(
+    ready: Ready, got: Recourse, judged: Evaluation, report: Path | None, letters: Path | None,
+    kinds: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Write what people read, where it is wanted: the page about all answers, and the letters."""
+    if report is not None:
+        from wayforward.answers import report as write_report
+
+        title = gettext("Ways forward: {what}", what=ready.title)
+        write_report(ready.problem, got, report, judged, title=title, kinds=kinds)
+    if letters is not None:
+        write_letters(ready.problem, got, letters, np.flatnonzero(~got.accepted))
 
 
 def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]:
@@ -211,27 +222,44 @@ def write_csv(got: Recourse, path: Path) -> None:
 def show(summary: dict[str, Any], files: list[Path]) -> None:
     """Print the headline numbers."""
     ends = ", ".join(
-        f"{count:,} {name.lower().replace('_', ' ')}" for name, count in summary["outcomes"].items() if count
+        f"{_count(count)} {gettext(_ENDS[name])}" for name, count in summary["outcomes"].items() if count
     )
     wanted = summary["question"].get("n")
     if wanted is not None and summary["n"] < wanted:
-        say(f"note: {wanted:,} people were asked for and {summary['n']:,} are there.")
+        n = summary["n"]
+        say(
+            gettext(
+                "note: {wanted} people were asked for and {n} are there.", wanted=_count(wanted), n=_count(n)
+            )
+        )
+    usable = gettext(
+        "{share} of those refused (checked, legal, within rules and wishes)", share=_share(summary["usable"])
+    )
+    cost = gettext(
+        "{share} (sum of changes as shares of their ranges)", share=_share(summary["cost_l1_range"])
+    )
     rows = [
-        ("people", f"{summary['n']:,}: {ends}"),
-        ("usable", _share(summary["usable"]) + " of those refused (checked, legal, within rules and wishes)"),
+        (gettext("people"), f"{_count(summary['n'])}: {ends}"),
+        (gettext("usable"), usable),
         *_unread(summary),
-        ("usable and plausible", _share(summary["usable_plausible"])),
+        (gettext("usable and plausible"), _share(summary["usable_plausible"])),
         *_likely(summary),
-        ("mean cost", f"{_share(summary['cost_l1_range'])} (sum of changes as shares of their ranges)"),
+        (gettext("mean cost"), cost),
         *_own_costs(summary),
-        ("mean features changed", _number(summary["cost_l0"])),
-        ("people a second", _number(summary["people_per_second"])),
+        (gettext("mean features changed"), _number(summary["cost_l0"])),
+        (gettext("people a second"), _number(summary["people_per_second"])),
         *_kind_rows(summary),
     ]
     table(f"{summary['method']}", ("", ""), rows)
     for file in files:
         if str(file) != "-":
-            say(f"written: {file}")
+            say(gettext("written: {file}", file=file))
+
+
+_ENDS = {
+    "FOUND": N_("found"), "NONE_EXISTS": N_("none exists"), "NOT_FOUND": N_("not found"), "ACCEPTED": N_("accepted"),
+    "NOT_ASKED": N_("not asked"),
+}  # fmt: skip
 
 
 def _unread(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -239,31 +267,31 @@ def _unread(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if not summary.get("not_asked"):
         return []
     without = summary["metrics"]["usable_read"]["value"]
-    return [("", f"who could not be read counts as not served; without them {_share(without)}")]
+    text = gettext("who could not be read counts as not served; without them {share}", share=_share(without))
+    return [("", text)]
 
 
 def _likely(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Plausibility in the causal world, where it says how likely people are."""
     if "density_at_least" not in summary:
         return []
-    return [
-        (
-            "as likely as before",
-            _share(summary["density_at_least"]) + " of the usable plans, in the causal world",
-        )
-    ]
+    share = _share(summary["density_at_least"])
+    text = gettext("{share} of the usable plans, in the causal world", share=share)
+    return [(gettext("as likely as before"), text)]
 
 
 def _kind_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """A line for each kind of options: how many people have one, its price, how often it holds."""
     rows = []
     for kind, got in summary.get("kinds", {}).items():
-        parts = [f"{got['people']:,} people"]
+        parts = [gettext("{n} people", n=_count(got["people"]))]
         if got["times_the_cheapest"] is not None and kind != "cheapest":
-            parts.append(f"{got['times_the_cheapest']:.2f} times the effort of the cheapest")
+            times = marks(f"{got['times_the_cheapest']:.2f}")
+            parts.append(gettext("{times} times the effort of the cheapest", times=times))
         if got["holds_in_retrained"] is not None:
-            parts.append(f"hold in {_share(got['holds_in_retrained'])} of retrained models")
-        rows.append((f"{kind} options", ", ".join(parts)))
+            share = _share(got["holds_in_retrained"])
+            parts.append(gettext("hold in {share} of retrained models", share=share))
+        rows.append((gettext("{kind} options", kind=kind), ", ".join(parts)))
     return rows
 
 
@@ -276,12 +304,17 @@ def _own_costs(summary: dict[str, Any]) -> list[tuple[str, str]]:
     unit = summary["cost_unit"]
     show = _share if unit == RANGES else _number
     own, plain = show(summary["cost_weighted"]), show(summary["cost_plain"])
-    return [("mean cost for them", f"{own} with their own weights, {plain} without ({unit})")]
+    text = gettext("{own} with their own weights, {plain} without ({unit})", own=own, plain=plain, unit=unit)
+    return [(gettext("mean cost for them"), text)]
 
 
 def _share(cell: float | None) -> str:
-    return "–" if cell is None else f"{cell:.1%}"
+    return "–" if cell is None else marks(f"{cell:.1%}")
 
 
 def _number(cell: float | None) -> str:
-    return "–" if cell is None else number(float(cell))
+    return "–" if cell is None else marks(number(float(cell)))
+
+
+def _count(n: int) -> str:
+    return marks(f"{n:,}")
