@@ -69,10 +69,10 @@ def minimal_options(problem: Problem, options: Options, people: Population, k: i
         have = np.bincount(shortened.who, minlength=people.n)
 
 
-def shortened(asked: Problem, recourse: Recourse, who: Who, slot: Who) -> Recourse:
+def shortened(judge: Problem, recourse: Recourse, who: Who, slot: Who) -> Recourse:
     """Return an answer whose options at who (m,), slot (m,) are without what they no longer need, as they were moved.
 
-    asked: the problem that judges, perhaps one that asks for more than the answer's own. Options that it refuses stay,
+    judge: the problem that judges, perhaps one that asks for more than the answer's own. Options that it refuses stay,
     and so does one that would not last any more. Answers of methods that leave nothing out stay as they are.
     """
     many = (~np.isnan(recourse.action[who, slot])).sum(1) > 1
@@ -80,12 +80,12 @@ def shortened(asked: Problem, recourse: Recourse, who: Who, slot: Who) -> Recour
     if "n_shortened" not in recourse.meta or not len(who):
         return recourse
     wishes = None if recourse.preferences is None else recourse.preferences.take(who)
-    people = asked.population(recourse.x[who], wishes)
+    people = judge.population(recourse.x[who], wishes)
     short = minimal_actions(people, recourse.action[who, slot][:, None])
     rows = np.flatnonzero((np.isnan(short[:, 0]) != np.isnan(recourse.action[who, slot])).any(1))
     if not rows.size:
         return recourse
-    judged = asked.check(
+    judged = judge.check(
         people.x[rows], short[rows], 1, preferences=None if wishes is None else wishes.take(rows),
         decision=(np.zeros(len(rows), dtype=bool), np.full(len(rows), np.nan)),
     )  # fmt: skip

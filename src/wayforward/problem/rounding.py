@@ -66,8 +66,8 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     new = coarsest(problem.schema, before, exact, check)
     got = replace(recourse, **parts, meta=recourse.meta | {"rounded": True})
     moved = np.flatnonzero(((new != exact) & ~np.isnan(exact)).any(1))
-    for asked, rows in _by_room(problem, got, who, slot, moved):
-        got = shortened(asked, got, who[rows], slot[rows])
+    for judge, rows in _by_room(problem, got, who, slot, moved):
+        got = shortened(judge, got, who[rows], slot[rows])
     return measured_again(problem, in_order(got))
 
 
