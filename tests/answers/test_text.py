@@ -339,6 +339,20 @@ def test_what_a_plan_asks_for_beside_the_first(problem, x, answer, times, weight
     assert beside(two, 0, 1, "plan 1").replace(words.THIN, " ") == text
 
 
+def test_a_reason_within_another_plans_takes_its_place():
+    """5 of both or 12 of the first: the first alone is a reason, and both plans have it in them."""
+    both = wf.Schema(tuple(wf.Feature(name=name, kind="real", low=0, high=20) for name in "ab"))
+
+    def yes(x):
+        return ((x[:, 0] >= 12) | ((x[:, 0] >= 5) & (x[:, 1] >= 5))).astype(float)
+
+    problem = Problem(both, yes, Target(favourable=1))
+    action = np.array([[[5.0, 5.0], [12.0, np.nan]]])
+    got = problem.check(np.zeros((1, 2)), action, 2)
+    assert got.found.all()
+    assert [one.features for one in reasons(problem, got, 0)] == [(0,)]
+
+
 def test_reasons_are_irreducible_and_a_part_of_each_plan_is_one(problem):
     """By brute force over what differs: the model says yes to each profile, and to none with a part taken back."""
     refused = problem.reference[~problem.reference_reached][:12]

@@ -61,7 +61,8 @@ def reasons(problem: Problem, recourse: Recourse, i: int, most: int = MOST) -> l
         return []
     search = _Search(problem, one.x[0])
     found: list[Reason] = []
-    for reason in (*search.of_plans(one), *search.of_others()):
+    of_plans = [part for part in search.of_plans(one) if problem.reached(part.profile[None])[0][0]]
+    for reason in (*_smallest(of_plans), *search.of_others()):
         known = [set(other.features) for other in found]
         if any(got <= set(reason.features) or set(reason.features) <= got for got in known):
             continue
@@ -70,6 +71,12 @@ def reasons(problem: Problem, recourse: Recourse, i: int, most: int = MOST) -> l
         if len(found) == most:
             break
     return found
+
+
+def _smallest(parts: list[Reason]) -> list[Reason]:
+    """Leave out the reasons of plans that hold a smaller one of another plan, which goes farther in fewer things."""
+    sets = [set(one.features) for one in parts]
+    return [one for one, mine in zip(parts, sets, strict=True) if not any(other < mine for other in sets)]
 
 
 class _Search:
