@@ -157,3 +157,15 @@ def test_only_the_page_of_the_arm_takes_answers(browser, services, model):
         with before.session(write=False) as session:
             assert {case.revision for case in session.query(ApplicantCase)} == {0}
     assert fill("") == {}
+
+
+def test_who_has_asked_very_often_goes_on_without_a_plan(browser, services, model):
+    _, path = bring(browser, protocol())
+    services.cases.budget.per_case = 3
+    for _ in range(2):
+        one, _ = to_task(browser, path)
+        if "/study/task/reply" in one.text:
+            continue
+        assert "asked the model very often" in one.text
+        one.submit("/study/task/finish", action="null", revision=page_revision(one))
+        assert 'action="/study/page"' in one.text

@@ -189,6 +189,11 @@ class Client:
         }
         return self._one("POST", "/participation/answers", given)
 
+    def page_before(self, revision: int, answers: Sequence[Sequence[str]] = ()) -> Plain:
+        """Open the page before once more; answers: what was typed on this one."""
+        given = {"revision": revision, "answers": [list(one) for one in answers]}
+        return self._one("POST", "/participation/back", given)
+
     def leave_study(self) -> None:
         """Stop, and delete every answer."""
         self._ask("DELETE", "/participation")

@@ -103,14 +103,17 @@ class StudyTasks:
         """Return the question of the dialogue; None at its end."""
         return self.cases.question(task.case)
 
-    def plans(self, task: OpenTask) -> list[PlanText]:
-        """Return the plans to choose from: under the limits so far, or the one that the dialogue led to."""
+    def plans(self, task: OpenTask) -> tuple[list[PlanText], str]:
+        """Return the plans to choose from: under the limits, or where the dialogue led to; and why there is none."""
         if not task.is_dialogue:
-            return self.cases.plans(task.case)
+            try:
+                return self.cases.plans(task.case), self.cases.no_plan(task.case)
+            except CaseError as error:  # the model was asked very often: they can still go on without a plan
+                return [], str(error)
         assert task.case.dialogue is not None
         with task.case.project.turn:
-            plan = task.case.dialogue.plan
-            return [] if plan is None else texts(plan, set())
+            plan, end = task.case.dialogue.plan, task.case.dialogue.end
+            return ([], "" if end is None else end.text) if plan is None else (texts(plan, set()), "")
 
     # -- what a participant does ---------------------------------------------------------------------------
 

@@ -41,16 +41,15 @@ def _on_the_table(
     """The page of a task as it is now."""
     task = to.tasks.open(id)
     to.tasks.seen(task)
+    question = to.tasks.question(task) if task.is_dialogue else None
+    plans, why_not = ([], "") if question is not None else to.tasks.plans(task)
+    shown: dict[str, Any] = {"plans": plans, "why_not": why_not}
     if task.is_dialogue:
-        question = to.tasks.question(task)
-        plans = to.tasks.plans(task) if question is None else []
-        return _page(
-            request, to, task, "study/question.html", status, question=question, plans=plans,
-            can_undo=to.tasks.can_undo(task), problem_text=problem_text,
-        )  # fmt: skip
-    shown = {
-        "form": to.cases.form(task.case), "stored": task.case.state["limits"], "plans": to.tasks.plans(task),
-        "why_not": to.cases.no_plan(task.case), "errors": [problem_text] if problem_text else [],
+        shown |= {"question": question, "can_undo": to.tasks.can_undo(task), "problem_text": problem_text}
+        return _page(request, to, task, "study/question.html", status, **shown)
+    shown |= {
+        "form": to.cases.form(task.case), "stored": task.case.state["limits"],
+        "errors": [problem_text] if problem_text else [],
     }  # fmt: skip
     return _page(request, to, task, "case/limits.html", status, **{**shown, **given})
 

@@ -294,7 +294,8 @@ def task(to: Given, id: ParticipationId) -> dict[str, Any]:
         shown |= {"form": to.cases.form(found.case), "limits": found.case.state["limits"]}
     if question is not None:
         return shown | {"question": question.to_dict()}
-    return shown | {"plans": [plan.to_dict() for plan in to.tasks.plans(found)]}
+    plans, why_not = to.tasks.plans(found)
+    return shown | {"plans": [plan.to_dict() for plan in plans], "why_not": why_not}
 
 
 @router.post("/participation/task/reply")
