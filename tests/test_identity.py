@@ -123,6 +123,15 @@ def test_rows_that_could_not_be_read_stay_as_they_came(problem, people):
     assert got.origin.values[0].tolist() == [1, 2, 3] and got[1:].people_after().index.tolist() == [2, 3]
 
 
+def test_a_limit_from_where_people_stand_is_read_off_a_table_with_odd_rows(problem, people):
+    odd = people.drop(columns="customer").assign(job=["cook", "pilot", "cook", "coach"])
+    wishes = wf.Preferences.none(problem.schema, 4).limit("pay", high="+10%", x=odd)
+    assert wishes.high[[0, 2, 3], 1].tolist() == pytest.approx([1650, 880, 8800])
+    with pytest.warns(UserWarning, match="1 of 4 people could not be read"):
+        got = wf.recommend(problem, odd, preferences=wishes)
+    assert got.readable.tolist() == [True, False, True, True]
+
+
 def test_people_after_of_arrays_and_files_are_decoded(problem, people, tmp_path):
     x = problem.schema.encode(people)
     for got in (

@@ -762,12 +762,14 @@ class Preferences:
                 f"'{feature.name}' has the limit {bound!r}, relative to where people stand. Add x=x, the "
                 "(n, d) people."
             )
-        current = self.schema.encode(x) if hasattr(x, "columns") else np.asarray(x, dtype=np.float64)
+        is_table = hasattr(x, "columns")
+        current, odd = self.schema.read(x) if is_table else (np.asarray(x, dtype=np.float64), {})
         if current.shape != (self.n, self.d):
             raise PreferencesError(
                 f"x has shape {current.shape}; for these wishes it must be ({self.n}, {self.d})."
             )
-        now = current[rows, j]
+        unread = np.isin(rows, list(odd))  # nobody is asked about them, so that any limit will do
+        now = np.where(unread, np.nan_to_num(self.schema.low[j], neginf=0.0), current[rows, j])
         if np.isnan(now).any():
             person = rows[int(np.argmax(np.isnan(now)))]
             raise PreferencesError(
