@@ -128,7 +128,7 @@ class Cases(CaseStore):
             entry["step"] = feature.step or (1 if feature.kind == "integer" else None)
             ends = (entry.get("low"), entry.get("high"))
             entry["spread"] = one.project.spread(feature.name, entry["now"], *ends)
-            entry["unit"] = feature.text_unit
+            entry["unit"], entry["title"] = feature.text_unit, feature.text_label
             entry["hard"] = list(zip(LIKERT, entry["difficulty"][:-1], strict=True))
             if feature.has_levels:
                 entry["places"] = [level + 1 for level in ahead(people, schema.index(feature.name))]
@@ -303,7 +303,7 @@ class Cases(CaseStore):
             )
         plan, today = texts(judged, set())[0], day or date.today()
         content = {
-            "lender": lender,
+            "lender": gettext(lender),
             "case": one.case.id[:8],
             "model": one.case.model_id,
             "issued": today.isoformat(),

@@ -119,12 +119,15 @@ class Project:
         else:
             if low is None or high is None or not low < high:
                 low, high = np.quantile(column, [0.005, 0.995]).tolist()
-            edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
+            if self.schema.features[j].kind == "integer" and high - low < _BINS:
+                edges = np.arange(np.floor(low), np.ceil(high) + 2) - 0.5  # a bar for each number
+            else:
+                edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
             places = np.r_[np.searchsorted(column, edges[:-1]), np.searchsorted(column, edges[-1], "right")]
             steps = list(zip(edges[:-1].tolist(), edges[1:].tolist(), np.diff(places).tolist(), strict=True))
             mine = []
             if here is not None and edges[0] <= here <= edges[-1]:
-                mine = [min(int(np.searchsorted(edges, here, "right")), _BINS) - 1]
+                mine = [min(int(np.searchsorted(edges, here, "right")), len(edges) - 1) - 1]
         return [
             {"low": a, "high": b, "count": count if count >= 10 else 0, "you": i in mine}
             for i, (a, b, count) in enumerate(steps)

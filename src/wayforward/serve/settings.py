@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from wayforward.errors import DataError
+from wayforward.language import N_
 
 LOCAL = "http://127.0.0.1:8000"
 _MOST_PROXIES = 2**16  # a network of containers has no more
@@ -32,7 +33,7 @@ class ServeSettings:
     database: str = ""
     public_url: str = LOCAL
     forwarded_from: str = "127.0.0.1"
-    lender: str = "The lender"
+    lender: str = N_("The lender")
     contact: str = ""
     days_kept: int = 90
     queries_per_case: int = 2000

@@ -32,6 +32,11 @@ class Item:
     ordered: bool = False
     up: bool = False
 
+    @property
+    def title(self) -> str:
+        """The name at the head of a question: "TOEIC best score"."""
+        return self.name[:1].upper() + self.name[1:]
+
 
 ITEMS = (
     Item("residential prefecture", ("Tokyo", "other than Tokyo")),

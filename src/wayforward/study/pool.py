@@ -131,7 +131,7 @@ def side_by_side(profile: list[int], plan: dict[str, Any]) -> list[dict[str, Any
     """All sixteen items for a page: name, now, then, and whether it changes."""
     return [
         {
-            "code": i, "name": item.name.capitalize(), "now": item.options[now - 1], "then": item.options[to - 1],
+            "code": i, "name": item.title, "now": item.options[now - 1], "then": item.options[to - 1],
             "changes": now != to,
         }
         for i, (item, now, to) in enumerate(zip(ITEMS, profile, plan["to"], strict=True), 1)

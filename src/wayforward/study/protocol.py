@@ -282,7 +282,12 @@ def latin_row(n: int, row: int) -> list[int]:
 
 def _profile() -> list[ChoiceItem]:
     return [
-        ChoiceItem(kind="choice", id=f"item-{i}", text=item.name.capitalize(), options=list(item.options))
+        ChoiceItem(
+            kind="choice",
+            id=f"item-{i}",
+            text=item.title,
+            options=list(item.options),
+        )
         for i, item in enumerate(ITEMS, 1)
     ]
 

@@ -259,7 +259,7 @@ def tried(
             errors[""] = str(error)
     answer = None
     if wants_json(request):
-        labels = {entry["feature"]: f"{entry['label'][:1].upper()}{entry['label'][1:]}:" for entry in form}
+        labels = {entry["feature"]: f"{entry['title'][:1].upper()}{entry['title'][1:]}:" for entry in form}
         errors = {labels.get(name, ""): text for name, text in errors.items()}
         answer = JSONResponse(
             {"errors": errors} if found is None else found.to_dict(), 422 if errors else 200
