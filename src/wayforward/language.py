@@ -12,7 +12,7 @@ The extraction does not look into f-strings: make the text first, then put it th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import date
@@ -75,6 +75,12 @@ def N_(message: str) -> str:
 def NP_(_context: str, message: str) -> str:
     """As `N_`, for a text to be looked up by `pgettext` with this context."""
     return message
+
+
+def in_english(make: Callable[[], str]) -> str:
+    """Return a text in English whatever is in use: what files and other processes know a thing by."""
+    with use_language("en"):
+        return make()
 
 
 def gettext(message: str, /, **values: object) -> str:

@@ -20,7 +20,7 @@ from wayforward.answers.causes import side_by_side
 from wayforward.errors import DataError
 from wayforward.language import use_language
 from wayforward.preferences import Preferences
-from wayforward.problem import Problem, Target
+from wayforward.problem import Confidence, Problem, Stable, Target, UnderNoise, WithinDelta
 from wayforward.recourse import Outcome
 from wayforward.schema import Feature, Schema
 
@@ -262,3 +262,19 @@ def test_an_unknown_language_is_refused(german, x, answer):
         letter(german, got, 0, language="fr")
     with pytest.raises(DataError, match="'fr'"):
         got.explain(0, language="fr")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Target(favourable=1, threshold=0.75), Target(interval=(None, 12.5), unit="years"),
+        Confidence(share=0.95, gamma=2.5), Stable(0.5), UnderNoise(0.025, share=0.9), WithinDelta(0.05),
+    ],
+)  # fmt: skip
+def test_demands_have_words_for_people_and_one_english_name_for_files(part):
+    name = part.describe()
+    assert part.text() == name
+    with use_language("de"):
+        assert part.describe() == name != part.text()
+        assert numbers(part.text(), "de") == numbers(name, "en")
+        assert_german(part.text())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.language import gettext, in_english, marks
 from wayforward.problem.target import BoundTarget
 
 
@@ -54,13 +55,21 @@ class Confidence:
         return given if given is None or isinstance(given, Confidence) else cls(given)
 
     def describe(self) -> str:
-        """The demand in words."""
+        """The demand in English words."""
+        return in_english(self.text)
+
+    def text(self) -> str:
+        """The demand in words, in the language in use."""
         words = []
         if self.share is not None:
-            words.append(f"succeeds with probability {self.share:g} or more")
+            words.append(gettext("succeeds with probability {share} or more", share=marks(f"{self.share:g}")))
         if self.gamma is not None:
-            words.append(f"a mean score of {self.gamma:g} standard deviations more than needed")
-        return " and ".join(words)
+            words.append(
+                gettext(
+                    "a mean score of {n} standard deviations more than needed", n=marks(f"{self.gamma:g}")
+                )
+            )
+        return words[0] if len(words) == 1 else gettext("{first} and {last}", first=words[0], last=words[1])
 
     @property
     def quantile(self) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import ProblemError
-from wayforward.language import gettext, marks, use_language
+from wayforward.language import gettext, in_english, marks
 from wayforward.schema.units import unit_text
 
 if TYPE_CHECKING:
@@ -142,8 +142,7 @@ class Target:
 
     def describe(self) -> str:
         """The target in English words, by which files and other processes know it."""
-        with use_language("en"):
-            return self.text()
+        return in_english(self.text)
 
     def text(self) -> str:
         """The target in words, for people."""

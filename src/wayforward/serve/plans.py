@@ -88,7 +88,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
                 table=tuple(
                     {"feature": row["feature"], "now": row["now"], "then": row[column]}
                     for row in table
-                    if row[column] not in ("", "–", "same")
+                    if row[column] not in ("", "–", gettext("same"))
                 ),
                 action=action,
                 is_kept=action in marked,

@@ -383,11 +383,11 @@ def _assumes(c: Conversation, sure: Sequence[str]) -> tuple[str, ...]:
         out.append(
             gettext(
                 "What follows from your steps is not certain: by our estimate the plan {how_often}.",
-                how_often=problem.confidence.describe(),
+                how_often=problem.confidence.text(),
             )
         )
     if problem.robust is not None:
-        out.append(gettext("It also holds under this: {condition}.", condition=problem.robust.describe()))
+        out.append(gettext("It also holds under this: {condition}.", condition=problem.robust.text()))
     return (*out, *sure)
 
 

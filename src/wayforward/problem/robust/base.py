@@ -68,7 +68,11 @@ class Robust(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """The condition in words."""
+        """The condition in English words, by which files know it."""
+
+    def text(self) -> str:
+        """The condition in words, in the language in use; in English where it is not translated."""
+        return self.describe()
 
     def with_state(self, **state: Any) -> Self:
         """Return a copy with what fitting found out; this condition stays as it is."""
@@ -175,6 +179,10 @@ class Together(Robust):
     def describe(self) -> str:
         """The conditions in words."""
         return "; ".join(part.describe() for part in self.parts)
+
+    def text(self) -> str:
+        """The conditions in words, in the language in use."""
+        return "; ".join(part.text() for part in self.parts)
 
     def fingerprint(self, rows: np.ndarray) -> list[Any]:
         """See `Robust`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.language import in_english, ngettext
 from wayforward.problem.robust.base import Again, Robust
 from wayforward.problem.robust.spelling import Spelling, convert, whole
 
@@ -140,5 +141,11 @@ class AllModels(Robust):
         return [*super().fingerprint(rows), [one.tolist() for one in answers]]
 
     def describe(self) -> str:
-        """The condition in words."""
-        return f"a yes from {len(self.models)} other model{'s' if len(self.models) > 1 else ''}, too"
+        """The condition in English words."""
+        return in_english(self.text)
+
+    def text(self) -> str:
+        """The condition in words, in the language in use."""
+        return ngettext(
+            "a yes from {n} other model, too", "a yes from {n} other models, too", len(self.models)
+        )

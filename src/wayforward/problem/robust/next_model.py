@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.language import gettext, in_english, marks
 from wayforward.problem.robust.base import Again, Robust, is_number
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.spelling import Spelling, number
@@ -76,5 +77,12 @@ class NextModel(AllModels):
         )
 
     def describe(self) -> str:
-        """The condition in words."""
-        return f"a yes from the next model with probability {self.share:g}, judged by {len(self.models)} trained again"
+        """The condition in English words."""
+        return in_english(self.text)
+
+    def text(self) -> str:
+        """The condition in words, in the language in use."""
+        return gettext(
+            "a yes from the next model with probability {share}, judged by {n} trained again",
+            share=marks(f"{self.share:g}"), n=len(self.models),
+        )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.language import gettext, in_english, marks
 from wayforward.problem.robust.base import Robust, is_number
 from wayforward.problem.robust.spelling import Spelling, number, whole
 from wayforward.streams import keys_of
@@ -315,9 +316,16 @@ class UnderNoise(_Drawn):
         return np.asarray(self.measure(problem, before, action, after) >= self.share - 1e-9)
 
     def describe(self) -> str:
-        """The condition in words."""
+        """The condition in English words."""
+        return in_english(self.text)
+
+    def text(self) -> str:
+        """The condition in words, in the language in use."""
         size = self.sigma if not isinstance(self.sigma, Mapping) else max(self.sigma.values(), default=0.0)
-        return f"a yes with probability {self.share:g} or more when carried out with errors of {size:g} of a range"
+        return gettext(
+            "a yes with probability {share} or more when carried out with errors of {size} of a range",
+            share=marks(f"{self.share:g}"), size=marks(f"{size:g}"),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,8 +437,14 @@ class Stable(_Drawn):
         return np.asarray(self.measure(problem, before, action, after) >= self.tau - 1e-12)
 
     def describe(self) -> str:
-        """The condition in words."""
-        return f"a stability ({self.kind}) of {self.tau:g} or more"
+        """The condition in English words."""
+        return in_english(self.text)
+
+    def text(self) -> str:
+        """The condition in words, in the language in use."""
+        return gettext(
+            "a stability ({kind}) of {least} or more", kind=self.kind, least=marks(f"{self.tau:g}")
+        )
 
 
 def linear_slope(problem: Problem) -> np.ndarray | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.language import gettext, in_english, marks
 from wayforward.problem.robust.base import Robust, is_number
 from wayforward.problem.robust.networks import boxes, least
 from wayforward.problem.robust.spelling import Spelling, yes
@@ -155,5 +156,12 @@ class WithinDelta(Robust):
         return good
 
     def describe(self) -> str:
-        """The condition in words."""
-        return f"still a yes for every model whose weights lie within {self.delta:g} ({self.norm})"
+        """The condition in English words."""
+        return in_english(self.text)
+
+    def text(self) -> str:
+        """The condition in words, in the language in use."""
+        return gettext(
+            "still a yes for every model whose weights lie within {delta} ({norm})",
+            delta=marks(f"{self.delta:g}"), norm=self.norm,
+        )  # fmt: skip
