@@ -355,6 +355,11 @@ class Model(ABC):
         single = single_valued(low, high, {} if levels is None else levels)
         return BoxBounds(least - self.tolerance, most + self.tolerance, np.asarray(single.all(axis=1)))
 
+    def bounds_at(self, margin: Floats) -> tuple[Floats, Floats] | None:
+        """Return (m, c) least and greatest outputs that `native` may give where the exact margin of `forest` is this
+        (m, q); None without a forest."""
+        return None
+
     # -- shared ------------------------------------------------------------------------------------------
 
     @property

@@ -125,6 +125,11 @@ class Fast:
         """See Model.dense."""
         return None
 
+    def around(self, low: Floats, high: Floats, unit: float) -> tuple[Floats, Floats] | None:
+        """Return bounds on the object's own outputs, computed with this unit, where exact margins lie between `low` and
+        `high` (m, q); None unless `forest` is the model."""
+        return None
+
     def forest(self) -> FlatForest | None:
         """See Model.forest."""
         return None

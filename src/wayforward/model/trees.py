@@ -102,13 +102,16 @@ class ForestFast(Fast):
         reach = _reach if jit is None else jit.reach
         reach(*_split_boxes(low, high, levels, self.compiled.space), trees, smallest, largest)
         scale = np.ldexp(1.0, -self.bits) / self.divisor
-        low_margin, high_margin = self.base + smallest * scale, self.base + largest * scale
+        same = (smallest == largest).all(axis=1) & self._exact
+        return BoxBounds(*self.around(self.base + smallest * scale, self.base + largest * scale, unit), same)
+
+    def around(self, low: Floats, high: Floats, unit: float) -> tuple[Floats, Floats]:
+        """See Fast.around."""
         size = np.abs(self.base) + self._total / self.divisor
-        slack = roundoff(len(trees.roots), unit) * size
+        slack = roundoff(len(self.compiled.trees.roots), unit) * size
         if self.link == "logistic":  # a starting probability near 1 loses digits when it becomes log-odds
             slack = slack + roundoff(0, unit) * np.exp(np.minimum(np.abs(self.base), 700.0))
-        same = (smallest == largest).all(axis=1) & self._exact
-        return BoxBounds(*link_bounds(low_margin - slack, high_margin + slack, self.link, unit), same)
+        return link_bounds(low - slack, high + slack, self.link, unit)
 
 
 def _compile(flat: FlatForest, schema: Schema, bits: int) -> CompiledForest:

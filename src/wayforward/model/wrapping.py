@@ -177,20 +177,30 @@ class Wrapped(Portable, Model):
         self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None = None
     ) -> BoxBounds | None:
         """See Model.box_bounds."""
-        promised = self.native_path.tolerance
-        found = self._bounds(low, high, levels, SINGLE_UNIT if promised >= SINGLE else DOUBLE_UNIT)
+        found = self._bounds(low, high, levels, self._unit)
         if found is None:
             return None
         if not self.decision.exact:  # its label may follow from what its outputs leave out
             alone = single_valued(np.asarray(low), np.asarray(high), {} if levels is None else levels)
             found = found._replace(constant=np.asarray(alone.all(axis=1)))
-        least, most = found.least, found.most
+        least, most = self._promised(found.least, found.most)
+        return found._replace(least=least, most=most)
+
+    def bounds_at(self, margin: Floats) -> tuple[Floats, Floats] | None:
+        """See Model.bounds_at."""
+        found = None if self.fast is None else self.fast.around(margin, margin, self._unit)
+        return None if found is None else self._promised(*found)
+
+    @property
+    def _unit(self) -> float:
+        return SINGLE_UNIT if self.native_path.tolerance >= SINGLE else DOUBLE_UNIT
+
+    def _promised(self, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+        """Widen bounds by what the object's arithmetic may be off."""
+        room = self.native_path.tolerance
         if self.task == "regression":
-            return found._replace(
-                least=least - promised * np.maximum(np.abs(least), 1.0),
-                most=most + promised * np.maximum(np.abs(most), 1.0),
-            )
-        return found._replace(least=least - promised, most=most + promised)
+            return least - room * np.maximum(np.abs(least), 1.0), most + room * np.maximum(np.abs(most), 1.0)
+        return least - room, most + room
 
     def _bounds(
         self, low: Floats, high: Floats, levels: Mapping[int, Mask] | None, unit: float

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.exact.forest_boxes import ForestBoxes
 from wayforward.methods.engines.gradient.compiled import Compiled
 from wayforward.methods.engines.robust_search import same_people
+from wayforward.methods.engines.seeker import Seeker
 from wayforward.methods.local_search.candidates import SearchSettings
+from wayforward.methods.local_search.cheapest_first import CheapestFirst
 from wayforward.methods.local_search.compiled_first import CompiledFirst
 from wayforward.methods.local_search.crossings import tree_crossings
 from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.lockstep import options_in_lockstep
-from wayforward.methods.local_search.seeker import Seeker
 from wayforward.methods.local_search.surrogate import stand_in
 from wayforward.methods.settings import check_switches, check_whole
 from wayforward.methods.wachter import Wachter
@@ -50,6 +52,10 @@ class LocalSearch(Method):
     accepted observed people, nearest first, and draws until the budget is gone. More budget goes on where less would
     have stopped, so that it never makes the first option dearer (where rules couple features: below the default budget,
     and from it on). Who may do little enough has all of it looked at, cheapest first, so that nothing is missed.
+
+    Of a forest the cheapest option itself is searched for in compiled code, or the proof that there is none, by branch
+    and bound over boxes (see `ForestBoxes`): in the worlds where nothing follows and costs add up, which takes about as
+    long. What is above is for the further options, and for the few for whom the boxes run out.
 
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
 
@@ -115,6 +121,7 @@ class LocalSearch(Method):
         self.there_ = None if self.device is None else problem.with_(device=self.device)
         plain = self.compiled and self.there_ is None
         self.seeker_ = Seeker.of(problem, self.reference_) if plain else None
+        self.boxes_ = ForestBoxes.of(problem) if plain else None
 
     @property
     def frees_interpreter(self) -> bool:
@@ -130,6 +137,20 @@ class LocalSearch(Method):
     def _recommend(
         self, people: Population, k: int, streams: Streams, budget: Budget
     ) -> tuple[Actions, Mask]:
+        if self.boxes_ is None or people.aim is not None:
+            return self._searched(people, k, streams, budget)
+        first = CheapestFirst(self.boxes_, people)
+        rest = first.open if k == 1 else np.flatnonzero(~first.none)
+        out = np.full((people.n, k, people.d), np.nan)
+        if rest.size:
+            some = people if rest.size == people.n else people.take(rest)
+            out[rest], first.none[rest] = self._searched(some, k, streams.take(rest), budget)
+            if some is not people:
+                people.rows[rest] += some.rows
+        return first.beside(out), first.none
+
+    def _searched(self, people: Population, k: int, streams: Streams, budget: Budget) -> tuple[Actions, Mask]:
+        """Return options (n, k, d) and proofs (n,) of the search itself."""
         limit = budget.rows_or(20_000)
         settings = SearchSettings(
             self.grid,

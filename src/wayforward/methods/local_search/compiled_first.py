@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.methods.engines.seeker import Seeker
 from wayforward.methods.local_search.candidates import SearchSettings
 from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.lockstep import options_in_lockstep
 from wayforward.methods.local_search.search import fill_slots
-from wayforward.methods.local_search.seeker import Seeker
 from wayforward.methods.local_search.starts import DESCENT, descended
 from wayforward.shapes import Actions, Mask
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.methods.engines.seeker import Seeker
 from wayforward.methods.local_search.crossings import tree_crossings
-from wayforward.methods.local_search.seeker import Seeker
 from wayforward.shapes import PerRow, Rows
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.methods.local_search.seeker import packing
-from wayforward.methods.local_search.seeker.records import (
+from wayforward.methods.engines.seeker import packing
+from wayforward.methods.engines.seeker.records import (
     CellForest,
     Hints,
     LayeredNet,
@@ -197,6 +197,6 @@ def _actions(people: Population, after: np.ndarray, score: np.ndarray) -> Action
 
 
 def _kernels() -> ModuleType:
-    from wayforward.methods.local_search.seeker import _jit
+    from wayforward.methods.engines.seeker import _jit
 
     return _jit

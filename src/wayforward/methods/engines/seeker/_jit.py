@@ -18,7 +18,7 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from wayforward.methods.local_search.seeker.records import (
+from wayforward.methods.engines.seeker.records import (
     CellForest,
     Hints,
     LayeredNet,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.local_search.seeker.records import CellForest, LayeredNet, Terrain
+from wayforward.methods.engines.seeker.records import CellForest, LayeredNet, Terrain
 from wayforward.model import kernels
 from wayforward.model.fast import apply_link
 

@@ -1,5 +1,5 @@
 """The seeker: a person's whole search as one compiled routine."""
 
-from wayforward.methods.local_search.seeker.seeker import Seeker
+from wayforward.methods.engines.seeker.seeker import Seeker
 
 __all__ = ["Seeker"]

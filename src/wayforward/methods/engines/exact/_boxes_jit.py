@@ -1,0 +1,676 @@
+"""The kernels of `forest_boxes`: best-first branch and bound over boxes of rows, one person after another.
+
+A box holds, of each numeric feature, a range of values and of the cells that the forest's splits cut it into, of each
+feature with levels the set of levels inside, as bits. Its bound is the cost of the cheapest legal row inside; the boxes
+wait in a heap, the cheapest first, ties by age. What a box is asked, in this order: can some row in it keep every
+clause of the rules; can the greatest leaves that each tree can still reach make a yes; is its cheapest row a yes that
+keeps the rules, which ends the search, because no other box is cheaper. Else it is split: where the trees disagree
+most, by what either side would lose of its bound, or where a broken clause asks for it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+
+from wayforward.compiling import kernel as entry
+from wayforward.methods.engines.seeker._jit import (
+    FEATURE,
+    GONE,
+    INVERSE,
+    KIND,
+    LEAST,
+    LEFT,
+    N_LEVELS,
+    RANK,
+    STEP,
+    USED,
+    WEIGHT,
+    WHOLE,
+    X,
+    _inside,
+    _price,
+    kernel,
+    small,
+)  # fmt: skip
+
+LEGAL_FROM, LEGAL_TO = 18, 19  # rows of `per` beside those of the seeker: what an action may set
+PER_ROWS = 20
+NONE_EXISTS, FOUND, OPEN, UNSURE, LEFT_OUT = range(5)  # how a search ended
+LINEAR, LEVELS, MOVED = range(3)  # kinds of atoms
+_INF = np.inf
+_ONE = np.uint64(1)
+_LOWEST = np.int64(-(1 << 62))
+_NARROW = 1e-9  # of a span: what is narrower is not split for a rule
+
+
+@small
+def _bit(level: Any) -> Any:
+    return _ONE << np.uint64(level)
+
+
+@kernel
+def _nearest(f: Any, low: Any, high: Any, per: Any) -> Any:
+    """The legal value of a numeric feature in a range that is nearest to where the person stands; NaN: none."""
+    x = per[X, f]
+    if low <= x <= high:
+        return x
+    if high < x:
+        v = _inside(f, min(high, per[LEGAL_TO, f], x - per[LEAST, f]), -1.0, per)
+        if v > high:  # on the lattice, but an ulp outside
+            v = _inside(f, v - per[STEP, f], -1.0, per)
+        return v if v >= low and v >= per[LEGAL_FROM, f] else np.nan
+    v = _inside(f, max(low, per[LEGAL_FROM, f], x + per[LEAST, f]), 1.0, per)
+    if v < low:
+        v = _inside(f, v + per[STEP, f], 1.0, per)
+    return v if v <= high and v <= per[LEGAL_TO, f] else np.nan
+
+
+@kernel
+def _cheapest_level(f: Any, bits: Any, per: Any, one: Any) -> Any:
+    """The cheapest level of a set; NaN: the set is empty."""
+    x = per[X, f]
+    if bits & _bit(x):
+        return x
+    best, least = np.nan, _INF
+    for level in range(int(per[N_LEVELS, f])):
+        if bits & _bit(level):
+            price = _price(f, float(level), x, per[WEIGHT, f], per, one)
+            if price < least:
+                best, least = float(level), price
+    return best
+
+
+@kernel
+def _cheapest_row(row: Any, low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any) -> Any:
+    """Write the cheapest row of a box; return its cost (inf: there is no row) and how many features change."""
+    total, changes = 0.0, 0
+    for i in range(len(active)):
+        f = active[i]
+        if per[KIND, f] == 0:
+            row[f] = _nearest(f, low[f], high[f], per)
+        else:
+            row[f] = _cheapest_level(f, bits[f], per, one)
+        if np.isnan(row[f]):
+            return _INF, changes
+        price = _price(f, row[f], per[X, f], per[WEIGHT, f], per, one)
+        total += price
+        changes += row[f] != per[X, f]
+    return total, changes
+
+
+@small
+def _cell(f: Any, v: Any, forest: Any) -> Any:
+    """Number of the cell that a value falls into."""
+    first, last = forest.places[0, f], forest.places[0, f + 1]
+    low, high = first, last
+    while low < high:
+        middle = (low + high) // 2
+        if forest.cut[middle] < v:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first
+
+
+@small
+def _sides(f: Any, rank: Any, first: Any, last: Any, bits: Any, forest: Any, per: Any) -> Any:
+    """Whether rows of a box go left, and whether some go right, at a split."""
+    if per[KIND, f] == 0:
+        return first[f] <= rank, last[f] > rank
+    return (forest.sides[rank] & bits[f]) != 0, (~forest.sides[rank] & bits[f]) != 0
+
+
+@kernel
+def _prune(forest: Any, first: Any, last: Any, bits: Any, gone: Any, per: Any, own: Any, stack: Any) -> None:
+    """Copy what of the forest can be reached: nodes, values, roots, and the greatest leaf below each node."""
+    count = 0
+    for t in range(len(forest.roots)):
+        own.roots[t] = count
+        stack[0, 0], stack[0, 1] = forest.roots[t], count
+        count += 1
+        top = 1
+        while top:
+            top -= 1
+            node, at = stack[top, 0], stack[top, 1]
+            while forest.nodes[node, FEATURE] >= 0:
+                f, rank = forest.nodes[node, FEATURE], forest.nodes[node, RANK]
+                if gone[f] and per[KIND, f] == 0:
+                    left = forest.nodes[node, GONE] != 0
+                    right = not left
+                else:
+                    left, right = _sides(f, rank, first, last, bits, forest, per)
+                if left and right:
+                    break
+                node = forest.nodes[node, LEFT] + (0 if left else 1)
+            own.nodes[at, 0] = forest.nodes[node, FEATURE]
+            own.value[at] = forest.value[node]
+            if forest.nodes[node, FEATURE] >= 0:
+                own.nodes[at, 1], own.nodes[at, 2] = forest.nodes[node, RANK], count
+                stack[top, 0], stack[top, 1] = forest.nodes[node, LEFT], count
+                stack[top + 1, 0], stack[top + 1, 1] = forest.nodes[node, LEFT] + 1, count + 1
+                top += 2
+                count += 2
+    for node in range(count - 1, -1, -1):  # children come after their parents
+        own.top[node] = own.value[node]
+        if own.nodes[node, 0] >= 0:
+            own.top[node] = max(own.top[own.nodes[node, 2]], own.top[own.nodes[node, 2] + 1])
+
+
+@kernel
+def _greatest(
+    start: Any, own: Any, first: Any, last: Any, bits: Any, forest: Any, per: Any, stack: Any
+) -> Any:
+    """The greatest leaf below a node that rows of a box can reach."""
+    best = _LOWEST
+    stack[0, 0] = start
+    top = 1
+    while top:
+        top -= 1
+        node = stack[top, 0]
+        while own.top[node] > best:  # else nothing below is greater
+            if own.nodes[node, 0] < 0:
+                best = own.value[node]
+                break
+            left, right = _sides(own.nodes[node, 0], own.nodes[node, 1], first, last, bits, forest, per)
+            child = own.nodes[node, 2]
+            if left and right:
+                better = child if own.top[child] >= own.top[child + 1] else child + 1
+                stack[top, 0] = 2 * child + 1 - better
+                top += 1
+                node = better
+            else:
+                node = child + (0 if left else 1)
+    return best
+
+
+@small
+def _key(f: Any, rank: Any, forest: Any, per: Any) -> Any:
+    """Where the votes for a split are counted; two features may have sets of levels in common."""
+    if per[KIND, f] == 0:
+        return forest.places[0, f] + rank
+    return len(forest.cut) + f * len(forest.sides) + rank
+
+
+@kernel
+def _bound(
+    first: Any, last: Any, bits: Any, cell: Any, known: Any, reached: Any, forest: Any, own: Any, per: Any, votes: Any,
+    asked: Any, stack: Any,
+) -> Any:  # fmt: skip
+    """Return (greatest sum of leaves in a box, sum at its cheapest row, splits still open at the tops of trees).
+
+    votes (keys, 2): by how much the bound falls on the left and on the right of a split; asked: the splits with votes.
+    known: the sum at the cheapest row, where the box that this is a part of had the same one. reached (trees,): the
+    node of each tree that all rows of the box come to; it is brought up to date.
+    """
+    most, here, open_ = np.int64(0), np.int64(0), 0
+    for t in range(len(own.roots)):
+        node = np.int64(reached[t])
+        while own.nodes[node, 0] >= 0:
+            f, rank = own.nodes[node, 0], own.nodes[node, 1]
+            left, right = _sides(f, rank, first, last, bits, forest, per)
+            if left and right:
+                break
+            node = own.nodes[node, 2] + (0 if left else 1)
+        reached[t] = node
+        if own.nodes[node, 0] < 0:
+            most += own.value[node]
+            here += own.value[node]
+            continue
+        below = _greatest(own.nodes[node, 2], own, first, last, bits, forest, per, stack)
+        above = _greatest(own.nodes[node, 2] + 1, own, first, last, bits, forest, per, stack)
+        best, key = max(below, above), _key(f, rank, forest, per)
+        if votes[key, 0] == 0 and votes[key, 1] == 0:
+            asked[open_, 0], asked[open_, 1] = f, rank
+            open_ += 1
+        votes[key, 0] += best - below + 1  # one more, so that a split without a loss is remembered as well
+        votes[key, 1] += best - above + 1
+        most += best
+        if known != _LOWEST:
+            continue
+        while own.nodes[node, 0] >= 0:
+            f, rank = own.nodes[node, 0], own.nodes[node, 1]
+            goes = cell[f] <= rank if per[KIND, f] == 0 else (forest.sides[rank] & _bit(cell[f])) != 0
+            node = own.nodes[node, 2] + (0 if goes else 1)
+        here += own.value[node]
+    return most, here if known == _LOWEST else known, open_
+
+
+@kernel
+def _best_split(gap: Any, open_: Any, forest: Any, per: Any, votes: Any, asked: Any) -> Any:
+    """Return (feature, rank, loss on the left, loss on the right) of the split whose sides both lose the most."""
+    for i in range(1, open_):  # by feature and rank: few, and nearly in order
+        f, rank, at = asked[i, 0], asked[i, 1], i
+        while at > 0 and (asked[at - 1, 0] > f or (asked[at - 1, 0] == f and asked[at - 1, 1] > rank)):
+            asked[at] = asked[at - 1]
+            at -= 1
+        asked[at, 0], asked[at, 1] = f, rank
+    best, choice, begin = -1.0, 0, 0
+    losses = (np.int64(0), np.int64(0))
+    while begin < open_:
+        f, end, left = asked[begin, 0], begin, np.int64(0)
+        while end < open_ and asked[end, 0] == f:
+            left += votes[_key(f, asked[end, 1], forest, per), 0]
+            end += 1
+        right = np.int64(0)
+        for i in range(begin, end):
+            key = _key(f, asked[i, 1], forest, per)
+            if (
+                per[KIND, f] == 0
+            ):  # whoever stays below a split stays below all higher ones: what they lose adds up
+                right += votes[key, 1]
+            else:
+                left, right = votes[key, 0], votes[key, 1]
+            rate = (min(left / gap, 1.0) + 1e-6) * (min(right / gap, 1.0) + 1e-6)
+            if rate > best:
+                best, choice, losses = rate, i, (left, right)
+            if per[KIND, f] == 0:
+                left -= votes[key, 0]
+        begin = end
+    return asked[choice, 0], asked[choice, 1], losses[0], losses[1]
+
+
+@kernel
+def _extreme(f: Any, side: Any, low: Any, high: Any, bits: Any, per: Any) -> Any:
+    """The least (side -1) or greatest (side 1) value of a feature in a box."""
+    if per[KIND, f] == 0:
+        return high[f] if side > 0 else low[f]
+    levels = int(per[N_LEVELS, f])
+    for step in range(levels):
+        level = levels - 1 - step if side > 0 else step
+        if bits[f] & _bit(level):
+            return float(level)
+    return per[X, f]
+
+
+@small
+def _moves(f: Any, low: Any, high: Any, bits: Any, per: Any) -> Any:
+    """1 where a feature surely changes all over a box, 0 where it surely does not, else 2."""
+    x = per[X, f]
+    if per[KIND, f] == 0:
+        if not low[f] <= x <= high[f]:
+            return 1
+        return 0 if low[f] == high[f] else 2
+    if not bits[f] & _bit(x):
+        return 1
+    return 0 if bits[f] == _bit(x) else 2
+
+
+@kernel
+def _linear_least(a: Any, low: Any, high: Any, bits: Any, rules: Any, per: Any) -> Any:
+    """Return (least value of a linear atom's left side over a box less its bound, its size)."""
+    total, size = -rules.bound[a], abs(rules.bound[a])
+    for t in range(rules.term_at[a], rules.term_at[a + 1]):
+        f, weight, what = rules.term[t, 0], rules.weight[t], rules.term[t, 1]
+        if what == 0:  # before
+            part = weight * per[X, f]
+        elif what == 1:  # after
+            part = weight * _extreme(f, -1 if weight > 0 else 1, low, high, bits, per)
+        else:  # changed
+            moves = _moves(f, low, high, bits, per)
+            part = weight * (1.0 if moves == 1 else 0.0 if moves == 0 else (0.0 if weight > 0 else 1.0))
+        total += part
+        size = max(size, abs(part))
+    return total, size
+
+
+@kernel
+def _linear_at(a: Any, row: Any, rules: Any, per: Any) -> Any:
+    """The same at a row."""
+    total, size = -rules.bound[a], abs(rules.bound[a])
+    for t in range(rules.term_at[a], rules.term_at[a + 1]):
+        f, weight, what = rules.term[t, 0], rules.weight[t], rules.term[t, 1]
+        if what == 0:
+            part = weight * per[X, f]
+        elif what == 1:
+            part = weight * row[f]
+        else:
+            part = weight * (1.0 if row[f] != per[X, f] else 0.0)
+        total += part
+        size = max(size, abs(part))
+    return total, size
+
+
+@kernel
+def _surely_broken(c: Any, low: Any, high: Any, bits: Any, rules: Any, per: Any) -> Any:
+    """Whether no row of a box keeps a clause."""
+    for a in range(rules.atom_at[c], rules.atom_at[c + 1]):
+        f = rules.feature[a]
+        if rules.kind[a] == LINEAR:
+            least, size = _linear_least(a, low, high, bits, rules, per)
+            if not least > 4e-9 * size:  # wider than what the judge lets pass
+                return False
+        elif rules.kind[a] == LEVELS:
+            if rules.before[a]:
+                if rules.allowed[a] & _bit(per[X, f]):
+                    return False
+            elif per[KIND, f] == 0 or rules.allowed[a] & bits[f]:
+                return False
+        else:
+            moves = _moves(f, low, high, bits, per)
+            if moves == 2 or (moves == 1) == rules.changed[a]:
+                return False
+    return True
+
+
+@kernel
+def _holds(c: Any, row: Any, rules: Any, per: Any) -> Any:
+    """Whether a row keeps a clause."""
+    for a in range(rules.atom_at[c], rules.atom_at[c + 1]):
+        f = rules.feature[a]
+        if rules.kind[a] == LINEAR:
+            over, size = _linear_at(a, row, rules, per)
+            if over <= (-2e-9 * size if rules.strict[a] else 0.5e-9 * size):
+                return True
+        elif rules.kind[a] == LEVELS:
+            if rules.allowed[a] & _bit(per[X, f] if rules.before[a] else row[f]):
+                return True
+        elif (row[f] != per[X, f]) == rules.changed[a]:
+            return True
+    return False
+
+
+@kernel
+def _first_broken(row: Any, rules: Any, per: Any, live: Any) -> Any:
+    """The first clause that a row breaks; -1: none."""
+    for c in range(len(live)):
+        if live[c] and not _holds(c, row, rules, per):
+            return c
+    return -1
+
+
+@kernel
+def _towards(a: Any, f: Any, row: Any, rules: Any, per: Any) -> Any:
+    """The value of a feature at which a linear atom just holds with all else as in a row; NaN: it has no say."""
+    weight = 0.0
+    for t in range(rules.term_at[a], rules.term_at[a + 1]):
+        if rules.term[t, 0] == f and rules.term[t, 1] == 1:
+            weight += rules.weight[t]
+    if weight == 0.0:
+        return np.nan
+    over, size = _linear_at(a, row, rules, per)
+    if rules.strict[a]:
+        over += 4e-9 * size
+    return row[f] - over / weight
+
+
+@kernel
+def _split_by_clause(
+    c: Any, row: Any, low: Any, high: Any, bits: Any, may: Any, rules: Any, per: Any, cut: Any
+) -> Any:
+    """Choose how to split a box whose cheapest row breaks a clause: (feature, way); feature -1: it cannot be split.
+
+    way 0: at cut[0], what is below and what is above; 1: in the levels of cut[1] and others; 2: the person's own value,
+    below and above it.
+    """
+    widest, feature, way = 0.0, -1, 0
+    for a in range(rules.atom_at[c], rules.atom_at[c + 1]):
+        if rules.kind[a] == LINEAR:
+            for t in range(rules.term_at[a], rules.term_at[a + 1]):
+                f = rules.term[t, 0]
+                if not may[f] or rules.term[t, 1] == 0:
+                    continue
+                if rules.term[t, 1] == 2:
+                    if _moves(f, low, high, bits, per) == 2 and feature < 0:
+                        feature, way = f, 2
+                    continue
+                helpful = -1 if rules.weight[t] > 0 else 1
+                if row[f] == _extreme(f, helpful, low, high, bits, per):
+                    continue  # nothing in the box helps the clause more than this value
+                if per[KIND, f] != 0:
+                    inside = 0
+                    for level in range(int(per[N_LEVELS, f])):
+                        inside += (bits[f] & _bit(level)) != 0
+                    if inside / per[N_LEVELS, f] > widest:
+                        feature, way, widest, seen = f, 1, inside / per[N_LEVELS, f], 0
+                        for level in range(int(per[N_LEVELS, f])):
+                            seen += (bits[f] & _bit(level)) != 0
+                            if 2 * seen >= inside:
+                                cut[1] = level
+                                break
+                    continue
+                width = (high[f] - low[f]) / (per[WHOLE, f] / per[INVERSE, f])
+                if width > max(widest, _NARROW):
+                    target = _towards(a, f, row, rules, per)
+                    middle = low[f] + (high[f] - low[f]) / 2.0
+                    at = _inside(f, middle, -1.0, per)
+                    if low[f] < target < high[f]:  # the side that helps holds the target itself
+                        at = _inside(f, target, helpful, per)
+                        at = at if helpful < 0 else np.nextafter(at, -_INF)
+                    at = at if low[f] <= at < high[f] else middle
+                    if low[f] <= at < high[f]:
+                        feature, way, widest = f, 0, width
+                        cut[0] = at
+        elif rules.kind[a] == LEVELS and not rules.before[a]:
+            f = rules.feature[a]
+            if may[f] and (bits[f] & rules.allowed[a]) and (bits[f] & ~rules.allowed[a]):
+                cut[2] = a
+                return f, 3
+        elif rules.kind[a] == MOVED:
+            f = rules.feature[a]
+            if may[f] and _moves(f, low, high, bits, per) == 2 and feature < 0:
+                feature, way = f, 2
+    return feature, way
+
+
+@kernel
+def _push(
+    heap: Any, size: Any, low: Any, high: Any, bits: Any, most: Any, cutoff: Any, active: Any, forest: Any, per: Any,
+    one: Any, room: Any, rules: Any, live: Any,
+) -> Any:  # fmt: skip
+    """Put the box in the last place of the room on the heap, unless it surely holds nothing; return the new size."""
+    cost, changes = _cheapest_row(room.trial, low, high, bits, active, per, one)
+    if cost >= cutoff or changes > most:
+        return size
+    for c in range(len(live)):
+        if live[c] and _surely_broken(c, low, high, bits, rules, per):
+            return size
+    for i in range(len(active)):
+        f = active[i]
+        if per[KIND, f] == 0:
+            room.first[size, f], room.last[size, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
+    heapq.heappush(heap, (cost, size))
+    return size + 1
+
+
+@kernel
+def _copy(room: Any, at: Any, size: Any) -> None:
+    room.low[size] = room.low[at]
+    room.high[size] = room.high[at]
+    room.bits[size] = room.bits[at]
+    room.first[size] = room.first[at]
+    room.last[size] = room.last[at]
+    room.reached[size] = room.reached[at]
+    room.known[size] = _LOWEST
+
+
+@kernel
+def _search(
+    forest: Any, own: Any, per: Any, one: Any, need: Any, sure: Any, most: Any, cutoff: Any, limit: Any, active: Any,
+    may: Any, room: Any, rules: Any, live: Any, out: Any,
+) -> Any:  # fmt: skip
+    """Search from the box in the first place of the room; see the module. Return (end, boxes looked at, bound)."""
+    heap = [(0.0, 0)]
+    heap.pop()
+    cut = np.zeros(3)
+    room.reached[0], room.known[0] = own.roots, _LOWEST
+    size = _push(
+        heap,
+        0,
+        room.low[0],
+        room.high[0],
+        room.bits[0],
+        most,
+        cutoff,
+        active,
+        forest,
+        per,
+        one,
+        room,
+        rules,
+        live,
+    )
+    cell = np.zeros(per.shape[1], np.int64)
+    row = per[X].copy()
+    looked, doubt = 0, False
+    while len(heap):
+        cost, at = heapq.heappop(heap)
+        if looked >= limit or size + 3 > room.low.shape[0]:
+            return OPEN, looked, cost
+        looked += 1
+        low, high, bits = room.low[at], room.high[at], room.bits[at]
+        first, last = room.first[at], room.last[at]
+        _cheapest_row(row, low, high, bits, active, per, one)
+        for i in range(len(active)):
+            f = active[i]
+            cell[f] = _cell(f, row[f], forest) if per[KIND, f] == 0 else int(row[f])
+        best, here, open_ = _bound(
+            first, last, bits, cell, room.known[at], room.reached[at], forest, own, per, room.votes, room.asked,
+            room.stack,
+        )  # fmt: skip
+        gap = float(best - need) + 1.0
+        if best >= need and here < need:
+            f, rank, left, right = _best_split(gap, open_, forest, per, room.votes, room.asked)
+        else:
+            f, rank, left, right = -1, -1, np.int64(0), np.int64(0)
+        for i in range(open_):
+            key = _key(room.asked[i, 0], room.asked[i, 1], forest, per)
+            room.votes[key, 0] = room.votes[key, 1] = 0
+        if best < need:
+            continue
+        if here >= need:
+            broken = _first_broken(row, rules, per, live)
+            if broken < 0:
+                out[:] = row
+                return (FOUND if here >= sure else UNSURE), looked, cost
+            f, way = _split_by_clause(broken, row, low, high, bits, may, rules, per, cut)
+            if f < 0:
+                doubt = True  # the clause is neither kept nor surely broken: too near to tell
+                continue
+            size = _children(
+                heap, at, size, f, way, cut, most, cutoff, active, forest, per, one, room, rules, live
+            )
+            continue
+        for side in range(2):
+            if best - ((left if side == 0 else right) - len(own.roots)) < need:
+                continue  # this side cannot be a yes any more; votes count up to one a tree too much
+            _copy(room, at, size)
+            if per[KIND, f] == 0:
+                same = (cell[f] <= rank) == (side == 0)
+            else:
+                same = ((forest.sides[rank] & _bit(cell[f])) != 0) == (side == 0)
+            room.known[size] = here if same else _LOWEST
+            if per[KIND, f] == 0:
+                edge = forest.cut[forest.places[0, f] + rank]
+                if side == 0:
+                    room.high[size, f] = min(edge, room.high[size, f])
+                else:
+                    room.low[size, f] = max(np.nextafter(edge, _INF), room.low[size, f])
+            else:
+                room.bits[size, f] &= forest.sides[rank] if side == 0 else ~forest.sides[rank]
+            size = _push(
+                heap, size, room.low[size], room.high[size], room.bits[size], most, cutoff, active, forest, per, one,
+                room, rules, live,
+            )  # fmt: skip
+    return (OPEN if doubt else NONE_EXISTS), looked, _INF
+
+
+@kernel
+def _children(
+    heap: Any, at: Any, size: Any, f: Any, way: Any, cut: Any, most: Any, cutoff: Any, active: Any, forest: Any,
+    per: Any, one: Any, room: Any, rules: Any, live: Any,
+) -> Any:  # fmt: skip
+    """Split a box as `_split_by_clause` chose; return the new size."""
+    x = per[X, f]
+    for part in range(3 if way == 2 else 2):
+        _copy(room, at, size)
+        if way == 0:
+            if part == 0:
+                room.high[size, f] = cut[0]
+            else:
+                room.low[size, f] = np.nextafter(cut[0], _INF)
+        elif way == 1:
+            below = _bit(cut[1] + 1.0) - _ONE
+            room.bits[size, f] &= below if part == 0 else ~below
+        elif way == 3:
+            allowed = rules.allowed[int(cut[2])]
+            room.bits[size, f] &= allowed if part == 0 else ~allowed
+        elif per[KIND, f] == 0:
+            if part == 0:
+                room.low[size, f] = room.high[size, f] = x
+            elif part == 1:
+                room.high[size, f] = np.nextafter(x, -_INF)
+            else:
+                room.low[size, f] = np.nextafter(x, _INF)
+            if room.low[size, f] > room.high[size, f]:
+                continue
+        else:
+            if part == 2:
+                continue
+            room.bits[size, f] &= _bit(x) if part == 0 else ~_bit(x)
+        size = _push(
+            heap, size, room.low[size], room.high[size], room.bits[size], most, cutoff, active, forest, per, one, room,
+            rules, live,
+        )  # fmt: skip
+    return size
+
+
+@entry
+def search_boxes(
+    people: Any, forest: Any, own: Any, feature: Any, number: Any, need: Any, sure: Any, rules: Any, room: Any,
+    out: Any, end: Any, bound: Any, looked: Any,
+) -> None:  # fmt: skip
+    """Search for each person: out (n, d) the cheapest row that is a yes, end (n,) how the search ended, bound (n,) that
+    nothing costs less, looked (n,) boxes."""
+    n, d = people.x.shape
+    per, one = np.zeros((PER_ROWS, d)), np.zeros(8)
+    per[: feature.shape[0]] = feature
+    one[:] = number
+    gone, may = np.zeros(d, np.bool_), np.zeros(d, np.bool_)
+    live = np.zeros(len(rules.atom_at) - 1, np.bool_)
+    for i in range(n):
+        per[X] = people.x[i]
+        per[WEIGHT] = people.weight[i]
+        count, can = 0, True
+        low, high, bits = room.low[0], room.high[0], room.bits[0]
+        for f in range(d):
+            x = per[X, f]
+            gone[f] = np.isnan(x)
+            may[f] = people.may[i, f]
+            wanted = per[USED, f] > 0 or rules.reads[f]
+            can = can and not (gone[f] and may[f] and wanted)
+            may[f] = may[f] and wanted and not gone[f]
+            low[f] = high[f] = x
+            bits[f] = _bit(per[N_LEVELS, f] if gone[f] else x) if per[KIND, f] != 0 else np.uint64(0)
+            if per[KIND, f] == 0 and not gone[f]:
+                room.first[0, f] = room.last[0, f] = _cell(f, x, forest)
+            if not may[f]:
+                continue
+            if per[KIND, f] == 0:
+                per[LEGAL_FROM, f] = _inside(f, people.least[i, f], 1.0, per)
+                per[LEGAL_TO, f] = _inside(f, people.greatest[i, f], -1.0, per)
+                low[f], high[f] = min(per[LEGAL_FROM, f], x), max(per[LEGAL_TO, f], x)
+                room.first[0, f], room.last[0, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
+            else:
+                bits[f] |= people.levels[i, f]
+            room.active[count] = f
+            count += 1
+        for c in range(len(live)):
+            live[c] = True
+            for a in range(rules.atom_at[c], rules.atom_at[c + 1]):
+                if rules.kind[a] != LINEAR:
+                    live[c] = live[c] and not gone[rules.feature[a]]
+                else:
+                    for t in range(rules.term_at[a], rules.term_at[a + 1]):
+                        live[c] = live[c] and not gone[rules.term[t, 0]]
+        if not can:
+            end[i], bound[i] = LEFT_OUT, 0.0
+            continue
+        _prune(forest, room.first[0], room.last[0], bits, gone, per, own, room.stack)
+        out[i] = people.x[i]
+        end[i], looked[i], bound[i] = _search(
+            forest, own, per, one, need[i], sure[i], people.most[i], people.cutoff[i], people.limit[i],
+            room.active[:count], may, room, rules, live, out[i],
+        )  # fmt: skip

@@ -1,0 +1,347 @@
+"""The cheapest row that a forest accepts, or that there is none: branch and bound over boxes, in compiled code.
+
+Source: the idea of bounding an ensemble over boxes by the best leaf of each tree is that of T. Chen and others (2019),
+Robustness verification of tree-based models; here the search is best-first by cost, all trees vote on where to
+split, and the rules' clauses are bounded in the same boxes.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from wayforward.methods.engines.seeker import packing
+from wayforward.methods.engines.seeker.records import CellForest
+from wayforward.model import kernels
+from wayforward.rules.normal_form import Levels, Linear, Moved
+from wayforward.shapes import Floats, Ints, Mask, Rows
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+    from wayforward.schema import Schema
+
+BOXES = 20_000  # looked at for a person before the search stops with a bound
+_ROOM = 1e-9  # of a span: by so much the judge lets a value miss a bound
+
+
+class End(IntEnum):
+    """How a search ended: nothing exists; the cheapest was found; neither within the limit; what was found is so near
+    to the boundary that the model itself has to say; a value that is missing may be filled in, which is not searched.
+    """
+
+    NONE_EXISTS, FOUND, OPEN, UNSURE, LEFT_OUT = range(5)
+
+
+class Clauses(NamedTuple):
+    """The rules as clauses of atoms, flat. Atoms of clause c: atom_at[c] to atom_at[c + 1].
+
+    kind: 0 linear, 1 levels, 2 moved. feature: of a set of levels or a move; before: the set is of the value before;
+    changed: a move is asked for; allowed: the levels as bits; bound, strict and terms from term_at on: of a linear one,
+    each term (feature, 0 before, 1 after or 2 changed) with its weight. reads (d,) bool: a clause reads it.
+    """
+
+    atom_at: Ints
+    kind: Ints
+    feature: Ints
+    before: Mask
+    changed: Mask
+    allowed: np.ndarray
+    bound: Floats
+    strict: Mask
+    term_at: Ints
+    term: Ints
+    weight: Floats
+    reads: Mask
+
+
+class BoxPeople(NamedTuple):
+    """What each of n people may do, as the judge has it; cutoff (n,): nothing as dear as this is of interest."""
+
+    x: Rows
+    least: Rows
+    greatest: Rows
+    weight: Rows
+    may: Mask
+    levels: np.ndarray
+    most: Ints
+    cutoff: Floats
+    limit: Ints
+
+
+class ReachedForest(NamedTuple):
+    """Room for what of the forest a person can reach."""
+
+    nodes: Ints
+    value: Ints
+    roots: Ints
+    top: Ints
+
+
+class BoxRoom(NamedTuple):
+    """Room for a search; see `_boxes_jit`."""
+
+    low: Floats
+    high: Floats
+    bits: np.ndarray
+    first: Ints
+    last: Ints
+    votes: Ints
+    asked: Ints
+    stack: Ints
+    active: Ints
+    trial: Floats
+    reached: Ints
+    known: Ints
+
+
+class BoxAnswer(NamedTuple):
+    """after (n, d) the cheapest row, NaN where there is none; end (n,) see `End`; bound (n,): no option costs less;
+    looked (n,) boxes; proved (n,) bool: there is no option at all."""
+
+    after: Rows
+    end: Ints
+    bound: Floats
+    looked: Ints
+    proved: Mask
+
+
+class ForestBoxes:
+    """Search people's cheapest option of one additive forest. Make it with `ForestBoxes.of`.
+
+    complete: what it finds is an option, else something that it does not know may still refuse it (a rule that is not
+    linear, plausibility); its proofs hold all the same. A numeric feature is searched at every value that the schema
+    allows, a missing value only where it stays.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        forest: CellForest,
+        feature: Floats,
+        number: Floats,
+        sums: tuple[int, int, bool],
+    ) -> None:
+        self.schema, self.forest, self.feature, self.number = problem.schema, forest, feature, number
+        self.need, self.sure, self.provable = sums
+        self.level_rules, self.clauses, every = _clauses(problem.schema)
+        self.complete = every and problem.plausibility is None
+
+    @classmethod
+    def of(cls, problem: Problem) -> ForestBoxes | None:
+        """Pack a problem; None where it is not of this kind: one forest with one output, a cost that is a sum of steps,
+        nothing that follows from an action, no more asked for than today's decision."""
+        flat = problem.model.forest
+        if kernels.jit() is None or flat is None or problem.robust is not None or problem.demanding:
+            return None
+        if not problem.independent or not problem.cost.separable or problem.cost.step_sum() is None:
+            return None
+        link = flat.link if flat.link != "identity" or problem.target.interval is not None else "probability"
+        mix = packing.one_output(problem, flat.value.shape[1], link)
+        margins = None if mix is None else packing.margin_range(problem, link, mix)
+        if mix is None or margins is None or np.isfinite(margins[1]):
+            return None
+        made = packing.cell_forest(flat, problem.schema, mix)
+        if made is None:
+            return None
+        forest, used, (base, unit) = made
+        land = packing.terrain(problem, used, margins, (base, unit))
+        need = int(np.ceil((margins[0] - base) / unit)) - 1
+        sure = int(np.ceil((margins[0] + margins[2] - base) / unit)) + 1
+        proof = _least_possible(problem, mix, base, unit, need)
+        return cls(
+            problem,
+            forest,
+            land.feature,
+            land.number,
+            (need if proof is None else min(need, proof), sure, proof is not None),
+        )
+
+    def search(
+        self, people: Population, cutoff: Floats | None = None, limit: int | Ints = BOXES
+    ) -> BoxAnswer:
+        """Search for each person. cutoff (n,): what they have costs so much, only cheaper rows count.
+
+        limit: boxes a person. What is found very near to the boundary is shown to the model, and searched for again a
+        little inside where the model refuses it.
+        """
+        n = people.n
+        limits = np.full(n, limit, np.int64) if np.ndim(limit) == 0 else np.asarray(limit, np.int64)
+        cutoffs = np.full(n, np.inf) if cutoff is None else np.asarray(cutoff, np.float64)
+        need, sure = np.full(n, self.need, np.int64), np.full(n, self.sure, np.int64)
+        after, end, bound, looked = self._run(people, cutoffs, limits, need, sure)
+        # a search keeps to what was observed; a proof, and whoever has nothing else, have all that the judge allows
+        none = np.flatnonzero((end == End.NONE_EXISTS) & np.isinf(cutoffs))
+        if none.size:
+            some = people.take(none)
+            wide = self._run(some, cutoffs[none], limits[none], need[none], sure[none], wide=True)
+            after[none], end[none], bound[none] = wide[:3]
+            looked[none] += wide[3]
+        proved = (end == End.NONE_EXISTS) & np.isinf(cutoffs) & self.provable
+        unsure = np.flatnonzero(end == End.UNSURE)
+        if unsure.size:
+            yes = people.problem.reached(after[unsure])[0]
+            end[unsure[yes]], again = End.FOUND, unsure[~yes]
+            if again.size:  # a little inside; what was proved to be too dear still is
+                some = people.take(again)
+                rest = self._run(some, cutoffs[again], limits[again], sure[again], sure[again])
+                after[again], end[again] = rest[0], np.where(rest[1] == End.FOUND, End.FOUND, End.OPEN)
+                looked[again] += rest[3]
+        end[(end == End.NONE_EXISTS) & np.isinf(cutoffs) & ~proved] = End.OPEN
+        after[end != End.FOUND] = np.nan
+        return BoxAnswer(after, end, bound, looked, proved)
+
+    def _run(
+        self,
+        people: Population,
+        cutoff: Floats,
+        limit: Ints,
+        need: Ints,
+        sure: Ints,
+        *,
+        wide: bool = False,
+    ) -> tuple[Rows, Ints, Floats, Ints]:
+        """Search within what was observed, or within all that the judge allows; see `search`."""
+        n, d = people.x.shape
+        schema = self.schema
+        levels = np.zeros((n, d), np.uint64)
+        allowed = np.array(people.levels, dtype=bool)
+        for j, follows in self.level_rules:
+            x = people.x[:, j]
+            at = np.where(np.isnan(x), len(follows) - 1, x).astype(np.int64)
+            allowed[:, schema.level_columns[j]] &= follows[at]
+        for j, columns in schema.level_columns.items():
+            if self.feature[9, j] <= 62:
+                bits = np.uint64(1) << np.arange(int(schema.n_levels[j]), dtype=np.uint64)
+                levels[:, j] = (allowed[:, columns] * bits).sum(axis=1)
+        low, high, may = people.low, people.high, people.free
+        if wide:  # the judge lets a value miss a bound by very little; a lattice has nothing there
+            room = np.where(np.isnan(schema.step), _ROOM * schema.span, 0.0)
+            low, high, may = people.least - room, people.greatest + room, people.may
+        wishes = BoxPeople(
+            np.array(people.x, dtype=np.float64, order="C"),
+            np.array(low, dtype=np.float64, order="C"),
+            np.array(high, dtype=np.float64, order="C"),
+            np.array(people.weight, dtype=np.float64, order="C"),
+            np.array(may, dtype=np.bool_, order="C"),
+            levels,
+            np.array(people.max_changes, dtype=np.int64),
+            np.array(cutoff, dtype=np.float64),
+            np.array(limit, dtype=np.int64),
+        )
+        out, end = np.empty((n, d)), np.zeros(n, np.int64)
+        bound, looked = np.zeros(n), np.zeros(n, np.int64)
+        own, space = self._room(d, int(limit.max(initial=1)))
+        _kernels().search_boxes(
+            wishes, self.forest, own, self.feature, self.number, need, sure, self.clauses, space, out, end, bound,
+            looked,
+        )  # fmt: skip
+        return out, end, bound, looked
+
+    def _room(self, d: int, limit: int) -> tuple[ReachedForest, BoxRoom]:
+        """Room for one thread; pages of it that no search comes to are never touched."""
+        forest, boxes = self.forest, 2 * limit + 8
+        nodes, trees = len(forest.nodes), len(forest.roots)
+        own = ReachedForest(
+            np.empty((nodes, 3), np.int64), np.empty(nodes, np.int64), np.empty(trees, np.int64),
+            np.empty(nodes, np.int64),
+        )  # fmt: skip
+        room = BoxRoom(
+            np.empty((boxes, d)), np.empty((boxes, d)), np.empty((boxes, d), np.uint64),
+            np.zeros((boxes, d), np.int64), np.zeros((boxes, d), np.int64),
+            np.zeros((len(forest.cut) + d * len(forest.sides), 2), np.int64),
+            np.empty((trees + 8, 2), np.int64), np.empty((max(nodes, 64), 2), np.int64),
+            np.empty(d, np.int64), np.empty(d), np.empty((boxes, trees), np.int32), np.empty(boxes, np.int64),
+        )  # fmt: skip
+        return own, room
+
+
+def _least_possible(problem: Problem, mix: Floats, base: float, unit: float, need: int) -> int | None:
+    """The least sum of leaves that may be a yes in the model's own arithmetic; None where nothing says so."""
+    flat = problem.model.forest
+    assert flat is not None
+
+    def missed(total: int) -> bool | None:
+        mixed = base + unit * np.array([float(total)])
+        margin = np.zeros((1, len(mix)))
+        margin[:, int(mix.argmax())] = mixed * mix.max()
+        found = problem.model.bounds_at(margin)
+        return None if found is None else bool(problem.bound_target.surely_missed(*found)[0])
+
+    if missed(need) is None:
+        return None
+    reach = 1
+    while not missed(need - reach):
+        reach *= 2
+        if reach > 1 << 61:
+            return None
+    low, high = need - reach, need  # missed at low; the least that is not missed is above
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if missed(middle) else (low, middle)
+    return high if missed(need) is False else need
+
+
+def _clauses(schema: Schema) -> tuple[list[tuple[int, np.ndarray]], Clauses, bool]:
+    """Return the rules about levels of one feature, the others as clauses, and whether these are all there are."""
+    level_rules, every = packing.level_rules(schema)
+    known = {j for j, _ in level_rules}
+    atom_at, atoms, reads, complete = [0], [], np.zeros(schema.d, dtype=bool), True
+    if schema.rules and not every:
+        rules = schema.compiled_rules
+        for involved, form in zip(rules.involved, rules.normal_form(), strict=True):
+            if involved.sum() == 1 and int(involved.argmax()) in known:
+                continue
+            if form is None or not all(_fits(atom, schema) for clause in form.clauses for atom in clause):
+                complete = False
+                continue
+            for clause in form.clauses:
+                atoms += list(clause)
+                atom_at.append(len(atoms))
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("kind", "feature", "before", "changed", "allowed", "bound", "strict")
+    }
+    term_at, terms, weights = [0], [], []
+    for atom in atoms:
+        linear = atom if isinstance(atom, Linear) else None
+        levels = atom if isinstance(atom, Levels) else None
+        rows["kind"].append(0 if linear else 1 if levels else 2)
+        rows["feature"].append(0 if isinstance(atom, Linear) else atom.index)
+        rows["before"].append(bool(levels and levels.side == "before"))
+        rows["changed"].append(isinstance(atom, Moved) and atom.changed)
+        rows["allowed"].append(sum(1 << level for level in levels.allowed) if levels else 0)
+        rows["bound"].append(linear.bound if linear else 0.0)
+        rows["strict"].append(bool(linear and linear.strict))
+        if isinstance(atom, Linear):
+            terms += [(j, int(side == "after")) for side, j, _ in atom.terms] + [
+                (j, 2) for j, _ in atom.changed
+            ]
+            weights += [w for _, _, w in atom.terms] + [w for _, w in atom.changed]
+        elif not rows["before"][-1]:
+            reads[atom.index] = True
+        term_at.append(len(terms))
+    reads[[j for j, what in terms if what]] = True
+    packed = Clauses(
+        np.array(atom_at, np.int64), np.array(rows["kind"], np.int64), np.array(rows["feature"], np.int64),
+        np.array(rows["before"], np.bool_), np.array(rows["changed"], np.bool_), np.array(rows["allowed"], np.uint64),
+        np.array(rows["bound"], np.float64), np.array(rows["strict"], np.bool_), np.array(term_at, np.int64),
+        np.array(terms, np.int64).reshape(-1, 2), np.array(weights, np.float64), reads,
+    )  # fmt: skip
+    return level_rules, packed, complete
+
+
+def _fits(atom: Linear | Levels | Moved, schema: Schema) -> bool:
+    """Whether the kernels know an atom: sets of at most 62 levels."""
+    if isinstance(atom, Linear):
+        read = [j for _, j, _ in atom.terms] + [j for j, _ in atom.changed]
+    else:
+        read = [atom.index]
+    named = isinstance(atom, Levels) and not schema.has_levels[atom.index]
+    return bool((schema.n_levels[read] <= 62).all()) and not named
+
+
+def _kernels() -> Any:
+    from wayforward.methods.engines.exact import _boxes_jit
+
+    return _boxes_jit

@@ -1,0 +1,68 @@
+"""The cheapest option of each person, proved, before a search for what else there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.methods.engines.exact.forest_boxes import End, ForestBoxes
+from wayforward.methods.local_search.search import fill_slots
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population
+
+_BOXES = 2_000  # looked at for everybody
+_LEAST = 1e-12  # what costs less by less than this is not cheaper
+
+
+class CheapestFirst:
+    """What branch and bound over boxes finds for people: action (n, d), NaN for nothing; none (n,) proved that nothing
+    exists; open: row numbers of those for whom it neither finds nor proves anything."""
+
+    def __init__(self, boxes: ForestBoxes, people: Population) -> None:
+        self.boxes, self.people = boxes, people
+        got = boxes.search(people, limit=_BOXES)
+        found = got.end == End.FOUND
+        if not boxes.complete:  # something else may refuse what it finds
+            found &= False
+        self.none = got.proved
+        self.action = np.full(people.x.shape, np.nan)
+        self._take(np.flatnonzero(found), got.after[found])
+        self.open = np.flatnonzero(~found & ~self.none)
+
+    def _take(self, who: np.ndarray, after: np.ndarray) -> None:
+        self.action[who] = np.where(self.people.schema.differs(after, self.people.x[who]), after, np.nan)
+
+    def beside(self, out: Actions) -> Actions:
+        """Put them beside what a search found (n, k, d): the cheapest first, and no option that only asks for more.
+
+        Who has nothing at all by now is searched for ten times as long.
+        """
+        people = self.people
+        if self.boxes.complete:
+            lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & np.isnan(self.action).all(1) & ~self.none)
+            if lost.size:
+                got = self.boxes.search(people.take(lost), limit=10 * _BOXES)
+                self.none[lost] |= got.proved
+                found = got.end == End.FOUND
+                self._take(lost[found], got.after[found])
+        mine = np.flatnonzero(~np.isnan(self.action).all(1))
+        there = np.flatnonzero(~np.isnan(out[:, 0]).all(1))
+        price, old = np.full((2, people.n), np.inf)
+        price[mine] = people.cost(mine, self.action[mine])
+        old[there] = people.cost(there, out[there, 0])
+        better = np.flatnonzero(price < old - _LEAST)
+        if not better.size:
+            return out
+        others = out[better].copy()
+        out[better] = np.nan
+        out[better, 0] = self.action[better]
+        row, option = np.nonzero(~np.isnan(others).all(2))
+        if row.size:
+            who, action = better[row], others[row, option]
+            fill_slots(
+                people, out, [(who, action, people.cost(who, action))], np.where(price < old, price, old)
+            )
+        return out

@@ -1,0 +1,179 @@
+"""Branch and bound over boxes of a forest, against everything that people may do."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from wayforward.methods import method
+from wayforward.methods.engines.exact.forest_boxes import End, ForestBoxes
+from wayforward.model import kernels, train
+from wayforward.preferences import Preferences
+from wayforward.problem import Problem, Target
+from wayforward.schema import Feature, Schema
+
+pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(kernels.jit() is None, reason="needs numba")
+
+FEATURES = (
+    Feature(name="a", kind="integer", low=0, high=4),
+    Feature(name="b", kind="integer", low=0, high=4),
+    Feature(name="home", kind="categorical", levels=("own", "rent", "free")),
+    Feature(name="rank", kind="ordinal", levels=("low", "mid", "high"), direction="increase"),
+    Feature(name="old", kind="binary", levels=(0, 1), actionability="immutable"),
+    Feature(name="debt", kind="integer", low=0, high=1, direction="decrease"),
+)
+EVERY = np.array(list(product(range(5), range(5), range(3), range(3), range(2), range(2))), dtype=float)
+RULES = (
+    (),
+    ("after.a <= after.b",),
+    ("at most 2 changes",),
+    ("if after.home == 'own' then after.a >= 3", "not (changed(b) and changed(rank))"),
+    ("after.a + after.b >= 4", "after.rank != 'mid' or before.home == 'rent'", "after.a == after.b or changed(home)"),
+)  # fmt: skip
+
+
+def refused(model: str, seed: int, rules: tuple[str, ...], **more: object) -> tuple[Problem, np.ndarray]:
+    """A problem on 900 different rows, and 24 people whom it refuses."""
+    schema, rng = Schema(FEATURES, rules=rules), np.random.default_rng([seed, len(rules)])
+    bent = np.tanh((EVERY - EVERY.mean(0)) @ rng.normal(size=(6, 3))) @ rng.normal(size=3)
+    score = bent + rng.normal(0, 0.4, len(EVERY))
+    y = (score > np.quantile(score, (0.75, 0.97)[seed % 2])).astype(int)
+    past = rng.choice(len(EVERY), 500)
+    fitted = train(model, schema, EVERY[past], y[past], seed=seed)
+    problem = Problem(schema, fitted, data=EVERY[past], **{"target": Target(1), **more})
+    no = EVERY[~problem.reached(EVERY)[0]]
+    return problem, no[rng.choice(len(no), 24)]
+
+
+def wished(schema: Schema, x: np.ndarray, seed: int) -> Preferences:
+    """Some people would not change a feature, or few; others find things hard."""
+    rng, n = np.random.default_rng(seed), len(x)
+    wish = Preferences.none(schema, n).at_most(rng.integers(1, 6, n))
+    wish = wish.freeze("a", who=np.flatnonzero(rng.random(n) < 0.2)).forbid(
+        "home", "own", who=np.flatnonzero(rng.random(n) < 0.2)
+    )
+    return wish.weigh({"b": 3.0}, who=np.flatnonzero(rng.random(n) < 0.5))
+
+
+def least_cost(problem: Problem, people: object) -> np.ndarray:
+    """Of each person's options among all rows; inf where there is none."""
+    yes = EVERY[problem.reached(EVERY)[0]]
+    best = np.full(people.n, np.inf)
+    for i in range(people.n):
+        who = np.full(len(yes), i)
+        action = np.where(problem.schema.differs(yes, people.x[who]), yes, np.nan)
+        good = people.allowed(who, action, yes) & ~np.isnan(action).all(1)
+        if good.any():
+            best[i] = people.cost(who[good], action[good]).min()
+    return best
+
+
+@pytest.mark.parametrize("wishes", [False, True], ids=["free", "wishes"])
+@pytest.mark.parametrize("rules", RULES, ids=range(len(RULES)))
+@pytest.mark.parametrize("model", ["rf", "gb"])
+def test_it_finds_what_trying_everything_finds(model, rules, wishes):
+    seen = set()
+    for seed in range(4):
+        problem, x = refused(model, seed, rules)
+        people = problem.population(x, wished(problem.schema, x, seed) if wishes else None)
+        boxes = ForestBoxes.of(problem)
+        assert boxes is not None and boxes.complete and boxes.provable
+        got, best = boxes.search(people), least_cost(problem, people)
+        found = got.end == End.FOUND
+        np.testing.assert_array_equal(found, np.isfinite(best))
+        np.testing.assert_array_equal(got.proved, np.isinf(best))
+        np.testing.assert_allclose(got.bound[found], best[found], rtol=1e-12)
+        action = np.where(problem.schema.differs(got.after, people.x), got.after, np.nan)
+        who = np.flatnonzero(found)
+        assert (
+            problem.reached(got.after[who])[0].all()
+            and people.allowed(who, action[who], got.after[who]).all()
+        )
+        np.testing.assert_allclose(people.cost(who, action[who]), best[who], rtol=1e-12)
+        seen |= {*got.end}
+    assert seen == {End.FOUND, End.NONE_EXISTS}
+
+
+def test_a_row_exactly_at_the_threshold_is_a_yes():
+    for seed in range(3):
+        problem, _ = refused("rf", seed, ())
+        levels = np.unique(problem.model.outputs(EVERY)[:, 1])
+        for level in levels[:: max(len(levels) // 6, 1)][1:]:
+            tied = Problem(problem.schema, problem.model, Target(1, threshold=float(level)), data=EVERY)
+            people = tied.population(EVERY[~tied.reached(EVERY)[0]][:24])
+            got, best = ForestBoxes.of(tied).search(people), least_cost(tied, people)
+            assert not (got.proved & np.isfinite(best)).any()
+            found = got.end == End.FOUND
+            assert found[np.isfinite(best)].all()
+            np.testing.assert_allclose(got.bound[found], best[found], rtol=1e-9)
+
+
+def test_what_is_dearer_than_what_somebody_has_is_not_looked_for():
+    problem, x = refused("gb", 0, ())
+    people, boxes = problem.population(x), ForestBoxes.of(problem)
+    best = least_cost(problem, people)
+    at = np.flatnonzero(np.isfinite(best))
+    some = people.take(at)
+    same, more = boxes.search(some, cutoff=best[at]), boxes.search(some, cutoff=best[at] * 1.001)
+    assert (same.end == End.NONE_EXISTS).all() and not same.proved.any()
+    assert (more.end == End.FOUND).all()
+
+
+def test_a_search_that_stops_early_says_how_cheap_an_option_can_be():
+    problem, x = refused("rf", 2, RULES[3])
+    people, boxes = problem.population(x), ForestBoxes.of(problem)
+    best = least_cost(problem, people)
+    for limit in (1, 3, 10):
+        got = boxes.search(people, limit=limit)
+        assert (got.looked <= 2 * limit + 2).all()
+        assert (got.bound <= best + 1e-12).all()
+        assert not (got.proved & np.isfinite(best)).any()
+    assert (boxes.search(people, limit=1).end == End.OPEN).any()
+
+
+def test_values_between_numbers_keep_a_rule_that_couples_them():
+    schema = Schema(
+        (
+            Feature(name="have", kind="real", low=0, high=10),
+            Feature(name="owe", kind="real", low=0, high=10),
+        ),
+        rules=("after.owe <= 0.7 * after.have - 1",),
+    )
+    rng = np.random.default_rng(0)
+    data = rng.uniform(0, 10, (600, 2))
+    problem = Problem(
+        schema, train("gb", schema, data, (data[:, 1] > 4).astype(int), seed=0), Target(1), data=data
+    )
+    x = np.array([[6.0, 1.0], [2.0, 0.3], [9.0, 2.0]])
+    people = problem.population(x)
+    got = ForestBoxes.of(problem).search(people)
+    assert (got.end == End.FOUND).all()
+    # owing about 4 needs about 5 / 0.7 to be had
+    assert got.after[:, 1] == pytest.approx([4, 4, 4], abs=0.3)
+    np.testing.assert_allclose(got.after[:2, 1], 0.7 * got.after[:2, 0] - 1, atol=1e-6)
+    assert got.after[2, 0] == 9.0
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_local_search_begins_with_it(k):
+    """Of a forest nobody is left between found and proved, and the first option is the cheapest there is."""
+    problem, x = refused("rf", 1, RULES[3])
+    got = method("local-search").fit(problem).recommend(x, k, seed=0)
+    best = least_cost(problem, problem.population(x))
+    np.testing.assert_allclose(got.cost[got.found[:, 0], 0], best[np.isfinite(best)], rtol=1e-12)
+    assert [end.name for end in got.outcome[:, 0]] == [
+        "FOUND" if ok else "NONE_EXISTS" for ok in np.isfinite(best)
+    ]
+
+
+def test_an_answer_depends_on_the_person_alone():
+    problem, x = refused("gb", 3, RULES[1])
+    boxes = ForestBoxes.of(problem)
+    together = boxes.search(problem.population(x))
+    for i in (0, 7, 23):
+        alone = boxes.search(problem.population(x[i : i + 1]))
+        np.testing.assert_array_equal(alone.after[0], together.after[i])
+        assert (alone.end[0], alone.looked[0]) == (together.end[i], together.looked[i])
