@@ -197,11 +197,11 @@ def _key(f: Any, rank: Any, forest: Any, per: Any) -> Any:
 @kernel
 def _bound(
     first: Any, last: Any, bits: Any, cell: Any, known: Any, reached: Any, forest: Any, own: Any, per: Any, votes: Any,
-    asked: Any, stack: Any,
+    splits: Any, stack: Any,
 ) -> Any:  # fmt: skip
     """Return (greatest sum of leaves in a box, sum at its cheapest row, splits still open at the tops of trees).
 
-    votes (keys, 2): by how much the bound falls on the left and on the right of a split; asked: the splits with votes.
+    votes (keys, 2): by how much the bound falls on the left and on the right of a split; splits: the splits with votes.
     known: the sum at the cheapest row, where the box that this is a part of had the same one. reached (trees,): the
     node of each tree that all rows of the box come to; it is brought up to date.
     """
@@ -223,7 +223,7 @@ def _bound(
         above = _greatest(own.nodes[node, 2] + 1, own, first, last, bits, forest, per, stack)
         best, key = max(below, above), _key(f, rank, forest, per)
         if votes[key, 0] == 0 and votes[key, 1] == 0:
-            asked[open_, 0], asked[open_, 1] = f, rank
+            splits[open_, 0], splits[open_, 1] = f, rank
             open_ += 1
         votes[key, 0] += best - below + 1  # one more, so that a split without a loss is remembered as well
         votes[key, 1] += best - above + 1
@@ -239,24 +239,24 @@ def _bound(
 
 
 @kernel
-def _best_split(gap: Any, open_: Any, forest: Any, per: Any, votes: Any, asked: Any) -> Any:
+def _best_split(gap: Any, open_: Any, forest: Any, per: Any, votes: Any, splits: Any) -> Any:
     """Return (feature, rank, loss on the left, loss on the right) of the split whose sides both lose the most."""
     for i in range(1, open_):  # by feature and rank: few, and nearly in order
-        f, rank, at = asked[i, 0], asked[i, 1], i
-        while at > 0 and (asked[at - 1, 0] > f or (asked[at - 1, 0] == f and asked[at - 1, 1] > rank)):
-            asked[at] = asked[at - 1]
+        f, rank, at = splits[i, 0], splits[i, 1], i
+        while at > 0 and (splits[at - 1, 0] > f or (splits[at - 1, 0] == f and splits[at - 1, 1] > rank)):
+            splits[at] = splits[at - 1]
             at -= 1
-        asked[at, 0], asked[at, 1] = f, rank
+        splits[at, 0], splits[at, 1] = f, rank
     best, choice, begin = -1.0, 0, 0
     losses = (np.int64(0), np.int64(0))
     while begin < open_:
-        f, end, left = asked[begin, 0], begin, np.int64(0)
-        while end < open_ and asked[end, 0] == f:
-            left += votes[_key(f, asked[end, 1], forest, per), 0]
+        f, end, left = splits[begin, 0], begin, np.int64(0)
+        while end < open_ and splits[end, 0] == f:
+            left += votes[_key(f, splits[end, 1], forest, per), 0]
             end += 1
         right = np.int64(0)
         for i in range(begin, end):
-            key = _key(f, asked[i, 1], forest, per)
+            key = _key(f, splits[i, 1], forest, per)
             if (
                 per[KIND, f] == 0
             ):  # whoever stays below a split stays below all higher ones: what they lose adds up
@@ -269,7 +269,7 @@ def _best_split(gap: Any, open_: Any, forest: Any, per: Any, votes: Any, asked: 
             if per[KIND, f] == 0:
                 left -= votes[key, 0]
         begin = end
-    return asked[choice, 0], asked[choice, 1], losses[0], losses[1]
+    return splits[choice, 0], splits[choice, 1], losses[0], losses[1]
 
 
 @kernel
@@ -527,16 +527,16 @@ def _search(
             f = active[i]
             cell[f] = _cell(f, row[f], forest) if per[KIND, f] == 0 else int(row[f])
         best, here, open_ = _bound(
-            first, last, bits, cell, room.known[at], room.reached[at], forest, own, per, room.votes, room.asked,
+            first, last, bits, cell, room.known[at], room.reached[at], forest, own, per, room.votes, room.splits,
             room.stack,
         )  # fmt: skip
         gap = float(best - need) + 1.0
         if best >= need and here < need:
-            f, rank, left, right = _best_split(gap, open_, forest, per, room.votes, room.asked)
+            f, rank, left, right = _best_split(gap, open_, forest, per, room.votes, room.splits)
         else:
             f, rank, left, right = -1, -1, np.int64(0), np.int64(0)
         for i in range(open_):
-            key = _key(room.asked[i, 0], room.asked[i, 1], forest, per)
+            key = _key(room.splits[i, 0], room.splits[i, 1], forest, per)
             room.votes[key, 0] = room.votes[key, 1] = 0
         if best < need:
             continue

@@ -88,7 +88,7 @@ class BoxRoom(NamedTuple):
     first: Ints
     last: Ints
     votes: Ints
-    asked: Ints
+    splits: Ints
     stack: Ints
     active: Ints
     trial: Floats
