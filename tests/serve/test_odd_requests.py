@@ -172,7 +172,7 @@ def test_what_a_stale_window_typed_is_not_lost(browser, code):
     text = two.submit("/case/limits", 409, **{"high-0": "4,567"})
     assert 'value="4567"' in text
     two.submit("/case/limits", **{"high-0": "4,567"})  # sent once more, from the page as it is
-    assert 'value="4,567"' in two.get_page("/case/limits")
+    assert 'value="4567"' in two.get_page("/case/limits")
 
 
 def test_who_starts_at_the_same_time_waits(tmp_path):

@@ -22,28 +22,34 @@ def test_every_screen_of_a_participant_and_of_a_researcher(page, address, servic
         page.context.clear_cookies()
         page.goto(f"{address}/s/{path}")
         look_over(page)
-        page.locator("main button").last.click()
+        follow(page, page.locator("main button").last)
         look_over(page)
-        page.locator("main a.button").click()
+        follow(page, page.locator("main a.button"))
         look_over(page)
-        page.locator("main button").click()
+        follow(page, page.locator("main button"))
         look_over(page)
-        page.locator("main button").first.click()  # nothing answered: the list of problems
+        follow(page, page.locator("main button").first)  # nothing answered: the list of problems
         look_over(page)
         page.fill("#f0", "40")
         if protocol.id == "car-loan":
             for field, value in (("f1", 1), ("f2", 1), ("f3", 3), ("f4", 1), ("f5", 8)):
                 page.locator(f"input[name={field}][value='{value}']").check()
-        page.locator("main button").first.click()
+        follow(page, page.locator("main button").first)
         look_over(page)
     page.goto(f"{address}/study/withdraw")
     look_over(page)
     page.goto(f"{address}/login")
     page.fill("#name", "researcher")
     page.fill("#password", PASSWORD)
-    page.get_by_role("button", name="Log in").click()
+    follow(page, page.get_by_role("button", name="Log in"))
     page.goto(f"{address}/staff/studies")
     look_over(page)
+
+
+def follow(page, link) -> None:
+    """Click, and wait until the page behind it is there: what is filled in before is filled in on the page before."""
+    with page.expect_navigation(wait_until="load"):
+        link.click()
 
 
 def begin(page, address, services, text: str) -> None:
@@ -53,9 +59,9 @@ def begin(page, address, services, text: str) -> None:
     link = next(row.link for row, _, _ in services.studies.rows() if row.id == id)
     page.context.clear_cookies()
     page.goto(f"{address}/s/{link}")
-    page.locator("main button").first.click()
-    page.locator("main a.button").click()
-    page.locator("main button").first.click()
+    follow(page, page.locator("main button").first)
+    follow(page, page.locator("main a.button"))
+    follow(page, page.locator("main button").first)
 
 
 def fill_in(page) -> None:
@@ -67,7 +73,7 @@ def fill_in(page) -> None:
             radios.nth(2 if right else 0).check()
     for number in page.locator("main input[inputmode=decimal]").all():
         number.fill("35")
-    page.locator("#page button").first.click()
+    follow(page, page.locator("#page button").first)
 
 
 def test_pages_of_tasks_and_of_ratings(page, address, services):  # noqa: F811
@@ -85,15 +91,15 @@ def test_pages_of_tasks_and_of_ratings(page, address, services):  # noqa: F811
         seen.add(kind)
         look_over(page)
         if kind == "dialogue":
-            page.get_by_role("button", name="No, look for").click()
+            follow(page, page.get_by_role("button", name="No, look for"))
             look_over(page)
-            page.get_by_role("button", name="Stop here").click()
+            follow(page, page.get_by_role("button", name="Stop here"))
         else:
-            page.get_by_role("link", name="Try other numbers").click()
+            follow(page, page.get_by_role("link", name="Try other numbers"))
             look_over(page)
-            page.get_by_role("link", name="Back to limits").click()
+            follow(page, page.get_by_role("link", name="Back to limits"))
         look_over(page)
-        page.get_by_role("button", name="Take this plan").first.click()
+        follow(page, page.get_by_role("button", name="Take this plan").first)
         if kind == "dialogue":
             continue
         for _ in range(4):  # the rating of the plan, NASA-TLX, SUS, a comment
@@ -111,11 +117,11 @@ def test_pages_of_the_wait_and_of_five_plans(page, address, services):  # noqa: 
         page.fill("#f0", "40")
         for field, value in (("f1", 1), ("f2", 1), ("f3", 3), ("f4", 1), ("f5", 8)):
             page.locator(f"input[name={field}][value='{value}']").check()
-        page.locator("main button").first.click()
+        follow(page, page.locator("main button").first)
         fill_in(page)
         look_over(page)
     page.locator("input[name=f0][value='2']").check()
-    page.locator("#page button").first.click()
+    follow(page, page.locator("#page button").first)
     look_over(page)
     assert page.get_by_text("→").count() and not page.complaints
 

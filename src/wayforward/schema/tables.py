@@ -143,7 +143,7 @@ def _rows_of(table: Any, n: int) -> list[list[Any]] | None:
 
 @lru_cache(maxsize=4096)
 def _codes(levels: tuple[Any, ...]) -> dict[Any, float]:
-    """Each level and its index, NaN for None; not to be changed."""
+    """Each level and its index, NaN for None; not to be changed. Equal levels share one: (0, 1) and (False, True)."""
     return {level: float(i) for i, level in enumerate(levels)} | {None: math.nan}
 
 
@@ -306,8 +306,12 @@ def _level_of(value: Any, feature: Feature, code: dict[Any, float]) -> float:
     if isinstance(value, np.generic):
         return code.get(value.item(), -1.0)
     if isinstance(value, str):  # a column of a file is text as soon as one of its cells is
-        same = [index for level, index in code.items() if level is not None and str(level) == value.strip()]
-        return same[0] if same else code.get(float(value), -1.0) if _SPELLED.fullmatch(value) else -1.0
+        spelled = [
+            str(level) for level in feature.levels
+        ]  # not those of `code`: it may be that of equal levels
+        if value.strip() in spelled:
+            return float(spelled.index(value.strip()))
+        return code.get(float(value), -1.0) if _SPELLED.fullmatch(value) else -1.0
     return -1.0
 
 

@@ -30,9 +30,9 @@ from wayforward.methods.engines.seeker._jit import (
     WEIGHT,
     WHOLE,
     X,
-    _inside,
-    _price,
     kernel,
+    lattice_inside,
+    price_of,
     small,
 )  # fmt: skip
 
@@ -58,13 +58,13 @@ def _nearest(f: Any, low: Any, high: Any, per: Any) -> Any:
     if low <= x <= high:
         return x
     if high < x:
-        v = _inside(f, min(high, per[LEGAL_TO, f], x - per[LEAST, f]), -1.0, per)
+        v = lattice_inside(f, min(high, per[LEGAL_TO, f], x - per[LEAST, f]), -1.0, per)
         if v > high:  # on the lattice, but an ulp outside
-            v = _inside(f, v - per[STEP, f], -1.0, per)
+            v = lattice_inside(f, v - per[STEP, f], -1.0, per)
         return v if v >= low and v >= per[LEGAL_FROM, f] else np.nan
-    v = _inside(f, max(low, per[LEGAL_FROM, f], x + per[LEAST, f]), 1.0, per)
+    v = lattice_inside(f, max(low, per[LEGAL_FROM, f], x + per[LEAST, f]), 1.0, per)
     if v < low:
-        v = _inside(f, v + per[STEP, f], 1.0, per)
+        v = lattice_inside(f, v + per[STEP, f], 1.0, per)
     return v if v <= high and v <= per[LEGAL_TO, f] else np.nan
 
 
@@ -77,7 +77,7 @@ def _cheapest_level(f: Any, bits: Any, per: Any, one: Any) -> Any:
     best, least = np.nan, _INF
     for level in range(int(per[N_LEVELS, f])):
         if bits & _bit(level):
-            price = _price(f, float(level), x, per[WEIGHT, f], per, one)
+            price = price_of(f, float(level), x, per[WEIGHT, f], per, one)
             if price < least:
                 best, least = float(level), price
     return best
@@ -95,7 +95,7 @@ def _cheapest_row(row: Any, low: Any, high: Any, bits: Any, active: Any, per: An
             row[f] = _cheapest_level(f, bits[f], per, one)
         if np.isnan(row[f]):
             return _INF, changes
-        price = _price(f, row[f], per[X, f], per[WEIGHT, f], per, one)
+        price = price_of(f, row[f], per[X, f], per[WEIGHT, f], per, one)
         total += price
         changes += row[f] != per[X, f]
     return total, changes
@@ -435,9 +435,9 @@ def _split_by_clause(
                 if width > max(widest, _NARROW):
                     target = _towards(a, f, row, rules, per)
                     middle = low[f] + (high[f] - low[f]) / 2.0
-                    at = _inside(f, middle, -1.0, per)
+                    at = lattice_inside(f, middle, -1.0, per)
                     if low[f] < target < high[f]:  # the side that helps holds the target itself
-                        at = _inside(f, target, helpful, per)
+                        at = lattice_inside(f, target, helpful, per)
                         at = at if helpful < 0 else np.nextafter(at, -_INF)
                     at = at if low[f] <= at < high[f] else middle
                     if low[f] <= at < high[f]:
@@ -649,8 +649,8 @@ def search_boxes(
             if not may[f]:
                 continue
             if per[KIND, f] == 0:
-                per[LEGAL_FROM, f] = _inside(f, people.least[i, f], 1.0, per)
-                per[LEGAL_TO, f] = _inside(f, people.greatest[i, f], -1.0, per)
+                per[LEGAL_FROM, f] = lattice_inside(f, people.least[i, f], 1.0, per)
+                per[LEGAL_TO, f] = lattice_inside(f, people.greatest[i, f], -1.0, per)
                 low[f], high[f] = min(per[LEGAL_FROM, f], x), max(per[LEGAL_TO, f], x)
                 room.first[0, f], room.last[0, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
             else:

@@ -89,7 +89,7 @@ def _bare(array: Any) -> Any:
 
 
 @small
-def _price(f: Any, v: Any, x: Any, weight: Any, per: Any, one: Any) -> Any:
+def price_of(f: Any, v: Any, x: Any, weight: Any, per: Any, one: Any) -> Any:
     """Cost of setting feature f to v."""
     if np.isnan(v):
         return 0.0
@@ -133,7 +133,7 @@ def _snap(f: Any, v: Any, per: Any) -> Any:
 
 
 @kernel
-def _inside(f: Any, edge: Any, side: Any, per: Any) -> Any:
+def lattice_inside(f: Any, edge: Any, side: Any, per: Any) -> Any:
     """The point of the lattice at or inside an edge: above it (side 1) or below it (side -1)."""
     step = per[STEP, f]
     if np.isnan(step) or not np.isfinite(edge):
@@ -244,7 +244,7 @@ def _window(f: Any, room: Any, forest: Any, per: Any, one: Any, mark: Any, ok: A
         levels = np.uint64(0)
         at = int(per[LEVEL_AT, f])
         for v in range(int(per[N_LEVELS, f])):
-            if (ok[at + v] or v == x) and _price(f, float(v), x, per[WEIGHT, f], per, one) < room:
+            if (ok[at + v] or v == x) and price_of(f, float(v), x, per[WEIGHT, f], per, one) < room:
                 levels |= np.uint64(1) << np.uint64(v)
         mark[FROM_CELL, f] = np.int64(levels)
         return
@@ -252,7 +252,7 @@ def _window(f: Any, room: Any, forest: Any, per: Any, one: Any, mark: Any, ok: A
         mark[FROM_CELL, f] = 0
         mark[TO_CELL, f] = -1
         a = per[FIRST, f]
-        if _price(f, a, x, per[WEIGHT, f], per, one) < room and a <= per[LAST, f]:
+        if price_of(f, a, x, per[WEIGHT, f], per, one) < room and a <= per[LAST, f]:
             mark[FROM_CELL, f] = _cell_of(f, a, forest)
             mark[TO_CELL, f] = _cell_of(f, per[LAST, f], forest)
         return
@@ -548,7 +548,7 @@ def _forest_profile(
             for v in range(int(per[N_LEVELS, f])):
                 if (levels >> np.uint64(v)) & np.uint64(1) == np.uint64(0) or v == y[f]:
                     continue
-                price = rest + _price(f, float(v), x, per[WEIGHT, f], per, one)
+                price = rest + price_of(f, float(v), x, per[WEIGHT, f], per, one)
                 if price < bound:
                     _consider(
                         f,
@@ -587,7 +587,7 @@ def _forest_profile(
             v = max(forest.cells[0, run[i, 0]], first, per[UP_FROM, f])
             if v > min(forest.cells[1, run[i + 1, 0] - 1], last) or abs(v - x) <= per[TINY, f]:
                 continue
-            price = rest + _price(f, v, x, weight, per, one)
+            price = rest + price_of(f, v, x, weight, per, one)
             if not price < bound:
                 break
             best = got
@@ -603,7 +603,7 @@ def _forest_profile(
             v = min(forest.cells[1, run[i + 1, 0] - 1], last, per[DOWN_FROM, f])
             if v < max(forest.cells[0, run[i, 0]], first) or abs(v - x) <= per[TINY, f]:
                 continue
-            price = rest + _price(f, v, x, weight, per, one)
+            price = rest + price_of(f, v, x, weight, per, one)
             if not price < bound:
                 break
             best = got
@@ -792,7 +792,7 @@ def _net_profile(
             for level in range(int(per[N_LEVELS, f])):
                 v = float(level)
                 if (ok[int(per[LEVEL_AT, f]) + level] or v == x) and v != y[f]:
-                    price = rest + _price(f, v, x, per[WEIGHT, f], per, one)
+                    price = rest + price_of(f, v, x, per[WEIGHT, f], per, one)
                     if price < bound:
                         if one[SPENT] >= one[LIMIT]:
                             return start
@@ -807,7 +807,7 @@ def _net_profile(
             at_x = _net_at(net, per, one, f, x)
             _consider(f, x, at_x, rest, start, total, per)
         if np.isnan(x):
-            price = rest + _price(f, per[FIRST, f], x, per[WEIGHT, f], per, one)
+            price = rest + price_of(f, per[FIRST, f], x, per[WEIGHT, f], per, one)
             if price < bound:
                 old = np.nan
                 for i in range(2 * grid + 1):
@@ -850,7 +850,7 @@ def _net_profile(
                     if one[SPENT] >= one[LIMIT]:
                         return start
                     got = _net_at(net, per, one, f, v)
-                    price = rest + _price(f, v, x, per[WEIGHT, f], per, one)
+                    price = rest + price_of(f, v, x, per[WEIGHT, f], per, one)
                     if price < bound:
                         _consider(f, v, got, price, start, total, per)
                 if got >= 0.0 and open_ and before == x and begin != x:
@@ -891,7 +891,7 @@ def _section(
         for turn in range(40):
             if (
                 abs(holds - fails) <= tight
-                or rest + _price(f, fails, x, per[WEIGHT, f], per, one) >= cheapest - _LEAST
+                or rest + price_of(f, fails, x, per[WEIGHT, f], per, one) >= cheapest - _LEAST
             ):
                 break
             if one[SPENT] >= one[LIMIT]:
@@ -905,7 +905,7 @@ def _section(
             got = _net_at(net, per, one, f, v) - one[GAP]
             if got >= 0.0:
                 holds, high = v, got
-                price = rest + _price(f, v, x, per[WEIGHT, f], per, one)
+                price = rest + price_of(f, v, x, per[WEIGHT, f], per, one)
                 if price < bound:
                     _consider(f, v, got + one[GAP], price, start, total, per)
                     cheapest = min(cheapest, price)
@@ -934,7 +934,7 @@ def _profile(
     total = 0.0
     changes = 0
     for f in range(d):
-        per[PART, f] = _price(f, y[f], per[X, f], per[WEIGHT, f], per, one)
+        per[PART, f] = price_of(f, y[f], per[X, f], per[WEIGHT, f], per, one)
         total += per[PART, f]
         if _changed(f, y[f], per):
             changes += 1
@@ -968,7 +968,7 @@ def _row(forest: Any, net: Any, per: Any, one: Any, mark: Any, y: Any) -> Any:
 def _total(y: Any, weight: Any, per: Any, one: Any) -> Any:
     total = 0.0
     for f in range(y.shape[0]):
-        total += _price(f, y[f], per[X, f], weight[f], per, one)
+        total += price_of(f, y[f], per[X, f], weight[f], per, one)
     return total
 
 
@@ -1104,7 +1104,7 @@ def _project(ref: Any, limit: Any, y: Any, per: Any, one: Any, mark: Any, ok: An
         if not _changed(f, v, per):
             continue
         changes += 1
-        total += _price(f, v, x, per[WEIGHT, f], per, one)
+        total += price_of(f, v, x, per[WEIGHT, f], per, one)
         y[f] = v
         if total >= limit or changes > one[MOST]:
             return _INF
@@ -1279,7 +1279,7 @@ def _dearest(y: Any, rank: Any, per: Any, one: Any) -> Any:
         for f in range(per.shape[1]):
             if not _changed(f, y[f], per):
                 continue
-            price = _price(f, y[f], per[X, f], per[PLAIN, f], per, one)
+            price = price_of(f, y[f], per[X, f], per[PLAIN, f], per, one)
             if (price < limit or (price == limit and f > before)) and price > most:
                 best, most = f, price
         if best < 0:
@@ -1394,11 +1394,11 @@ def _keep_short_of(y: Any, f: Any, per: Any, mark: Any, ok: Any) -> None:
         return
     gap = per[NEAR, f] * (1.0 + 1e-6)
     if v > x:
-        per[LAST, f] = min(per[LAST, f], _inside(f, v - gap, -1.0, per))
+        per[LAST, f] = min(per[LAST, f], lattice_inside(f, v - gap, -1.0, per))
         if per[LAST, f] < per[FIRST, f]:
             mark[MAY, f] = 0
     else:
-        per[FIRST, f] = max(per[FIRST, f], _inside(f, v + gap, 1.0, per))
+        per[FIRST, f] = max(per[FIRST, f], lattice_inside(f, v + gap, 1.0, per))
         if per[LAST, f] < per[FIRST, f]:
             mark[MAY, f] = 0
 
@@ -1502,13 +1502,13 @@ def _seek(
             per[FIRST, f] = wishes.low[i, f]
             per[LAST, f] = wishes.high[i, f]
             if per[KIND, f] == 0:
-                per[FIRST, f] = _inside(f, wishes.low[i, f], 1.0, per)
-                per[LAST, f] = _inside(f, wishes.high[i, f], -1.0, per)
+                per[FIRST, f] = lattice_inside(f, wishes.low[i, f], 1.0, per)
+                per[LAST, f] = lattice_inside(f, wishes.high[i, f], -1.0, per)
             per[OWN_FIRST, f], per[OWN_LAST, f] = per[FIRST, f], per[LAST, f]
             per[UP_FROM, f], per[DOWN_FROM, f] = -_INF, _INF
             if per[LEAST, f] > 0.0 and not np.isnan(per[X, f]):
-                per[UP_FROM, f] = _inside(f, per[X, f] + per[LEAST, f], 1.0, per)
-                per[DOWN_FROM, f] = _inside(f, per[X, f] - per[LEAST, f], -1.0, per)
+                per[UP_FROM, f] = lattice_inside(f, per[X, f] + per[LEAST, f], 1.0, per)
+                per[DOWN_FROM, f] = lattice_inside(f, per[X, f] - per[LEAST, f], -1.0, per)
             mark[OWN_MAY, f] = wishes.free[i, f] and per[USED, f] > 0
         one[MOST] = wishes.most[i]
         one[LIMIT] = wishes.limit[i]
