@@ -285,6 +285,8 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "rbr": lambda: scene(also="local-search", after=shifted),
     "probe": lambda: scene(also="local-search", after=spread),
     "trex": lambda: scene("forest", also="local-search"),
+    "feature-tweaking": lambda: scene("forest"),
+    "lire": lambda: scene("forest", also="nearest-observable"),
 }
 
 

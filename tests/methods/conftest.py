@@ -49,3 +49,27 @@ def linear() -> Callable[..., Problem]:
         return Problem(schema, build(schema, bias, weights), target, data=data, **more)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def three_stumps() -> Callable[..., Problem]:
+    """three_stumps(kind="real", **problem): F-FOR3, stumps x1 > 2, x2 > 3, x1 > 4.5 on two features from 0 to 10."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    from wayforward import Feature
+    from wayforward.problem import LpMix
+
+    def make(kind: Any = "real", high: float = 10.0, **more: Any) -> Problem:
+        schema = Schema(tuple(Feature(name=n, kind=kind, low=0, high=high) for n in ("x1", "x2")))
+        values = np.arange(0, high + 0.5)
+        grid = np.stack(np.meshgrid(values, values), -1).reshape(-1, 2)
+        forest = RandomForestClassifier(3, max_depth=1, random_state=0)
+        forest.fit(schema.decode(grid, like="pandas"), np.arange(len(grid)) % 2)
+        for at, (j, cut) in enumerate(((0, 2.0), (1, 3.0), (0, 4.5))):
+            rows = np.zeros((2, 2))
+            rows[:, j] = cut - 0.5, cut + 0.5
+            forest.estimators_[at] = DecisionTreeClassifier(max_depth=1).fit(rows, [0, 1])
+        return Problem(schema, forest, Target(1), data=grid, **{"cost": LpMix(), **more})
+
+    return make

@@ -76,6 +76,7 @@ QUICK = {  # parameters that make the tests quick
     "rbr": {"samples": 60, "steps": 8},
     "trex": {"draws": 20, "neighbours": 3, "steps": 5, "pool": 300},
 }
+OF_TREES = ("feature-tweaking", "lire")  # ask for a model that shows its trees
 BUDGET = {
     "local-search": 600,
     "growing-spheres": 1000,
@@ -121,17 +122,17 @@ def world(kind):
 
 
 @lru_cache
-def model():
+def model(kind="lr"):
     x = people(300, 1)
     score = x @ np.array([0.0, 0.0, 0.05, 0.03, -0.05, 0.04])
-    return train("lr", SCHEMA, x, (score > np.quantile(score, 0.6)).astype(int), seed=0)
+    return train(kind, SCHEMA, x, (score > np.quantile(score, 0.6)).astype(int), seed=0)
 
 
 @lru_cache
-def problem(kind):
+def problem(kind, of="lr"):
     confidence = {"confidence": Confidence(share=0.6, draws=20)} if world(kind).uncertain else {}
     return Problem(
-        SCHEMA, model(), Target(favourable=1), data=people(300, 1), world=world(kind), **confidence
+        SCHEMA, model(of), Target(favourable=1), data=people(300, 1), world=world(kind), **confidence
     )
 
 
@@ -155,7 +156,7 @@ def between(name):
 @pytest.mark.parametrize("kind", [kind for kind in WORLDS if kind != "soft linear"])
 @pytest.mark.parametrize("name", names())
 def test_every_method_in_every_world(name, kind):
-    asked = problem(kind)
+    asked = problem(kind, "rf" if name in OF_TREES else "lr")
     x = people(60, 2)
     x = x[~asked.reached(x)[0]][:PEOPLE]
     limits = wishes(x)

@@ -38,6 +38,8 @@ METHODS = Registry(
         "rbr": "rbr:Rbr",
         "probe": "probe:Probe",
         "trex": "trex:Trex",
+        "feature-tweaking": "feature_tweaking:FeatureTweaking",
+        "lire": "lire:Lire",
     },
 )
 
