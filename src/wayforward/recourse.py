@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 _FORMAT = "wayforward.recourse/1"
 _PER_PERSON = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "lasts",
-    "known_margin", "reasons", "months",
+    "known_margin", "reasons", "months", "bound",
 )  # fmt: skip
+PROVED_GAP = 1e-6  # an option that costs no more than this share above a bound is the cheapest: rounding
 KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
 # what `Problem.check` says of each option
 JUDGED = ("action", "after", "cost", "plain_cost", "score", "chance", "months")
@@ -65,6 +66,8 @@ class Recourse:
     'lasting', or several with a + between them; '' elsewhere. lasts (n, k): the share of models trained again, none
     of which the search knew, that still say yes; NaN where nobody measured it. months (n, k): how long an option takes
     (`Problem.months`); NaN where no feature of the schema says how long its change takes.
+    bound (n, k): proved of the first option: nothing that this problem allows this person, found or not, costs less;
+    NaN where nobody proved anything, and of further options. `gap` says how far above it an option is.
     known_margin (n, k): `margin` as a file holds it; NaN in memory, where it is worked out when it is asked for.
     reasons (n,): why somebody was NOT_ASKED, '' for the others; their x is NaN in the cell at fault. origin: the names
     of the rows, by an id column or an index, and the table they came from. seconds (n,): share of the search time.
@@ -89,6 +92,7 @@ class Recourse:
     lasts: Costs = field(default_factory=lambda: np.empty((0, 0)))
     known_margin: Costs = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     months: Costs = field(default_factory=lambda: np.empty((0, 0)))
+    bound: Costs = field(default_factory=lambda: np.empty((0, 0)))
     preferences: Preferences | None = None
     reasons: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     origin: Origin | None = field(default=None, repr=False, compare=False)
@@ -113,7 +117,7 @@ class Recourse:
                     f"Recourse.plain_cost has shape {self.plain_cost.shape}; it must be {(n, k)}."
                 )
             object.__setattr__(self, "plain_cost", self._plain_where_known())
-        measured = ("chance", "lasts", "months", "known_margin")
+        measured = ("chance", "lasts", "months", "known_margin", "bound")
         for name, empty in (*((name, np.nan) for name in measured), ("kind", "")):
             value = getattr(self, name)
             if value.shape != (n, k):
@@ -139,7 +143,7 @@ class Recourse:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         known = {"reasons": np.full(len(state["x"]), "", dtype=object), "origin": None}  # of earlier versions
-        known["known_margin"] = np.full(state["cost"].shape, np.nan)
+        known |= {name: np.full(state["cost"].shape, np.nan) for name in ("known_margin", "bound")}
         outcome = np.array(list(Outcome), dtype=object)[state["outcome"]]
         vars(self).update(known | state | {"outcome": outcome})
 
@@ -163,6 +167,27 @@ class Recourse:
             return self.known_margin
         worked: Costs = hook("problem.margin:margins")(self)
         return worked
+
+    @property
+    def gap(self) -> Costs:
+        """(n, k) by which share an option costs more than the least that any option can cost, at most: 0.04 is "at most
+        4 % above the cheapest possible", 0 "the cheapest possible"; NaN where nothing was proved (see `bound`)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = self.cost / self.bound - 1
+        return np.asarray(
+            np.where(self.found, np.where(gap <= PROVED_GAP, np.fmax(gap, 0.0) * 0.0, gap), np.nan)
+        )
+
+    @property
+    def proved_cheapest(self) -> Mask:
+        """(n,) bool: the first option is the cheapest possible, proved."""
+        return np.asarray(self.gap[:, 0] == 0.0, dtype=bool)
+
+    def with_bound(self, least: np.ndarray) -> Recourse:
+        """Return the answer with a proved bound (n,) on the cost of any option of each person, NaN where none is."""
+        bound = np.full((self.n, self.k), np.nan)
+        bound[:, 0] = np.where(np.isfinite(least) & (least > 0), least, np.nan)
+        return replace(self, bound=bound)
 
     @property
     def weighted(self) -> bool:
@@ -274,7 +299,17 @@ class Recourse:
             why[i] = reason
         parts: dict[str, Any] = {
             name: spread(name, np.nan)
-            for name in ("action", "after", "score", "chance", "path", "lasts", "months", "known_margin")
+            for name in (
+                "action",
+                "after",
+                "score",
+                "chance",
+                "path",
+                "lasts",
+                "months",
+                "known_margin",
+                "bound",
+            )
         }
         parts |= {name: spread(name, np.inf) for name in ("cost", "plain_cost")} | {
             "kind": spread("kind", "")
@@ -403,6 +438,8 @@ class Recourse:
         if self.uncertain:
             columns["chance"] = self.chance.ravel()
         columns |= self._kind_columns()
+        if "bound" in columns:
+            columns["gap"] = self.gap.ravel()
         if not self.readable.all():
             columns["reason"] = np.repeat(self.reasons, k)
         columns = self._named(columns)
@@ -421,7 +458,7 @@ class Recourse:
 
     def _measured(self) -> dict[str, Costs]:
         """What is known of options only where somebody asked, by name; (n, k) each."""
-        found = {"lasts": self.lasts, "months": self.months}
+        found = {"lasts": self.lasts, "months": self.months, "bound": self.bound}
         return {name: values for name, values in found.items() if np.isfinite(values).any()}
 
     def _named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -540,7 +577,8 @@ class Recourse:
         n, k, d = len(numbers["x"]), header["k"], schema.d
         shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
         shapes |= dict.fromkeys(
-            ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin", "kind"), (n, k)
+            ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin", "bound", "kind"),
+            (n, k),
         )
         return cls(
             schema=schema,
@@ -554,7 +592,8 @@ class Recourse:
                 name: values.reshape(shapes[name]) if name in shapes else values
                 for name, values in numbers.items()
                 if values.size
-                or name not in ("plain_cost", "chance", "path", "lasts", "months", "known_margin", "kind")
+                or name
+                not in ("plain_cost", "chance", "path", "lasts", "months", "known_margin", "bound", "kind")
             },
         )
 
@@ -564,7 +603,7 @@ class Recourse:
         numbers = {name: _array(data[name]) for name in needed}
         numbers |= {
             name: _array(data.get(name))
-            for name in ("plain_cost", "chance", "path", "lasts", "months", "known_margin")
+            for name in ("plain_cost", "chance", "path", "lasts", "months", "known_margin", "bound")
         }
         numbers["kind"] = _kinds(data.get("kind") or ())
         # JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart
@@ -642,7 +681,7 @@ class Recourse:
         numbers = {name: column(name)[::k] for name in ("seconds", "score_before")}
         numbers |= {"x": stack("before")[:, 0], "action": stack("action"), "after": stack("after")}
         carried.settled(numbers["x"], numbers["action"], numbers["after"], schema.carried)
-        for name in ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin"):
+        for name in ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin", "bound"):
             if name in table.column_names or name in ("cost", "score"):
                 numbers[name] = column(name)
         if "kind" in table.column_names:

@@ -2,73 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 
 from wayforward.methods import method
 from wayforward.methods.engines.exact.forest_boxes import End, ForestBoxes
 from wayforward.model import kernels, train
-from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
+from wayforward.testing.small_forests import EVERY, RULES, least_cost, refused, wished
 
 pytest.importorskip("sklearn")
 pytestmark = pytest.mark.skipif(kernels.jit() is None, reason="needs numba")
-
-FEATURES = (
-    Feature(name="a", kind="integer", low=0, high=4),
-    Feature(name="b", kind="integer", low=0, high=4),
-    Feature(name="home", kind="categorical", levels=("own", "rent", "free")),
-    Feature(name="rank", kind="ordinal", levels=("low", "mid", "high"), direction="increase"),
-    Feature(name="old", kind="binary", levels=(0, 1), actionability="immutable"),
-    Feature(name="debt", kind="integer", low=0, high=1, direction="decrease"),
-)
-EVERY = np.array(list(product(range(5), range(5), range(3), range(3), range(2), range(2))), dtype=float)
-RULES = (
-    (),
-    ("after.a <= after.b",),
-    ("at most 2 changes",),
-    ("if after.home == 'own' then after.a >= 3", "not (changed(b) and changed(rank))"),
-    ("after.a + after.b >= 4", "after.rank != 'mid' or before.home == 'rent'", "after.a == after.b or changed(home)"),
-)  # fmt: skip
-
-
-def refused(model: str, seed: int, rules: tuple[str, ...], **more: object) -> tuple[Problem, np.ndarray]:
-    """A problem on 900 different rows, and 24 people whom it refuses."""
-    schema, rng = Schema(FEATURES, rules=rules), np.random.default_rng([seed, len(rules)])
-    bent = np.tanh((EVERY - EVERY.mean(0)) @ rng.normal(size=(6, 3))) @ rng.normal(size=3)
-    score = bent + rng.normal(0, 0.4, len(EVERY))
-    y = (score > np.quantile(score, (0.75, 0.97)[seed % 2])).astype(int)
-    past = rng.choice(len(EVERY), 500)
-    fitted = train(model, schema, EVERY[past], y[past], seed=seed)
-    problem = Problem(schema, fitted, data=EVERY[past], **{"target": Target(1), **more})
-    no = EVERY[~problem.reached(EVERY)[0]]
-    return problem, no[rng.choice(len(no), 24)]
-
-
-def wished(schema: Schema, x: np.ndarray, seed: int) -> Preferences:
-    """Some people would not change a feature, or few; others find things hard."""
-    rng, n = np.random.default_rng(seed), len(x)
-    wish = Preferences.none(schema, n).at_most(rng.integers(1, 6, n))
-    wish = wish.freeze("a", who=np.flatnonzero(rng.random(n) < 0.2)).forbid(
-        "home", "own", who=np.flatnonzero(rng.random(n) < 0.2)
-    )
-    return wish.weigh({"b": 3.0}, who=np.flatnonzero(rng.random(n) < 0.5))
-
-
-def least_cost(problem: Problem, people: object) -> np.ndarray:
-    """Of each person's options among all rows; inf where there is none."""
-    yes = EVERY[problem.reached(EVERY)[0]]
-    best = np.full(people.n, np.inf)
-    for i in range(people.n):
-        who = np.full(len(yes), i)
-        action = np.where(problem.schema.differs(yes, people.x[who]), yes, np.nan)
-        good = people.allowed(who, action, yes) & ~np.isnan(action).all(1)
-        if good.any():
-            best[i] = people.cost(who[good], action[good]).min()
-    return best
 
 
 @pytest.mark.parametrize("wishes", [False, True], ids=["free", "wishes"])

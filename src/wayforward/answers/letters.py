@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.answers.bound_text import bound_text
 from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text, room_text
 from wayforward.answers.preferences_text import limits, wishes
 from wayforward.answers.refusal import Reason
@@ -150,7 +151,7 @@ def _plan_lines(one: Recourse, takes: dict[str, Any], head: Letterhead, option: 
         harder = beside(one, first, option, gettext("plan 1"))
     texts = (
         order_text(one, option), time_text(one, option, start=head.written), _then(takes, one.score[0, option]),
-        harder, margin_text(one, option), *kind_notes(one, option),
+        harder, bound_text(one, option), margin_text(one, option), *kind_notes(one, option),
     )  # fmt: skip
     return [*lines, *filter(None, texts)]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import figures, page_tables, words
+from wayforward.answers.bound_text import bound_text
 from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text
 from wayforward.answers.preferences_text import wishes
 from wayforward.answers.tables import features_asked, group_table, options_table
@@ -244,7 +245,7 @@ def _example(problem: Problem, shown: Recourse, i: int) -> dict[str, Any]:
                 "steps": steps(one, 0, o),
                 "follows": [
                     *consequences(one, 0, o),
-                    *filter(None, [time_text(one, o), margin_text(one, o)]),
+                    *filter(None, [time_text(one, o), bound_text(one, o), margin_text(one, o)]),
                     *kind_notes(one, o, first=first),
                 ],
                 "cost": ", ".join(filter(None, [kind_name(one, o), cost_text(one, 0, o)])),

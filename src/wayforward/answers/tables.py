@@ -55,11 +55,11 @@ def cell(recourse: Recourse, i: int, option: int, j: int) -> str:
 
 def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
     """Everybody's options, a row for each: person, option, outcome, cost with the person's own weights and without,
-    score, margin (`Recourse.margin`), plan in words."""
+    score, margin (`Recourse.margin`), gap (`Recourse.gap`), plan in words."""
     from wayforward.answers.text import amiss, consequences, outcome_text, steps
 
     rows, recourse, kinds = [], recourse.rounded, bool((recourse.kind != "").any())
-    near = bool(np.isfinite(recourse.margin).any())
+    near, proved = bool(np.isfinite(recourse.margin).any()), bool(np.isfinite(recourse.bound).any())
     for i in range(recourse.n):
         for o in range(recourse.k):
             found = bool(recourse.found[i, o])
@@ -75,6 +75,7 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
                     "plain_cost": float(recourse.plain_cost[i, o]),
                     "score": float(recourse.score[i, o]),
                     **({"margin": float(recourse.margin[i, o])} if near else {}),
+                    **({"gap": float(recourse.gap[i, o])} if proved else {}),
                     **({"kind": recourse.kind[i, o], "lasts": float(recourse.lasts[i, o])} if kinds else {}),
                     "plan": plan or " ".join([outcome_text(recourse.outcome[i, o]), *amiss(recourse[i])]),
                 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.answers.bound_text import bound_text
 from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
 from wayforward.answers.refusal import Reason
 from wayforward.answers.refusal import reasons as principal_reasons
@@ -285,4 +286,4 @@ def _option_text(one: Recourse, option: int) -> str:
     elif option and not one.kind[0, option]:
         texts.append(beside(one, 0, option, gettext("option 1")))
     notes = kind_notes(one, option, first=gettext("option 1"))
-    return " ".join(filter(None, [*texts, time_text(one, option), *notes]))
+    return " ".join(filter(None, [*texts, time_text(one, option), bound_text(one, option), *notes]))

@@ -230,6 +230,12 @@ def recommend(
             "makes them at most this share dearer; 0 for none.",
         ),
     ] = 0.05,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify", help="Prove how much cheaper a plan can be than the one that somebody is shown."
+        ),
+    ] = False,
 ) -> None:
     """Find options for everyone whom a model refused, check them, and say how good they are."""
     from wayforward.cli.recommend import answer
@@ -237,9 +243,9 @@ def recommend(
 
     question = _inputs(locals())
     if out is not None and is_folder(out):
-        if csv is not None or report is not None or letters is not None or kind:
+        if csv is not None or report is not None or letters is not None or kind or certify:
             raise DataError(
-                "--csv, --report, --letters and --kind are for answers in one file. Leave them out."
+                "--csv, --report, --letters, --kind and --certify are for answers in one file. Leave them out."
             )
         ends = answer_table(
             question, out, method=method, k=k, budget=budget, device=device, workers=workers, on=on,
@@ -251,7 +257,7 @@ def recommend(
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
         out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()), id=id, room=room,
-        letters=letters, language=language,
+        letters=letters, language=language, certify=certify,
     )  # fmt: skip
     if not got.found.any() and not got.accepted[got.readable].all():
         raise typer.Exit(NOBODY)

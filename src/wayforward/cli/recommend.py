@@ -38,13 +38,15 @@ def choose(name: str, device: str | None) -> Method:
 def run(
     ready: Ready, chosen: Method, *, k: int, seed: int, budget: int | None = None, part: int = 2048,
     keep: Path | None = None, question: dict[str, Any] | None = None, workers: int = 1, on: Any = None,
-    kinds: tuple[str, ...] = (), rounding: bool = True, room: float = 0.0,
+    kinds: tuple[str, ...] = (), rounding: bool = True, room: float = 0.0, certify: bool = False,
 ) -> Recourse:  # fmt: skip
     """Answer all people of a ready problem; finished parts are stored in the folder `keep`. kinds: of options, in
     place of the k cheapest. rounding: give the numbers that people are told (`Recourse.rounded`). room: let options go
-    farther than they must, where it makes them at most this share dearer (`with_room`)."""
+    farther than they must, where it makes them at most this share dearer (`with_room`). certify: prove how much
+    cheaper an option can be (`certified`)."""
     from wayforward.methods import recommend as recommend_kinds
     from wayforward.methods.base import versions
+    from wayforward.methods.certificates import certified
     from wayforward.problem import with_room
     from wayforward.schema.odd_rows import unread_note
 
@@ -53,7 +55,7 @@ def run(
         say(f"note: {unread_note(ready.reasons, len(ready.x))}")
     key = fingerprint(
         "recommend", versions(), question or {}, ready.files, chosen.name, chosen.parameters(), k, seed,
-        budget, kinds, rounding, room, ready.schema.to_dict(), ready.x,
+        budget, kinds, rounding, room, certify, ready.schema.to_dict(), ready.x,
         ready.problem.reference if ready.problem.reference is not None else "",
     )  # fmt: skip
     parts = Parts(keep, key, part if workers == 1 else max(part, 16 * 2048))  # workers start once a part
@@ -68,6 +70,8 @@ def run(
                 found = recommend_kinds(ready.problem, rows, chosen, kinds=kinds, **how)
             else:
                 found = chosen.recommend(rows, k, **how)
+        if certify:
+            found = certified(found)
         if room and ready.problem.model.has_fast_path:  # an opaque model would be asked hundreds of times
             found = with_room(found, most=room)
         return found.rounded if rounding else found
@@ -91,7 +95,7 @@ def answer(
     question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
     kinds: tuple[str, ...] = (), id: str | None = None, room: float = 0.0, letters: Path | None = None,
-    language: str | None = None,
+    language: str | None = None, certify: bool = False,
 ) -> Recourse:  # fmt: skip
     """Do everything that `wayforward recommend` does; return the answers."""
     from wayforward.cli.inputs import density_of
@@ -126,6 +130,7 @@ def answer(
         on=on,
         kinds=kinds,
         room=room,
+        certify=certify,
     )
     judged = evaluate(
         got, ready.problem, metrics=metrics, density=density_of(ready.problem, got.x[got.readable])
@@ -246,6 +251,7 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
         *_likely(summary),
         (gettext("mean cost"), cost),
         *_own_costs(summary),
+        *_proofs(summary),
         (gettext("mean features changed"), _number(summary["cost_l0"])),
         (gettext("people a second"), _number(summary["people_per_second"])),
         *_kind_rows(summary),
@@ -278,6 +284,15 @@ def _likely(summary: dict[str, Any]) -> list[tuple[str, str]]:
     share = _share(summary["density_at_least"])
     text = gettext("{share} of the usable plans, in the causal world", share=share)
     return [(gettext("as likely as before"), text)]
+
+
+def _proofs(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """How many first options are the cheapest possible, and how far from it they can be, where somebody asked."""
+    if summary.get("proved_cheapest") is None:
+        return []
+    share, gap = _share(summary["proved_cheapest"]), _share(summary["gap_at_most"])
+    text = gettext("{share} of the usable plans; at most {gap} above it on average", share=share, gap=gap)
+    return [(gettext("cheapest possible (proved)"), text)]
 
 
 def _kind_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -51,6 +51,7 @@ class Evidence:
     true_world: World | None = None
     wanted: Any = None
     reference_labels_right: Any = None
+    bound: PerPerson | None = None  # (n,) as `Recourse.bound` of the first option
 
     @classmethod
     def about(
@@ -63,7 +64,8 @@ class Evidence:
             )
         wishes = recourse.preferences if preferences is None else preferences
         x, action, after = recourse.x, recourse.action, recourse.after
-        return cls(problem, x, action, after, judge(problem, x, action, after, wishes), wishes, **more)
+        judged, bound = judge(problem, x, action, after, wishes), recourse.bound[:, 0]
+        return cls(problem, x, action, after, judged, wishes, bound=bound, **more)
 
     @property
     def schema(self) -> Schema:

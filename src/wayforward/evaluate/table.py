@@ -11,6 +11,7 @@ from wayforward.evaluate import actions
 from wayforward.evaluate.foreign import read_rows
 from wayforward.evaluate.judge import ask_model
 from wayforward.evaluate.metric import Measured, Metric, Share
+from wayforward.recourse import PROVED_GAP
 from wayforward.shapes import Mask, OptionMask, PerPerson
 
 if TYPE_CHECKING:
@@ -247,12 +248,28 @@ def _optimality_gap(e: Evidence) -> Measured:
     return np.where(e.refused, actions.optimality_gap(e.pick(e.weighted_cost), e.best[0]), np.nan)
 
 
+def _gap(e: Evidence) -> PerPerson | None:
+    """By which share an option costs more than was proved that any must; None where nobody asked for proofs."""
+    if e.bound is None or np.isnan(e.bound).all():
+        return None
+    gap = e.pick(e.weighted_cost) / e.bound - 1
+    return np.asarray(np.where(gap <= PROVED_GAP, np.minimum(gap, 0.0), gap))
+
+
+def _proved(e: Evidence) -> Measured:
+    gap = _gap(e)
+    return None if gap is None else _usable_that(e, np.asarray(gap <= 0.0))
+
+
 _WISHES = (
     Metric("hap", "acts on what the person finds hardest, over usable", "share", _USABLE, _hardest),
     Metric("gtp", "distance to the profile the person truly wants, over usable",
            "ranges", _USABLE, lambda e: _ideal(e, 0)),
     Metric("gtd", "1 - cosine with the change the person truly wants, over usable",
            "1 - cosine", _USABLE, lambda e: _ideal(e, 1)),
+    Metric("proved_cheapest", "the cheapest possible option, proved, among usable", "share", _USABLE, _proved),
+    Metric("gap_at_most", "cost / the least that was proved possible - 1, over usable with a proof",
+           "share of that least cost", "people with a usable option and a proof", _gap),
     Metric("optimality_gap", "cost / oracle cost - 1, where both found",
            "share of the oracle's cost", "people whom both found an option", _optimality_gap),
 )  # fmt: skip

@@ -45,6 +45,7 @@ def recommend(
     id: str | None = None,
     strict: bool = False,
     minimal: bool | None = None,
+    certify: bool | int = False,
     **parameters: Any,
 ) -> Recourse:
     """Fit a method to the problem and return options for everyone in `people`.
@@ -55,7 +56,9 @@ def recommend(
     cheapest, one option of each of 'cheapest', 'fewest' (changes) and 'lasting' (likely to hold when the model is
     trained again, which the problem's `Retraining` says how to do); `Recourse.kind` names them, `Recourse.lasts` says
     how often each holds. Two to three searches instead of one; models are trained once a problem. minimal: False
-    returns options as the search proposed them, with changes that they may not need.
+    returns options as the search proposed them, with changes that they may not need. certify: prove how much cheaper
+    an option can be than the first (`Recourse.bound`, `Recourse.gap`), whatever the method; a number says how many
+    boxes are looked at for a person (see `certified`).
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
     Raises: MethodError, UnsupportedModel, DataError, PreferencesError, each with the next step.
     """
@@ -77,14 +80,22 @@ def recommend(
         "minimal": minimal,
     }  # fmt: skip
     if kinds is None:
-        return chosen.fit(problem).recommend(people, k, **how)
+        got = chosen.fit(problem).recommend(people, k, **how)
+        return got if certify is False else _certified(got, certify)
     if k != 1:
         raise MethodError(
             f"k={k} and kinds={kinds!r} are both given. Kinds say how many options there are: leave k out."
         )
     from wayforward.methods.kinds import options_by_kind
 
-    return options_by_kind(problem, chosen, people, kinds, **how)
+    got = options_by_kind(problem, chosen, people, kinds, **how)
+    return got if certify is False else _certified(got, certify)
+
+
+def _certified(got: Recourse, certify: bool | int) -> Recourse:
+    from wayforward.methods.certificates import certified
+
+    return certified(got) if certify is True else certified(got, boxes=certify)
 
 
 def _warn_if_all_is_actionable(problem: Any) -> None:

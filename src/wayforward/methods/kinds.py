@@ -95,6 +95,7 @@ def _of_kinds(question: _Question, first: Recourse, chosen: tuple[str, ...]) -> 
         decision=(first.accepted, first.score_before), method=first.method,
     )  # fmt: skip
     got = replace(got, seconds=_seconds(first.seconds, spent), kind=_labels(got, chosen, found))
+    got = got.with_bound(first.bound[:, 0])  # nothing that is allowed costs less, of whatever kind
     got.meta.update(_meta(problem, spent, chosen))
     return with_survival(problem, got)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wayforward.problem.population import Population
-from wayforward.shapes import Mask, Rows, Who
+from wayforward.shapes import Floats, Mask, Rows, Who
 
 _BLOCK = 1 << 16  # actions judged at once
 _FIRST = (
@@ -56,6 +56,28 @@ def none_among_all(people: Population, most: int) -> Mask:
             exists[who[_good(people, who, actions_of(people, choices, who, number))]] = True
             done[some] += take
         each *= 4
+
+
+def cheapest_among_all(people: Population, most: int, cutoff: Floats) -> Floats:
+    """(n,) the least cost of all actions that are allowed and a yes, found by trying every one, at most `most`.
+
+    cutoff (n,): what costs as much is not of interest, so that it is the most that is returned. NaN: too many actions.
+    """
+    choices = choices_of(people)
+    whole = choices.total <= most
+    total = np.where(whole, choices.total, 0.0).astype(np.int64)
+    best = np.where(whole, cutoff, np.nan)
+    for some in np.array_split(np.flatnonzero(whole), max(1, -(-int(total.sum()) // _BLOCK))):
+        if not some.size:
+            continue
+        who = np.repeat(some, total[some])
+        number = np.arange(len(who)) - np.repeat(np.cumsum(total[some]) - total[some], total[some])
+        action = actions_of(people, choices, who, number)
+        cost = people.cost(who, action)
+        cheap = np.flatnonzero(cost < cutoff[who])
+        good = cheap[_good(people, who[cheap], action[cheap])]
+        np.minimum.at(best, who[good], cost[good])
+    return best
 
 
 def choices_of(people: Population) -> Choices:

@@ -178,6 +178,15 @@ class Problem(Portable):
             other.robust = fitted if other.robust is None else Together((other.robust, fitted))
         return other
 
+    def asking_no_more(self) -> Problem:
+        """Return a copy that asks for the decision alone: no robustness, no plausibility, no confidence. Whatever is an
+        option here is one there, at the same cost, so that a bound on the costs there is one here."""
+        other = copy(self)
+        for name in _BY_CONDITION:
+            vars(other).pop(name, None)
+        other.robust = other.plausibility = other.confidence = None
+        return other
+
     def decided_by(self, model: Model, target: Target) -> Problem:
         """Return a copy with another model and target; who of the observed people was accepted stays as it is.
 

@@ -69,6 +69,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
     """The options of the first person in words. Their numbers are told as they are: they were rounded when the plan was
     made, and a plan that is rounded again would be another one on each page."""
     from wayforward.answers import consequences, options_table, steps
+    from wayforward.answers.bound_text import bound_text
     from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text
     from wayforward.answers.time_text import time_text
 
@@ -77,7 +78,10 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
     for place, option in enumerate(np.flatnonzero(found.found[0]).tolist()):
         column = f"option {place + 1}"
         action = tuple(plain_row(found.action[0, option]))
-        notes = (time_text(found, option), margin_text(found, option), *kind_notes(found, option))
+        notes = (
+            time_text(found, option), bound_text(found, option), margin_text(found, option),
+            *kind_notes(found, option),
+        )  # fmt: skip
         out.append(
             PlanText(
                 key=str(place),

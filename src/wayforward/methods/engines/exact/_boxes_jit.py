@@ -514,11 +514,11 @@ def _search(
     )
     cell = np.zeros(per.shape[1], np.int64)
     row = per[X].copy()
-    looked, doubt = 0, False
+    looked, doubt = 0, _INF
     while len(heap):
         cost, at = heapq.heappop(heap)
         if looked >= limit or size + 3 > room.low.shape[0]:
-            return OPEN, looked, cost
+            return OPEN, looked, min(cost, doubt)
         looked += 1
         low, high, bits = room.low[at], room.high[at], room.bits[at]
         first, last = room.first[at], room.last[at]
@@ -544,10 +544,10 @@ def _search(
             broken = _first_broken(row, rules, per, live)
             if broken < 0:
                 out[:] = row
-                return (FOUND if here >= sure else UNSURE), looked, cost
+                return (FOUND if here >= sure else UNSURE), looked, min(cost, doubt)
             f, way = _split_by_clause(broken, row, low, high, bits, may, rules, per, cut)
             if f < 0:
-                doubt = True  # the clause is neither kept nor surely broken: too near to tell
+                doubt = min(doubt, cost)  # the clause is neither kept nor surely broken: too near to tell
                 continue
             size = _children(
                 heap, at, size, f, way, cut, most, cutoff, active, forest, per, one, room, rules, live
@@ -574,7 +574,7 @@ def _search(
                 heap, size, room.low[size], room.high[size], room.bits[size], most, cutoff, active, forest, per, one,
                 room, rules, live,
             )  # fmt: skip
-    return (OPEN if doubt else NONE_EXISTS), looked, _INF
+    return (NONE_EXISTS if doubt == _INF else OPEN), looked, doubt
 
 
 @kernel

@@ -192,6 +192,19 @@ class ForestBoxes:
         after[end != End.FOUND] = np.nan
         return BoxAnswer(after, end, bound, looked, proved)
 
+    def least_cost(self, people: Population, cutoff: Floats, limit: int = BOXES) -> Floats:
+        """(n,) no action that the judge may accept costs less; NaN where nothing is proved, inf where there is none.
+
+        cutoff (n,): as of `search`; the bound goes no higher. Whatever the search does not know of (see `complete`)
+        only takes options away. After so many boxes a person the bound reached is returned.
+        """
+        n = people.n
+        if not self.provable:
+            return np.full(n, np.nan)
+        need = np.full(n, self.need, np.int64)
+        _, end, bound, _ = self._run(people, cutoff, np.full(n, limit, np.int64), need, need, wide=True)
+        return np.where(end == End.LEFT_OUT, np.nan, np.minimum(bound, cutoff))
+
     def _run(
         self,
         people: Population,

@@ -1,0 +1,94 @@
+"""Certificates: how much cheaper an option can be than the one that somebody is shown, proved.
+
+A bound is about everything that the judge may accept, whatever method searched: the problem is asked for its decision
+alone, since further conditions only take options away. So it holds for options of any kind, with room, and rounded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayforward.errors import MethodError
+from wayforward.methods.engines.exact.forest_boxes import BOXES, ForestBoxes
+from wayforward.problem.enumeration import cheapest_among_all
+from wayforward.shapes import Floats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wayforward.problem import Population, Problem
+    from wayforward.recourse import Recourse
+
+    Bounder = Callable[
+        [Population, Floats, int], Floats
+    ]  # people, cutoff (n,), boxes -> (n,), NaN: nothing proved
+
+_LISTED, _LISTED_DEAR = (
+    32_768,
+    4_096,
+)  # actions of a person that are all tried; where the model is dear to ask
+_TOGETHER = 256
+
+
+def certified(recourse: Recourse, *, boxes: int = BOXES) -> Recourse:
+    """Return the answer with `Recourse.bound`: proved, nothing that is allowed for a person costs less.
+
+    By branch and bound over boxes for forests and boosted trees, for linear models and networks of rectified units
+    (see `LinearRelaxation`), by trying everything where a person's actions can be listed; elsewhere nothing is proved.
+    boxes: looked at for a person before the bound reached is returned. Whatever fails costs the certificates of those
+    for whom it fails, never the answer. `meta["certified"]` says how many boxes were allowed.
+    Raises: MethodError for an answer that does not know its problem, or boxes below 1.
+    """
+    problem = recourse.problem
+    if problem is None:
+        raise MethodError("This answer was read from a file and does not know its problem. Ask again.")
+    if isinstance(boxes, bool) or not isinstance(boxes, (int, np.integer)) or boxes < 1:
+        raise MethodError(
+            f"certify={boxes!r} is no number of boxes. Give True, or a whole number such as 20000."
+        )
+    least = np.full(recourse.n, np.nan)
+    ask = np.flatnonzero(recourse.refused & recourse.found[:, 0])
+    if ask.size:
+        wishes = None if recourse.preferences is None else recourse.preferences.take(ask)
+        relaxed = problem.asking_no_more()
+        people = relaxed.population(recourse.x[ask], wishes)
+        least[ask] = least_costs(people, recourse.cost[ask].min(axis=1), boxes)
+    got = recourse.with_bound(least)
+    got.meta["certified"] = int(boxes)
+    return got
+
+
+def least_costs(people: Population, cutoff: Floats, boxes: int = BOXES) -> Floats:
+    """(n,) proved: no option of these people costs less; NaN where nothing was proved, cutoff (n,) at most."""
+    least = np.full(people.n, np.nan)
+    for bounder in _bounders(people.problem):
+        open_ = np.flatnonzero(~(least >= cutoff))
+        for some in np.array_split(open_, -(-open_.size // _TOGETHER)) if open_.size else ():
+            least[some] = np.fmax(least[some], _kept_apart(bounder, people, some, cutoff, boxes))
+    return least
+
+
+def _kept_apart(bounder: Bounder, people: Population, who: np.ndarray, cutoff: Floats, boxes: int) -> Floats:
+    """Bounds (m,) of some people; where it fails for them together, of each alone, NaN of those for whom it fails."""
+    try:
+        return bounder(people.take(who), cutoff[who], boxes)
+    except Exception:  # whatever it is: a certificate less
+        if len(who) == 1:
+            return np.full(1, np.nan)
+        parts = (_kept_apart(bounder, people, who[i : i + 1], cutoff, boxes) for i in range(len(who)))
+        return np.concatenate(list(parts))
+
+
+def _bounders(problem: Problem) -> list[Bounder]:
+    """The engines that know the problem, the one that proves most first."""
+    out: list[Bounder] = []
+    forest = ForestBoxes.of(problem)
+    if forest is not None:
+        out.append(forest.least_cost)
+    cheap = problem.model.bounded and problem.world.bounded
+    out.append(
+        lambda people, cutoff, _: cheapest_among_all(people, _LISTED if cheap else _LISTED_DEAR, cutoff)
+    )
+    return out
