@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 import wayforward as wf
 from wayforward.groups import Groups
 from wayforward.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from wayforward.schema.acts import Act, Acts
 from wayforward.streams import keys_of
 
 OUT = Path(__file__).parent / "_static" / "gallery"
@@ -258,12 +259,24 @@ def trained(kind: str) -> Scene:
     return made
 
 
+def one_after_another() -> Scene:
+    """An act that makes another one possible."""
+    made = scene(after=path)
+    first, then = (
+        Act("earn", adds={"income": 20}, cost=0.1),
+        Act("save", moves="savings", needs="before.income > 50"),
+    )
+    made.given = {"acts": Acts([first, then], made.problem.schema)}
+    return made
+
+
 SCENES: dict[str, Callable[[], Scene]] = {
     "local-search": lambda: scene(k=3),
     "nearest-observable": lambda: scene(k=2),
     "nice": lambda: scene(k=2),
     "growing-spheres": lambda: scene(after=spheres),
     "face": lambda: scene(after=path),
+    "action-sequences": one_after_another,
     "wachter": scene,
     "dice": lambda: scene(k=4),
     "lowprofool": scene,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _FORMAT = "wayforward.recourse/1"
 _PER_PERSON = (
-    "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "lasts",
+    "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "steps", "lasts",
     "known_margin", "reasons", "months", "bound",
 )  # fmt: skip
 PROVED_GAP = 1e-6  # an option that costs no more than this share above a bound is the cheapest: rounding
@@ -68,6 +68,7 @@ class Recourse:
     (`Problem.months`); NaN where no feature of the schema says how long its change takes.
     bound (n, k): proved of the first option: nothing that this problem allows this person, found or not, costs less;
     NaN where nobody proved anything, and of further options. `gap` says how far above it an option is.
+    steps (n, k): texts: the names of an option's acts in order, one a line, where a method gives any; '' elsewhere.
     known_margin (n, k): `margin` as a file holds it; NaN in memory, where it is worked out when it is asked for.
     reasons (n,): why somebody was NOT_ASKED, '' for the others; their x is NaN in the cell at fault. origin: the names
     of the rows, by an id column or an index, and the table they came from. seconds (n,): share of the search time.
@@ -89,6 +90,7 @@ class Recourse:
     chance: Costs = field(default_factory=lambda: np.empty((0, 0)))
     path: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0, 0)))
     kind: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=object))
+    steps: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=object))
     lasts: Costs = field(default_factory=lambda: np.empty((0, 0)))
     known_margin: Costs = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     months: Costs = field(default_factory=lambda: np.empty((0, 0)))
@@ -118,7 +120,7 @@ class Recourse:
                 )
             object.__setattr__(self, "plain_cost", self._plain_where_known())
         measured = ("chance", "lasts", "months", "known_margin", "bound")
-        for name, empty in (*((name, np.nan) for name in measured), ("kind", "")):
+        for name, empty in (*((name, np.nan) for name in measured), ("kind", ""), ("steps", "")):
             value = getattr(self, name)
             if value.shape != (n, k):
                 if value.size and not (name == "known_margin" and np.isnan(value).all()):
@@ -312,7 +314,7 @@ class Recourse:
             )
         }
         parts |= {name: spread(name, np.inf) for name in ("cost", "plain_cost")} | {
-            "kind": spread("kind", "")
+            name: spread(name, "") for name in ("kind", "steps")
         }
         before = self.score_before if self.score_before.size else np.full(self.n, np.nan)
         score_before = np.full(n, np.nan)
@@ -453,7 +455,8 @@ class Recourse:
 
     def _kind_columns(self) -> dict[str, np.ndarray]:
         """Columns of kinds, of how long options last and take, one row for each slot; none where nobody asked."""
-        out = {} if not (self.kind != "").any() else {"kind": self.kind.ravel()}
+        texts = {"kind": self.kind, "steps": self.steps}
+        out = {name: values.ravel() for name, values in texts.items() if (values != "").any()}
         return out | {name: values.ravel() for name, values in self._measured().items()}
 
     def _measured(self) -> dict[str, Costs]:
@@ -543,8 +546,11 @@ class Recourse:
         if np.isfinite(self.margin).any():
             numbers["known_margin"] = _plain(self.margin)
         numbers |= {name: _plain(values) for name, values in self._measured().items()}
-        if (self.kind != "").any():
-            numbers["kind"] = self.kind.tolist()
+        numbers |= {
+            name: values.tolist()
+            for name, values in (("kind", self.kind), ("steps", self.steps))
+            if (values != "").any()
+        }
         more: dict[str, Any] = {}
         if self.schema.carried.any():  # rows hold keys of them
             more["carried"] = {
@@ -577,7 +583,7 @@ class Recourse:
         n, k, d = len(numbers["x"]), header["k"], schema.d
         shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
         shapes |= dict.fromkeys(
-            ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin", "bound", "kind"),
+            ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin", "bound", "kind", "steps"),
             (n, k),
         )
         return cls(
@@ -593,7 +599,7 @@ class Recourse:
                 for name, values in numbers.items()
                 if values.size
                 or name
-                not in ("plain_cost", "chance", "path", "lasts", "months", "known_margin", "bound", "kind")
+                not in ("plain_cost", "chance", "path", "lasts", "months", "known_margin", "bound", "kind", "steps")
             },
         )
 
@@ -605,7 +611,7 @@ class Recourse:
             name: _array(data.get(name))
             for name in ("plain_cost", "chance", "path", "lasts", "months", "known_margin", "bound")
         }
-        numbers["kind"] = _kinds(data.get("kind") or ())
+        numbers["kind"], numbers["steps"] = _kinds(data.get("kind") or ()), _texts(data.get("steps") or ())
         # JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart
         empty = np.isnan(numbers["cost"])
         for name in ("cost", "plain_cost"):
@@ -686,6 +692,8 @@ class Recourse:
                 numbers[name] = column(name)
         if "kind" in table.column_names:
             numbers["kind"] = _kinds(column("kind"))
+        if "steps" in table.column_names:
+            numbers["steps"] = _texts(column("steps"))
         if f"path.{schema.names[0]}" in table.column_names:
             lists = [np.stack(column(f"path.{name}").tolist()) for name in schema.names]
             numbers["path"] = np.stack(lists, -1)
@@ -776,6 +784,14 @@ def _kinds(texts: Any) -> np.ndarray:
     for text in out.ravel():
         if text != "" and any(part not in KINDS for part in str(text).split("+")):
             raise ValueError("kind")
+    return out
+
+
+def _texts(texts: Any) -> np.ndarray:
+    """Texts as files hold them, in any nesting. Raises: ValueError for what is none."""
+    out = np.array(texts, dtype=object)
+    if not all(isinstance(text, str) for text in out.ravel()):
+        raise ValueError("texts")
     return out
 
 

@@ -25,7 +25,7 @@ from wayforward.answers.text import (
     steps,
     why_text,
 )
-from wayforward.answers.time_text import time_text
+from wayforward.answers.time_text import steps_text, time_text
 from wayforward.errors import DataError
 from wayforward.language import N_, catalog, gettext, language, use_language
 from wayforward.plain_files import write_text
@@ -245,7 +245,7 @@ def _example(problem: Problem, shown: Recourse, i: int) -> dict[str, Any]:
                 "steps": steps(one, 0, o),
                 "follows": [
                     *consequences(one, 0, o),
-                    *filter(None, [time_text(one, o), bound_text(one, o), margin_text(one, o)]),
+                    *filter(None, [steps_text(one, o), time_text(one, o), bound_text(one, o), margin_text(one, o)]),
                     *kind_notes(one, o, first=first),
                 ],
                 "cost": ", ".join(filter(None, [kind_name(one, o), cost_text(one, 0, o)])),

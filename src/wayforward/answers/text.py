@@ -13,7 +13,7 @@ from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
 from wayforward.answers.refusal import Reason
 from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.standing import needed, score_text
-from wayforward.answers.time_text import causes_first, time_text
+from wayforward.answers.time_text import causes_first, steps_text, time_text
 from wayforward.errors import DataError
 from wayforward.language import N_, gettext, ngettext, use_language
 from wayforward.problem.rounding import rounded
@@ -261,7 +261,9 @@ def _option_text(one: Recourse, option: int) -> str:
         texts = [words.sentence(words.join(parts))]
     texts += consequences(one, 0, option)
     stops = int((~np.isnan(one.path[0, option]).all(1)).sum()) - 1
-    if stops > 0:
+    if one.steps[0, option]:
+        texts.append(steps_text(one, option))
+    elif stops > 0:
         texts.append(
             ngettext(
                 "The way there leads by {n} step close to what other people have.",

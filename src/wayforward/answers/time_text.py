@@ -33,7 +33,7 @@ def time_text(one: Recourse, option: int, i: int = 0, start: date | None = None)
             n,
             month=month_after(start, months),
         )
-    if one.acted[i, option].sum() < 2:
+    if one.acted[i, option].sum() < 2 or "\n" in one.steps[i, option]:
         return text
     side = gettext("All of it can be done side by side.")
     return f"{text} {side}"
@@ -56,5 +56,16 @@ def causes_first(one: Recourse, option: int, i: int = 0) -> np.ndarray:
 
 def order_text(one: Recourse, option: int, i: int = 0) -> str:
     """What to say of the order of the steps; '' where any will do."""
+    if one.steps[i, option]:
+        return steps_text(one, option, i)
     order = gettext("Take the steps in this order: the first ones also move what comes after.")
     return order if causes_first(one, option, i).any() else ""
+
+
+def steps_text(one: Recourse, option: int, i: int = 0) -> str:
+    """The acts of an option in order: "Step by step: 1. get a degree; 2. take the job."; '' where none are named."""
+    names = list(filter(None, one.steps[i, option].split("\n")))
+    if len(names) < 2:
+        return gettext("What to do: {act}.", act=names[0]) if names else ""
+    listed = "; ".join(f"{place}. {name}" for place, name in enumerate(names, start=1))
+    return gettext("Step by step: {steps}.", steps=listed)

@@ -174,6 +174,10 @@ def recommend(
     robust: Robustness = None,
     sub_population: SubPopulationFlag = False,
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
+    acts: Annotated[
+        Path | None,
+        typer.Option("--acts", help="For action-sequences: what people can do, step by step (YAML)."),
+    ] = None,
     device: Device = None,
     out: Annotated[
         Path | None,
@@ -243,9 +247,9 @@ def recommend(
 
     question = _inputs(locals())
     if out is not None and is_folder(out):
-        if csv is not None or report is not None or letters is not None or kind or certify:
+        if csv is not None or report is not None or letters is not None or kind or certify or acts is not None:
             raise DataError(
-                "--csv, --report, --letters, --kind and --certify are for answers in one file. Leave them out."
+                "--csv, --report, --letters, --kind, --certify and --acts are for answers in one file. Leave them out."
             )
         ends = answer_table(
             question, out, method=method, k=k, budget=budget, device=device, workers=workers, on=on,
@@ -257,7 +261,7 @@ def recommend(
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
         out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()), id=id, room=room,
-        letters=letters, language=language, certify=certify,
+        letters=letters, language=language, certify=certify, acts=acts,
     )  # fmt: skip
     if not got.found.any() and not got.accepted[got.readable].all():
         raise typer.Exit(NOBODY)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wayforward.evaluate import Evaluation
     from wayforward.methods import Method
     from wayforward.recourse import Recourse
+    from wayforward.schema import Schema
 
 
 def choose(name: str, device: str | None) -> Method:
@@ -33,6 +34,21 @@ def choose(name: str, device: str | None) -> Method:
     if "device" not in getattr(type(chosen), "__dataclass_fields__", {}):
         raise MethodError(f"'{name}' takes no device: torch does not search for it. Leave --device out.")
     return method(name, device=device)
+
+
+def with_acts(chosen: Method, file: Path | None, schema: Schema) -> Method:
+    """The method with the acts of a file. Raises: MethodError for a method that knows no acts; of `Acts.from_yaml`."""
+    from dataclasses import fields
+
+    from wayforward.schema.acts import Acts
+
+    if file is None:
+        return chosen
+    if "acts" not in {f.name for f in fields(chosen)}:  # type: ignore[arg-type]
+        raise MethodError(
+            f"'{chosen.name}' knows no acts. Leave --acts out, or use --method action-sequences."
+        )
+    return replace(chosen, acts=Acts.from_yaml(file, schema))  # type: ignore[type-var]
 
 
 def run(
@@ -95,7 +111,7 @@ def answer(
     question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
     kinds: tuple[str, ...] = (), id: str | None = None, room: float = 0.0, letters: Path | None = None,
-    language: str | None = None, certify: bool = False,
+    language: str | None = None, certify: bool = False, acts: Path | None = None,
 ) -> Recourse:  # fmt: skip
     """Do everything that `wayforward recommend` does; return the answers."""
     from wayforward.cli.inputs import density_of
@@ -115,6 +131,7 @@ def answer(
         )
     chosen = choose(method, device)
     ready = question.ready(id)
+    chosen = with_acts(chosen, acts, ready.schema)
     beside = next((p for p in (out, csv, report, json, letters) if p is not None and str(p) != "-"), None)
     keep = None if beside is None else beside.with_name(beside.name + ".parts")
     got = run(

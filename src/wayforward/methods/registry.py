@@ -21,6 +21,7 @@ METHODS = Registry(
         "dice": "dice:Dice",
         "lowprofool": "lowprofool:LowProFool",
         "actionable-recourse": "actionable_recourse:ActionableRecourse",
+        "action-sequences": "action_sequences:ActionSequences",
         "carma": "carma:Carma",
         "icarma": "icarma:ICarma",
         "causal-oracle": "causal_oracle:CausalOracle",

@@ -71,7 +71,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
     from wayforward.answers import consequences, options_table, steps
     from wayforward.answers.bound_text import bound_text
     from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text
-    from wayforward.answers.time_text import time_text
+    from wayforward.answers.time_text import steps_text, time_text
 
     found, out = replace(found, meta=found.meta | {"rounded": True}), []
     table = options_table(found, 0)
@@ -79,7 +79,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
         column = f"option {place + 1}"
         action = tuple(plain_row(found.action[0, option]))
         notes = (
-            time_text(found, option), bound_text(found, option), margin_text(found, option),
+            steps_text(found, option), time_text(found, option), bound_text(found, option), margin_text(found, option),
             *kind_notes(found, option),
         )  # fmt: skip
         out.append(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import consequences, steps, words
-from wayforward.answers.time_text import time_text
+from wayforward.answers.time_text import steps_text, time_text
 from wayforward.language import gettext, language, use_language
 from wayforward.people.dialogue.state import digest, numbers, row_of
 from wayforward.people.dialogue.wishes import Wish, preferences_of
@@ -160,7 +160,7 @@ class PlanRounder:
 
     def _follows(self, got: Recourse, i: int) -> tuple[str, ...]:
         """What comes of plan i by itself, and how long it takes, in sentences."""
-        return (*consequences(got, i), *filter(None, [time_text(got, 0, i)]))
+        return (*consequences(got, i), *filter(None, [steps_text(got, 0, i), time_text(got, 0, i)]))
 
     def asks_more(self, plan: ShownPlan, other: ShownPlan) -> bool:
         """Whether a plan does all that another one does, at least as far; a plan does not ask for more than itself."""
