@@ -360,3 +360,19 @@ def test_kinds_of_options_in_place_of_the_cheapest(shell: Shell):
     assert kinds["cheapest"]["holds_in_retrained"] < kinds["lasting"]["holds_in_retrained"] <= 1
     assert kinds["lasting"]["times_the_cheapest"] > 1
     assert "made to last" in Path("r.html").read_text()
+
+
+def test_acts_of_a_file_are_taken_one_after_another(shell: Shell):
+    Path("acts.yaml").write_text(
+        "- {name: work more, moves: income, by: [50, 3000]}\n"
+        "- {name: save, moves: savings, needs: ['before.income >= 2000']}\n"
+    )
+    shell(f"{ASK} --people people.csv --method action-sequences --acts acts.yaml --k 2 --out r.json --csv r.csv")
+    got = Recourse.load("r.json")
+    assert set(got.steps[got.found]) <= {"work more", "save", "work more\nsave", "save\nwork more"}
+    assert (got.steps != "").any() and "steps" in shell.rows("r.csv")[0]
+    refused = shell(f"{ASK} --people people.csv --acts acts.yaml --out s.json", 2)
+    assert "knows no acts" in refused.output
+    Path("acts.yaml").write_text("- {name: work more, moves: incme}\n")
+    said = shell(f"{ASK} --people people.csv --method action-sequences --acts acts.yaml --out s.json", 2)
+    assert "Did you mean 'income'" in said.output
