@@ -583,7 +583,18 @@ class Recourse:
         n, k, d = len(numbers["x"]), header["k"], schema.d
         shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
         shapes |= dict.fromkeys(
-            ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin", "bound", "kind", "steps"),
+            (
+                "cost",
+                "plain_cost",
+                "chance",
+                "score",
+                "lasts",
+                "months",
+                "known_margin",
+                "bound",
+                "kind",
+                "steps",
+            ),
             (n, k),
         )
         return cls(
@@ -599,7 +610,17 @@ class Recourse:
                 for name, values in numbers.items()
                 if values.size
                 or name
-                not in ("plain_cost", "chance", "path", "lasts", "months", "known_margin", "bound", "kind", "steps")
+                not in (
+                    "plain_cost",
+                    "chance",
+                    "path",
+                    "lasts",
+                    "months",
+                    "known_margin",
+                    "bound",
+                    "kind",
+                    "steps",
+                )
             },
         )
 

@@ -367,7 +367,9 @@ def test_acts_of_a_file_are_taken_one_after_another(shell: Shell):
         "- {name: work more, moves: income, by: [50, 3000]}\n"
         "- {name: save, moves: savings, needs: ['before.income >= 2000']}\n"
     )
-    shell(f"{ASK} --people people.csv --method action-sequences --acts acts.yaml --k 2 --out r.json --csv r.csv")
+    shell(
+        f"{ASK} --people people.csv --method action-sequences --acts acts.yaml --k 2 --out r.json --csv r.csv"
+    )
     got = Recourse.load("r.json")
     assert set(got.steps[got.found]) <= {"work more", "save", "work more\nsave", "save\nwork more"}
     assert (got.steps != "").any() and "steps" in shell.rows("r.csv")[0]

@@ -245,7 +245,9 @@ def _example(problem: Problem, shown: Recourse, i: int) -> dict[str, Any]:
                 "steps": steps(one, 0, o),
                 "follows": [
                     *consequences(one, 0, o),
-                    *filter(None, [steps_text(one, o), time_text(one, o), bound_text(one, o), margin_text(one, o)]),
+                    *filter(
+                        None, [steps_text(one, o), time_text(one, o), bound_text(one, o), margin_text(one, o)]
+                    ),
                     *kind_notes(one, o, first=first),
                 ],
                 "cost": ", ".join(filter(None, [kind_name(one, o), cost_text(one, 0, o)])),

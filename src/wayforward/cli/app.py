@@ -247,7 +247,14 @@ def recommend(
 
     question = _inputs(locals())
     if out is not None and is_folder(out):
-        if csv is not None or report is not None or letters is not None or kind or certify or acts is not None:
+        if (
+            csv is not None
+            or report is not None
+            or letters is not None
+            or kind
+            or certify
+            or acts is not None
+        ):
             raise DataError(
                 "--csv, --report, --letters, --kind, --certify and --acts are for answers in one file. Leave them out."
             )
