@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 import wayforward as wf
 from wayforward.groups import Groups
 from wayforward.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from wayforward.schema.acts import Act, Acts
+from wayforward.schema.acts import ActModel, PlannedAct
 from wayforward.streams import keys_of
 
 OUT = Path(__file__).parent / "_static" / "gallery"
@@ -263,10 +263,10 @@ def one_after_another() -> Scene:
     """An act that makes another one possible."""
     made = scene(after=path)
     first, then = (
-        Act("earn", adds={"income": 20}, cost=0.1),
-        Act("save", moves="savings", needs="before.income > 50"),
+        PlannedAct("earn", adds={"income": 20}, cost=0.1),
+        PlannedAct("save", moves="savings", needs="before.income > 50"),
     )
-    made.given = {"acts": Acts([first, then], made.problem.schema)}
+    made.given = {"acts": ActModel([first, then], made.problem.schema)}
     return made
 
 

@@ -12,7 +12,7 @@ from wayforward.answers.letters import letter
 from wayforward.errors import FileFormatError, MethodError, SchemaError
 from wayforward.methods.action_sequences import ActionSequences
 from wayforward.preferences import Preferences
-from wayforward.schema.acts import Act, Acts
+from wayforward.schema.acts import ActModel, PlannedAct
 from wayforward.testing import MethodContract
 
 CAREER = """
@@ -63,19 +63,19 @@ def test_a_degree_comes_before_the_promotion():
     """Neither act alone turns the decision, the job needs the degree, and saving is far too little."""
     problem = problem_of(earns)
     people = np.array([[30.0, 1, 2500, 0], [60.0, 1, 2500, 0], [30.0, 2, 2500, 0], [30.0, 0, 1900, 0]])
-    got = recommend(problem, people, method=ActionSequences(Acts.from_yaml(CAREER, SCHEMA)))
+    got = recommend(problem, people, method=ActionSequences(ActModel.from_yaml(CAREER, SCHEMA)))
     assert got.steps[:, 0].tolist() == ["get a degree\ntake the better job", "", "take the better job", ""]
     assert [o is Outcome.FOUND for o in got.outcome[:, 0]] == [True, False, True, False]
     np.testing.assert_array_equal(got.path[0, 0, :2], [[30, 2, 2500, 0], [30, 2, 4000, 0]])
     assert np.isnan(got.path[0, 0, 2:]).all()
     np.testing.assert_array_equal(got.months[[0, 2], 0], [32, 2])
-    alone = recommend(problem, people[:1], method=ActionSequences(Acts.from_yaml(CAREER, SCHEMA), most=1))
+    alone = recommend(problem, people[:1], method=ActionSequences(ActModel.from_yaml(CAREER, SCHEMA), most=1))
     assert not alone.found.any()
 
 
 def test_deadlines_limits_and_frozen_features_hold_on_the_way():
     schema = SCHEMA.revise(education={"delay": 12})  # a degree takes longer than other schools
-    problem, acts = problem_of(earns, schema), Acts.from_yaml(CAREER, schema)
+    problem, acts = problem_of(earns, schema), ActModel.from_yaml(CAREER, schema)
     people = np.repeat([[30.0, 1, 2500, 0]], 5, axis=0)
     wishes = Preferences.none(schema, 5).freeze("education", who=[1]).limit("income", high=3900, who=[2])
     wishes = wishes.within(31, who=[3]).within(32, who=[4])
@@ -88,15 +88,18 @@ def test_what_eases_comes_first():
     schema = Schema(tuple(Feature(name=name, kind="integer", low=0, high=9) for name in "ab"))
     problem = problem_of(lambda rows: np.minimum(rows[:, 0], rows[:, 1]) - 2.5, schema)
     acts = [
-        Act("learn", sets={"a": 3}, cost=1, eases={"build": 0.5}),
-        Act("build", sets={"b": 3}, cost=4),
+        PlannedAct("learn", sets={"a": 3}, cost=1, eases={"build": 0.5}),
+        PlannedAct("build", sets={"b": 3}, cost=4),
     ]
-    found = ActionSequences(Acts(acts, schema))
+    found = ActionSequences(ActModel(acts, schema))
     assert recommend(problem, np.zeros((1, 2)), method=found).steps[0, 0] == "learn\nbuild"
-    turned = [Act("learn", sets={"a": 3}, cost=1), Act("build", sets={"b": 3}, cost=4, eases={"learn": 0.5})]
-    assert recommend(problem, np.zeros((1, 2)), method=ActionSequences(Acts(turned, schema))).steps[0, 0] == (
-        "build\nlearn"
-    )
+    turned = [
+        PlannedAct("learn", sets={"a": 3}, cost=1),
+        PlannedAct("build", sets={"b": 3}, cost=4, eases={"learn": 0.5}),
+    ]
+    assert recommend(problem, np.zeros((1, 2)), method=ActionSequences(ActModel(turned, schema))).steps[
+        0, 0
+    ] == ("build\nlearn")
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -113,16 +116,16 @@ def test_the_cheapest_of_every_order(seed):
             else {"adds": {f"x{j}": int(rng.integers(1, 4))}}
         )
         needs = () if rng.random() < 0.4 else (f"before.x{other} >= {rng.integers(0, 4)}",)
-        acts.append(Act(f"act {a}", needs=needs, cost=float(rng.integers(1, 9)), **change))
+        acts.append(PlannedAct(f"act {a}", needs=needs, cost=float(rng.integers(1, 9)), **change))
     acts = [
-        Act(a.name, sets=a.sets, adds=a.adds, needs=a.needs, cost=a.cost, eases={f"act {i % 5}": 0.5})
+        PlannedAct(a.name, sets=a.sets, adds=a.adds, needs=a.needs, cost=a.cost, eases={f"act {i % 5}": 0.5})
         for i, a in enumerate(acts, start=1)
     ]
     weight = rng.normal(size=4) + 0.5
     problem = problem_of(lambda rows: rows @ weight - 5.05, schema)
     people = rng.integers(0, 3, (20, 4)).astype(float)
     people = people[~problem.reached(people)[0]]
-    method = ActionSequences(Acts(acts, schema), most=3)
+    method = ActionSequences(ActModel(acts, schema), most=3)
     got = recommend(problem, people, method=method, minimal=False)
     for i, x in enumerate(people):
         best = min(
@@ -158,15 +161,19 @@ def plainly(problem, acts, order, x):
 def test_how_far_an_act_goes_is_taken_back():
     """A line: the least savings that are enough, whatever the grid."""
     problem = problem_of(lambda rows: rows[:, 3] - 1234.5)
-    acts = Acts(
-        [Act("save", moves="savings", by=(100, 5000)), Act("spend", moves="savings", by=(None, -1))], SCHEMA
+    acts = ActModel(
+        [
+            PlannedAct("save", moves="savings", by=(100, 5000)),
+            PlannedAct("spend", moves="savings", by=(None, -1)),
+        ],
+        SCHEMA,
     )
     got = recommend(problem, np.array([[30.0, 1, 0, 0], [30, 1, 0, 1200]]), method=ActionSequences(acts))
     np.testing.assert_array_equal(got.action[:, 0, 3], [1235, 1300])
 
 
 def test_answers_are_those_of_a_person_alone_and_of_files(tmp_path):
-    problem, acts = problem_of(earns), Acts.from_yaml(CAREER, SCHEMA)
+    problem, acts = problem_of(earns), ActModel.from_yaml(CAREER, SCHEMA)
     rng = np.random.default_rng(0)
     people = np.stack(
         [
@@ -188,7 +195,7 @@ def test_answers_are_those_of_a_person_alone_and_of_files(tmp_path):
         read = Recourse.load(tmp_path / name)
         assert read.steps.tolist() == got.steps.tolist()
         np.testing.assert_array_equal(read.path, got.path)
-    assert Acts.from_yaml(CAREER, SCHEMA).to_plain() == got.meta["parameters"]["acts"]
+    assert ActModel.from_yaml(CAREER, SCHEMA).to_plain() == got.meta["parameters"]["acts"]
 
 
 @pytest.mark.parametrize(
@@ -212,18 +219,18 @@ def test_answers_are_those_of_a_person_alone_and_of_files(tmp_path):
 )
 def test_faulty_acts_are_named(text, says):
     with pytest.raises((SchemaError, FileFormatError), match=says):
-        Acts.from_yaml(text + "\n", SCHEMA)
+        ActModel.from_yaml(text + "\n", SCHEMA)
 
 
 def test_what_is_no_set_of_acts_is_refused():
-    with pytest.raises(MethodError, match="Give Acts"):
+    with pytest.raises(MethodError, match="Give an ActModel"):
         ActionSequences(acts=["save"])
 
 
 def test_steps_are_told_in_order_and_in_the_language_in_use(tmp_path):
     problem = problem_of(earns)
     got = recommend(
-        problem, np.array([[30.0, 1, 2500, 0]]), method=ActionSequences(Acts.from_yaml(CAREER, SCHEMA))
+        problem, np.array([[30.0, 1, 2500, 0]]), method=ActionSequences(ActModel.from_yaml(CAREER, SCHEMA))
     )
     text = got.explain(0)
     assert "Step by step: 1. get a degree; 2. take the better job." in text and "about 32 months" in text

@@ -37,10 +37,10 @@ def choose(name: str, device: str | None) -> Method:
 
 
 def with_acts(chosen: Method, file: Path | None, schema: Schema) -> Method:
-    """The method with the acts of a file. Raises: MethodError for a method that knows no acts; of `Acts.from_yaml`."""
+    """The method with the acts of a file. Raises: MethodError for one that knows none; of `ActModel.from_yaml`."""
     from dataclasses import fields
 
-    from wayforward.schema.acts import Acts
+    from wayforward.schema.acts import ActModel
 
     if file is None:
         return chosen
@@ -48,7 +48,7 @@ def with_acts(chosen: Method, file: Path | None, schema: Schema) -> Method:
         raise MethodError(
             f"'{chosen.name}' knows no acts. Leave --acts out, or use --method action-sequences."
         )
-    return replace(chosen, acts=Acts.from_yaml(file, schema))  # type: ignore[type-var]
+    return replace(chosen, acts=ActModel.from_yaml(file, schema))  # type: ignore[type-var]
 
 
 def run(

@@ -12,7 +12,7 @@ from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.act_search import ActSearch, Sequences
 from wayforward.methods.settings import check_whole
-from wayforward.schema.acts import Acts
+from wayforward.schema.acts import ActModel
 from wayforward.shapes import Actions, People, PersonMask
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ class ActionSequences(Method):
     `Recourse.cost` is the problem's cost of what has changed at the end, `Recourse.steps` names the acts in order,
     `Recourse.path` holds the state after each, and `Recourse.months` counts one act after the other.
 
-    acts: `Acts`, or None for one act a feature. most: acts in a sequence. grid: values tried where an act moves a
+    acts: `ActModel`, or None for one act a feature. most: acts in a sequence. grid: values tried where an act moves a
     feature, to each side. keep: states of a person that go on; None for what the budget pays for.
     Default budget: 20,000 model rows a person.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
-    Example: ``wf.recommend(problem, refused, method=ActionSequences(Acts.from_yaml("acts.yaml", schema)), k=3)``.
+    Example: ``wf.recommend(problem, refused, method=ActionSequences(ActModel.from_yaml("acts.yaml", schema)), k=3)``.
     Source: G. Ramakrishnan, Y. C. Lee, A. Albarghouthi (2020), Synthesizing Action Sequences for Modifying Model
     Decisions, AAAI; arXiv:1910.00057. What an act makes cheaper: P. Naumann, E. Ntoutsi (2021), Consequence-Aware
     Sequential Counterfactual Generation, ECML PKDD; arXiv:2104.05592. The published searches extend one sequence of one
@@ -51,7 +51,7 @@ class ActionSequences(Method):
     summary: ClassVar[str] = "the cheapest acts one after another, each of which makes the next one possible"
     citation: ClassVar[str] = "Ramakrishnan, Lee & Albarghouthi (2020), AAAI; arXiv:1910.00057"
 
-    acts: Acts | None = None
+    acts: ActModel | None = None
     most: int = 4
     grid: int = 8
     keep: int | None = None
@@ -61,16 +61,16 @@ class ActionSequences(Method):
         check_whole(self, most=1, grid=1)
         if self.keep is not None:
             check_whole(self, keep=1)
-        if self.acts is not None and not isinstance(self.acts, Acts):
+        if self.acts is not None and not isinstance(self.acts, ActModel):
             raise MethodError(
-                f"'{self.name}' has acts of type {type(self.acts).__name__}. Give Acts: "
-                "wayforward.schema.acts.Acts.from_yaml('acts.yaml', schema)."
+                f"'{self.name}' has acts of type {type(self.acts).__name__}. Give an ActModel, "
+                "wayforward.schema.acts.ActModel.from_yaml('acts.yaml', schema)."
             )
 
     def _fit(self, problem: Problem) -> None:
-        acts = Acts.of_schema(problem.schema) if self.acts is None else self.acts
+        acts = ActModel.of_schema(problem.schema) if self.acts is None else self.acts
         if acts.schema != problem.schema:  # as files and copies hold it, with other rules or bounds
-            acts = Acts(list(acts), problem.schema)
+            acts = ActModel(list(acts), problem.schema)
         self.acts_ = acts
 
     @property

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Act:
+class PlannedAct:
     """One thing that a person can do.
 
     name: what it is called, for people. sets: feature -> the value that it has afterwards. adds: feature -> by how much
@@ -93,14 +93,14 @@ class Act:
             raise SchemaError(f"The act '{self.name}' changes '{double}' in two ways. Keep one of them.")
 
 
-class Acts(Sequence[Act]):
+class ActModel(Sequence[PlannedAct]):
     """The acts that are open to people, read against a schema.
 
-    Example: ``Acts.from_yaml("acts.yaml", schema)``.
+    Example: ``ActModel.from_yaml("acts.yaml", schema)``.
     Raises: SchemaError for a feature, a level or an act that nobody knows; RuleError that points into a condition.
     """
 
-    def __init__(self, acts: Sequence[Act], schema: Schema) -> None:
+    def __init__(self, acts: Sequence[PlannedAct], schema: Schema) -> None:
         from wayforward.rules import RuleSet
 
         self.schema, self._acts = schema, tuple(acts)
@@ -131,11 +131,11 @@ class Acts(Sequence[Act]):
     def of_schema(cls, schema: Schema) -> Self:
         """One act for each feature that people may act on: it moves as far as the schema lets them."""
         may = [f for f, acts in zip(schema.features, schema.actionable, strict=True) if acts]
-        return cls([Act(name=f.name, moves=f.name) for f in may], schema)
+        return cls([PlannedAct(name=f.name, moves=f.name) for f in may], schema)
 
     @classmethod
     def from_yaml(cls, source: str | Path, schema: Schema) -> Self:
-        """Read acts from a YAML file, or from YAML text: a list of mappings with the fields of `Act`.
+        """Read acts from a YAML file, or from YAML text: a list of mappings with the fields of `PlannedAct`.
 
         Raises: FileFormatError for a file that is missing or broken; SchemaError, RuleError for wrong content.
         """
@@ -218,7 +218,7 @@ class Acts(Sequence[Act]):
     def _value(self, name: str, value: Any) -> float:
         return float(encode_column([value], self.schema[name], "acts")[0])
 
-    def _check_feature(self, act: Act, name: str) -> None:
+    def _check_feature(self, act: PlannedAct, name: str) -> None:
         if name not in self.schema.names:
             raise SchemaError(
                 f"The act '{act.name}' changes '{name}', which is no feature.{suggest(name, self.schema.names)}"
@@ -245,8 +245,8 @@ class Acts(Sequence[Act]):
             raise SchemaError(f"The act '{act.name}' adds to '{name}', whose levels have no order. Use sets.")
 
 
-def _act_of(row: dict[str, Any], name: str) -> Act:
-    known = tuple(Act.__dataclass_fields__)
+def _act_of(row: dict[str, Any], name: str) -> PlannedAct:
+    known = tuple(PlannedAct.__dataclass_fields__)
     for key in row:
         if key not in known:
             raise FileFormatError(
@@ -256,12 +256,12 @@ def _act_of(row: dict[str, Any], name: str) -> Act:
     for key, kind in (("sets", dict), ("adds", dict), ("eases", dict), ("by", list), ("needs", (list, str))):
         if key in row and not isinstance(row[key], kind):
             raise FileFormatError(
-                f"The {name} has {key}: {row[key]!r}, which is of the wrong form. See `Act`."
+                f"The {name} has {key}: {row[key]!r}, which is of the wrong form. See `PlannedAct`."
             )
     if "name" not in row:
         raise FileFormatError(f"The {name} has an act without a name. Give it one that people read.")
     more = {key: tuple(row[key]) for key in ("by", "needs") if isinstance(row.get(key), list)}
-    return Act(**{**row, **more})
+    return PlannedAct(**{**row, **more})
 
 
 def _number(value: Any, least: float) -> bool:

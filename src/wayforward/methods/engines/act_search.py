@@ -11,7 +11,7 @@ from wayforward.shapes import Actions, Floats, Ints, Mask, Rows, Who
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
-    from wayforward.schema.acts import Acts
+    from wayforward.schema.acts import ActModel
 
 _HALVINGS = 12  # of how far an act goes, when it is taken back
 _LEAST = 1e-12  # what costs less by less than this is not cheaper
@@ -102,7 +102,7 @@ class Sequences(NamedTuple):
 class ActSearch:
     """Search sequences of at most `most` acts for people; `width`: how many ways there are to go on from a state."""
 
-    def __init__(self, people: Population, acts: Acts, k: int, most: int, grid: int) -> None:
+    def __init__(self, people: Population, acts: ActModel, k: int, most: int, grid: int) -> None:
         self.people, self.acts, self.k, self.most, self.grid = people, acts, k, most, grid
         self.schema = people.schema
         levels = self.schema.n_levels
