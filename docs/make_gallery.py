@@ -298,6 +298,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "rbr": lambda: scene(also="local-search", after=shifted),
     "probe": lambda: scene(also="local-search", after=spread),
     "trex": lambda: scene("forest", also="local-search"),
+    "ocean": lambda: scene("forest", k=2),
     "feature-tweaking": lambda: scene("forest"),
     "lire": lambda: scene("forest", also="nearest-observable"),
 }

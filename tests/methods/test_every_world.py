@@ -76,7 +76,7 @@ QUICK = {  # parameters that make the tests quick
     "rbr": {"samples": 60, "steps": 8},
     "trex": {"draws": 20, "neighbours": 3, "steps": 5, "pool": 300},
 }
-OF_TREES = ("feature-tweaking", "lire")  # ask for a model that shows its trees
+OF_TREES = ("feature-tweaking", "lire", "ocean")  # ask for a model that shows its trees
 BUDGET = {
     "local-search": 600,
     "growing-spheres": 1000,

@@ -64,7 +64,7 @@ def least_costs(people: Population, cutoff: Floats, boxes: int = BOXES) -> Float
     """(n,) proved: no option of these people costs less; NaN where nothing was proved, cutoff (n,) at most."""
     least = np.full(people.n, np.nan)
     for bounder in _bounders(people.problem):
-        open_ = np.flatnonzero(~(least >= cutoff))
+        open_ = np.flatnonzero(np.isnan(least))
         for some in np.array_split(open_, -(-open_.size // _TOGETHER)) if open_.size else ():
             least[some] = np.fmax(least[some], _kept_apart(bounder, people, some, cutoff, boxes))
     return least

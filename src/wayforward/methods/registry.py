@@ -39,6 +39,7 @@ METHODS = Registry(
         "rbr": "rbr:Rbr",
         "probe": "probe:Probe",
         "trex": "trex:Trex",
+        "ocean": "ocean:Ocean",
         "feature-tweaking": "feature_tweaking:FeatureTweaking",
         "lire": "lire:Lire",
     },

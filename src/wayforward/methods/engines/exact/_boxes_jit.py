@@ -38,6 +38,7 @@ from wayforward.methods.engines.seeker._jit import (
 
 LEGAL_FROM, LEGAL_TO = 18, 19  # rows of `per` beside those of the seeker: what an action may set
 PER_ROWS = 20
+PEAK = 8  # entry of `one` behind those of the seeker: a row costs as much as its dearest change
 NONE_EXISTS, FOUND, OPEN, UNSURE, LEFT_OUT = range(5)  # how a search ended
 LINEAR, LEVELS, MOVED = range(3)  # kinds of atoms
 _INF = np.inf
@@ -96,7 +97,7 @@ def _cheapest_row(row: Any, low: Any, high: Any, bits: Any, active: Any, per: An
         if np.isnan(row[f]):
             return _INF, changes
         price = price_of(f, row[f], per[X, f], per[WEIGHT, f], per, one)
-        total += price
+        total = max(total, price) if one[PEAK] > 0 else total + price
         changes += row[f] != per[X, f]
     return total, changes
 
@@ -625,9 +626,9 @@ def search_boxes(
     """Search for each person: out (n, d) the cheapest row that is a yes, end (n,) how the search ended, bound (n,) that
     nothing costs less, looked (n,) boxes."""
     n, d = people.x.shape
-    per, one = np.zeros((PER_ROWS, d)), np.zeros(8)
+    per, one = np.zeros((PER_ROWS, d)), np.zeros(PEAK + 1)
     per[: feature.shape[0]] = feature
-    one[:] = number
+    one[: len(number)] = number
     gone, may = np.zeros(d, np.bool_), np.zeros(d, np.bool_)
     live = np.zeros(len(rules.atom_at) - 1, np.bool_)
     for i in range(n):

@@ -7,6 +7,8 @@ split, and the rules' clauses are bounded in the same boxes.
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +17,7 @@ import numpy as np
 from wayforward.methods.engines.seeker import packing
 from wayforward.methods.engines.seeker.records import CellForest
 from wayforward.model import kernels
+from wayforward.problem.cost import LpMix
 from wayforward.rules.normal_form import Levels, Linear, Moved
 from wayforward.shapes import Floats, Ints, Mask, Rows
 
@@ -125,18 +128,22 @@ class ForestBoxes:
     ) -> None:
         self.schema, self.forest, self.feature, self.number = problem.schema, forest, feature, number
         self.need, self.sure, self.provable = sums
+        self.power = 1.0  # of what a person pays that the search adds up
         self.level_rules, self.clauses, every = _clauses(problem.schema)
         self.complete = every and problem.plausibility is None
 
     @classmethod
     def of(cls, problem: Problem) -> ForestBoxes | None:
-        """Pack a problem; None where it is not of this kind: one forest with one output, a cost that is a sum of steps,
-        nothing that follows from an action, no more asked for than today's decision."""
+        """Pack a problem; None where it is not of this kind: one forest with one output, a cost that is a sum or the
+        greatest of steps or their Euclidean norm, nothing that follows from an action, no more asked for than today's
+        decision."""
         flat = problem.model.forest
         if kernels.jit() is None or flat is None or problem.robust is not None or problem.demanding:
             return None
-        if not problem.independent or not problem.cost.separable or problem.cost.step_sum() is None:
+        priced = _summed(problem)
+        if priced is None or not problem.independent:
             return None
+        problem, power, peak = priced
         link = flat.link if flat.link != "identity" or problem.target.interval is not None else "probability"
         mix = packing.one_output(problem, flat.value.shape[1], link)
         margins = None if mix is None else packing.margin_range(problem, link, mix)
@@ -150,13 +157,25 @@ class ForestBoxes:
         need = int(np.ceil((margins[0] - base) / unit)) - 1
         sure = int(np.ceil((margins[0] + margins[2] - base) / unit)) + 1
         proof = _least_possible(problem, mix, base, unit, need)
-        return cls(
-            problem,
-            forest,
-            land.feature,
-            land.number,
-            (need if proof is None else min(need, proof), sure, proof is not None),
-        )
+        made_of = (need if proof is None else min(need, proof), sure, proof is not None)
+        boxes = cls(problem, forest, land.feature, np.append(land.number, float(peak)), made_of)
+        boxes.power = power
+        return boxes
+
+    def apart_from(self, changed: Mask) -> ForestBoxes:
+        """Return a search for rows that do not change all features that some earlier one changed: changed (s, d)."""
+        other, rules = copy(self), self.clauses
+        each, atoms = changed.sum(1), np.nonzero(changed)[1]
+        more = len(atoms)
+        other.clauses = Clauses(
+            np.append(rules.atom_at, rules.atom_at[-1] + np.cumsum(each)), np.append(rules.kind, np.full(more, 2)),
+            np.append(rules.feature, atoms), np.append(rules.before, np.zeros(more, np.bool_)),
+            np.append(rules.changed, np.zeros(more, np.bool_)), np.append(rules.allowed, np.zeros(more, np.uint64)),
+            np.append(rules.bound, np.zeros(more)), np.append(rules.strict, np.zeros(more, np.bool_)),
+            np.append(rules.term_at, np.full(more, rules.term_at[-1])), rules.term, rules.weight,
+            rules.reads | changed.any(0),
+        )  # fmt: skip
+        return other
 
     def search(
         self, people: Population, cutoff: Floats | None = None, limit: int | Ints = BOXES
@@ -236,11 +255,11 @@ class ForestBoxes:
             np.array(people.x, dtype=np.float64, order="C"),
             np.array(low, dtype=np.float64, order="C"),
             np.array(high, dtype=np.float64, order="C"),
-            np.array(people.weight, dtype=np.float64, order="C"),
+            np.array(people.weight**self.power, dtype=np.float64, order="C"),
             np.array(may, dtype=np.bool_, order="C"),
             levels,
             np.array(people.max_changes, dtype=np.int64),
-            np.array(cutoff, dtype=np.float64),
+            np.array(cutoff**self.power, dtype=np.float64),
             np.array(limit, dtype=np.int64),
         )
         out, end = np.empty((n, d)), np.zeros(n, np.int64)
@@ -250,7 +269,7 @@ class ForestBoxes:
             wishes, self.forest, own, self.feature, self.number, need, sure, self.clauses, space, out, end, bound,
             looked,
         )  # fmt: skip
-        return out, end, bound, looked
+        return out, end, bound ** (1.0 / self.power), looked
 
     def _room(self, d: int, limit: int) -> tuple[ReachedForest, BoxRoom]:
         """Room for one thread; pages of it that no search comes to are never touched."""
@@ -268,6 +287,19 @@ class ForestBoxes:
             np.empty(d, np.int64), np.empty(d), np.empty((boxes, trees), np.int32), np.empty(boxes, np.int64),
         )  # fmt: skip
         return own, room
+
+
+def _summed(problem: Problem) -> tuple[Problem, float, bool] | None:
+    """Return the problem at a cost that is a sum of steps, the power of its own cost that this is, and whether the
+    greatest step counts in place of the sum; None where its cost is neither."""
+    cost = problem.cost
+    if cost.separable and cost.step_sum() is not None:
+        return problem, 1.0, False
+    if not isinstance(cost, LpMix) or cost.l0 or cost.l1 or cost.l2_squared or (cost.l2 and cost.linf):
+        return None
+    other = copy(problem)
+    other.cost = replace(cost, l1=cost.linf, l2_squared=cost.l2**2, l2=0.0, linf=0.0)
+    return other, 2.0 if cost.l2 else 1.0, bool(cost.linf)
 
 
 def _least_possible(problem: Problem, mix: Floats, base: float, unit: float, need: int) -> int | None:
