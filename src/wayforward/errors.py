@@ -60,7 +60,11 @@ class DialogueError(WayforwardError):
 
 
 class ReplyError(DialogueError):
-    """A reply fits no answer to the question; the message says what would."""
+    """A reply fits no answer to the question; the message says what would. feature: what of a page it is about."""
+
+    def __init__(self, text: str, feature: str = "") -> None:
+        super().__init__(text)
+        self.feature = feature
 
 
 class WorldError(WayforwardError):

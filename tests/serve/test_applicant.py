@@ -33,7 +33,7 @@ def test_from_the_code_to_a_signed_plan(browser, fresh_code, services):
     action = json.loads(one.value("action"))
     assert action[2] is None or action[0] is None  # what they cannot change is left alone
     one.submit("/case/keep", action=json.dumps(action))
-    assert "Kept on" in one.text
+    assert "Kept plan 1" in one.text
     receipt = one.post(
         "/case/receipt", data={"token": one.value("token"), "action": json.dumps(action), "as": "file"}
     )
@@ -46,6 +46,32 @@ def test_from_the_code_to_a_signed_plan(browser, fresh_code, services):
     forged = json.dumps(Signer.new().sign(found.content).to_dict())  # a whole receipt by another key
     assert "not ours, or it was changed" in one.submit("/verify", text=forged)
     assert "Ms Roe, room 3" in one.get_page("/case/letter")
+
+
+def test_plans_are_compared_in_one_table(browser, code, services):
+    """Any two: of today, or kept under other limits; what they have in common is said once."""
+    one = entered(browser, code)
+    one.get_page("/case/limits")
+    one.submit("/case/limits", **{"can-1": "no"})
+    one.submit("/case/keep", action=one.value("action"))
+    kept = services.cases.bookmarks(services.cases.open(services.cases.by_code(code)))[0]
+    one.get_page("/case/limits")
+    one.submit("/case/limits", **{"can-0": "no"})
+    assert "at most 4" in one.get_page("/case/compare?plan=p0&plan=k0", 422)  # the kept one breaks today's limits
+    one.get_page("/case/limits")
+    text = one.submit("/case/limits")
+    assert 'name="plan" value="p0"' in text and "Compare plans" in text
+    text = one.get_page("/case/compare?plan=p0&plan=k0")
+    assert "Plans side by side" in text and kept.name in text and "the least effort of these" in text
+    api = browser()
+    api.headers["Authorization"] = f"Bearer {code}"
+    found = api.get("/api/v1/case/compare", params={"plan": ["p0", "k0"]}).json()
+    plans = api.get("/api/v1/case/plans").json()["plans"]
+    said = {row["feature"]: row["then"] for row in plans[0]["table"]}
+    assert all(said.get(row["feature"], "same") == row["then"][0] for row in found["rows"])
+    assert found["names"][1] == kept.name and len(found["effort"]) == len(found["notes"]) == 2
+    for wrong in (["p0", "k9"], ["p0", "p0"], ["p0", "x"], ["p0"]):
+        assert api.get("/api/v1/case/compare", params={"plan": wrong}).status_code == 422
 
 
 def test_choices_undo_and_coming_back(browser, code, services):
@@ -83,6 +109,7 @@ def test_what_cannot_be_read_is_said_and_kept(browser, code):
     one.get_page("/case/limits")
     text = one.submit("/case/limits", 422, **{"high-0": "plenty", "changes": "2"})
     assert "Income" in text and "plenty" in text and 'value="2"' in text
+    assert '<a href="#limit-0">Income' in text and 'id="limit-0-wrong"' in text  # a way to the field
     one.submit("/case/limits")
     one.get_page("/case/choices")
     assert "Please look at this" in one.submit(
@@ -125,6 +152,7 @@ def test_own_numbers_without_a_letter(browser, model):
     assert "is no number" in text and 'value="30"' in text
     text = one.submit(f"/try/{model}", f0="30", f1="1,900", f2="1,500", f3="0")
     code = re.search(r"<strong>([A-Z2-9-]{19})</strong>", text)[1]
+    assert f"http://127.0.0.1:8000/w/{code}" in text
     assert "The answer is no for now" in one.get_page("/case")
     entered(browser, code)
 

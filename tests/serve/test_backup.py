@@ -69,7 +69,7 @@ def test_a_backup_brings_everything_back(services, code, database, request, tmp_
     again.projects._warm = services.projects._warm
     one = Browser(create_app(services=again), base_url="http://127.0.0.1:8000")
     one.get_page(f"/w/{code}")
-    assert "Kept on" in one.get_page("/case/plans")
+    assert "Kept plan 1" in one.get_page("/case/plans")
     assert receipt.holds(again.keys.signer.public_key)
     again.database.close()
 

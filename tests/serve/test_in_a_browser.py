@@ -134,7 +134,7 @@ def test_an_applicant_at_the_keyboard(page, address, fresh_code):
     enter()
     to("button", "Keep plan 1")
     enter()
-    assert page.get_by_text("Kept on").first.is_visible()
+    assert page.get_by_text("Kept plan 1").first.is_visible()
 
 
 def test_every_screen_of_the_staff(page, address):

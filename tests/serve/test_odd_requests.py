@@ -160,7 +160,7 @@ def test_what_was_kept_stays_when_the_questions_are_spent(browser, code, service
     services.cases.budget.per_case = 1
     services.cases._plans.clear()  # as after a restart
     text = one.get_page("/case/plans", 422)
-    assert "Kept on" in text and "a person will look at it" in text
+    assert "Kept plan 1" in text and "a person will look at it" in text
 
 
 def test_what_a_stale_window_typed_is_not_lost(browser, code):

@@ -26,10 +26,19 @@ def kind_name(one: Recourse, option: int, i: int = 0) -> str:
 def price_text(one: Recourse, option: int, i: int = 0, first: str = "") -> str:
     """What an option costs beside the person's cheapest, which is called `first` ("plan 1"): "about 12 % more effort
     than plan 1"; '' for the cheapest."""
-    more = one.dearer[i, option]
+    return effort_text(float(one.dearer[i, option]), first or gettext("plan 1"))
+
+
+def price_note(one: Recourse, option: int, i: int = 0, first: str = "") -> str:
+    """The same as a sentence: "This asks for about 12 % more effort than plan 1."; '' for the cheapest."""
+    price = price_text(one, option, i, first)
+    return gettext("This asks for {price}.", price=price) if price else ""
+
+
+def effort_text(more: float, first: str) -> str:
+    """So much more effort (1: twice as much) than a plan that is called `first`; '' for none, or where nobody knows."""
     if not np.isfinite(more) or more < 0.005:
         return ""
-    first = first or gettext("plan 1")
     if more < 1:
         return gettext("about {share} more effort than {plan}", share=words.percent(more), plan=first)
     return gettext("about {times} times the effort of {plan}", times=words.times_text(1 + more), plan=first)
@@ -70,8 +79,8 @@ def room_text(one: Recourse) -> str:
 def kind_notes(one: Recourse, option: int, i: int = 0, first: str = "") -> list[str]:
     """Sentences to stand below an option that is of some kind: its price beside the cheapest, which is called `first`,
     and how it fares when the model changes."""
-    price, count = price_text(one, option, i, first), _survived(one, option, i)
-    out = [gettext("This asks for {price}.", price=price)] if price and one.kind[i, option] else []
+    price, count = price_note(one, option, i, first), _survived(one, option, i)
+    out = [price] if price and one.kind[i, option] else []
     if count:
         out += [
             ngettext(

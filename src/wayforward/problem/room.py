@@ -65,7 +65,7 @@ def with_room(
         parts[name][who[good], slot[good]] = getattr(got, name)[good, 0]
     moved = replace(recourse, **parts, meta={**recourse.meta, "room": note})
     less = shortened(problem.with_(margin=share), moved, who[good], slot[good])
-    return measured_again(problem, less if less is moved else in_order(less))
+    return measured_again(problem, in_order(less, held))
 
 
 def _nearest_with_room(people: Population, action: Actions, share: float, most: PerRow) -> Rows:

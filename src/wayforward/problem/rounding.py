@@ -68,7 +68,7 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     moved = np.flatnonzero(((new != exact) & ~np.isnan(exact)).any(1))
     for judge, rows in _by_room(problem, got, who, slot, moved):
         got = shortened(judge, got, who[rows], slot[rows])
-    return measured_again(problem, in_order(got))
+    return measured_again(problem, in_order(got, held))
 
 
 def _by_room(
@@ -86,9 +86,9 @@ def _by_room(
     return [(problem, rows[~roomy]), (problem.with_(margin=room["share"]), rows[roomy])]
 
 
-def in_order(recourse: Recourse) -> Recourse:
+def in_order(recourse: Recourse, held: OptionMask | None = None) -> Recourse:
     """Return each person's options cheapest first; one that leads where a cheaper one leads becomes an empty slot, and
-    the cheaper one is of its kinds, too."""
+    the cheaper one is of its kinds, too. So does one that is the best at nothing any more. held: options that stay."""
     if recourse.k == 1:
         return recourse
     n, k = recourse.outcome.shape
@@ -110,6 +110,10 @@ def in_order(recourse: Recourse) -> Recourse:
             _both(*pair) for pair in zip(kind[twice, first], kind[twice, mine[twice]], strict=True)
         ]
         kind[twice, mine[twice]] = ""
+    if (kind != "").any():
+        open_ = np.ones(n, dtype=bool) if held is None else np.asarray(~held.any(1))
+        beaten = _best_at(recourse, cost, kind, open_)
+        cost[beaten], outcome[beaten] = np.inf, Outcome.NOT_FOUND
     order = np.argsort(cost, axis=1, kind="stable")
     lost = np.take_along_axis(recourse.found & (outcome != Outcome.FOUND), order, 1)
     if not lost.any() and (order == np.arange(k)).all():
@@ -124,6 +128,23 @@ def in_order(recourse: Recourse) -> Recourse:
     parts: dict[str, Any] = {name: sorted_(name) for name in (*JUDGED, "path", "lasts", "known_margin")}
     outcome, kind = (np.take_along_axis(part, order, 1) for part in (outcome, kind))
     return replace(recourse, **parts, outcome=outcome, kind=kind)
+
+
+def _best_at(recourse: Recourse, cost: Array, kind: np.ndarray, open_: NDArray[np.bool_]) -> Mask:
+    """Let the options (cost (n, k), kind (n, k), written into) that are now the cheapest and have the fewest changes be
+    of these kinds, for the people in open_ (n,); return (n, k) those that were of some kind and are of none now."""
+    was, row = kind != "", np.arange(len(kind))
+    of_kind = {name: replace(recourse, kind=kind).is_kind(name) for name in KINDS}
+    changes = np.where(np.isfinite(cost), recourse.acted.sum(2), np.inf)
+    for name, least in (("cheapest", cost), ("fewest", changes)):
+        best = np.lexsort((cost, least))[:, 0]  # of as few changes the cheapest
+        moves = np.flatnonzero(of_kind[name].any(1) & ~of_kind[name][row, best] & open_)
+        of_kind[name][moves] = False
+        of_kind[name][moves, best[moves]] = True
+    kind[:] = ""
+    for name, mask in of_kind.items():
+        kind[mask] = [f"{text}+{name}" if text else name for text in kind[mask]]
+    return np.asarray(was & (kind == "") & np.isfinite(cost))
 
 
 def _both(one: str, other: str) -> str:

@@ -22,7 +22,7 @@ from wayforward.serve.case_store import (
 )
 from wayforward.serve.consent import CURRENT
 from wayforward.serve.events import record
-from wayforward.serve.plans import SEED, PlanText, WhatIf, plain_row, plans_of, texts
+from wayforward.serve.plans import SEED, Comparison, PlanText, WhatIf, compared, plain_row, plans_of, texts
 from wayforward.serve.storage.tables import ApplicantCase, now
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from wayforward.recourse import Recourse
 
 MOST_KEPT = 12
+MOST_COMPARED = 4
 VALID_DAYS = 90  # of a receipt
 
 
@@ -128,6 +129,7 @@ class Cases(CaseStore):
             entry["step"] = feature.step or (1 if feature.kind == "integer" else None)
             ends = (entry.get("low"), entry.get("high"))
             entry["spread"] = one.project.spread(feature.name, entry["now"], *ends)
+            entry["others"] = one.project.others(feature.name, entry["now"])
             entry["unit"], entry["title"] = feature.text_unit, feature.text_label
             entry["hard"] = list(zip(LIKERT, entry["difficulty"][:-1], strict=True))
             if feature.has_levels:
@@ -233,9 +235,28 @@ class Cases(CaseStore):
                     False,
                 )
             day = datetime.fromisoformat(entry["at"]).astimezone(UTC).date()
-            name = gettext("Kept on {day}", day=day_text(day))
+            name = gettext("Kept plan {n}, of {day}", n=place + 1, day=day_text(day))
             out.append(PlanText(**{**vars(plan), "key": str(place), "name": name, "is_kept": True}))
         return out
+
+    def compare(self, one: Applicant, keys: Sequence[str]) -> Comparison:
+        """Lay plans side by side: keys p0, p1, ... of those under today's limits, k0, k1, ... of those that were kept.
+
+        Raises: CaseError for fewer than two, or more than four, or for one that is not there (any more).
+        """
+        found = {f"p{plan.key}": (self.plan_name(i, plan), plan) for i, plan in enumerate(self.plans(one), 1)}
+        found |= {f"k{plan.key}": (plan.name, plan) for plan in self.bookmarks(one) if plan.holds}
+        chosen = list(dict.fromkeys(keys))
+        if not 2 <= len(chosen) <= MOST_COMPARED or not set(chosen) <= set(found):
+            raise CaseError(
+                gettext("Tick two plans that you want to see side by side, at most {n}.", n=MOST_COMPARED)
+            )
+        return compared([found[key][1] for key in chosen], [found[key][0] for key in chosen])
+
+    @staticmethod
+    def plan_name(place: int, plan: PlanText) -> str:
+        """What a page calls a plan: "Plan 1: fewest changes"."""
+        return gettext("Plan {n}: {name}", n=place, name=plan.name[:1].lower() + plan.name[1:])
 
     def _judged(self, one: Applicant, actions: Sequence[Sequence[float | None]]) -> Recourse:
         rows = [action_row(action) for action in actions]

@@ -97,6 +97,10 @@ class Client:
         """Return plans side by side, and why there is none where there is none."""
         return self._one("GET", "/case/plans")
 
+    def compare(self, plans: Sequence[str]) -> Plain:
+        """Return plans side by side: p0, p1, ... of `plans()`, k0, k1, ... of those that were kept."""
+        return self._one("GET", "case/compare?" + "&".join(f"plan={quote(one)}" for one in plans))
+
     def reply(self, question: str, reply: Any, revision: int | None = None) -> Plain:
         """Answer the question on the table."""
         return self._one("POST", "/case/reply", {"question": question, "reply": reply, "revision": revision})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,13 +33,61 @@ class PlanText:
     table: tuple[dict[str, str], ...]
     action: tuple[float | None, ...]
     holds: bool = True
+    price: str = ""  # the note of it, beside the cheapest
+    cost: float = field(default=np.nan, repr=False)
     is_kept: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
-            name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in vars(self).items()
+            if name not in ("price", "cost")
         }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Plans side by side. names: what they are called; rows: {"feature", "now", "then"} of what differs, `then` a text
+    for each plan; same: sentences of what all of them have; effort: beside the easiest of them; notes: of each plan."""
+
+    names: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+    same: tuple[str, ...]
+    effort: tuple[str, ...]
+    notes: tuple[tuple[str, ...], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {**vars(self), "notes": [list(notes) for notes in self.notes]}
+
+
+def compared(plans: Sequence[PlanText], names: Sequence[str]) -> Comparison:
+    """Two plans of one person or more, side by side: what all have in common once, and the rest in a table."""
+    from wayforward.answers.kinds_text import effort_text
+
+    cells = [{row["feature"]: row for row in plan.table} for plan in plans]
+    features = list(dict.fromkeys(row["feature"] for plan in plans for row in plan.table))
+    rows, same = [], []
+    for feature in features:
+        now = next(one[feature]["now"] for one in cells if feature in one)
+        then = [one[feature]["then"] if feature in one else gettext("same") for one in cells]
+        if len(set(then)) > 1:
+            rows.append({"feature": feature, "now": now, "then": then})
+        else:
+            same.append(f"{_upper_first(feature)}: {now} → {then[0]}")
+    of_plan = [[note for note in plan.notes if note != plan.price] for plan in plans]
+    shared = [note for note in of_plan[0] if all(note in notes for notes in of_plan)]
+    costs = [plan.cost for plan in plans]
+    easiest = int(np.argmin(costs))
+    least = gettext("the least effort of these")
+    return Comparison(
+        names=tuple(names),
+        rows=tuple(rows),
+        same=(*same, *shared),
+        effort=tuple(effort_text(cost / costs[easiest] - 1, names[easiest]) or least for cost in costs),
+        notes=tuple(tuple(note for note in notes if note not in shared) for notes in of_plan),
+    )
 
 
 @dataclass(frozen=True)
@@ -70,7 +120,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
     made, and a plan that is rounded again would be another one on each page."""
     from wayforward.answers import consequences, options_table, steps
     from wayforward.answers.bound_text import bound_text
-    from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text
+    from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, price_note
     from wayforward.answers.time_text import steps_text, time_text
 
     found, out = replace(found, meta=found.meta | {"rounded": True}), []
@@ -79,7 +129,8 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
         column = f"option {place + 1}"
         action = tuple(plain_row(found.action[0, option]))
         notes = (
-            steps_text(found, option), time_text(found, option), bound_text(found, option), margin_text(found, option),
+            steps_text(found, option), time_text(found, option, start=date.today()), bound_text(found, option),
+            margin_text(found, option),
             *kind_notes(found, option),
         )  # fmt: skip
         out.append(
@@ -96,6 +147,8 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
                 ),
                 action=action,
                 is_kept=action in marked,
+                price=price_note(found, option),
+                cost=float(found.cost[0, option]),
             )
         )
     return out

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _WARM = 4  # versions held in memory at once
 _BINS = 24
+_MANY = 200  # past people, of whom shares are told
 MODEL_ENDINGS = (".skops", ".onnx", ".safetensors", ".ubj", ".json", ".txt", ".cbm")
 
 
@@ -132,6 +133,23 @@ class Project:
             {"low": a, "high": b, "count": count if count >= 10 else 0, "you": i in mine}
             for i, (a, b, count) in enumerate(steps)
         ]
+
+    def others(self, name: str, here: float | None) -> str:
+        """Say what a histogram shows in words: how many of a hundred past people have less and more, or the same level.
+
+        '' where too few people are known, so that no single person shows.
+        """
+        j = self.schema.index(name)
+        column = self._columns[j]
+        if here is None or np.isnan(here) or len(column) < _MANY:
+            return ""
+        less, more = float((column < here).mean()), float((column > here).mean())
+        if self.schema.features[j].has_levels:
+            return gettext("Of 100 other people about {n} have the same.", n=round(100 * (1 - less - more)))
+        return gettext(
+            "Of 100 other people about {less} have less, and about {more} have more.",
+            less=round(100 * less), more=round(100 * more),
+        )  # fmt: skip
 
 
 class Projects:

@@ -8,12 +8,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from sqlalchemy import func, select
 
 from wayforward.errors import ProblemError
+from wayforward.language import N_
 from wayforward.plain_files import make_folder
 from wayforward.serve import accounts
 from wayforward.serve.permissions import Role
@@ -29,6 +31,7 @@ except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
 _DEMO_PEOPLE = 3
+_DEMO_PACES = {"education": 1 / 12, "income": 40.0, "savings": 250.0}  # made up, like its people
 
 
 @contextmanager
@@ -98,6 +101,8 @@ def _demonstration(services: Services) -> list[str]:
     from wayforward.data import everyday, load
 
     schema = everyday.schema()
+    paces = [replace(one, pace=_DEMO_PACES.get(one.name)) for one in schema.features]
+    schema = replace(schema, features=tuple(paces))
     train, test = load("loan").split(test=0.3, seed=0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -107,7 +112,7 @@ def _demonstration(services: Services) -> list[str]:
         schema.to_yaml(folder / "schema.yaml")
         everyday.world().to_yaml(folder / "world.yaml")
         given = Given(
-            title="A loan (made-up people)", model="gb", schema=folder / "schema.yaml", train=folder / "train.csv",
+            title=N_("A loan (made-up people)"), model="gb", schema=folder / "schema.yaml", train=folder / "train.csv",
             label=train.label, favourable=("1",), world=folder / "world.yaml", open_to_all=True,
         )  # fmt: skip
         id = _add(services, given)

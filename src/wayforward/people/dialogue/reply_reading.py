@@ -344,7 +344,7 @@ def limits_page(c: Conversation, reply: dict[str, Any]) -> list[Wish]:
         except ReplyError as error:
             label = words.label(c.schema.features[j])
             label = label.capitalize() if language() == "en" else label
-            raise ReplyError(f"{label}: {error}") from None
+            raise ReplyError(f"{label}: {error}", feature=name) from None
     if (most := reply.get("changes")) not in (None, ""):
         if isinstance(most, bool) or not str(most).strip().isdigit() or int(most) < 1:
             raise ReplyError(

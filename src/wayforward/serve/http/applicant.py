@@ -59,7 +59,7 @@ def withdraw(request: Request, to: Given, id: CaseId) -> Response:
 def limits(request: Request, to: Given, id: CaseId) -> Response:
     """What can you change? All on one page."""
     one = to.cases.open(id)
-    return _page(request, one, "limits.html", form=to.cases.form(one), stored=one.state["limits"], errors=[])
+    return _page(request, one, "limits.html", form=to.cases.form(one), stored=one.state["limits"], errors={})
 
 
 @router.post("/case/limits")
@@ -72,13 +72,13 @@ def limits_sent(request: Request, to: Given, id: CaseId) -> Response:
     try:
         to.cases.limits(id, given, changes, _revision(at))
     except (ReplyError, CaseChanged) as error:
-        stored, text = {"limits": given, "changes": changes}, str(error)
+        stored, errors = {"limits": given, "changes": changes}, {getattr(error, "feature", ""): str(error)}
         if isinstance(error, CaseChanged):  # what they typed stays on the page; sent once more, it counts
             one = to.cases.open(id)
-            text = gettext(
+            errors[""] = gettext(
                 "Something was changed in another window. Here is what you typed: send it again if it should count."
             )
-        return _page(request, one, "limits.html", status_of(error), form=form, stored=stored, errors=[text])
+        return _page(request, one, "limits.html", status_of(error), form=form, stored=stored, errors=errors)
     return go(request, "/case/plans")
 
 
@@ -134,7 +134,19 @@ def _plans(
     return _page(
         request, one, "plans.html", status, plans=found, kept=to.cases.bookmarks(one), why_not=why_not,
         question=question, end=end, problem_text=problem_text, json=json,
+        plan_name=to.cases.plan_name,
     )  # fmt: skip
+
+
+@router.get("/case/compare")
+def compare(request: Request, to: Given, id: CaseId) -> Response:
+    """Plans side by side in one table, as the address says: ?plan=p0&plan=k1."""
+    one = to.cases.open(id)
+    try:
+        found = to.cases.compare(one, request.query_params.getlist("plan"))
+    except CaseError as error:
+        return _plans(request, to, one, status_of(error), str(error))
+    return _page(request, one, "compare.html", found=found)
 
 
 @router.post("/case/keep")

@@ -82,7 +82,7 @@ def own_row_sent(request: Request, model_id: str, to: Given, at: Anybody) -> Res
         return show(request, "own_row.html", 422, **shown, given=given, errors=errors)
     (case_id, code) = to.cases.make(model_id, [row], language=language())[0]
     _session(to, at, case_id)
-    return show(request, "case/code.html", code=code)
+    return show(request, "case/code.html", code=code, link=f"{to.settings.public_url.rstrip('/')}/w/{code}")
 
 
 def _own_row(to: Services, model_id: str) -> dict[str, Any]:

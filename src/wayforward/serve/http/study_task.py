@@ -49,7 +49,7 @@ def _on_the_table(
         return _page(request, to, task, "study/question.html", status, **shown)
     shown |= {
         "form": to.cases.form(task.case), "stored": task.case.state["limits"],
-        "errors": [problem_text] if problem_text else [],
+        "errors": {"": problem_text} if problem_text else {},
     }  # fmt: skip
     return _page(request, to, task, "case/limits.html", status, **{**shown, **given})
 
@@ -62,6 +62,8 @@ def _acted(request: Request, to: Services, id: str, act: Callable[[], None], **g
         return go(request, "/study")  # the task is over, perhaps in another window
     except (CaseError, ReplyError, DialogueError) as error:
         again = {} if isinstance(error, CaseChanged) else given
+        if again and isinstance(error, ReplyError):
+            again |= {"errors": {error.feature: str(error)}}
         return _on_the_table(request, to, id, status_of(error), str(error), **again)
     return go(request, "/study")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
+from pydantic import Field
 
 from wayforward.serve.case_store import Applicant
 from wayforward.serve.consent import CURRENT, consent_text
 from wayforward.serve.http.api.given import ConsentIn, LimitsIn, PlanIn, ReplyIn, ValuesIn
 from wayforward.serve.http.api.shown import (
     CaseOut,
+    ComparisonOut,
     ConsentOut,
     DecisionOut,
     PlansOut,
@@ -29,6 +31,9 @@ router = APIRouter(
     responses=problems(401, 403, 404, 409),
 )
 CaseId = Annotated[str, Depends(by_code)]
+Compared = Annotated[
+    list[Annotated[str, Field(pattern="^[pk][0-9]{1,2}$")]], Query(min_length=2, max_length=4)
+]
 Seen = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="The revision that was seen.")]
 
 
@@ -98,6 +103,12 @@ def plans(to: Given, id: CaseId) -> dict[str, Any]:
     """Plans under these limits: one of each kind; and why there is none, where there is none."""
     one = to.cases.open(id)
     return {"plans": [plan.to_dict() for plan in to.cases.plans(one)], "why_not": to.cases.no_plan(one)}
+
+
+@router.get("/case/compare", response_model=ComparisonOut)
+def compare(to: Given, id: CaseId, plan: Compared) -> dict[str, Any]:
+    """Two to four plans side by side: p0, p1 of those under today's limits, k0, k1 of those that were kept."""
+    return to.cases.compare(to.cases.open(id), plan).to_dict()
 
 
 @router.post("/case/reply", response_model=CaseOut)

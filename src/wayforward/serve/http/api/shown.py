@@ -81,6 +81,16 @@ class PlansOut(BaseModel):
     why_not: Any
 
 
+class ComparisonOut(BaseModel):
+    """Plans side by side. rows: what differs, `then` a text for each plan; same: what all of them have."""
+
+    names: list[str]
+    rows: list[dict[str, Any]]
+    same: list[str]
+    effort: list[str]
+    notes: list[list[str]]
+
+
 class WhatIfOut(BaseModel):
     """What the model would say. broken: why nobody could have these values."""
 
