@@ -57,7 +57,9 @@ def test_plans_are_compared_in_one_table(browser, code, services):
     kept = services.cases.bookmarks(services.cases.open(services.cases.by_code(code)))[0]
     one.get_page("/case/limits")
     one.submit("/case/limits", **{"can-0": "no"})
-    assert "at most 4" in one.get_page("/case/compare?plan=p0&plan=k0", 422)  # the kept one breaks today's limits
+    assert "at most 4" in one.get_page(
+        "/case/compare?plan=p0&plan=k0", 422
+    )  # the kept one breaks today's limits
     one.get_page("/case/limits")
     text = one.submit("/case/limits")
     assert 'name="plan" value="p0"' in text and "Compare plans" in text
