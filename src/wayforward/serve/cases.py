@@ -22,7 +22,7 @@ from wayforward.serve.case_store import (
 )
 from wayforward.serve.consent import CURRENT
 from wayforward.serve.events import record
-from wayforward.serve.plans import SEED, Comparison, PlanText, WhatIf, compared, plain_row, plans_of, texts
+from wayforward.serve.plans import SEED, ComparedPlans, PlanText, WhatIf, compared, plain_row, plans_of, texts
 from wayforward.serve.storage.tables import ApplicantCase, now
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class Cases(CaseStore):
             out.append(PlanText(**{**vars(plan), "key": str(place), "name": name, "is_kept": True}))
         return out
 
-    def compare(self, one: Applicant, keys: Sequence[str]) -> Comparison:
+    def compare(self, one: Applicant, keys: Sequence[str]) -> ComparedPlans:
         """Lay plans side by side: keys p0, p1, ... of those under today's limits, k0, k1, ... of those that were kept.
 
         Raises: CaseError for fewer than two, or more than four, or for one that is not there (any more).

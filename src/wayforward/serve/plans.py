@@ -47,7 +47,7 @@ class PlanText:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedPlans:
     """Plans side by side. names: what they are called; rows: {"feature", "now", "then"} of what differs, `then` a text
     for each plan; same: sentences of what all of them have; effort: beside the easiest of them; notes: of each plan."""
 
@@ -62,7 +62,7 @@ class Comparison:
         return {**vars(self), "notes": [list(notes) for notes in self.notes]}
 
 
-def compared(plans: Sequence[PlanText], names: Sequence[str]) -> Comparison:
+def compared(plans: Sequence[PlanText], names: Sequence[str]) -> ComparedPlans:
     """Two plans of one person or more, side by side: what all have in common once, and the rest in a table."""
     from wayforward.answers.kinds_text import effort_text
 
@@ -81,7 +81,7 @@ def compared(plans: Sequence[PlanText], names: Sequence[str]) -> Comparison:
     costs = [plan.cost for plan in plans]
     easiest = int(np.argmin(costs))
     least = gettext("the least effort of these")
-    return Comparison(
+    return ComparedPlans(
         names=tuple(names),
         rows=tuple(rows),
         same=(*same, *shared),
