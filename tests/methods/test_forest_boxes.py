@@ -122,3 +122,39 @@ def test_an_answer_depends_on_the_person_alone():
         alone = boxes.search(problem.population(x[i : i + 1]))
         np.testing.assert_array_equal(alone.after[0], together.after[i])
         assert (alone.end[0], alone.looked[0]) == (together.end[i], together.looked[i])
+
+
+def test_who_stands_next_to_a_threshold_moves_by_what_counts_as_a_change():
+    """A value nearer than the slack is the same value, so it is no option, and nobody is lost for it."""
+    schema = Schema((Feature(name="debt", kind="real", low=0, high=10, direction="decrease"),))
+    data = np.random.default_rng(0).uniform(0, 10, (300, 1))
+    problem = Problem(
+        schema, train("gb", schema, data, (data[:, 0] < 4).astype(int), seed=0), Target(1), data=data
+    )
+    row = data[~problem.reached(data)[0]].min(0, keepdims=True)
+    near, far = float(data[problem.reached(data)[0]].max()), float(row[0, 0])
+    while np.nextafter(near, far) < far:  # the last yes and the first no
+        middle = (near + far) / 2
+        yes = problem.reached(np.array([[middle]]))[0][0]
+        near, far = (middle, far) if yes else (near, middle)
+    x = far + np.array([[0.0], [0.3], [0.9]]) * schema.slack
+    got = method("local-search").fit(problem).recommend(x, 1, seed=0)
+    assert got.found.all()
+    np.testing.assert_allclose(got.action[:, 0, 0], x[:, 0] - schema.slack[0], atol=0.02 * schema.slack[0])
+
+
+def test_no_proof_leaves_out_what_the_judge_lets_pass_for_the_least_change():
+    """By the slack less than the least change is enough, and the only yes may lie right there."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    from wayforward.model import wrap
+
+    schema = Schema((Feature(name="debt", kind="real", low=-1000, high=1000, least_change=1.0),))
+    sliver = np.array([[-1000.0], [0.0], [1 - 2.5e-6], [1 - 1e-6], [1 + 0.5e-6], [1000.0]])
+    forest = RandomForestClassifier(n_estimators=1, bootstrap=False, random_state=0)
+    model = wrap(forest.fit(sliver, [0, 0, 0, 1, 0, 0]), schema)
+    problem = Problem(schema, model, Target(1), data=sliver)
+    x, option = np.zeros((1, 1)), np.array([[[1 - 0.8e-6]]])
+    assert problem.check(x, option, 1).found.all()
+    got = ForestBoxes.of(problem).search(problem.population(x))
+    assert not got.proved.any()

@@ -321,6 +321,32 @@ def test_onnx_errors(exported, full_schema, tmp_path):
         wrap(str(tmp_path / "model.bin"), full_schema)
 
 
+def test_onnx_inputs_of_whole_numbers_cut_nothing_off(exported, y, full, full_schema, tmp_path):
+    """A fraction or a gap in a whole-number input is refused by its column: a cast would make it another person's."""
+    import skl2onnx
+    from skl2onnx.common.data_types import Int64TensorType
+
+    table = wrap(exported[0] / "table.onnx", full_schema)
+    row = full_schema.encode(full[:1])
+    assert table.outputs(row).shape == (1, 2)
+    for value, said in ((30.5, "30.5"), (1e19, "1e\\+19")):
+        row[0, full_schema.index("age")] = value
+        with pytest.raises(ModelError, match=f"whole numbers for 'age' and cannot be given {said}. Export"):
+            table.outputs(row)
+    with pytest.raises(
+        ModelError, match="lets 'age' be missing, but The ONNX model 'table.onnx' does not accept"
+    ):
+        wrap(exported[0] / "table.onnx", full_schema.revise(age={"missing": True}))
+    with pytest.raises(ModelError, match="takes whole numbers for 'age', whose values may have fractions"):
+        wrap(exported[0] / "table.onnx", full_schema.revise(age={"kind": "real", "step": 0.5}))
+    x = full_schema.encode(full)
+    own = LinearRegression().fit(x, y)
+    made = skl2onnx.convert_sklearn(own, initial_types=[("x", Int64TensorType([None, 6]))])
+    (tmp_path / "whole.onnx").write_bytes(made.SerializeToString())
+    with pytest.raises(ModelError, match="takes whole numbers for 'income', whose values may have fractions"):
+        wrap(tmp_path / "whole.onnx", full_schema, task="regression")
+
+
 def test_a_schema_with_too_few_features_for_the_file(exported, full_schema):
     small: Schema = full_schema.drop("debt", "age")
     with pytest.raises(ModelError, match="takes 6 numbers a row; the schema has 4 features"):

@@ -355,8 +355,8 @@ def native_table(columns: dict[str, Any], like: Any, *, copy: bool = True) -> An
 
 
 def all_whole(value: np.ndarray) -> bool:
-    """Return whether every number is whole, none missing: a fraction that somebody has is no integer, and stays."""
-    return bool((value == np.trunc(value)).all())
+    """Return whether every number is a whole one of 64 bits, none missing: a fraction that somebody has stays."""
+    return bool(((value == np.trunc(value)) & (np.abs(value) < 2.0**63)).all())
 
 
 def decode_column(value: np.ndarray, feature: Feature) -> np.ndarray:

@@ -30,6 +30,7 @@ class CheapestFirst:
         self.none = got.proved
         self.action = np.full(people.x.shape, np.nan)
         self._take(np.flatnonzero(found), got.after[found])
+        found &= ~np.isnan(self.action).all(1)
         self.open = np.flatnonzero(~found & ~self.none)
 
     def _take(self, who: np.ndarray, after: np.ndarray) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from wayforward.errors import FileFormatError, ModelError, require
 from wayforward.model.adapted import Adapted, WrapOptions, as_probabilities, first_line, label_indices
+from wayforward.model.encoder import Encoder
 from wayforward.model.fast import padded
 from wayforward.model.tables import encode_with, encoder_for
 from wayforward.model.verify import sample_rows
@@ -27,8 +28,9 @@ def adapt(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
     feed = _feed(session.get_inputs(), schema, options)
 
     def run(x: Floats) -> list[Any]:
+        given = feed(x)
         try:
-            return list(session.run(None, feed(x)))
+            return list(session.run(None, given))
         except Exception as error:
             raise ModelError(
                 f"{name} failed on {len(x)} rows: {first_line(error)} Check its inputs."
@@ -127,6 +129,7 @@ _NUMBERS = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
 }
+_WHOLE = ("tensor(int64)", "tensor(int32)")
 
 
 def _is_scores(got: Any) -> bool:
@@ -145,25 +148,63 @@ def _feed(inputs: Any, schema: Schema, options: WrapOptions) -> Callable[[Floats
         width = (
             inputs[0].shape[1] if len(inputs[0].shape) == 2 and isinstance(inputs[0].shape[1], int) else None
         )
-        encode = encode_with(encoder_for(schema, options, width, one_hot=False))
-        kind = _NUMBERS[inputs[0].type]
-        return lambda x: {inputs[0].name: encode(x).astype(kind)}
+        encoding = encoder_for(schema, options, width, one_hot=False)
+        encode, of = encode_with(encoding), [inputs[0].name]
+        if options.encoder is None and isinstance(encoding, Encoder):
+            of = [schema.names[column.feature] for column in encoding.columns]
+            _check_whole(dict.fromkeys(of, inputs[0]), schema, options.name)
+        cast = _cast(inputs[0], of, options.name)
+        return lambda x: {inputs[0].name: cast(encode(x))}
     unknown = [i.name for i in inputs if i.name not in schema.names]
     if unknown:
         raise ModelError(
             f"{options.name} has the input '{unknown[0]}', which is not in the schema. Infer the schema from the "
             "table that the model was trained on, or export it with one input a column."
         )
+    _check_whole({i.name: i for i in inputs}, schema, options.name)
+    casts = {i.name: _cast(i, [i.name], options.name) for i in inputs if i.type in _NUMBERS}
 
     def feed(x: Floats) -> dict[str, Any]:
         columns = schema.decode(x, like="dict")
         out = {}
         for i in inputs:
             values = columns[i.name]
-            if i.type in _NUMBERS:
-                out[i.name] = np.asarray(values, _NUMBERS[i.type])[:, None]
+            if i.name in casts:
+                out[i.name] = casts[i.name](np.asarray(values, np.float64)[:, None])
             else:
                 out[i.name] = np.array([str(v) for v in values.tolist()], dtype=object)[:, None]
         return out
 
     return feed
+
+
+def _check_whole(inputs: dict[str, Any], schema: Schema, name: str) -> None:
+    """Refuse inputs of whole numbers for features, by name, that may have fractions."""
+    for column, given in inputs.items():
+        feature = schema.features[schema.index(column)]
+        if given.type in _WHOLE and not feature.has_levels and feature.kind != "integer":
+            raise ModelError(
+                f"{name} takes whole numbers for '{column}', whose values may have fractions; they would be cut off. "
+                "Export the model with a float input for it, or make it kind='integer' in the schema."
+            )
+
+
+def _cast(given: Any, columns: list[str], name: str) -> Callable[[Floats], np.ndarray]:
+    """(m, width) numbers as an input's type; where it is whole, what a cast would cut off is refused by its column."""
+    kind = _NUMBERS[given.type]
+    if given.type not in _WHOLE:
+        return lambda values: values.astype(kind)
+    most = 2.0**31 if given.type == "tensor(int32)" else 2.0**63
+
+    def whole(values: Floats) -> np.ndarray:
+        wrong = ~((values == np.round(values)) & (np.abs(values) < most))
+        if wrong.any():
+            row, at = np.argwhere(wrong)[0]
+            column, value = columns[at % len(columns)], values[row, at]
+            raise ModelError(
+                f"{name} takes whole numbers for '{column}' and cannot be given {value:g}. "
+                "Export the model with a float input for it, or leave out the people who have such a value."
+            )
+        return values.astype(kind)
+
+    return whole

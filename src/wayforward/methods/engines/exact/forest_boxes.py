@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 BOXES = 20_000  # looked at for a person before the search stops with a bound
 _ROOM = 1e-9  # of a span: by so much the judge lets a value miss a bound
+_TINY, _LEAST = (
+    4,
+    12,
+)  # rows of `feature`: what is nearer is the same value; the least change, as the seeker has them
 
 
 class End(IntEnum):
@@ -248,9 +252,14 @@ class ForestBoxes:
                 bits = np.uint64(1) << np.arange(int(schema.n_levels[j]), dtype=np.uint64)
                 levels[:, j] = (allowed[:, columns] * bits).sum(axis=1)
         low, high, may = people.low, people.high, people.free
+        feature = self.feature.copy()
+        least, tiny = feature[_LEAST], feature[_TINY]
+        # what is as near as that to where somebody stands is no change
+        feature[_LEAST] = np.maximum(least, 1.01 * tiny)
         if wide:  # the judge lets a value miss a bound by very little; a lattice has nothing there
             room = np.where(np.isnan(schema.step), _ROOM * schema.span, 0.0)
             low, high, may = people.least - room, people.greatest + room, people.may
+            feature[_LEAST] = np.maximum(least - 1.01 * tiny, 0.99 * tiny)
         wishes = BoxPeople(
             np.array(people.x, dtype=np.float64, order="C"),
             np.array(low, dtype=np.float64, order="C"),
@@ -266,7 +275,7 @@ class ForestBoxes:
         bound, looked = np.zeros(n), np.zeros(n, np.int64)
         own, space = self._room(d, int(limit.max(initial=1)))
         _kernels().search_boxes(
-            wishes, self.forest, own, self.feature, self.number, need, sure, self.clauses, space, out, end, bound,
+            wishes, self.forest, own, feature, self.number, need, sure, self.clauses, space, out, end, bound,
             looked,
         )  # fmt: skip
         return out, end, bound ** (1.0 / self.power), looked
