@@ -19,7 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("devices", "plain_files", "registry", "tensor_files", "workers"),
     ("rules",),
     ("schema",),
-    ("groups", "preferences", "scaling"),
+    ("groups", "preferences", "regions", "scaling"),
     ("recourse",),
     ("model", "neighbours", "world"),
     ("data",),

@@ -22,6 +22,7 @@ from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
+    from wayforward.regions import Regions
 
 _FORMAT = "wayforward.recourse/1"
 _PER_PERSON = (
@@ -139,7 +140,7 @@ class Recourse:
         """Return what files keep: everything but the problem; outcomes as one byte each."""
         order = {outcome: i for i, outcome in enumerate(Outcome)}
         code = np.array([order[o] for o in self.outcome.ravel()], dtype=np.uint8)
-        worked_out = ("rounded", "margin")
+        worked_out = ("rounded", "margin", "_regions")
         fields = {name: value for name, value in vars(self).items() if name not in worked_out}
         return fields | {"outcome": code.reshape(self.outcome.shape), "problem": None}
 
@@ -169,6 +170,13 @@ class Recourse:
             return self.known_margin
         worked: Costs = hook("problem.margin:margins")(self)
         return worked
+
+    def regions(self, sample: bool = True) -> Regions:
+        """Around each option a box of what works just as well; see `wayforward.problem.regions`. Worked out once."""
+        known: dict[bool, Regions] = vars(self).setdefault("_regions", {})
+        if sample not in known:
+            known[sample] = hook("problem.regions:regions")(self, sample)
+        return known[sample]
 
     @property
     def gap(self) -> Costs:
@@ -282,7 +290,10 @@ class Recourse:
         if self.preferences is not None:
             wishes = self.preferences.take(np.arange(self.n)[who])
         origin = None if self.origin is None else self.origin.take(who)
-        return replace(self, **parts, score_before=before, preferences=wishes, origin=origin)
+        some = replace(self, **parts, score_before=before, preferences=wishes, origin=origin)
+        if "_regions" in vars(self):
+            vars(some)["_regions"] = {key: found.take(who) for key, found in vars(self)["_regions"].items()}
+        return some
 
     def among(self, x: People, reasons: dict[int, str], preferences: Preferences | None = None) -> Recourse:
         """The answers to the people x (n, d) of whom these are those that could be read; reasons: of the others."""

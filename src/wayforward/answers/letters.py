@@ -14,6 +14,7 @@ from wayforward.answers.bound_text import bound_text
 from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text, room_text
 from wayforward.answers.preferences_text import limits, wishes
 from wayforward.answers.refusal import Reason
+from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import near_text, number_text, points
 from wayforward.answers.text import (
     amiss,
@@ -150,8 +151,9 @@ def _plan_lines(one: Recourse, takes: dict[str, Any], head: Letterhead, option: 
     if option != first and not one.kind[0, option]:
         harder = beside(one, first, option, gettext("plan 1"))
     texts = (
-        order_text(one, option), time_text(one, option, start=head.written), _then(takes, one.score[0, option]),
-        harder, bound_text(one, option), margin_text(one, option), *kind_notes(one, option),
+        region_text(one, option), order_text(one, option), time_text(one, option, start=head.written),
+        _then(takes, one.score[0, option]), harder, bound_text(one, option), margin_text(one, option),
+        *kind_notes(one, option),
     )  # fmt: skip
     return [*lines, *filter(None, texts)]
 

@@ -15,6 +15,7 @@ from wayforward.answers import figures, page_tables, words
 from wayforward.answers.bound_text import bound_text
 from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text
 from wayforward.answers.preferences_text import wishes
+from wayforward.answers.region_text import region_text
 from wayforward.answers.tables import features_asked, group_table, options_table
 from wayforward.answers.text import (
     beside,
@@ -246,7 +247,14 @@ def _example(problem: Problem, shown: Recourse, i: int) -> dict[str, Any]:
                 "follows": [
                     *consequences(one, 0, o),
                     *filter(
-                        None, [steps_text(one, o), time_text(one, o), bound_text(one, o), margin_text(one, o)]
+                        None,
+                        [
+                            region_text(one, o),
+                            steps_text(one, o),
+                            time_text(one, o),
+                            bound_text(one, o),
+                            margin_text(one, o),
+                        ],
                     ),
                     *kind_notes(one, o, first=first),
                 ],

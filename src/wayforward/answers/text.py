@@ -12,6 +12,7 @@ from wayforward.answers.bound_text import bound_text
 from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
 from wayforward.answers.refusal import Reason
 from wayforward.answers.refusal import reasons as principal_reasons
+from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import needed, score_text
 from wayforward.answers.time_text import causes_first, steps_text, time_text
 from wayforward.errors import DataError
@@ -271,6 +272,7 @@ def _option_text(one: Recourse, option: int) -> str:
                 stops,
             )
         )
+    texts.append(region_text(one, option))
     score = ""
     if one.score_before.size:
         score = score_text(needed(one), float(one.score_before[0]), float(one.score[0, option]))

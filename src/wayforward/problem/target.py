@@ -301,3 +301,23 @@ class BoundTarget:
         if self._level is not None:
             return np.asarray(missed | (high[:, self.columns[0]] < self._level))
         return np.asarray(missed | (self._lead(high, low) < 2 * target.margin - 10.0**-_DIGITS))
+
+    def surely_reached(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """(n, c) bounds on the outputs over a set of rows -> (n,) bool: every row of the set is a yes.
+
+        As `surely_missed`, the other way round; what neither says is open.
+        """
+        target = self.target
+        if target.interval is not None:
+            first, last = self._inside
+            return np.asarray((low[:, 0] >= first) & (high[:, 0] <= last))
+        if target.threshold is not None:
+            return np.asarray(low[:, self.columns].sum(1) >= self._level)
+        if not self.provable:
+            return np.zeros(len(low), dtype=bool)
+        if self.own != 0.5:
+            return np.asarray(low[:, self.columns[0]] >= self.level)
+        reached = self._lead(low, high) > 0
+        if self._level is not None:
+            return np.asarray(reached & (low[:, self.columns[0]] >= self._level))
+        return np.asarray(reached & (self._lead(low, high) > 2 * target.margin + 10.0**-_DIGITS))

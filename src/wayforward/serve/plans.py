@@ -121,6 +121,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
     from wayforward.answers import consequences, options_table, steps
     from wayforward.answers.bound_text import bound_text
     from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, price_note
+    from wayforward.answers.region_text import region_text
     from wayforward.answers.time_text import steps_text, time_text
 
     found, out = replace(found, meta=found.meta | {"rounded": True}), []
@@ -129,8 +130,8 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
         column = f"option {place + 1}"
         action = tuple(plain_row(found.action[0, option]))
         notes = (
-            steps_text(found, option), time_text(found, option, start=date.today()), bound_text(found, option),
-            margin_text(found, option),
+            region_text(found, option), steps_text(found, option),
+            time_text(found, option, start=date.today()), bound_text(found, option), margin_text(found, option),
             *kind_notes(found, option),
         )  # fmt: skip
         out.append(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import consequences, steps, words
+from wayforward.answers.region_text import region_text
 from wayforward.answers.time_text import steps_text, time_text
 from wayforward.language import gettext, language, use_language
 from wayforward.people.dialogue.state import digest, numbers, row_of
@@ -146,17 +147,26 @@ class PlanRounder:
             return plan
         key = plan.name, language()
         if key not in self._translated:
-            one = np.ones((1, 1))
-            months = self.problem.months(self.x, plan.action[None], plan.after[None])[:, None]
-            got = Recourse(
-                schema=self.schema, x=self.x, action=plan.action[None, None], after=plan.after[None, None],
-                cost=plan.cost * one, score=np.nan * one, outcome=np.full((1, 1), Outcome.FOUND),
-                seconds=np.zeros(1), months=months if self.schema.timed else np.empty((0, 0)),
-                meta=self.problem.leads,
-            )  # fmt: skip
+            got = self._alone(plan)
             texts = self._steps(got, 0, plan.order), self._follows(got, 0)
             self._translated[key] = replace(plan, steps=texts[0], follows=texts[1])
         return self._translated[key]
+
+    def enough(self, plan: ShownPlan, wishes: Sequence[Wish]) -> str:
+        """What else is enough for a yes than the plan's own numbers, within the wishes; '' where it leaves no room."""
+        own = preferences_of(self.schema, wishes)
+        return region_text(replace(self._alone(plan), preferences=own, problem=self.problem), 0)
+
+    def _alone(self, plan: ShownPlan) -> Recourse:
+        """An answer that holds one plan, as it was judged."""
+        one = np.ones((1, 1))
+        months = self.problem.months(self.x, plan.action[None], plan.after[None])[:, None]
+        return Recourse(
+            schema=self.schema, x=self.x, action=plan.action[None, None], after=plan.after[None, None],
+            cost=plan.cost * one, score=np.nan * one, outcome=np.full((1, 1), Outcome.FOUND),
+            seconds=np.zeros(1), months=months if self.schema.timed else np.empty((0, 0)),
+            meta=self.problem.leads,
+        )  # fmt: skip
 
     def _follows(self, got: Recourse, i: int) -> tuple[str, ...]:
         """What comes of plan i by itself, and how long it takes, in sentences."""

@@ -1,0 +1,78 @@
+"""Regions in words: what is enough for a yes, told by the plan's own number: "savings at least 2,050 EUR"."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wayforward.answers import words
+from wayforward.language import gettext, ngettext
+from wayforward.recourse import Recourse
+from wayforward.regions import Regions
+from wayforward.schema import Feature
+
+_FINE = 0.02  # of its width: by so much a region may be told smaller than it is
+
+
+def region_text(one: Recourse, option: int, i: int = 0) -> str:
+    """What is enough for a yes, in a sentence: "This is enough: savings at least 2,050 EUR."; '' where the plan leaves
+    no room, and where nothing is proved about what lies around it.
+
+    Each act is told, also one without room, by the plan's number on the near side.
+    """
+    if one.problem is None or not one.found[i, option]:
+        return ""
+    found = one[i].regions(sample=False)
+    if not found.proved[0, option]:
+        return ""
+    acts = np.flatnonzero(~np.isnan(found.low[0, option])).tolist()
+    told = [_bound(one, found, i, option, j) for j in acts]
+    if not any(room for _, room in told):
+        return ""
+    return ngettext(
+        "This is enough: {bounds}.",
+        "This is enough, in any combination: {bounds}.",
+        len(told),
+        bounds="; ".join(text for text, _ in told),
+    )
+
+
+def _bound(one: Recourse, found: Regions, i: int, option: int, j: int) -> tuple[str, bool]:
+    """One act in words, and whether it has room."""
+    feature, value, before = one.schema.features[j], float(one.action[i, option, j]), float(one.x[i, j])
+    name = words.label(feature)
+    if feature.has_levels:
+        levels = np.flatnonzero(found.levels[j][0, option]).tolist()
+        text = words.join([words.quoted(words.level_words(feature, level)) for level in levels], "or")
+        return gettext("{name} {value}", name=name, value=text), len(levels) > 1
+    up = value > before
+    end = float(found.high[0, option, j] if up else found.low[0, option, j])
+    limit = feature.high if up else feature.low
+    if math.isinf(end) or end == float(one.schema.snap(np.array([limit]), columns=j)[0]):
+        text = words.value_text(feature, value)
+        if up:
+            return gettext("{name} at least {value}", name=name, value=text), True
+        return gettext("{name} at most {value}", name=name, value=text), True
+    end = _rounded_inside(one, j, value, end)
+    if abs(end - value) <= max(float(one.schema.slack[j]), _FINE * abs(value - before)):
+        return gettext("{name} {value}", name=name, value=words.value_text(feature, value)), False
+    low, high = _ends(feature, min(value, end), max(value, end))
+    return gettext("{name} between {low} and {high}", name=name, low=low, high=high), True
+
+
+def _ends(feature: Feature, low: float, high: float) -> tuple[str, str]:
+    return words.value_text(feature, low, unit=False), words.value_text(feature, high)
+
+
+def _rounded_inside(one: Recourse, j: int, value: float, end: float) -> float:
+    """A round number a little nearer to the plan's own value; the end itself where none is legal."""
+    size = abs(end - value)
+    if size == 0:
+        return end
+    power = math.floor(math.log10(_FINE * size))
+    scale = 10.0**-power if power < 0 else 1 / 10.0**power
+    steps = math.floor(end * scale) if end > value else math.ceil(end * scale)
+    short = float(one.schema.round(np.array([steps / scale]), columns=j)[0])
+    inside = min(value, end) <= short <= max(value, end)
+    return short if inside else end

@@ -1,0 +1,117 @@
+"""Regions in sentences: the plan's own number on the near side, a number inside the region on the far side."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import wayforward as wf
+from wayforward.answers import letter
+from wayforward.answers.region_text import region_text
+from wayforward.problem import Problem, Target
+from wayforward.schema import Feature, Schema
+from wayforward.testing.problems import case
+
+pytest.importorskip("sklearn")
+SCHEMA = Schema(
+    (
+        Feature(name="savings", kind="integer", low=0, high=50_000, unit="EUR", direction="increase"),
+        Feature(name="loan", kind="integer", low=0, high=50_000, unit="EUR", direction="decrease"),
+        Feature(name="housing", kind="categorical", levels=("rent", "own", "free")),
+    )
+)
+
+
+def problem_of(yes):
+    """A tree that is taught the rule `yes` on a grid."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.tree import DecisionTreeClassifier
+
+    from wayforward.model.zoo import table_encoder
+
+    grid = np.array(
+        [(s, loan, h) for s in range(0, 50_001, 1000) for loan in range(0, 50_001, 2000) for h in range(3)],
+        float,
+    )
+    tree = make_pipeline(
+        table_encoder(SCHEMA, scale=False, impute=False), DecisionTreeClassifier(random_state=0)
+    )
+    tree.fit(SCHEMA.decode(grid), np.array([yes(*row) for row in grid], dtype=int))
+    return Problem(SCHEMA, tree, Target(favourable=1), data=grid)
+
+
+def told(yes, action, language="en"):
+    from wayforward.language import use_language
+
+    problem = problem_of(yes)
+    found = problem.check(np.array([[2000.0, 30_000.0, 0.0]]), np.array([[action]]), 1)
+    assert found.found.all()
+    with use_language(language):
+        return region_text(found.rounded, 0)
+
+
+NONE = np.nan
+
+
+@pytest.mark.parametrize(
+    "yes, action, english, german",
+    [
+        (
+            lambda s, loan, h: s >= 20_000, (19_600, NONE, NONE),
+            "This is enough: savings at least 19,600 EUR.", "Das genügt: „savings“ mindestens 19.600 EUR.",
+        ),
+        (
+            lambda s, loan, h: 20_000 <= s <= 30_000, (19_600, NONE, NONE),
+            "This is enough: savings between 19,600 and 30,500 EUR.",
+            "Das genügt: „savings“ zwischen 19.600 und 30.500 EUR.",
+        ),
+        (
+            lambda s, loan, h: s >= 20_000 and loan <= 10_000, (20_000, 10_000, NONE),
+            "This is enough, in any combination: savings at least 20,000 EUR; loan at most 10,000 EUR.",
+            "Das genügt, in jeder Verbindung: „savings“ mindestens 20.000 EUR; „loan“ höchstens 10.000 EUR.",
+        ),
+        (
+            lambda s, loan, h: h > 0, (NONE, NONE, 1),
+            "This is enough: housing own, or free.", "Das genügt: „housing“ own oder free.",
+        ),
+        (lambda s, loan, h: h == 1, (NONE, NONE, 1), "", ""),
+    ],
+)  # fmt: skip
+def test_what_is_enough_reads_as_an_applicant_would_say_it(yes, action, english, german):
+    pytest.importorskip("babel")
+    assert told(yes, action) == english
+    assert told(yes, action, "de") == german
+
+
+def test_letters_tell_one_number_and_both_ends_of_a_range_are_a_yes():
+    it = case("forest", seed=1)
+    x = it.x[~it.problem.reached(it.x)[0]][:10]
+    found = wf.recommend(it.problem, x, k=1, seed=0)
+    ranges = 0
+    for i in range(len(x)):
+        text = region_text(found.rounded[i], 0)
+        assert text in letter(it.problem, found, i)
+        assert text in found.explain(i)
+        for low, high in re.findall(r"(\w+ (?:between|at least|at most) [\d,]+)(?: and ([\d,]+))?", text):
+            name, _, value = low.rpartition(" ")
+            name, near = name.split()[0], float(value.replace(",", ""))
+            j = it.problem.schema.index(name)
+            ends = {near} | ({float(high.replace(",", ""))} if high else set())
+            assert found.rounded.action[i, 0, j] in ends
+            for end in ends:
+                action = found.rounded.action[i].copy()
+                action[0, j] = end
+                assert it.problem.check(x[[i]], action[None], 1).found.all()
+                ranges += 1
+    assert ranges >= 10
+
+
+def test_nothing_is_told_where_nothing_is_proved():
+    it = case("label", seed=0)
+    found = wf.recommend(it.problem, it.x[~it.problem.reached(it.x)[0]][:2], seed=0)
+    assert region_text(found.rounded, 0) == ""
+    it = case("forest", "causal", seed=1)
+    found = wf.recommend(it.problem, it.x[~it.problem.reached(it.x)[0]][:2], seed=0)
+    assert region_text(found.rounded, 0) == ""

@@ -1,0 +1,216 @@
+"""Regions hold what they promise: every point drawn in them is an option, and on lattices no side can be moved out."""
+
+from __future__ import annotations
+
+import itertools
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import wayforward as wf
+from wayforward.errors import ProblemError
+from wayforward.preferences import Preferences
+from wayforward.problem import Problem, Target
+from wayforward.problem.regions import rows_in
+from wayforward.recourse import Recourse
+from wayforward.schema import Feature, Schema
+from wayforward.testing.problems import case
+
+pytest.importorskip("sklearn")
+
+FOR3 = Schema(
+    (Feature(name="x1", kind="real", low=0, high=6), Feature(name="x2", kind="real", low=0, high=6))
+)
+
+
+def three_stumps():
+    """F-FOR3: trees x1 > 2, x2 > 3, x1 > 4.5; a yes takes two of three votes."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 6, size=(4000, 2))
+    votes = (x[:, 0] > 2).astype(int) + (x[:, 1] > 3) + (x[:, 0] > 4.5)
+    forest = RandomForestClassifier(1, max_depth=4, bootstrap=False, max_features=None, random_state=0)
+    return forest.fit(x, (votes >= 2).astype(int)), x
+
+
+def refused(problem, x):
+    return x[~problem.reached(x)[0]]
+
+
+def judged(problem, recourse, who, action):
+    people = problem.population(recourse.x, recourse.preferences)
+    decision = np.zeros(people.n, dtype=bool), np.full(people.n, np.nan)
+    return problem.judge_options(people, who, action, decision)[1]
+
+
+@pytest.mark.parametrize("kind", ["forest", "linear", "network"])
+def test_every_one_of_many_points_drawn_in_regions_is_an_option(kind):
+    it = case(kind, seed=2)
+    found = wf.recommend(it.problem, refused(it.problem, it.x)[:20], k=2, seed=0)
+    regions = found.regions()
+    who, slot = np.nonzero(found.found)
+    assert (regions.proved == found.found).all()
+    m = 100_000 // (3 * len(who)) + 1
+    rows = np.repeat(np.arange(len(who)), m)
+    u = np.random.default_rng(1).random((len(rows), found.d))
+    u[::50] = np.round(u[::50])  # the corners, too
+    u = np.clip(u, 1e-12, 1 - 1e-12)
+    action = rows_in(found, regions, who[rows], slot[rows], u)
+    assert len(action) > 33_000
+    assert judged(it.problem, found, who[rows], action).all()
+    wider = np.nan_to_num(regions.high - regions.low)[who, slot].sum(1) > 0
+    assert wider.mean() > 0.8  # a promise about nothing would be easy to keep
+
+
+@lru_cache(maxsize=64)
+def lattice_problem(kind, seed, rules):
+    from wayforward.model import train
+
+    rng = np.random.default_rng(seed)
+    schema = Schema(
+        (
+            Feature(name="a", kind="integer", low=0, high=7),
+            Feature(name="b", kind="real", low=0, high=4, step=0.5, direction="increase"),
+            Feature(name="c", kind="categorical", levels=("x", "y", "z", "w")),
+            Feature(name="d", kind="ordinal", levels=("l", "m", "h", "t")),
+        ),
+        ("after.a + after.b <= 8", "after.c == 'z' implies after.a >= 2") if rules else (),
+    )
+    x = np.column_stack(
+        [
+            rng.integers(0, 8, 300),
+            rng.integers(0, 9, 300) / 2,
+            rng.integers(0, 4, 300),
+            rng.integers(0, 4, 300),
+        ]
+    )
+    score = x @ rng.normal(0.5, 0.5, 4) + 2 * np.sin(x[:, 0] * 1.3 + seed) + (x[:, 2] == seed % 4)
+    y = (score > np.quantile(score, 0.7)).astype(int)
+    return Problem(schema, train(kind, schema, x, y, seed=seed), Target(favourable=1), data=x), x
+
+
+def steps_of(problem, people, i, option, regions):
+    """Value by value, what each act of an option may be, in and beside the region: (inside, all) for each feature."""
+    schema, out = problem.schema, {}
+    for j in np.flatnonzero(~np.isnan(regions.low[i, option])):
+        x = people.x[i, j]
+        if schema.has_levels[j]:
+            every = np.flatnonzero(people.level_ok[j][i] & (np.arange(schema.n_levels[j]) != x))
+            inside = np.flatnonzero(regions.levels[j][i, option])
+        else:
+            every = np.arange(schema.low[j], schema.high[j] + 0.25, schema.step[j])
+            every = every[(every >= people.least[i, j]) & (every <= people.greatest[i, j]) & (every != x)]
+            inside = every[(every >= regions.low[i, option, j]) & (every <= regions.high[i, option, j])]
+        out[int(j)] = inside, every
+    return out
+
+
+def all_options(problem, recourse, i, axes):
+    """Whether every combination of values of the acts is an option."""
+    rows = np.array(list(itertools.product(*axes.values())), dtype=float)
+    action = np.full((len(rows), problem.schema.d), np.nan)
+    action[:, list(axes)] = rows
+    return judged(problem, recourse, np.full(len(rows), i), action).all()
+
+
+@settings(max_examples=14, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(
+    kind=st.sampled_from(["rf", "gb", "lr", "mlp"]),
+    seed=st.integers(0, 10_000),
+    rules=st.booleans(),
+    most=st.integers(1, 4),
+)
+def test_on_a_lattice_all_of_a_region_holds_and_no_side_can_be_moved_out(kind, seed, rules, most):
+    problem, x = lattice_problem(kind, seed % 4, rules)
+    some = refused(problem, x)[seed % 50 :][:3]
+    wishes = Preferences.none(problem.schema, len(some)).at_most(most)
+    found = wf.recommend(problem, some, k=2, seed=0, preferences=wishes)
+    regions = found.regions()
+    people = problem.population(found.x, wishes)
+    for i, option in zip(*np.nonzero(found.found), strict=True):
+        assert regions.known[i, option] == "exact"
+        axes = steps_of(problem, people, i, option, regions)
+        inside = {j: part for j, (part, _) in axes.items()}
+        assert all_options(problem, found, i, inside)
+        assert regions.holds(i, option, found.action[i, option][None])[0]
+        for j, (part, every) in axes.items():
+            up = found.action[i, option, j] > found.x[i, j]
+            side = every[(every > found.x[i, j]) == up]  # an act keeps its direction
+            if problem.schema.features[j].kind == "categorical":
+                further = [[v] for v in np.setdiff1d(every, part)]
+            else:
+                further = [[v] for v in (*side[side < part.min()][-1:], *side[side > part.max()][:1])]
+            for more in further:
+                assert not all_options(problem, found, i, inside | {j: np.array(more)})
+
+
+def test_of_three_stumps_the_region_is_the_cell_that_one_can_read_off():
+    """F-FOR3 of the method catalogue: from (0, 0), two of the votes x1 > 2, x2 > 3, x1 > 4.5 are needed."""
+    forest, data = three_stumps()
+    problem = Problem(FOR3, forest, Target(favourable=1), data=data)
+    x = np.array([[0.0, 0.0]])
+    both = problem.check(
+        x,
+        np.array(
+            [
+                [[2.5, 3.5]],
+            ]
+        )[:, 0][:, None],
+        1,
+    )
+    alone = problem.check(x, np.array([[[5.0, np.nan]]]), 1)
+    for found, ends in ((both, [(2, 6), (3, 6)]), (alone, [(4.5, 6)])):
+        got = found.regions()
+        assert got.known[0, 0] == "exact"
+        for j, (low, high) in enumerate(ends):
+            assert got.low[0, 0, j] == pytest.approx(low, abs=0.02)  # thresholds that 4,000 people teach
+            assert got.high[0, 0, j] == high
+            assert got.open_high[0, 0, j] and not got.open_low[0, 0, j]
+
+
+def test_regions_keep_to_personal_limits():
+    it = case("forest", seed=1)
+    x = refused(it.problem, it.x)[:12]
+    j = it.problem.schema.index("income")
+    wishes = Preferences.none(it.problem.schema, len(x)).limit("income", high=5000)
+    found = wf.recommend(it.problem, x, k=2, seed=0, preferences=wishes)
+    high = found.regions().high[:, :, j]
+    assert np.isfinite(high).any()
+    assert (high[np.isfinite(high)] <= 5000).all()
+
+
+def test_where_nothing_can_be_proved_regions_are_drawn_and_say_how_sure_they_are():
+    it = case("label", seed=0)
+    found = wf.recommend(it.problem, refused(it.problem, it.x)[:8], k=1, seed=0)
+    regions = found.regions()
+    who, slot = np.nonzero(found.found)
+    assert (regions.known[who, slot] == "sampled").all()
+    assert (regions.share, regions.confidence) == (0.99, 0.95)
+    assert (found.regions(sample=False).known == "").all()
+    rows = np.repeat(np.arange(len(who)), 500)
+    u = np.random.default_rng(3).random((len(rows), found.d))
+    action = rows_in(found, regions, who[rows], slot[rows], u)
+    good = judged(it.problem, found, who[rows], action).reshape(len(who), -1).mean(1)
+    assert (good >= 0.98).all()
+    alone = found[3].regions()
+    np.testing.assert_array_equal(alone.low[0], regions.low[3])  # whoever else was asked about
+
+
+def test_in_a_causal_world_a_region_is_of_what_is_done():
+    it = case("forest", "causal", seed=1)
+    found = wf.recommend(it.problem, refused(it.problem, it.x)[:6], k=1, seed=0)
+    regions = found.regions()
+    who, slot = np.nonzero(found.found)
+    assert (regions.known[who, slot] == "sampled").all()
+    assert (np.isnan(regions.low) == ~found.acted)[who, slot].all()
+
+
+def test_an_answer_from_a_file_says_what_to_do_about_its_regions(tmp_path):
+    it = case("linear", seed=0)
+    found = wf.recommend(it.problem, refused(it.problem, it.x)[:2], seed=0)
+    with pytest.raises(ProblemError, match="Ask again"):
+        Recourse.load(found.save(tmp_path / "a.json")).regions()
