@@ -28,13 +28,14 @@ def region_text(one: Recourse, option: int, i: int = 0) -> str:
         return ""
     acts = np.flatnonzero(~np.isnan(found.low[0, option])).tolist()
     told = [_bound(one, found, i, option, j) for j in acts]
-    if not any(room for _, room in told):
+    if not any(room for text, room in told):
         return ""
+    bounds = "; ".join(text for text, room in told)
     return ngettext(
         "This is enough: {bounds}.",
         "This is enough, in any combination: {bounds}.",
         len(told),
-        bounds="; ".join(text for text, _ in told),
+        bounds=bounds,
     )
 
 
