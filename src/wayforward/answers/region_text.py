@@ -27,15 +27,15 @@ def region_text(one: Recourse, option: int, i: int = 0) -> str:
     if not found.proved[0, option]:
         return ""
     acts = np.flatnonzero(~np.isnan(found.low[0, option])).tolist()
-    told = [_bound(one, found, i, option, j) for j in acts]
-    if not any(room for text, room in told):
+    bounds = [_bound(one, found, i, option, j) for j in acts]
+    if not any(room for text, room in bounds):
         return ""
-    bounds = "; ".join(text for text, room in told)
+    listed = "; ".join(text for text, room in bounds)
     return ngettext(
         "This is enough: {bounds}.",
         "This is enough, in any combination: {bounds}.",
-        len(told),
-        bounds=bounds,
+        len(bounds),
+        bounds=listed,
     )
 
 

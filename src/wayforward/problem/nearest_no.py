@@ -83,18 +83,18 @@ def _verdict(people: Population, boxes: ActionBoxes) -> tuple[Mask, Mask]:
     assert bounds is not None  # of those who are certifiable
     yes = problem.bound_target.surely_reached(bounds.least, bounds.most)
     no = problem.bound_target.surely_missed(bounds.least, bounds.most)
-    kept, broken = _rules(people, boxes)
+    holds, broken = _rules(people, boxes)
     single = boxes.single().all(1)
     ask = np.flatnonzero(~yes & ~no & ~broken & (bounds.constant | single))
     if ask.size:  # too near to the boundary for bounds: the model itself has the last word
         yes[ask] = problem.reached(branching.corner(people, boxes.take(ask)))[0]
         no[ask] = ~yes[ask]
-    points = np.flatnonzero(single & ~kept & ~broken)
+    points = np.flatnonzero(single & ~holds & ~broken)
     if points.size:
         rows = branching.corner(people, boxes.take(points))
-        kept[points] = people.schema.compiled_rules.satisfied(people.x[boxes.owner[points]], rows)
-        broken[points] = ~kept[points]
-    return yes & kept, no | broken
+        holds[points] = people.schema.compiled_rules.satisfied(people.x[boxes.owner[points]], rows)
+        broken[points] = ~holds[points]
+    return yes & holds, no | broken
 
 
 def _rules(people: Population, boxes: ActionBoxes) -> tuple[Mask, Mask]:

@@ -53,12 +53,12 @@ def regions(recourse: Recourse, sample: bool = True) -> Regions:
     if rows.size and sample:
         share, confidence = sampled(people.take(rows), box, rows)
         known[who[rows], slot[rows]] = SAMPLED
-    told = np.flatnonzero(known[who, slot] != "")
-    who, slot = who[told], slot[told]
+    with_one = np.flatnonzero(known[who, slot] != "")
+    who, slot = who[with_one], slot[with_one]
 
     def filled(values: np.ndarray, empty: Any) -> np.ndarray:
         out = np.full((n, k, *values.shape[1:]), empty, dtype=values.dtype)
-        out[who, slot] = values[told]
+        out[who, slot] = values[with_one]
         return out
 
     blank = ~box.acts
