@@ -75,6 +75,10 @@ class FileFormatError(WayforwardError):
     """A file is broken, hostile, or of a format that is not read."""
 
 
+class WriteError(FileFormatError):
+    """A file cannot be written: no room, no right to, no such folder. What was there before is as it was."""
+
+
 class WorkerError(WayforwardError):
     """Several workers cannot share the work: it cannot be sent to them, or one of them died."""
 
@@ -113,6 +117,16 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
     if not near:  # `hours-per-week` without quotes starts with a word of the real name
         near = [k for k in known if len(word) > 2 and k.casefold().startswith(word.casefold())][:1]
     return f" Did you mean '{near[0]}'?" if near else ""
+
+
+def shown(value: object, most: int = 80) -> str:
+    """Return a value as errors show it: its repr in at most so many characters, or what kind of thing it is."""
+    try:
+        text = repr(value)
+    except Exception:  # a whole number of thousands of digits, or an object that cannot say what it is
+        return f"a {type(value).__name__}"
+    text = " ".join(text.split())  # a table has lines
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def suggest(word: object, known: Collection[object]) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
+import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from wayforward.errors import FileFormatError
+from wayforward.errors import FileFormatError, WayforwardError, WriteError
 
 MOST_CHARACTERS = 1_000_000  # of a file that people write by hand
 
@@ -91,7 +95,15 @@ def dump_yaml(data: Any, path: str | Path | None = None, *, width: int = 80) -> 
     """Plain data -> YAML text in the order given; also written to `path` if given."""
     import yaml
 
-    text = str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=width))
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def quoted(dumper: Any, value: str) -> Any:  # a reader takes \x85 and its like for the end of a line
+        style = None if value.isprintable() else '"'
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, quoted)
+    text = str(yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=width))
     if path is not None:
         write_text(path, text)
     return text
@@ -110,32 +122,74 @@ def read_json(path: str | Path) -> Any:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, where it is not there. Raises: FileFormatError that names it."""
+    """Make a folder and those above it, where it is not there. Raises: WriteError that names it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileFormatError(
+        raise WriteError(
             f"The folder '{folder.name}' cannot be made: {error.strerror}. Choose another place."
         ) from None
 
 
-def write_text(path: str | Path, text: str) -> None:
-    """Write beside the place, then move into it, so that a reader never sees half a file.
+@contextmanager
+def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+    """Yield a path beside a place; what the block writes there takes the place, whole and on the disk, or not at all.
 
-    Raises: FileFormatError that names the file where it cannot be written.
+    Its name cannot be foreseen and it is a new file, so that nobody's link is followed; it ends as the place does.
+    private: for the owner of the file only. Raises: WriteError where it cannot be written; what was there stays.
+    Example: ``with written("model.ubj") as half: booster.save_model(half)``.
     """
     place = Path(os.path.realpath(path))  # a link stays a link
     if place.exists() and not place.is_file() and not place.is_dir():  # a pipe or a terminal
-        place.write_text(text, encoding="utf-8")
+        yield place
         return
-    fresh = place.with_name(f"{place.name}.{os.getpid()}.half")
+    fresh = place.with_name(f".{place.stem[:80]}.{secrets.token_hex(8)}{place.suffix}")
     try:
-        fresh.write_text(text, encoding="utf-8")
-        if place.exists():
-            shutil.copymode(place, fresh)
-        fresh.replace(place)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise FileFormatError(
-            f"'{Path(path).name}' cannot be written: {error.strerror}. Choose another place."
+        with _write_errors(path):
+            if place.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
+            yield fresh
+            if place.exists() and not private:
+                shutil.copymode(place, fresh)
+            with fresh.open("rb") as file:
+                os.fsync(file.fileno())
+            fresh.replace(place)
+    finally:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+
+
+@contextmanager
+def _write_errors(path: str | Path) -> Iterator[None]:
+    """Faults of the disk, which libraries tell in errors of their own, as one error that names the file."""
+    try:
+        yield
+    except WayforwardError:
+        raise
+    except Exception as error:
+        number = getattr(error, "errno", None) or _errno_in(str(error))
+        if number is None:
+            raise
+        step = "Make room" if number in (errno.ENOSPC, errno.EDQUOT) else "Choose another place"
+        raise WriteError(
+            f"'{Path(path).name}' cannot be written: {os.strerror(number)}. What was there before is as it was. "
+            f"{step}, then do it again."
         ) from None
+
+
+def _errno_in(text: str) -> int | None:
+    """The fault that another library names in its own words, such as "IoError: No space left on device"."""
+    known = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EFBIG, errno.EIO)
+    return next((number for number in known if os.strerror(number) in text), None)
+
+
+def write_bytes(path: str | Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file whole or not at all; see `written`. Raises: WriteError."""
+    with written(path, private=private) as half:
+        half.write_bytes(content)
+
+
+def write_text(path: str | Path, text: str, *, private: bool = False) -> None:
+    """Write a UTF-8 file whole or not at all; see `written`. Raises: WriteError."""
+    write_bytes(path, text.encode("utf-8"), private=private)

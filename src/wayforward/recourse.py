@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, require
 from wayforward.lazy import hook
-from wayforward.plain_files import read_json, write_text
+from wayforward.plain_files import read_json, write_text, written
 from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
 from wayforward.schema.notebook import small_table
 from wayforward.shapes import Actions, Costs, Mask, People
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
     from wayforward.regions import Regions
 
 _FORMAT = "wayforward.recourse/1"
+_HEADER = ("format", "schema", "method", "k", "meta", "preferences")
+_DIGESTED = (
+    "x", "action", "after", "cost", "plain_cost", "chance", "score", "seconds", "score_before", "lasts", "months",
+    "path",
+)  # fmt: skip
+_CHANGED = (
+    "was changed after it was saved: its checksum is another. Use the file as it was saved, or ask again."
+)
 _PER_PERSON = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "steps", "lasts",
     "known_margin", "reasons", "months", "bound",
@@ -508,9 +517,40 @@ class Recourse:
         return path
 
     @classmethod
-    def load(cls, path: str | Path) -> Recourse:
-        """Read what `save` wrote. Raises: FileFormatError for a file that is missing, broken or something else."""
-        path = Path(path)
+    def load(cls, path: str | Path, problem: Any = None) -> Recourse:
+        """Read what `save` wrote; with a `problem`, its judge looks at every option again (see `judged_by`).
+
+        Files carry a checksum. One of an earlier version has none: `meta["unchecked"]` is then True, and `explain` says
+        so. Raises: FileFormatError for a file that is missing, broken, something else, or was changed afterwards.
+        """
+        got = cls._loaded(Path(path))
+        return got if problem is None else got.judged_by(problem)
+
+    def judged_by(self, problem: Any) -> Recourse:
+        """The same people and options, judged by a `Problem`: an option that does not hold is none any more.
+
+        Raises: DataError for a problem with other features.
+        """
+        if problem.schema.names != self.schema.names:
+            raise DataError(
+                f"These answers are about {', '.join(self.schema.names[:5])} ..., the problem about "
+                f"{', '.join(problem.schema.names[:5])} .... Give the problem that was asked."
+            )
+        there = np.flatnonzero(self.readable)
+        wishes = self.preferences
+        got = self
+        if there.size:
+            own = wishes if wishes is None else wishes.take(there)
+            got = problem.check(
+                self.x[there], self.action[there], self.k, preferences=own, prove=True, method=self.method
+            )
+        odd = {int(i): str(self.reasons[i]) for i in np.flatnonzero(~self.readable)}
+        got = got.among(self.x, odd, wishes) if odd and there.size else got
+        meta = {name: value for name, value in self.meta.items() if name != "unchecked"}
+        return replace(got, meta=meta, origin=self.origin, problem=problem)
+
+    @classmethod
+    def _loaded(cls, path: Path) -> Recourse:
         if not path.is_file():
             raise FileFormatError(f"There is no file '{path.name}'. Check the path.")
         if path.suffix not in (".json", ".parquet"):
@@ -525,6 +565,10 @@ class Recourse:
         except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, OSError) as error:
             raise FileFormatError(
                 f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again."
+            ) from None
+        except FileFormatError as error:
+            raise FileFormatError(
+                f"'{path.name}' {error}" if str(error) == _CHANGED else str(error)
             ) from None
         try:
             with warnings.catch_warnings():
@@ -544,6 +588,25 @@ class Recourse:
             "meta": self.meta,
             "preferences": None if self.preferences is None else self.preferences.to_dict(),
         }
+
+    def _digest(self, header: dict[str, Any]) -> str:
+        """SHA-256 of the answers as any file holds them: of what a header says and of every value, text and name."""
+        order = {outcome: i for i, outcome in enumerate(Outcome)}
+        texts = [self.kind.ravel().tolist(), self.reasons.tolist()]
+        if self.origin is not None and self.origin.names:
+            texts += [
+                list(self.origin.names),
+                *([str(v) for v in value.tolist()] for value in self.origin.values),
+            ]
+        known = {name: header[name] for name in _HEADER}
+        found = hashlib.sha256(json.dumps(json.loads(json.dumps([known, texts])), sort_keys=True).encode())
+        numbers = {name: getattr(self, name) for name in _DIGESTED}
+        numbers |= {"margin": self.margin, "outcome": np.array([order[o] for o in self.outcome.ravel()])}
+        for name, values in numbers.items():
+            plain = np.array(values, dtype=np.float64)
+            plain[~np.isfinite(plain)] = np.nan
+            found.update(f"{name} {plain.shape if plain.size else 0}".encode() + plain.tobytes())
+        return found.hexdigest()
 
     def _to_plain(self) -> dict[str, Any]:
         numbers = {
@@ -574,8 +637,10 @@ class Recourse:
         if self.origin is not None and self.origin.names:
             values = [[_json_value(v) for v in value.tolist()] for value in self.origin.values]
             more["ids"] = {"names": list(self.origin.names), "values": values}
+        header = self._header()
         return {
-            **self._header(), "outcome": [[o.name for o in row] for row in self.outcome], **numbers, **more,
+            **header, "sha256": self._digest(header), "outcome": [[o.name for o in row] for row in self.outcome],
+            **numbers, **more,
         }  # fmt: skip
 
     @classmethod
@@ -608,7 +673,7 @@ class Recourse:
             ),
             (n, k),
         )
-        return cls(
+        got = cls(
             schema=schema,
             outcome=outcome,
             method=str(header["method"]),
@@ -634,6 +699,11 @@ class Recourse:
                 )
             },
         )
+        if "sha256" not in header:  # of an earlier version
+            got.meta["unchecked"] = True
+        elif header["sha256"] != got._digest(header):
+            raise FileFormatError(_CHANGED)
+        return got
 
     @classmethod
     def _from_plain(cls, data: Any) -> Recourse:
@@ -690,12 +760,14 @@ class Recourse:
         if not self.readable.all():
             columns["reason"] = np.repeat(self.reasons, k).tolist()
         header = self._header()
+        header["sha256"] = self._digest(header)
         if self.origin is not None and self.origin.names:
             header["ids"] = list(self.origin.names)
             for name, value in zip(self.origin.names, self.origin.values, strict=True):
                 columns[f"id.{name}"] = _arrow_values(np.repeat(value, k), pa)
         table = pa.table(columns).replace_schema_metadata({"wayforward": json.dumps(header)})
-        pq.write_table(table, path)
+        with written(path) as half:
+            pq.write_table(table, half)
 
     @classmethod
     def _from_parquet(cls, path: Path) -> Recourse:

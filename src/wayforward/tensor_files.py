@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward.errors import FileFormatError, MethodError, require
+from wayforward.plain_files import write_bytes
 
 _MOST_BYTES = 1 << 30
 _NETWORKS = 1  # version of the files of networks
@@ -47,13 +48,9 @@ def write(
     """Write arrays or tensors and a JSON header to one file, whole or not at all; return its path."""
     module = "safetensors.torch" if framework == "pt" else "safetensors.numpy"
     safetensors = require(module, extra="torch")
-    file = Path(path)
-    part = file.with_name(file.name + ".part")
-    safetensors.save_file(
-        dict(tensors), os.fspath(part), metadata={"wayforward": json.dumps(header, allow_nan=False)}
-    )
-    os.replace(part, file)
-    return file
+    text = json.dumps(header, allow_nan=False)
+    write_bytes(path, safetensors.save(dict(tensors), metadata={"wayforward": text}))
+    return Path(path)
 
 
 def header(path: str | Path) -> Any:

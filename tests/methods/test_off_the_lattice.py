@@ -11,6 +11,7 @@ import pytest
 import wayforward as wf
 from wayforward.problem.proofs import out_of_reach
 from wayforward.recourse import Outcome
+from wayforward.schema import SchemaWarning
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
@@ -71,7 +72,8 @@ def test_a_fraction_in_a_whole_number_may_stay_and_is_what_the_model_sees(
         refused = model.predict(people) == 0
         least = np.array(_ways(problem, model, x))
         for k in (1, 3):
-            got = wf.recommend(problem, people, method="local-search", k=k, compiled=compiled)
+            with pytest.warns(SchemaWarning, match="with a fraction"):
+                got = wf.recommend(problem, people, method="local-search", k=k, compiled=compiled)
             outcome = got.outcome[:, 0]
             assert ((outcome == Outcome.ACCEPTED) == ~refused).all()
             found = outcome == Outcome.FOUND
@@ -115,5 +117,6 @@ def test_a_proof_sees_that_a_fraction_may_stay_where_the_model_knows_whole_numbe
     x = np.array([[1.5, -1.0], [1.0, -1.0], [2.9, -2.0]])  # 1.5 and 2.9 are no numbers that the model knows
     assert problem.model.bounded
     assert out_of_reach(problem.population(x)).tolist() == [False, True, False]
-    outcome = wf.recommend(problem, x, method="local-search").outcome[:, 0]
+    with pytest.warns(SchemaWarning, match="'a' .* 2 value.* with a fraction, such as 1.5"):
+        outcome = wf.recommend(problem, x, method="local-search").outcome[:, 0]
     assert outcome.tolist() == [Outcome.FOUND, Outcome.NONE_EXISTS, Outcome.FOUND]

@@ -18,6 +18,7 @@ from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import near_text, number_text, points
 from wayforward.answers.text import (
     amiss,
+    askings_text,
     beside,
     consequences,
     of_100,
@@ -147,6 +148,7 @@ def _plan_name(one: Recourse, place: int, option: int) -> str:
 def _plan_lines(one: Recourse, takes: dict[str, Any], head: Letterhead, option: int, first: int) -> list[str]:
     """What an option asks for, what follows, how long it takes, where it leads and how sure that is."""
     lines = [*(f"- {text}" for text in steps(one, 0, option)), *consequences(one, 0, option)]
+    lines += filter(None, [askings_text(one, option)])
     harder = ""
     if option != first and not one.kind[0, option]:
         harder = beside(one, first, option, gettext("plan 1"))

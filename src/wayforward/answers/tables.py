@@ -10,6 +10,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.language import N_, gettext
+from wayforward.plain_files import written
 from wayforward.recourse import Recourse
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def write_csv(rows: list[dict[str, Any]], path: str | Path) -> Path:
     A text that would be read as a formula gets an apostrophe in front; NaN and infinity become empty cells.
     """
     path = Path(path)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with written(path) as half, half.open("w", newline="", encoding="utf-8") as file:
         names = list(dict.fromkeys(name for row in rows for name in row))
         writer = csv.DictWriter(file, fieldnames=names, restval="")
         writer.writeheader()

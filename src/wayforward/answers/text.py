@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,9 +96,14 @@ def explain(
 def _explained(recourse: Recourse, i: int, option: int | None, problem: Problem | None) -> str:
     one = person_of(recourse, i)
     if problem is not None:
+        one = one.judged_by(problem) if one.meta.get("unchecked") else one
         one = rounded(problem, one)
     if option is not None and (not isinstance(option, (int, np.integer)) or not 0 <= option < recourse.k):
         raise DataError(f"There is no option {option!r}; options are numbered 0 to {recourse.k - 1}.")
+    if one.meta.get("unchecked") and problem is None:
+        as_stored = replace(one, meta={**one.meta, "unchecked": False})
+        warned = gettext("This comes from a file and was not checked again, so it may not hold.")
+        return f"{warned} {_explained(as_stored, 0, option, None)}"
     found = np.flatnonzero(one.found[0])
     if not len(found):
         return " ".join([outcome_text(one.outcome[0, 0]), *amiss(one)])
@@ -148,6 +154,18 @@ def beside(one: Recourse, first: int, option: int, name: str) -> str:
         return gettext("This asks for about {share} more than {plan}.", share=share, plan=name)
     much = words.times_text(times)
     return gettext("This asks for about {times} times as much as {plan}.", times=much, plan=name)
+
+
+def askings_text(one: Recourse, option: int) -> str:
+    """How often a random model was asked about an option, and how many of the askings said yes; '' for any other."""
+    askings = int(one.meta.get("askings", 1))
+    if askings == 1 or "low" in needed(one):
+        return ""
+    yes = round(float(one.score[0, option]) * askings)
+    return gettext(
+        "The model does not always answer alike: it was asked {n} times about this, and {yes} of them said yes.",
+        n=askings, yes=yes,
+    )  # fmt: skip
 
 
 def cost_text(one: Recourse, i: int, option: int) -> str:
@@ -280,6 +298,7 @@ def _option_text(one: Recourse, option: int) -> str:
         texts.append(gettext("The answer would then be yes, {score}.", score=score))
     else:
         texts.append(gettext("The answer would then be yes."))
+    texts.append(askings_text(one, option))
     if np.isfinite(one.chance[0, option]):
         chance = of_100(one.chance[0, option])
         texts.append(

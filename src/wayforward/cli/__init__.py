@@ -1,7 +1,8 @@
 """The command line: the library from a shell, with no logic of its own.
 
 Exit codes: 0, done; 1, done, and nobody who was refused got an option; 2, the input is at fault (one line
-says how); 3, interrupted (the same command again goes on where it stopped); anything else is a defect.
+says how); 3, interrupted (the same command again goes on where it stopped); 4, a file cannot be written (no room, no
+right to; what was there before is as it was); anything else is a defect.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-NOBODY, BAD_INPUT, INTERRUPTED = 1, 2, 3
+NOBODY, BAD_INPUT, INTERRUPTED, NOT_WRITTEN = 1, 2, 3, 4
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

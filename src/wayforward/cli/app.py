@@ -22,7 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a traceback with values would print people's rows
     rich_markup_mode=None,
     help="Why a model said no, and what a person can do about it.",
-    epilog="Exit codes: 0 done; 1 done, and nobody got an option; 2 the input is at fault; 3 interrupted.",
+    epilog="Exit codes: 0 done; 1 done, and nobody got an option; 2 the input is at fault; 3 interrupted; 4 a file "
+    "cannot be written.",
 )
 schema_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Make and check schema files.")
 app.add_typer(schema_app, name="schema")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import sys
@@ -16,22 +17,31 @@ import typer
 import typer.core
 
 from wayforward import plain_files
-from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED
-from wayforward.errors import FileFormatError, WayforwardError
+from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED, NOT_WRITTEN
+from wayforward.errors import FileFormatError, WayforwardError, WriteError
 from wayforward.language import gettext, marks
+
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)  # faults of the place, not of the input
 
 
 class Commands(typer.core.TyperGroup):
     """Commands whose errors of the library become one line and an exit code, here and nowhere else."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. Raises: typer.Exit with 2 for bad input and 3 for an interruption."""
+        """Run the command. Raises: typer.Exit with the code of bad input, an interruption, or a full disk."""
         try:
             with notes():
                 return super().invoke(ctx)
         except WayforwardError as error:
             say(f"wayforward: {error}")
-            raise typer.Exit(BAD_INPUT) from None
+            raise typer.Exit(NOT_WRITTEN if isinstance(error, WriteError) else BAD_INPUT) from None
+        except OSError as error:
+            if error.errno not in DISK:
+                raise
+            say(
+                f"wayforward: A file cannot be written: {error.strerror}. Make room, or choose another place."
+            )
+            raise typer.Exit(NOT_WRITTEN) from None
         except KeyboardInterrupt:
             say("wayforward: interrupted. The same command goes on where it stopped, if it writes a file.")
             raise typer.Exit(INTERRUPTED) from None
@@ -168,6 +178,12 @@ def write_text(path: Path, text: str) -> None:
     """Write a file, whole or not at all. Raises: FileFormatError."""
     room_for(path)
     plain_files.write_text(path, text)
+
+
+def save_figure(figure: Any, path: Path, **how: Any) -> None:
+    """Write a figure of matplotlib, whole or not at all; its ending says as what. Raises: FileFormatError."""
+    with plain_files.written(path) as half:
+        figure.savefig(half, **how)
 
 
 def room_for(path: Path | None, endings: Sequence[str] = ()) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.cli.console import room_for, say, table, write_json
+from wayforward.cli.console import room_for, save_figure, say, table, write_json
 from wayforward.cli.inputs import Inputs, Ready
 from wayforward.cli.letters import kinds_for_people, write_letters
 from wayforward.cli.personal import Personal, ask, lines
@@ -129,11 +129,11 @@ def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation, personal:
     }
     drawn |= {one.name.lower(): figure for one in personal.stories if (figure := one.figure()) is not None}
     for name, figure in drawn.items():
-        figure.savefig(figures / f"{name}.svg")
+        save_figure(figure, figures / f"{name}.svg")
         figure.set_layout_engine(
             "none"
         )  # all stands where it should: laying it out again takes as long as drawing
-        figure.savefig(figures / f"{name}.png", dpi=160)
+        save_figure(figure, figures / f"{name}.png", dpi=160)
 
 
 def _csv(path: Path, columns: dict[str, np.ndarray]) -> None:

@@ -1,3 +1,3 @@
 """Exit codes: what a shell is told, see `wayforward.cli`."""
 
-DONE, NOBODY, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
+DONE, NOBODY, BAD_INPUT, INTERRUPTED, NOT_WRITTEN = 0, 1, 2, 3, 4

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from wayforward.plain_files import make_folder
 from wayforward.recourse import Recourse
 
 _FORMAT = "wayforward.parts/1"
+_LOCK = "lock"
+# also what a process that was killed left half written, and parts of earlier versions
+_OURS = re.compile(r"manifest\.json|lock|people-\d+(\.half)?\.(parquet|json)|\.[\w-]+\.[0-9a-f]{16}(\.\w+)?")
 
 
 def fingerprint(*things: Any) -> str:
@@ -44,12 +48,30 @@ class Parts:
 
     def __init__(self, folder: Path | None, key: str, size: int) -> None:
         self.folder, self.key, self.size = folder, key, size
+        self._lock: Any = None
         if folder is None:
             return
+        self._take(folder)
         if self._manifest() != self._wanted():
-            shutil.rmtree(folder, ignore_errors=True)
-            make_folder(folder)
+            _empty(folder)
             write_text(folder / "manifest.json", json.dumps(self._wanted(), indent=2))
+
+    def _take(self, folder: Path) -> None:
+        """Make the folder, and hold it. Raises: FileFormatError for a stranger's, and for one that is written to."""
+        there = folder.exists() or folder.is_symlink()
+        own = folder.is_dir() and not folder.is_symlink() and _are_parts(folder)
+        if there and not own:
+            raise FileFormatError(
+                f"'{folder.name}' is there already and holds something else than finished parts. Move it away, or "
+                "choose another output."
+            )
+        make_folder(folder)
+        self._lock = (folder / _LOCK).open("w")
+        if not _locked(self._lock):
+            raise FileFormatError(
+                f"Another command writes to '{folder.name.removesuffix('.parts')}' at this moment. Wait until it is "
+                "done, or choose another output."
+            )
 
     def _wanted(self) -> dict[str, Any]:
         return {"format": _FORMAT, "question": self.key, "people_a_part": self.size}
@@ -83,15 +105,43 @@ class Parts:
         """Store a finished part; it appears under its name only when it is whole."""
         file = self._file(start)
         if file is not None:
-            half = file.with_name(f"{file.stem}.half{file.suffix}")
-            part.save(half)
-            half.replace(file)
+            part.save(file)
 
 
 def forget(folder: Path | None) -> None:
     """Delete the parts, once everything is written elsewhere."""
     if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+        _empty(folder)
+        with suppress(OSError):
+            (folder / _LOCK).unlink(missing_ok=True)
+            folder.rmdir()
+
+
+def _are_parts(folder: Path) -> bool:
+    """True if a folder has nothing in it that is not of this module."""
+    return all(_OURS.fullmatch(file.name) and not file.is_symlink() for file in folder.iterdir())
+
+
+def _empty(folder: Path) -> None:
+    """Delete the parts in a folder, and nothing else."""
+    for file in [file for file in folder.iterdir() if _OURS.fullmatch(file.name) and file.name != _LOCK]:
+        with suppress(OSError):
+            file.unlink()
+
+
+def _locked(file: Any) -> bool:
+    """Hold an open file for this process; False where another does. Where files cannot be held, nobody waits."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system that knows no locks
+        return True
+    return True
 
 
 def in_parts(

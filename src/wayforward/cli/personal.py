@@ -15,6 +15,7 @@ import numpy as np
 from wayforward.cli.inputs import Ready
 from wayforward.cli.letters import write_letters
 from wayforward.language import N_, gettext
+from wayforward.plain_files import write_text
 
 if TYPE_CHECKING:
     from wayforward.answers.causes import SideBySide
@@ -188,9 +189,8 @@ def files(out: Path, ready: Ready, personal: Personal) -> None:
     write_csv([dict(zip(columns, row, strict=True)) for row in people], out / "three.csv")
     names = ("person", "feature", "can", "high", "rank", "max_changes")
     rows = [{"person": i, **row} for i, limits in enumerate(THREE) for row in limits.rows]
-    with (out / "wishes.csv").open("w", newline="", encoding="utf-8") as file:
-        file.write(",".join(names) + "\n")
-        file.writelines(",".join(str(row.get(name, "")) for name in names) + "\n" for row in rows)
+    table = [",".join(names), *(",".join(str(row.get(name, "")) for name in names) for row in rows)]
+    write_text(out / "wishes.csv", "\n".join(table) + "\n")
     called = [limits.name.lower() for limits in THREE]
     write_letters(ready.problem, got, out / "letters", range(len(THREE)), called)
 

@@ -154,9 +154,7 @@ def answer(
     )
     summary = summarise(got, ready, judged)
     if out is not None:
-        half = out.with_name(f"{out.stem}.half{out.suffix}")
-        got.save(half)
-        half.replace(out)
+        got.save(out)
     if csv is not None:
         write_csv(got, csv)
     with use_language(language):
@@ -236,9 +234,7 @@ def write_csv(got: Recourse, path: Path) -> None:
     from wayforward.answers import write_csv as write
 
     columns = {name: values.tolist() for name, values in got.to_frame("dict").items()}
-    half = path.with_name(path.name + ".half")
-    write([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], half)
-    half.replace(path)
+    write([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], path)
 
 
 def show(summary: dict[str, Any], files: list[Path]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
+from wayforward.cli.console import room_for, save_figure, say, steps, table, write_json, write_text
 from wayforward.errors import DataError
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.history import FLOWS
@@ -57,7 +57,7 @@ def _several(
     if csv is not None:
         write_csv(got.rows(), csv)
     if figure is not None:
-        got.figure().savefig(figure)
+        save_figure(got.figure(), figure)
     if html is not None:
         got.report(html)
     write_json(got.to_dict(), json)
@@ -86,7 +86,7 @@ def _one(
     if csv is not None:
         write_text(csv, _csv(got))
     if figure is not None:
-        figure_society(got).savefig(figure)
+        save_figure(figure_society(got), figure)
     write_json(got.to_dict() | {"rows": got.rows()}, json)
     if str(json) != "-":
         _show(got)

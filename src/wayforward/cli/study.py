@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
+from wayforward.cli.console import room_for, save_figure, say, steps, table, write_json, write_text
 from wayforward.data.user_tables import read_table
 from wayforward.errors import DataError, require
 
@@ -41,7 +41,7 @@ def analyse_file(
     if got.left_out:
         say(f"note: {got.left_out:,} rows were left out, without a number or marked as impossible.")
     if figure is not None:
-        got.figure().savefig(figure)
+        save_figure(got.figure(), figure)
     if csv is not None:
         lines = (
             ",".join(f'"{cell}"' if "," in cell else cell for cell in row) for row in (HEADS, *got.rows())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from copy import copy
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from wayforward.errors import MethodError, ProblemError, UnsupportedModel
+from wayforward.errors import MethodError, ProblemError, UnsupportedModel, shown
 from wayforward.methods.alike import Alike
+from wayforward.methods.settings import CheckedSettings
 from wayforward.portable import Portable
 from wayforward.recourse import JUDGED, Recourse
 from wayforward.schema import Origin, Schema, SchemaWarning
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Population, Problem
 
+MOST_OPTIONS = 1000  # a person: nobody reads more, and memory and time grow with it
 _FARTHER = (1e-7, 1e-5, 1e-3)  # scores beyond the boundary at which a search is made again; see `_go_farther`
+_NO_LIMIT = 1 << 40  # model rows that nobody spends, and that 64 bits can add up
 
 Progress = Callable[[int, int], None]  # (people done, people in all)
 
@@ -59,16 +62,17 @@ class Budget:
 
     def rows_or(self, default: int) -> int:
         """Return the model rows for each person, or the method's own default where nobody set any."""
-        return default if self.rows is None else self.rows
+        return default if self.rows is None else min(int(self.rows), _NO_LIMIT)
 
 
-class Method(Portable, ABC):
+class Method(Portable, metaclass=CheckedSettings):
     """One published method. Subclasses are dataclasses whose fields are the method's parameters.
 
     name, summary, citation: words for tables. needs: the least access to the model. needs_data: the problem must
     hold observed people. exact: its answers are optimal on the action set that its documentation states, and it
     may return proofs. least_cost: it looks for the cheapest options there are, so that cheaper ones from elsewhere may
-    replace its own. chunk: people searched at once, which bounds memory and changes no answer.
+    replace its own. endless: settings that may be infinite. chunk: people searched at once, which bounds memory and
+    changes no answer.
     """
 
     name: ClassVar[str]
@@ -78,6 +82,7 @@ class Method(Portable, ABC):
     needs_data: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     least_cost: ClassVar[bool] = False
+    endless: ClassVar[tuple[str, ...]] = ()
     chunk: ClassVar[int] = 2048
 
     problem_: Problem
@@ -151,10 +156,18 @@ class Method(Portable, ABC):
         `meta["n_shortened"]` counts the options that this made shorter.
         Raises: MethodError for k < 1; DataError for people who do not fit the schema; WorkerError.
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise MethodError(f"k={k!r} options were asked for. Ask for k=1 or more.")
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= MOST_OPTIONS:
+            raise MethodError(
+                f"k={shown(k)} options were asked for. Ask for k=1 or more, up to {MOST_OPTIONS:,}."
+            )
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-            raise MethodError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
+            raise MethodError(f"seed={shown(seed)} is not a whole number. Use seed=0, for example.")
+        if not isinstance(strict, (bool, np.bool_)):
+            raise MethodError(f"strict={shown(strict)} is neither True nor False. Use one of them.")
+        if not (progress is None or callable(progress)):
+            raise MethodError(
+                f"progress={shown(progress)} cannot be called. Give a function of (done, in all)."
+            )
         if minimal is not None and minimal != self.minimal_:
             return self.with_minimal(minimal).recommend(
                 x, k, preferences=preferences, seed=seed, budget=budget, progress=progress, workers=workers, on=on,
@@ -306,6 +319,7 @@ class Method(Portable, ABC):
                 "model_rows": spent.rows,
                 "model_calls": spent.calls,
                 "native_rows": spent.native_rows,
+                **({} if problem.model.askings == 1 else {"askings": problem.model.askings}),
                 "versions": versions(),
             }
         )

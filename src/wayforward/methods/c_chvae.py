@@ -56,6 +56,7 @@ class CChvae(Method):
     """
 
     name: ClassVar[str] = "c-chvae"
+    endless: ClassVar[tuple[str, ...]] = ("p",)
     summary: ClassVar[str] = (
         "nearest accepted row that an autoencoder of people decodes, in growing latent shells; labels suffice"
     )
@@ -81,7 +82,7 @@ class CChvae(Method):
     device: str | None = None
 
     def __post_init__(self) -> None:
-        check_least(self, samples=1, shells=1, keep=1, further=0)
+        check_least(self, samples=1, shells=1, keep=1, epochs=1, latent=1)
         require_setting(self, "step", self.step > 0, "Use a width above 0.")
         require_setting(self, "widen", self.widen >= 1, "Use 1 (shells of one width) or more.")
         require_setting(self, "p", self.p >= 1, "Use 1, 2, another norm above 1, or inf.")

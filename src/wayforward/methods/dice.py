@@ -98,7 +98,7 @@ class Dice(Method):
             categories=("simplex", "penalty"),
             start=("near", "random"),
         )
-        check_least(self, steps=1, block=1, proximity=0, diversity=0)
+        check_least(self, steps=1, block=1, least=1)
         check_positive(self, "rate")
         require_setting(self, "quantile", 0 <= self.quantile <= 1, "Use a share between 0 and 1.")
 

@@ -57,6 +57,7 @@ class Polished(Method):
     """
 
     name: ClassVar[str] = "icarma-polished"
+    endless: ClassVar[tuple[str, ...]] = ("price",)
     summary: ClassVar[str] = (
         "amortised and coarse proposals, polished in the causal world; plausibility hard or at a price"
     )
@@ -109,7 +110,7 @@ class Polished(Method):
             counted, people = people, self.judged_.population(people.x, people.preferences)
         else:
             counted = people
-        limit = _ROWS if budget is None or budget.rows is None else budget.rows
+        limit = _ROWS if budget is None else budget.rows_or(_ROWS)
         work = Polish(people, people.problem.plausibility, slacks, seed=seed, limit=limit)
         parts = [
             self._coarse(work, level, limit) for level in range(len(slacks)) if slacks[level] in (0.0, np.inf)

@@ -7,14 +7,14 @@ yes that is likely from the next model (`NextModel`). The problem's judge has th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import MethodError
+from wayforward.errors import MethodError, shown
 from wayforward.methods.base import answer_readable
 from wayforward.preferences import Preferences
 from wayforward.problem.robust import with_robust
@@ -129,6 +129,10 @@ def kinds_beside(
 
 
 def _checked(problem: Problem, kinds: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(kinds, Iterable):
+        raise MethodError(
+            f"kinds={shown(kinds)} is no list. Give some of {', '.join(KINDS)}, or leave it out."
+        )
     given = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     for kind in given:
         if kind not in KINDS:

@@ -70,7 +70,7 @@ class Nice(Method):
 
     def __post_init__(self) -> None:
         check_choices(self, reward=get_args(Reward), scale=("range", "std"))
-        check_least(self, neighbours=1)
+        check_least(self, neighbours=1, pool=1)
 
     def _fit(self, problem: Problem) -> None:
         good = problem.reference_reached

@@ -11,7 +11,7 @@ from wayforward.devices import on_processor
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_widths
 from wayforward.methods.engines.robust_search import Otherwise
 from wayforward.methods.roar import RobustDescent, check_otherwise
-from wayforward.methods.settings import check_choices, require_setting
+from wayforward.methods.settings import check_choices, check_least, require_setting
 from wayforward.model import Access
 from wayforward.problem.robust import Robust, UnderNoise, linear_slope
 
@@ -59,6 +59,7 @@ class Probe(RobustDescent):
 
     def __post_init__(self) -> None:
         require_setting(self, "rate", 0 < self.rate < 1, "Use a probability between 0 and 1.")
+        check_least(self, rounds=1, steps=1, block=1, draws=1)
         require_setting(self, "sigma", 0 <= self.sigma < np.inf, "Use a number of 0 or more.")
         check_choices(self, on=("numbers", "acted"), estimate=("gradient", "draws"))
         check_otherwise(self)

@@ -11,7 +11,7 @@ import numpy as np
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient.relaxed_state import range_widths
 from wayforward.methods.engines.robust_search import Otherwise, robust_options
-from wayforward.methods.settings import check_choices, require_setting
+from wayforward.methods.settings import check_choices, check_least, require_setting
 from wayforward.methods.wachter import Wachter
 from wayforward.model import Access
 from wayforward.problem.robust import Robust, WithinDelta, with_robust
@@ -91,6 +91,7 @@ class Roar(RobustDescent):
     block: int = 256
 
     def __post_init__(self) -> None:
+        check_least(self, rounds=1, steps=1, block=1)
         require_setting(self, "rho", 0 <= self.rho < np.inf, "Use a number of 0 or more.")
         check_choices(self, norm=("linf", "l2"))
         check_otherwise(self)

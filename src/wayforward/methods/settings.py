@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from wayforward.errors import MethodError
+from wayforward.errors import MethodError, shown
 
 if TYPE_CHECKING:
     from wayforward.methods.base import Method
@@ -19,12 +22,85 @@ class Named(Protocol):
     name: ClassVar[str]
 
 
+MOST = 1_000_000_000  # of whole numbers: 64 bits add up what hangs on them
+
+
+class CheckedSettings(ABCMeta):
+    """Checks the settings of a method against what its fields are declared as, before the method is made.
+
+    A field's type is its range: int, from 0 to a thousand million (any, where it is a seed); float, finite and from 0
+    (inf, too, where `endless` names it); bool; text; a path; a function; each with None where the field says so. What
+    is narrower than its type, a method checks itself.
+    """
+
+    def __call__(cls, *given: Any, **named: Any) -> Any:
+        """Make a method. Raises: MethodError for a setting that is none."""
+        fields: dict[str, Field[Any]] = getattr(cls, "__dataclass_fields__", {})
+        own = [name for name, field in fields.items() if field.init and "ClassVar" not in str(field.type)]
+        for name, value in (*zip(own, given, strict=False), *named.items()):
+            if name in fields:
+                _check(cls, name, str(fields[name].type), value)
+        return super().__call__(*given, **named)
+
+
+def _check(method: Any, setting: str, declared: str, value: Any) -> None:
+    kind, optional = declared.removesuffix(" | None"), declared.endswith("| None")
+    if kind not in _DECLARED or setting == "device" or (optional and value is None):
+        return
+    holds, advice = _DECLARED[kind]
+    if kind == "int" and "seed" in setting:
+        holds, advice = _is_whole, "Use a whole number."
+    if kind == "float" and setting in getattr(method, "endless", ()) and value == np.inf:
+        return
+    if not holds(value):
+        or_none = advice.rstrip(".") + ", or None." if optional else advice
+        raise MethodError(f"'{method.name}' has {setting}={shown(value)}. {or_none}")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_whole(value) and 0 <= value <= MOST
+
+
+def _is_amount(value: Any) -> bool:
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return number and bool(0 <= value < 1e300)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def _are_whole(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(map(_is_whole, value))
+
+
+def _are_amounts(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(k, str) and _is_amount(v) for k, v in value.items())
+
+
+# how a field is declared -> what it may be, and what to use
+_DECLARED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "int": (_is_count, f"Use a whole number of 0 or more, at most {MOST:,}."),
+    "float": (_is_amount, "Use a number of 0 or more."),
+    "bool": (lambda value: isinstance(value, (bool, np.bool_)), "Use True or False."),
+    "str": (lambda value: isinstance(value, str), "Use a text."),
+    "Path | str": (_is_path, "Use a path."),
+    "Tick": (callable, "Use a function."),
+    "Sequence[int]": (_are_whole, "Use a list of whole numbers."),
+    "tuple[int, ...]": (_are_whole, "Use a tuple of whole numbers."),
+    "Mapping[str, float]": (_are_amounts, "Use names with a number of 0 or more each."),
+}
+
+
 def require_setting(part: Named, setting: str, valid: bool, advice: str) -> None:
     """Raise MethodError with the setting's value and the advice unless it is valid."""
     if not valid:
         value = getattr(part, setting)
-        shown = repr(value) if isinstance(value, str) else value
-        raise MethodError(f"'{part.name}' has {setting}={shown}. {advice}")
+        raise MethodError(f"'{part.name}' has {setting}={shown(value)}. {advice}")
 
 
 def check_least(part: Named, **least: float) -> None:

@@ -12,7 +12,7 @@ from wayforward.methods.engines.robust_search import Otherwise, same_people
 from wayforward.methods.engines.tighten import polish
 from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.roar import check_otherwise
-from wayforward.methods.settings import check_least
+from wayforward.methods.settings import check_choices, check_least
 from wayforward.model import Access
 from wayforward.problem.batching import ask, distinct_changes, tidy
 from wayforward.problem.robust import Stable, with_robust
@@ -64,7 +64,8 @@ class Trex(Method):
     shrink: bool = True
 
     def __post_init__(self) -> None:
-        check_least(self, neighbours=1, steps=1, pool=1)
+        check_least(self, neighbours=1, steps=1, pool=1, draws=1)
+        check_choices(self, kind=("trex", "robx"))
         check_otherwise(self)
 
     def _fit(self, problem: Problem) -> None:

@@ -35,6 +35,7 @@ class WrapOptions:
     encoder: Any = None
     prepare: Callable[[Any], Any] | None = None
     batch_rows: int | None = None
+    random: bool = False
 
     def classes_of(self, columns: int, default: Sequence[Any] | None = None) -> tuple[Any, ...]:
         """Return one class a column: those given to `wrap`, else the default or 0, 1, ... Raises: ModelError."""
@@ -61,6 +62,7 @@ class Adapted:
     batch: the rows that somebody's function is handed in each call, filled up where there are fewer; None: as they are.
     categories: of the columns that go as pandas categories. table: turns rows (m, d) into what an estimator is asked
     on, through the preparation that `wrap` was given; None where that is not an estimator's own input.
+    askings: how often predict asks the object about each row.
     """
 
     predict: Callable[[Floats], tuple[Outputs, Ints]]
@@ -75,6 +77,7 @@ class Adapted:
     batch: int | None = None
     categories: Mapping[str, Sequence[Any]] | None = None
     table: Callable[[Floats], Any] | None = None
+    askings: int = 1
 
     @classmethod
     def of_values(cls, ask: Callable[[Floats], Floats], name: str) -> Adapted:

@@ -170,7 +170,7 @@ class Scorer:
 
 
 @dataclass
-class _Checked:
+class Checked:
     """Shape, range and class checks that every adapter shares."""
 
     task: Task
@@ -178,6 +178,7 @@ class _Checked:
     name: str
 
     def outputs(self, out: Any, m: int) -> Floats:
+        """Outputs for m rows as numbers (m, c). Raises: ModelError for another shape, and for what is not finite."""
         width = 1 if self.task == "regression" else len(self.classes)
         try:
             array = np.asarray(out, dtype=np.float64)
@@ -207,7 +208,7 @@ class Model(ABC):
     decision: how its label follows from its outputs.
     tolerance: how far beyond zero a score of the fast path must be, so that the model itself agrees.
     wrapped: the object itself, where there is one. notes: what the adapter decided, for example why a fast path
-    was not taken.
+    was not taken. askings: how often it is asked about each row; more than once where it is random.
     """
 
     schema: Schema
@@ -218,6 +219,7 @@ class Model(ABC):
     name: str = "The model"
     tolerance: float = 1e-9
     wrapped: Any = None
+    askings: int = 1
 
     def __init__(self) -> None:
         self.counter = Counter()
@@ -368,8 +370,8 @@ class Model(ABC):
         return 1 if self.task == "regression" else len(self.classes)
 
     @property
-    def _checked(self) -> _Checked:
-        return _Checked(self.task, self.classes, self.name)
+    def _checked(self) -> Checked:
+        return Checked(self.task, self.classes, self.name)
 
     def class_index(self, label: Any) -> int:
         """Column of a class. Raises: ModelError that lists the classes."""

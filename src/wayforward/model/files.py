@@ -11,7 +11,7 @@ import re
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -22,6 +22,13 @@ import numpy as np
 from wayforward.errors import FileFormatError, ModelError, require
 from wayforward.model.adapted import first_line
 from wayforward.model.base import Model
+from wayforward.model.tree_checks import (
+    check_estimators,
+    check_lightgbm,
+    check_skops_boosters,
+    check_xgboost,
+)
+from wayforward.plain_files import written
 from wayforward.schema import Schema
 
 _MAX_BYTES = 1 * 2**30  # of a file, and of all that a zip unpacks to
@@ -77,14 +84,15 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
         raise FileFormatError(
             f"'{file.name}' does not fit a {kind} model. Use the ending {' or '.join(allowed)}."
         )
-    if kind == "sklearn":
-        file.write_bytes(_skops().dumps(model))
-    elif kind == "torch":
-        _save_torch(model, file)
-    elif kind == "lightgbm":
-        getattr(model, "booster_", model).save_model(os.fspath(file))
-    else:
-        model.save_model(os.fspath(file))
+    with written(file) as half:
+        if kind == "sklearn":
+            half.write_bytes(_skops().dumps(model))
+        elif kind == "torch":
+            _save_torch(model, half)
+        elif kind == "lightgbm":
+            getattr(model, "booster_", model).save_model(os.fspath(half))
+        else:
+            model.save_model(os.fspath(half))
     return file
 
 
@@ -225,16 +233,20 @@ def _load_skops(file: Path) -> Any:
             "loaded. If you trust the file, load it with skops yourself and give the model to wrap."
         )
     try:
-        return io.load(file, trusted=unknown)
+        with zipfile.ZipFile(file) as archive:
+            check_skops_boosters(json.loads(archive.read("schema.json")), archive.read)
+        model = io.load(file, trusted=unknown)
+        check_estimators(model)
     except Exception as error:
         raise _broken(file, error, "a skops file") from None
+    return model
 
 
 def _load_xgboost(file: Path) -> Any:
     xgboost = require("xgboost", extra="trees")
     booster = xgboost.Booster()
     try:
-        booster.load_model(os.fspath(file))
+        booster.load_model(bytearray(check_xgboost(file.read_bytes())))
     except Exception as error:
         raise _broken(file, error, "an XGBoost model") from None
     return booster
@@ -242,12 +254,13 @@ def _load_xgboost(file: Path) -> Any:
 
 def _load_lightgbm(file: Path) -> Any:
     lightgbm = require("lightgbm", extra="trees")
-    with file.open("rb") as stream:
-        head = stream.read(4)
-    if head != b"tree":
+    content = file.read_bytes()
+    if content[:4] != b"tree":
         raise FileFormatError(f"'{file.name}' is not a LightGBM model file. Save it with booster.save_model.")
     try:
-        return lightgbm.Booster(model_file=os.fspath(file))
+        text = content.decode("utf-8")
+        check_lightgbm(text)
+        return lightgbm.Booster(model_str=text)
     except Exception as error:
         raise _broken(file, error, "a LightGBM model") from None
 
@@ -291,6 +304,17 @@ _LAYERS = {
 }
 
 
+def _weight_shape(kind: str, given: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The shape of a layer's weights; None for a layer without."""
+    if kind == "Linear":
+        return int(given["out_features"]), int(given["in_features"])
+    if kind == "BatchNorm1d":
+        return (int(given["num_features"]),)
+    if kind == "LayerNorm":
+        return tuple(int(size) for size in np.atleast_1d(given["normalized_shape"]))
+    return None
+
+
 def _save_torch(module: Any, file: Path) -> None:
     torch = require("torch", extra="torch")
     safetensors = require("safetensors.torch", extra="torch")
@@ -329,16 +353,16 @@ def _load_torch(file: Path) -> Any:
             weights = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
         plan = json.loads(metadata["wayforward"])
         layers = []
-        for entry in plan["layers"]:
+        for number, entry in enumerate(plan["layers"]):
             kind = entry["kind"]
             if kind not in _LAYERS:
                 raise ValueError(f"unknown layer {kind!r}")
             given = {key: entry[key] for key in _LAYERS[kind]}
             if any(not isinstance(v, (int, float, list)) for v in given.values()):
                 raise ValueError(f"layer {kind} has a setting that is not a number")
-            sizes = np.abs([v for v in given.values() if isinstance(v, int)])
-            if sizes.size and sizes.prod() > _MAX_BYTES // 8:
-                raise ValueError(f"layer {kind} is too large")
+            shape = _weight_shape(kind, given)
+            if shape is not None and tuple(weights[f"{number}.weight"].shape) != shape:
+                raise ValueError(f"layer {kind} is not as large as its weights")
             if kind == "Linear":
                 given["bias"] = bool(entry.get("bias", True))
             layers.append(getattr(torch.nn, kind)(**given))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, get_args
 
 import numpy as np
 
 from wayforward.devices import device_of
-from wayforward.errors import ModelError
+from wayforward.errors import ModelError, shown
 from wayforward.model.adapted import SINGLE, Adapted, OutputKind, WrapOptions, labelled, without_warnings
 from wayforward.model.adapters import adapter_of, library_of
 from wayforward.model.adapters.onnx_file import onnx_content, onnx_session
+from wayforward.model.askings import check_steady, often
 from wayforward.model.base import Access, Counter, Decision, Model, Scorer, Task, single_valued
 from wayforward.model.encoder import NotRead
 from wayforward.model.fast import DOUBLE_UNIT, SINGLE_UNIT, DenseFast, Fast
@@ -23,6 +25,8 @@ from wayforward.model.verify import check_missing, disagreement, find_decision
 from wayforward.portable import Portable
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
+
+_TABLES = ("pandas", "polars", "pyarrow", "dict")
 
 
 @dataclass
@@ -56,6 +60,7 @@ class Wrapped(Portable, Model):
         self.task, self.classes, self.name = native.task, native.classes, native.name
         self.access = native.access if fast is None else max(native.access, fast.access)
         self.notes += native.notes
+        self.askings = native.askings
         self.device: str | None = None  # where torch evaluates the fast path
         self._network: Network | None = None
 
@@ -76,7 +81,7 @@ class Wrapped(Portable, Model):
         model = self.wrapped if content is None else onnx_session(content)
         if self.wrapped is None:
             self.wrapped = model
-        self.native_path = adapter_of(model, self.name)(model, self.schema, self.options)
+        self.native_path = _adapted(model, self.schema, self.options)
         if fast == "label":
             self.fast = LabelFast(self.native_path)
         else:
@@ -86,8 +91,9 @@ class Wrapped(Portable, Model):
 
     def _handed(self, m: int, native: bool) -> tuple[int, int]:
         size = self.native_path.batch if native or not self.has_fast_path else None
+        often = self.native_path.askings
         calls = 1 if size is None else -(-m // size)
-        return (m if size is None else calls * size), calls
+        return (m if size is None else calls * size) * often, calls * often
 
     def _outputs(self, x: Floats) -> Floats:
         return self.native_path.predict(x)[0] if self.fast is None else self.fast.outputs(x)
@@ -225,6 +231,7 @@ def wrap(
     verify_on: Any = None,
     fast: bool = True,
     batch_rows: int | None = None,
+    random: bool = False,
 ) -> Model:
     """Wrap a trained model so that every method can ask it; a wrapped model comes back as it is.
 
@@ -242,6 +249,9 @@ def wrap(
     in question and no others. A number hands it batches of that size, the last one filled up with copies of a row,
     for a callable whose result for a row hangs on its batch, as matrix products do in their last bits; the rows that
     fill up are counted too. Callables get arrays and tables of their own, which they may write to.
+    A model is asked about a few rows twice and about one of them alone, and must answer alike. random=True: it is
+    random, and asked several times about each row; its outputs are the shares of the askings that gave each label
+    (the mean, in a regression), so that answers say which share of them said yes.
     Raises: ModelError that says what is wrong and what to do; MissingExtra.
     Example: ``wrap(pipeline, schema)``.
     """
@@ -249,17 +259,17 @@ def wrap(
         return model
     if not isinstance(schema, Schema):
         raise ModelError(f"wrap needs a Schema; got {type(schema).__name__}. Make one: Schema.infer(table).")
-    for argument, given, known in (("task", task, get_args(Task)), ("output", output, get_args(OutputKind))):
-        if given not in known:
-            raise ModelError(f"{argument}={given!r} is not known. Use one of {', '.join(map(repr, known))}.")
+    _check_arguments(locals())
     options = WrapOptions(
         _name(model), task, None if classes is None else tuple(classes), output, takes,
         frame.head(0) if hasattr(frame, "head") else frame,  # its types, nobody's row
-        encoder, prepare, batch_rows,
+        encoder, prepare, batch_rows, random,
     )  # fmt: skip
     extra = None if verify_on is None else np.asarray(schema.encode(verify_on, "verification"))
-    native = adapter_of(model, options.name)(model, schema, options)
+    native = _adapted(model, schema, options)
     check_missing(native, schema)
+    if not random:
+        check_steady(native, schema)
     decision, note = native.decision, ""
     if decision is None:
         decision, note = find_decision(native, schema, extra)
@@ -274,6 +284,50 @@ def wrap(
     if extra is not None:
         native.predict(extra[:8])
     return made
+
+
+_KNOWN = {
+    "task": get_args(Task),
+    "output": get_args(OutputKind),
+    "takes": ("auto", "array", "frame", "numbered"),
+    "fast": (True, False),
+    "random": (True, False),
+}
+
+
+def _check_arguments(given: Mapping[str, Any]) -> None:
+    """Raises: ModelError for the first argument of `wrap` that is none."""
+    for argument, known in _KNOWN.items():
+        value = given[argument]
+        if not any(value is one or (isinstance(value, str) and value == one) for one in known):
+            words = ", ".join(map(repr, known))
+            raise ModelError(f"{argument}={shown(value)} is not known. Use one of {words}.")
+    classes, size, frame = given["classes"], given["batch_rows"], given["frame"]
+    if classes is not None:
+        listed = (
+            None if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable) else list(classes)
+        )
+        if listed is None or len(listed) < 2 or any(one == two for one, two in combinations(listed, 2)):
+            raise ModelError(
+                f"classes={shown(classes)} is no list of two or more labels, each once. Give them in column order."
+            )
+    if size is not None and (isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1):
+        raise ModelError(
+            f"batch_rows={shown(size)} is no number of rows. Give 1 or more, or None for no padding."
+        )
+    if not (frame is None or (isinstance(frame, str) and frame in _TABLES) or hasattr(frame, "columns")):
+        raise ModelError(
+            f"frame={shown(frame)} is no table. Give one, or one of {', '.join(map(repr, _TABLES))}."
+        )
+    for argument, valid in (("encoder", hasattr(given["encoder"], "transform")), ("prepare", False)):
+        value = given[argument]
+        if not (value is None or callable(value) or valid):
+            raise ModelError(f"{argument}={shown(value)} cannot be called. Give a function, or leave it out.")
+
+
+def _adapted(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
+    native = adapter_of(model, options.name)(model, schema, options)
+    return often(native) if options.random else native
 
 
 def _on_device(fast: DenseFast, device: str) -> Fast:

@@ -797,6 +797,10 @@ class Preferences:
             raise PreferencesError(
                 f"'{name}' is a number and has no levels. Use limit('{name}', low=..., high=...)."
             )
+        if not chosen:
+            raise PreferencesError(
+                f"No level of '{name}' is given. Name some: {'allow' if keep else 'forbid'}('{name}', ...)."
+            )
         mask = np.zeros(self.schema.features[j].n_levels, dtype=np.bool_)
         mask[[self._level(j, level) for level in chosen]] = True
         ok = self.level_ok(j).copy()

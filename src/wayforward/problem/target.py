@@ -50,6 +50,8 @@ class Target:
                 "A target is either favourable=<class label> (classification) or interval=(low, high) (regression). "
                 f"Got favourable={self.favourable!r} and interval={self.interval!r}."
             )
+        if self.interval is None and not self.labels:
+            raise ProblemError(f"favourable={self.favourable!r} names no class. Give a label, or several.")
         for name, value in (("threshold", self.threshold), ("margin", self.margin)):
             if not (value is None and name == "threshold") and not _is_number(value):
                 raise ProblemError(
@@ -66,6 +68,10 @@ class Target:
                     f"interval={self.interval!r} is no pair of numbers. Give (low, high); None leaves an end open."
                 )
             low, high = self.edges()
+            if (np.isinf(low) and np.isinf(high)) or low == np.inf or high == -np.inf:
+                raise ProblemError(
+                    f"interval={self.interval!r} has no end, so it asks for nothing. Give a finite low, high, or both."
+                )
             if low + self.margin > high - self.margin:
                 raise ProblemError(f"The interval {self.interval} with margin {self.margin} is empty.")
             if self.threshold is not None:

@@ -16,7 +16,7 @@ from wayforward.errors import DataError, FileFormatError, MethodError, Preferenc
 from wayforward.methods import Method
 from wayforward.methods import method as method_of
 from wayforward.methods.base import versions
-from wayforward.plain_files import make_folder, write_text
+from wayforward.plain_files import make_folder, write_text, written
 from wayforward.scale.answers import MANIFEST, Answers
 from wayforward.scale.identity import digest, method_digest
 from wayforward.scale.shard import (
@@ -216,12 +216,13 @@ def _pieces(
 ) -> Iterator[tuple[Path, int, int, Preferences | None]]:
     """Write each shard that is missing as a Parquet file; yield (file, number, number of its first person, wishes)."""
     pq = require("pyarrow.parquet", extra="frames")
-    (folder / PEOPLE).mkdir(parents=True, exist_ok=True)
+    make_folder(folder / PEOPLE)
     first = 0
     for shard, table in enumerate(source.shards(columns, rows)):
         if shard not in done:
             file = _staged(folder, shard)
-            pq.write_table(table, file)
+            with written(file) as half:
+                pq.write_table(table, half)
             own = None
             if wishes is not None:
                 who = np.arange(first, first + table.num_rows)

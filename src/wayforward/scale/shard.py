@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 import warnings
 from dataclasses import asdict, dataclass
@@ -12,9 +11,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, MethodError, require
+from wayforward.errors import DataError, MethodError, require
 from wayforward.methods import Budget, Method
-from wayforward.plain_files import write_text
+from wayforward.plain_files import make_folder, write_text, written
 from wayforward.preferences import Preferences
 from wayforward.problem import with_room
 from wayforward.recourse import Recourse
@@ -200,13 +199,6 @@ def _problems(reasons: dict[int, str], first: int, ids: Any) -> Any:
 def _write(table: Any, path: Path) -> None:
     """Write beside the place, then move into it, so that a reader never sees half a file."""
     pq = require("pyarrow.parquet", extra="frames")
-    half = path.with_name(f".{path.name}.{os.getpid()}.half")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
+    with written(path) as half:
         pq.write_table(table, half)
-        half.replace(path)
-    except OSError as error:
-        half.unlink(missing_ok=True)
-        raise FileFormatError(
-            f"'{path.name}' cannot be written: {error.strerror}. Choose another place."
-        ) from None

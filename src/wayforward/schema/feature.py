@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import SchemaError, did_you_mean
+from wayforward.errors import SchemaError, did_you_mean, shown
 from wayforward.language import gettext, language
 from wayforward.schema import carried
 from wayforward.schema.translation import NOTHING, FeatureWords, Translations, checked
@@ -104,8 +105,8 @@ class Feature:
             check_choice(self.name, "missing", self.missing)
         pairs = self.special.items() if isinstance(self.special, dict) else self.special
         object.__setattr__(self, "special", tuple(sorted((float(v), str(words)) for v, words in pairs)))
-        object.__setattr__(self, "levels", tuple(self.levels))
-        object.__setattr__(self, "level_labels", tuple(str(label) for label in self.level_labels))
+        for field in ("levels", "level_labels"):
+            object.__setattr__(self, field, self._listed(field))
         if self.kind == "carried":
             object.__setattr__(self, "actionability", "immutable")
             self._check_carried()
@@ -118,6 +119,24 @@ class Feature:
         self._check_time()
         states = set(dict(self.special))
         object.__setattr__(self, "translations", checked(self.translations, self.name, self.n_levels, states))
+
+    def _listed(self, field: str) -> tuple[Any, ...]:
+        """The levels or their labels as a tuple. Raises: SchemaError for what is no list in an order."""
+        given = getattr(self, field)
+        if isinstance(given, (str, bytes, Mapping, set, frozenset)) or not isinstance(given, Iterable):
+            raise SchemaError(
+                f"'{self.name}' has {field}={shown(given)}, which is no list. Give a list in order, such as "
+                "['low', 'high']."
+            )
+        found = tuple(v.item() if isinstance(v, np.generic) else v for v in given)
+        if field == "level_labels":
+            return tuple(str(label) for label in found)
+        wrong = next((v for v in found if not isinstance(v, (bool, int, float, str, type(None)))), None)
+        if wrong is not None:
+            raise SchemaError(
+                f"'{self.name}' lists the level {shown(wrong)}, which is neither a text nor a number. Write it as one."
+            )
+        return found
 
     def _check_carried(self) -> None:
         for field in fields(self):

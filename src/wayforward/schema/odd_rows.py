@@ -9,13 +9,13 @@ import numpy as np
 
 from wayforward.errors import DataError
 from wayforward.schema.tables import (
+    Reader,
     all_inside,
     check_values,
-    columns_of,
-    encode_column,
+    columns_and_reader,
     faults,
     numbers_of,
-    warn_of_wider,
+    warn_of_odd_values,
 )
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ Reasons = dict[int, str]  # row number -> why it cannot be read
 def read(schema: Schema, table: Any, what: str) -> tuple[np.ndarray, Reasons]:
     """Return (n, d) numbers, NaN in cells that cannot be read, and why; arguments and errors as of `Schema.read`."""
     reasons: Reasons = {}
-    if isinstance(table, np.ndarray):
+    if isinstance(table, np.ndarray) and table.dtype != object:
         x = numbers_of(schema.d, table, what)
     else:
-        columns, n = columns_of(schema.features, table, what)
+        columns, n, reader = columns_and_reader(schema.features, table, what)
         x = np.empty((n, schema.d))
         for j, feature in enumerate(schema.features):
-            x[:, j], odd = _read_column(columns[feature.name], feature, what)
+            x[:, j], odd = _read_column(columns[feature.name], feature, what, reader)
             _add(reasons, odd)
     if reasons or not all_inside(schema, x):
         for j, feature in enumerate(schema.features):
@@ -51,7 +51,7 @@ def read(schema: Schema, table: Any, what: str) -> tuple[np.ndarray, Reasons]:
             value[faults(value, feature)] = np.nan
         good = np.ones(len(x), dtype=bool)
         good[list(reasons)] = False
-        warn_of_wider(schema, x[good], what)
+        warn_of_odd_values(schema, x[good], what)
     return x, reasons
 
 
@@ -60,10 +60,10 @@ def _add(reasons: Reasons, more: Reasons) -> None:
         reasons.setdefault(i, reason)  # the first of a row's faults is told
 
 
-def _read_column(column: Any, feature: Feature, what: str) -> tuple[np.ndarray, Reasons]:
+def _read_column(column: Any, feature: Feature, what: str, read: Reader) -> tuple[np.ndarray, Reasons]:
     """Return (n,) numbers, NaN in cells that cannot be read, and why."""
     try:
-        return encode_column(column, feature, what), {}
+        return read(column, feature, what), {}
     except DataError:
         cells = list(column) if isinstance(column, (list, tuple, np.ndarray)) else column.to_list()
     value, odd = np.full(len(cells), np.nan), {}
@@ -71,15 +71,13 @@ def _read_column(column: Any, feature: Feature, what: str) -> tuple[np.ndarray, 
     while waiting:  # halve what fails until the cells at fault are found
         start, end = waiting.pop()
         try:
-            value[start:end] = encode_column(cells[start:end], feature, what)
+            value[start:end] = read(cells[start:end], feature, what)
         except DataError:
             if end - start > 1:
                 half = (start + end) // 2
                 waiting += [(start, half), (half, end)]
                 continue
-            odd[start] = _reason(
-                partial(encode_column, feature=feature, what=what), cells[start:end], feature, what
-            )
+            odd[start] = _reason(lambda one: read(one, feature, what), cells[start:end], feature, what)
     return value, odd
 
 

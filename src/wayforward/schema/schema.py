@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, RuleError, SchemaError, suggest
+from wayforward.errors import DataError, RuleError, SchemaError, shown, suggest
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.schema.carried import remember, remembered
 from wayforward.schema.feature import CARRIED_HAVE, FIELDS, Feature, check_choice
@@ -379,16 +380,35 @@ class Schema:
 
         `like`: 'pandas', 'polars', 'pyarrow', 'dict', a table of that library, or None for the first installed.
         Whole-number columns come back as integers where no value is missing or has a fraction, which is never cut off.
+        Raises: DataError for an array of another shape, and for an index that no level has.
         """
-        x = np.asarray(x, dtype=np.float64)
+        try:
+            x = np.asarray(x, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"decode needs an (n, {self.d}) array; got {shown(x)}. Give numbers.") from None
         if x.ndim != 2 or x.shape[1] != self.d:
             raise DataError(f"decode needs an (n, {self.d}) array; got shape {x.shape}.")
+        self._check_levels(x)
         like = table_library(like)
         values = np.array(x.T, order="C")  # (d, n): columns of the table's own
         if like == "pandas" and self._pandas_tables is not None:
             return self._pandas_tables.table(values)
         columns = {f.name: decode_column(values[j], f) for j, f in enumerate(self.features)}
         return native_table(columns, like, copy=False)
+
+    def _check_levels(self, x: np.ndarray) -> None:
+        """Raises: DataError for an index (n, d) that no level has; it may be missing."""
+        has = self.has_levels
+        index = x[:, has]
+        good = (index >= 0) & (index < self.n_levels[has]) & (index == np.floor(index)) | np.isnan(index)
+        if good.all():
+            return
+        i, j = (int(at) for at in np.argwhere(~good)[0])
+        feature = self.features[np.flatnonzero(has)[j]]
+        raise DataError(
+            f"'{feature.name}' has {index[i, j]:g} in row {i}; a level index must be a whole number from 0 to "
+            f"{feature.n_levels - 1}. Encode a table first, or snap the rows to the schema."
+        )
 
     @cached_property
     def _pandas_tables(self) -> PandasTables | None:
@@ -585,6 +605,8 @@ class Schema:
         """
         if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
             text, name = source, "schema text"
+        elif not isinstance(source, (str, os.PathLike)):
+            raise SchemaError(f"from_yaml reads a path or YAML text; got {shown(source)}. Give one of them.")
         else:
             text, name = read_text(source, "schema file", _MAX_FILE), f"schema file '{Path(source).name}'"
         return cls.from_dict(parse_yaml(text, name, _MAX_FILE), name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, did_you_mean, suggest
+from wayforward.errors import DataError, did_you_mean, shown, suggest
 from wayforward.schema import carried
 from wayforward.schema.feature import Feature
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SPELLED = re.compile(
     r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII
 )  # a number as text, in plain digits
+_NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, bytes, bytearray, np.ndarray)
 _FEW = 8  # people in a table that is read row by row
 
 
@@ -30,41 +31,54 @@ class SchemaWarning(UserWarning):
 
 def encode(schema: Schema, table: Any, what: str) -> np.ndarray:
     """Return (n, d) numbers in feature units, checked; arguments and errors as of `Schema.encode`."""
-    given = isinstance(table, np.ndarray)
-    x = numbers_of(schema.d, table, what) if given else _encode_table(schema.features, table, what)
+    if isinstance(table, np.ndarray) and table.dtype != object:
+        x = numbers_of(schema.d, table, what)
+    else:
+        columns, n, read = columns_and_reader(schema.features, table, what)
+        x = np.empty((n, schema.d))
+        for j, feature in enumerate(schema.features):
+            x[:, j] = read(columns[feature.name], feature, what)
     # all at once first: only where something is amiss, feature by feature to say what
     if not all_inside(schema, x):
         for j, feature in enumerate(schema.features):
             check_values(x[:, j], feature, what)
-        warn_of_wider(schema, x, what)
+        warn_of_odd_values(schema, x, what)
     return x
 
 
 def all_inside(schema: Schema, x: np.ndarray) -> bool:
-    """True if every value is there or may be missing, within its bounds, and a whole number where it is a level."""
+    """True if every value is there or may be missing, within its bounds, and whole where it must be."""
     gone = np.isnan(x)
     with np.errstate(invalid="ignore"):
-        good = (x >= schema.low) & (x <= schema.high) & ((x == np.round(x)) | ~schema.has_levels)
+        good = (x >= schema.low) & (x <= schema.high) & ((x == np.round(x)) | ~schema.integral)
     good &= x != np.inf  # an open bound lets it through
     good &= x != -np.inf
     return bool((good | (gone & schema.missing)).all())
 
 
-def _encode_table(features: Sequence[Feature], table: Any, what: str) -> np.ndarray:
-    columns, n = columns_of(features, table, what)
-    x = np.empty((n, len(features)))
-    for j, feature in enumerate(features):
-        x[:, j] = encode_column(columns[feature.name], feature, what)
-    return x
+Reader = Callable[[Any, Feature, str], np.ndarray]  # a column of a table -> (n,) numbers
+
+
+def columns_and_reader(features: Sequence[Feature], table: Any, what: str) -> tuple[Any, int, Reader]:
+    """Return the columns of a table by name, its number of rows, and what reads a column.
+
+    An array of objects has numbers and level indices, as any array. Raises: DataError for another table.
+    """
+    if not isinstance(table, np.ndarray):
+        return *columns_of(features, table, what), encode_column
+    check_shape(len(features), table, what)
+    return (
+        {feature.name: column for feature, column in zip(features, table.T, strict=True)},
+        len(table),
+        _numbers,
+    )
 
 
 def columns_of(features: Sequence[Feature], table: Any, what: str) -> tuple[Any, int]:
     """Return the columns of a table by name, and its number of rows. Raises: DataError for another table."""
     if isinstance(table, Mapping):
-        table = {k: v if isinstance(v, (list, tuple, np.ndarray)) else [v] for k, v in table.items()}
-        columns: Any = table
+        columns, n = _of_mapping(features, table, what)
         names = list(table)
-        n = len(next(iter(table.values()), []))
     else:
         frame = read_frame(as_table(table, [feature.name for feature in features]), what)
         columns, names, n = frame, frame.columns, len(frame)
@@ -86,8 +100,55 @@ def columns_of(features: Sequence[Feature], table: Any, what: str) -> tuple[Any,
     return columns, n
 
 
-def numbers_of(d: int, array: np.ndarray, what: str) -> np.ndarray:
-    """Return a copy of an array (n, d) as numbers. Raises: DataError for another shape or type."""
+def _of_mapping(
+    features: Sequence[Feature], table: Mapping[Any, Any], what: str
+) -> tuple[dict[Any, Any], int]:
+    """The columns of a mapping that features have, and how many people; values alone are those of one person.
+
+    Raises: DataError for columns of unlike lengths: nobody's value is repeated for others.
+    """
+    columns = {name: _as_column(table[name]) for name in (f.name for f in features) if name in table}
+    alone = [name for name, column in columns.items() if column is None]
+    counts = {name: len(column) for name, column in columns.items() if column is not None}
+    n = max(counts.values(), default=1 if table else 0)
+    if alone and n != 1:
+        first = next(iter(counts))
+        raise DataError(
+            f"Column '{alone[0]}' of the {what} table has one value, {shown(table[alone[0]])}, beside "
+            f"{counts[first]} of '{first}'. Give one value a person."
+        )
+    short = next((name for name, count in counts.items() if count != n), None)
+    if short is not None:
+        longest = next(name for name, count in counts.items() if count == n)
+        raise DataError(
+            f"Column '{short}' of the {what} table has {counts[short]} values; '{longest}' has {n}. Give one value a "
+            "person in each."
+        )
+    return columns | {name: [table[name]] for name in alone}, n
+
+
+def _as_column(value: Any) -> Any:
+    """A list, tuple or array of cells; None for a value that is no column. Masked cells are missing ones."""
+    if isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            return None
+        if isinstance(value, np.ma.MaskedArray):
+            return _filled(value) if value.dtype.kind in "fiub" else value.tolist()
+        return value
+    if type(value).__name__ in ("Series", "Index") and hasattr(value, "to_list"):
+        return value.to_list()
+    return value.to_pylist() if hasattr(value, "to_pylist") else None
+
+
+def _filled(array: np.ndarray) -> np.ndarray:
+    """Numbers as floats; masked ones are missing."""
+    return np.ma.filled(np.ma.asarray(array, dtype=np.float64), np.nan)
+
+
+def check_shape(d: int, array: np.ndarray, what: str) -> None:
+    """Raises: DataError unless the array has d columns and some rows."""
     if array.ndim != 2 or array.shape[1] != d:
         raise DataError(
             f"The {what} array has shape {array.shape}; the schema has {d} features, so it must be "
@@ -95,8 +156,15 @@ def numbers_of(d: int, array: np.ndarray, what: str) -> np.ndarray:
         )
     if array.shape[0] == 0:
         raise DataError(f"The {what} array has no rows. Give at least one person.")
+
+
+def numbers_of(d: int, array: np.ndarray, what: str) -> np.ndarray:
+    """Return a copy of an array (n, d) as numbers, NaN where masked. Raises: DataError for another shape or type."""
+    check_shape(d, array, what)
     try:
-        return np.array(array, dtype=np.float64)
+        if array.dtype.kind in "cmMV":  # NumPy would drop a part, or count seconds
+            raise TypeError
+        return _filled(array) if isinstance(array, np.ma.MaskedArray) else np.array(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"The {what} array holds {array.dtype} values. Give numbers, or a table.") from error
 
@@ -114,8 +182,12 @@ def encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
     code = _codes(feature.levels)
     try:
         found = [code.get(value, -1.0) for value in values]
-    except TypeError as error:
-        raise DataError(f"Column '{feature.name}' of the {what} table holds lists or objects.") from error
+    except (TypeError, ValueError):  # so says a time difference of NumPy without a unit
+        i = next(i for i, value in enumerate(values) if not _hashable(value))
+        raise DataError(
+            f"Column '{feature.name}' of the {what} table has {shown(values[i])} in row {i}, which is no value of one "
+            "cell. Give one of its levels."
+        ) from None
     if -1.0 in found:  # usually not: float NaN, pandas NA, numpy scalars and text that spells a number
         found = [
             _level_of(value, feature, code) if index == -1.0 else index
@@ -125,9 +197,10 @@ def encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
         i = found.index(-1.0)
         known = ", ".join(repr(level) for level in feature.levels[:8])
         known += ", ..." if feature.n_levels > 8 else ""
-        hint = did_you_mean(str(values[i]), [str(level) for level in feature.levels])
+        word = values[i] if isinstance(values[i], str) else shown(values[i])
+        hint = did_you_mean(word, [str(level) for level in feature.levels]) if len(word) < 80 else ""
         raise DataError(
-            f"Column '{feature.name}' of the {what} table has the value {values[i]!r} in row {i}, which is not "
+            f"Column '{feature.name}' of the {what} table has the value {shown(values[i])} in row {i}, which is not "
             f"one of its levels ({known}).{hint} Correct it, or add the level to the schema and refit the model."
         )
     return np.array(found, dtype=np.float64)
@@ -203,9 +276,20 @@ def check_values(value: np.ndarray, feature: Feature, what: str) -> None:
     )
 
 
-def warn_of_wider(schema: Schema, x: np.ndarray, what: str) -> None:
-    """Warn of values (n, d) beyond bounds that were only seen in a table: they widen for whoever stands there."""
+def warn_of_odd_values(schema: Schema, x: np.ndarray, what: str) -> None:
+    """Warn of values (n, d) that are kept as they are: beyond bounds that were only seen, and parts of an integer."""
     for j, feature in enumerate(schema.features):
+        if feature.kind == "integer":
+            value = x[:, j]
+            parts = np.flatnonzero(np.isfinite(value) & (value != np.round(value)))
+            if parts.size:
+                warnings.warn(
+                    f"Column '{feature.name}' of the {what} table has {parts.size} value(s) with a fraction, such as "
+                    f"{value[parts[0]]:g}, where the schema has whole numbers. They are kept; advice leads to whole "
+                    f"ones. Correct them, or revise the schema: {feature.name}={{'kind': 'real'}}.",
+                    SchemaWarning,
+                    stacklevel=5,
+                )
         if feature.has_levels or feature.bounds == "declared":
             continue
         value = x[:, j]
@@ -276,27 +360,54 @@ def read_frame(table: Any, what: str) -> Any:
 
 
 def _numbers(column: Any, feature: Feature, what: str) -> np.ndarray:
-    raw = np.asarray(column if isinstance(column, (list, tuple, np.ndarray)) else column.to_numpy())
-    if raw.dtype.kind in "fiub":
+    if isinstance(column, np.ndarray):
+        raw = column
+    elif isinstance(column, (list, tuple)):
+        if any(value is np.ma.masked for value in column):  # NumPy would take its hidden nought
+            column = [None if value is np.ma.masked else value for value in column]
+        try:
+            raw = np.asarray(column)
+        except ValueError:  # lists of unlike lengths
+            raw = np.empty(0, dtype=object)
+    else:
+        raw = np.asarray(column.to_numpy())
+    if raw.dtype.kind in "fiub" and raw.ndim == 1:
         return raw.astype(np.float64)
-    if isinstance(column, (list, tuple)):  # as it was given: NumPy makes texts of all where one is a text
-        raw = np.array(column, dtype=object)
-    out = np.empty(len(raw))
-    for i, value in enumerate(raw):
-        if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+    if raw.ndim != 1 and not isinstance(column, (list, tuple, np.ndarray)):
+        column = column.to_list()
+    cells = column if isinstance(column, (list, tuple)) else list(raw if raw.ndim == 1 else column)
+    out = np.empty(
+        len(cells)
+    )  # cell by cell, as they were given: NumPy makes texts of all where one is a text
+    for i, value in enumerate(cells):
+        if value is None or type(value).__name__ in ("NAType", "NaTType"):
             out[i] = np.nan
             continue
         try:
-            if isinstance(value, str) and not _SPELLED.fullmatch(value):
+            if isinstance(value, _NO_NUMBERS) or (isinstance(value, str) and not _SPELLED.fullmatch(value)):
                 raise ValueError
             out[i] = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError) as error:
+            large = ", below 1.8e308" if isinstance(error, OverflowError) else ""
+            unit = f" ({feature.unit})" if feature.unit else ""
+            step = (
+                "Give the index of a level, or the table itself."
+                if feature.has_levels
+                else ("Correct it, or revise the feature to kind='categorical'.")
+            )
             raise DataError(
-                f"Column '{feature.name}' of the {what} table has {value!r} in row {i}; it must be a number"
-                + (f" ({feature.unit})" if feature.unit else "")
-                + ". Correct it, or revise the feature to kind='categorical'."
+                f"Column '{feature.name}' of the {what} table has {shown(value)} in row {i}; it must be a number{large}"
+                f"{unit}. {step}"
             ) from None
     return out
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _level_of(value: Any, feature: Feature, code: dict[Any, float]) -> float:

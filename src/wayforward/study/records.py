@@ -10,7 +10,7 @@ from typing import Any
 
 from wayforward.answers import write_csv
 from wayforward.errors import DataError, require
-from wayforward.plain_files import dump_yaml, make_folder, write_text
+from wayforward.plain_files import dump_yaml, make_folder, write_text, written
 from wayforward.study.course import ParticipantCourse
 from wayforward.study.items import in_language, sus_score, tlx_score
 from wayforward.study.pool import ProfilePool
@@ -122,8 +122,7 @@ def export(
         for one in formats:
             place = folder / f"{name}.{one}"
             if one == "csv":
-                half = folder / f".{name}.half"
-                write_csv(rows or [dict.fromkeys(("participant",))], half).replace(place)
+                write_csv(rows or [dict.fromkeys(("participant",))], place)
             elif one == "json":
                 write_text(place, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
             else:
@@ -174,6 +173,5 @@ def _write_parquet(rows: list[Record], place: Path) -> None:
             if len(kinds) <= 1 or kinds == {int, float}
             else [None if value is None else str(value) for value in values]
         )
-    half = place.with_name(f".{place.name}.half")
-    parquet.write_table(arrow.table(columns), half)
-    half.replace(place)
+    with written(place) as half:
+        parquet.write_table(arrow.table(columns), half)

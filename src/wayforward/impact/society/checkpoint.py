@@ -12,6 +12,7 @@ import numpy as np
 
 from wayforward.errors import FileFormatError
 from wayforward.impact.society.history import History
+from wayforward.plain_files import write_bytes
 
 _FORMAT = "wayforward society state 1"
 
@@ -22,9 +23,7 @@ def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping
     content = io.BytesIO()
     everything: dict[str, Any] = {**arrays, "meta": np.frombuffer(text.encode(), dtype=np.uint8)}
     np.savez(content, **everything)
-    half = path.with_name(path.name + ".half")
-    half.write_bytes(content.getvalue())
-    half.replace(path)
+    write_bytes(path, content.getvalue())
     return path
 
 

@@ -19,8 +19,6 @@ from wayforward.shapes import Floats
 
 def adapt(function: Callable[[Any], Any], schema: Schema, options: WrapOptions) -> Adapted:
     """Look at two rows to see what it returns. Raises: ModelError."""
-    if options.takes not in ("auto", "array", "frame", "numbered"):
-        raise ModelError(f"takes={options.takes!r} is not known. Use 'array', 'frame' or 'auto'.")
     carried = [feature.name for feature in schema.features if feature.carried]
     if carried and options.takes == "array":
         raise ModelError(
@@ -40,8 +38,6 @@ def adapt(function: Callable[[Any], Any], schema: Schema, options: WrapOptions) 
                     pass
             raise refused from refused.__cause__
     size = options.batch_rows
-    if size is not None and (isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1):
-        raise ModelError(f"batch_rows={size!r} is no number of rows. Give 1 or more, or None for no padding.")
     name, table = options.name, options.prepare or (lambda x: x)
     if options.takes in ("frame", "numbered"):
         numbered = options.takes == "numbered"
@@ -110,7 +106,7 @@ def _kind(first: np.ndarray, options: WrapOptions) -> tuple[str, tuple[Any, ...]
     scores = "logit" if output == "logit" else "probability"
     if first.ndim == 2 and first.shape[1] > 1:
         return scores, options.classes_of(first.shape[1])
-    if first.ndim > 2:
+    if first.ndim > 2 or first.shape[1:] == (0,):
         raise ModelError(f"{name} returned shape {first.shape}; (m,) or (m, classes) is needed.")
     found = (0, 1) if classes is None else classes
     if output == "label" or (output == "auto" and (first.dtype.kind in "bOUSiu" or len(found) > 2)):

@@ -61,9 +61,9 @@ def check_fitted(model: Any, name: str) -> None:
         raise ModelError(f"{name} is a class. Give a fitted object of it.")
     try:
         check_is_fitted(model)
-    except (NotFittedError, TypeError) as error:
-        if isinstance(error, TypeError) and hasattr(model, "predict"):
-            return  # a duck-typed model without fit
+    except (NotFittedError, TypeError, AttributeError) as error:
+        if not isinstance(error, NotFittedError) and hasattr(model, "predict"):
+            return  # a duck-typed model without fit, or without the tags of scikit-learn
         raise not_fitted(name) from None
 
 
@@ -175,6 +175,11 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
     if not ((known is not None and len(known)) or _is_classifier(estimator)):
         if not hasattr(estimator, "predict"):
             raise ModelError(f"{name} has no predict. Give a fitted classifier or regressor, or a callable.")
+        if hasattr(estimator, "predict_proba"):
+            raise ModelError(
+                f"{name} has predict_proba and no classes_, so nobody knows what its columns stand for. Set classes_ "
+                "to its labels in order, or wrap model.predict_proba with classes=..."
+            )
         return Adapted.of_values(lambda x: np.asarray(predicted(x), np.float64), name)
     classes = tuple(
         c.item() if isinstance(c, np.generic) else c for c in np.asarray(estimator.classes_).tolist()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from wayforward.errors import DialogueError, FileFormatError, ProblemError
 from wayforward.language import use_language
+from wayforward.plain_files import make_folder, write_text
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -241,25 +241,9 @@ def write(path: Path, content: dict[str, Any]) -> None:
     one, whole."""
     if path.is_dir():
         raise FileFormatError(f"'{path.name}' is a folder; name a file in it.")
-    half = path.with_name(f"{path.name}.{os.getpid()}.half")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(half, "w", encoding="utf-8", opener=_private) as file:
-            json.dump(sealed(content), file, ensure_ascii=False, allow_nan=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    except OSError as error:
-        half.unlink(missing_ok=True)
-        raise FileFormatError(
-            f"'{path.name}' cannot be written: {error.strerror}. Choose another place."
-        ) from None
-
-
-def _private(path: str, flags: int) -> int:
-    """What somebody said about themselves is for the owner of the file only."""
-    return os.open(path, flags, 0o600)
+    make_folder(path.parent)
+    text = json.dumps(sealed(content), ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n", private=True)  # what somebody said about themselves is for the owner alone
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -163,11 +162,8 @@ def _stored(folder: Path | None, seed: int, schema: Schema, fit: Callable[[], An
         return load(path, schema)
     model = fit()
     make_folder(folder)
-    draft = folder / f".{seed}-{secrets.token_hex(4)}.skops"
     with suppress(FileFormatError):
-        save(model, draft)
-        draft.replace(path)
-    draft.unlink(missing_ok=True)
+        save(model, path)
     return model
 
 

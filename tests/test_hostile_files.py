@@ -1,0 +1,351 @@
+"""Model files that somebody tampered with, one row a case: each is refused before compiled code follows it.
+
+Before these checks most rows killed the process (SIGSEGV, abort), took all memory or never ended.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+import wayforward as wf
+from wayforward.errors import FileFormatError
+from wayforward.model import load, save
+from wayforward.model.ubjson import read_ubjson
+
+pytest.importorskip("sklearn")
+pytest.importorskip("skops")
+
+from sklearn.ensemble import (  # noqa: E402
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.svm import SVC  # noqa: E402
+from sklearn.tree import DecisionTreeClassifier  # noqa: E402
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 3))
+Y = (X.sum(1) > 0).astype(int)
+SCHEMA = wf.Schema(tuple(wf.Feature(name=name, kind="real", low=-4, high=4) for name in "abc"))
+BOOSTERS = {"xgboost": "XGBClassifier", "lightgbm": "LGBMClassifier"}
+
+
+def booster(library):
+    module = pytest.importorskip(library)
+    quiet = {"verbose": -1, "num_leaves": 4} if library == "lightgbm" else {"max_depth": 2}
+    return getattr(module, BOOSTERS[library])(n_estimators=2, n_jobs=1, **quiet).fit(X, Y)
+
+
+def refused(path, *words):
+    with pytest.raises(FileFormatError, match=f"'{path.name}' cannot be read as") as error:
+        load(path, SCHEMA)
+    assert any(word in str(error.value) for word in words), str(error.value)
+    assert len(str(error.value)) < 400
+
+
+# -- skops: the arrays of an archive -------------------------------------------------------------------------
+
+
+def changed(model, path, change):
+    """Save an estimator and change arrays of it in the file: change(name in state, array) -> array or None."""
+    save(model, path)
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    touched = 0
+    for name in [name for name in content if name.endswith(".npy")]:
+        array = np.load(io.BytesIO(content[name]), allow_pickle=False)
+        new = change(array.copy())
+        if new is not None:
+            stream = io.BytesIO()
+            np.save(stream, new)
+            content[name] = stream.getvalue()
+            touched += 1
+    assert touched, "nothing was tampered with"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+
+
+def at(field, node, value):
+    """Change one node in every array of nodes that has this field."""
+
+    def change(array):
+        if array.dtype.names is None or field not in array.dtype.names:
+            return None
+        array[field][node] = value
+        return array
+
+    return change
+
+
+TREE = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, Y)
+FOREST = RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, Y)
+STAGES = GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0).fit(X, Y)
+HISTOGRAM = HistGradientBoostingClassifier(max_iter=2, max_depth=2).fit(X, Y)
+SKOPS = {
+    "a child beyond the tree": (TREE, at("left_child", 0, 99), "not there"),
+    "a child far beyond": (TREE, at("right_child", 0, 1 << 40), "not there"),
+    "a child before the tree": (TREE, at("left_child", 0, -7), "not there"),
+    "a column that is not there": (TREE, at("feature", 0, 3), "column"),
+    "a column before the first": (TREE, at("feature", 0, -5), "column"),
+    "a cycle": (TREE, at("left_child", 1, 0), "not there"),
+    "a cycle below": (TREE, at("right_child", 1, 1), "leads back"),
+    "one node twice": (TREE, at("right_child", 0, 1), "leads back"),
+    "a tree of a forest": (FOREST, at("left_child", 0, 99), "not there"),
+    "a forest's column": (FOREST, at("feature", 0, 50), "column"),
+    "a stage of boosting": (STAGES, at("right_child", 0, 99), "not there"),
+    "in a pipeline": (make_pipeline(StandardScaler(), TREE).fit(X, Y), at("feature", 0, 1 << 30), "column"),
+    "a histogram's child": (HISTOGRAM, at("left", 0, 4_000_000_000), "not there"),
+    "a histogram's column": (HISTOGRAM, at("feature_idx", 0, 7), "column"),
+    "a histogram's cycle": (HISTOGRAM, at("right", 1, 1), "leads back"),
+    "a histogram's categories": (HISTOGRAM, at("is_categorical", 0, 1), "categories"),
+    "fewer support vectors": (
+        SVC().fit(X, Y),
+        lambda a: a[:2] if a.ndim == 2 and a.shape[1] == 3 and len(a) < 200 else None,
+        "support vectors",
+),
+    "more support vectors of a class": (
+        SVC().fit(X, Y), lambda a: a + 5000 if a.dtype == np.int32 and a.shape == (2,) else None, "support vectors"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SKOPS)
+def test_a_tampered_skops_file(what, tmp_path):
+    model, change, word = SKOPS[what]
+    changed(model, tmp_path / "model.skops", change)
+    refused(tmp_path / "model.skops", word)
+
+
+def test_honest_skops_files_are_read(tmp_path):
+    for i, model in enumerate((TREE, FOREST, STAGES, HISTOGRAM, SVC().fit(X, Y))):
+        again = load(save(model, tmp_path / f"{i}.skops"), SCHEMA)
+        np.testing.assert_array_equal(again.native(X)[1], model.predict(X))
+
+
+# -- XGBoost -------------------------------------------------------------------------------------------------
+
+
+def put(*path_and_value):
+    *path, value = path_and_value
+
+    def change(model):
+        place = model["learner"]
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+
+    return change
+
+
+TREES = ("gradient_booster", "model", "trees", 0)
+XGBOOST = {
+    "a child beyond the tree": (put(*TREES, "left_children", 0, 99), "not there"),
+    "a child far beyond": (put(*TREES, "right_children", 0, 2_000_000_000), "not there"),
+    "a child before the tree": (put(*TREES, "left_children", 0, -9), "not there"),
+    "a cycle": (put(*TREES, "left_children", 1, 1), "leads back"),
+    "back to the root": (put(*TREES, "right_children", 1, 0), "not there"),
+    "a column that is not there": (put(*TREES, "split_indices", 0, 3), "column"),
+    "a column far beyond": (put(*TREES, "split_indices", 0, 2_000_000_000), "column"),
+    "a parent that is none": (put(*TREES, "parents", 1, 2), "parent"),
+    "fewer thresholds": (put(*TREES, "split_conditions", [0.5]), "values of split_conditions"),
+    "fewer defaults": (put(*TREES, "default_left", []), "values of default_left"),
+    "more nodes than there are": (put(*TREES, "tree_param", "num_nodes", "100000"), "as many nodes"),
+    "leaves of many outputs": (put(*TREES, "tree_param", "size_leaf_vector", "100000"), "several outputs"),
+    "categories that are not there": (put(*TREES, "categories_nodes", [0]), "unlike lengths"),
+    "a split by categories without any": (put(*TREES, "split_type", 0, 1), "by categories"),
+    "an output that is not there": (put("gradient_booster", "model", "tree_info", [0, 9]), "output"),
+    "more trees than there are": (
+        put("gradient_booster", "model", "gbtree_model_param", "num_trees", "9"),
+        "trees",
+    ),
+    "rounds beyond the trees": (put("gradient_booster", "model", "iteration_indptr", [0, 1, 99]), "rounds"),
+    "columns without end": (put("learner_model_param", "num_feature", "2000000000"), "columns"),
+    "classes without end": (put("learner_model_param", "num_class", "2000000000"), "classes"),
+    "no trees at all": (put("gradient_booster", "model", {}), "KeyError"),
+    "a text where a list belongs": (put(*TREES, "left_children", "x"), "list", "lengths"),
+}
+
+
+@pytest.mark.parametrize("what", XGBOOST)
+def test_a_tampered_xgboost_file(what, tmp_path):
+    change, *words = XGBOOST[what]
+    path = tmp_path / "model.json"
+    save(booster("xgboost"), path)
+    model = json.loads(path.read_text())
+    change(model)
+    path.write_text(json.dumps(model))
+    refused(path, *words)
+
+
+def ubj(value):
+    """UBJSON of plain data, as XGBoost reads it."""
+
+    def text(word):
+        return b"L" + struct.pack(">q", len(word.encode())) + word.encode()
+
+    if isinstance(value, dict):
+        return b"{" + b"".join(text(name) + ubj(one) for name, one in value.items()) + b"}"
+    if isinstance(value, str):
+        return b"S" + text(value)
+    if isinstance(value, (list, np.ndarray)):
+        return b"[" + b"".join(map(ubj, value)) + b"]"
+    if isinstance(value, (bool, np.bool_)):
+        return b"T" if value else b"F"
+    return (
+        b"D" + struct.pack(">d", value) if isinstance(value, float) else b"L" + struct.pack(">q", int(value))
+    )
+
+
+@pytest.mark.parametrize("what", ["a child beyond the tree", "a cycle", "columns without end"])
+def test_a_tampered_xgboost_file_in_ubjson(what, tmp_path):
+    change, *words = XGBOOST[what]
+    path = tmp_path / "model.json"
+    save(booster("xgboost"), path)
+    model = json.loads(path.read_text())
+    change(model)
+    (tmp_path / "model.ubj").write_bytes(ubj(model))
+    refused(tmp_path / "model.ubj", *words)
+
+
+def test_ubjson_is_read_as_the_same_model(tmp_path):
+    model = booster("xgboost")
+    save(model, tmp_path / "m.ubj"), save(model, tmp_path / "m.json")
+    binary, text = (
+        read_ubjson((tmp_path / "m.ubj").read_bytes()),
+        json.loads((tmp_path / "m.json").read_text()),
+    )
+    one, other = (m["learner"]["gradient_booster"]["model"]["trees"][1] for m in (binary, text))
+    for name in ("left_children", "split_indices", "split_conditions"):
+        np.testing.assert_array_equal(np.asarray(one[name], np.float32), np.asarray(other[name], np.float32))
+    again = [load(tmp_path / name, SCHEMA).native(X)[0] for name in ("m.ubj", "m.json")]
+    np.testing.assert_array_equal(again[0], again[1])
+
+
+BROKEN = {
+    "cut off": lambda data: data[: len(data) // 2],
+    "a list of 2**60 numbers": lambda data: (
+        b"{L" + struct.pack(">q", 1) + b"a[$l#L" + struct.pack(">q", 1 << 60)
+    ),
+    "a list of 2**60 nothings": lambda data: (
+        b"{L" + struct.pack(">q", 1) + b"a[$Z#L" + struct.pack(">q", 1 << 60)
+    ),
+    "a length below nought": lambda data: b"{L" + struct.pack(">q", -5) + b"a",
+    "nested without end": lambda data: b"{L" + struct.pack(">q", 1) + b"a" + b"[" * 100_000,
+    "an unknown type": lambda data: b"{L" + struct.pack(">q", 1) + b"aQ",
+    "a name twice": lambda data: b"{" + 2 * (b"L" + struct.pack(">q", 1) + b"aZ") + b"}",
+    "more behind it": lambda data: data + b"}",
+    "nothing": lambda data: b"",
+    "the old binary form": lambda data: b"binf" + data,
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_ubjson(what, tmp_path):
+    path = tmp_path / "model.ubj"
+    save(booster("xgboost"), path)
+    path.write_bytes(BROKEN[what](path.read_bytes()))
+    refused(path, "")
+
+
+# -- LightGBM ------------------------------------------------------------------------------------------------
+
+
+def line(name, value):
+    """Put another value into the first line of this name; trees are found without their places."""
+
+    def change(text):
+        old = next(one for one in text.split("\n") if one.startswith(f"{name}="))
+        text = text.replace(old, f"{name}={value}", 1)
+        return text if name == "tree_sizes" else re.sub("\ntree_sizes=.*\n", "\n", text)
+
+    return change
+
+
+LIGHTGBM = {
+    "a child beyond the tree": (line("left_child", "1 2 9"), "not there"),
+    "a leaf that is not there": (line("right_child", "-2 -3 -40"), "not there"),
+    "a cycle": (line("left_child", "1 1 -1"), "leads back"),
+    "back to the root": (line("left_child", "1 0 -1"), "not there"),
+    "a column that is not there": (line("split_feature", "1 0 3"), "column"),
+    "a column before the first": (line("split_feature", "1 0 -1"), "column"),
+    "fewer children": (line("left_child", "1"), "values of left_child"),
+    "fewer thresholds": (line("threshold", "0.75"), "values of threshold"),
+    "fewer leaves": (line("leaf_value", "0.1"), "values of leaf_value"),
+    "more leaves than there are": (line("num_leaves", "9"), "values of"),
+    "leaves without end": (line("num_leaves", "2000000000"), "leaves"),
+    "leaves below nought": (line("num_leaves", "-1"), "leaves"),
+    "a split by categories without any": (line("decision_type", "3 2 2"), "KeyError", "categories"),
+    "lines at leaves without columns": (line("is_linear", "1"), "KeyError"),
+    "places that are none": (line("tree_sizes", "55 999"), "not where it says"),
+    "columns without end": (line("max_feature_idx", "2000000000"), "column"),
+    "fewer columns": (line("max_feature_idx", "1"), "feature_names", "as many"),
+    "no classes": (line("num_class", "0"), "num_class"),
+    "rounds of no trees": (line("num_tree_per_iteration", "0"), "num_tree_per_iteration"),
+    "one line twice": (
+        lambda t: re.sub("\ntree_sizes=.*\n", "\n", t).replace("num_cat=0", "num_leaves=4", 1),
+        "twice",
+    ),
+    "no end": (lambda t: t.replace("end of trees", "end of treez"), "whole"),
+    "cut off": (lambda t: t[: len(t) // 3], "whole"),
+    "a word where a number belongs": (line("left_child", "1 x -1"), "invalid literal"),
+}
+
+
+@pytest.mark.parametrize("what", LIGHTGBM)
+def test_a_tampered_lightgbm_file(what, tmp_path):
+    change, *words = LIGHTGBM[what]
+    path = tmp_path / "model.txt"
+    save(booster("lightgbm"), path)
+    path.write_text(change(path.read_text()))
+    refused(path, *words)
+
+
+@pytest.mark.parametrize("library", BOOSTERS)
+def test_a_tampered_booster_within_a_skops_file(library, tmp_path):
+    path = tmp_path / "model.skops"
+    honest = make_pipeline(StandardScaler(), booster(library))
+    honest.steps[0][1].fit(X)
+    load(save(honest, path), SCHEMA)
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    for name in content:
+        if name.endswith(".bin"):
+            model = read_ubjson(content[name])
+            XGBOOST["a cycle"][0](model.get("Model", model))
+            content[name] = ubj(model)
+    content["schema.json"] = content["schema.json"].replace(b"left_child=1 2 -1", b"left_child=1 1 -1")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    refused(path, "leads back")
+
+
+# -- safetensors ----------------------------------------------------------------------------------------------
+
+
+def test_layers_are_as_large_as_their_weights(tmp_path):
+    """A file of some hundred bytes asked for gigabytes."""
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+
+    for layer in (
+        {"kind": "Linear", "in_features": 3, "out_features": 40_000_000, "bias": True},
+        {"kind": "BatchNorm1d", "num_features": 100_000_000},
+        {"kind": "LayerNorm", "normalized_shape": [100_000_000]},
+        {"kind": "Linear", "in_features": -3, "out_features": 1, "bias": True},
+    ):
+        for tensors in ({"0.weight": torch.zeros(1)}, {"other": torch.zeros(1)}):
+            plan = json.dumps({"layers": [layer], "dtype": "float32"})
+            save_file(tensors, tmp_path / "net.safetensors", metadata={"wayforward": plan})
+            with pytest.raises(FileFormatError, match="'net.safetensors'"):
+                load(tmp_path / "net.safetensors", SCHEMA)
