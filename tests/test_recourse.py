@@ -92,6 +92,10 @@ def test_people_in_a_file_must_fit_its_schema(answer, tmp_path):
     data = json.loads(path.read_text())
     data["x"][0][0] = -1e300
     path.write_text(json.dumps(data))
+    with pytest.raises(FileFormatError, match="was changed after it was saved"):
+        Recourse.load(path)
+    del data["sha256"]
+    path.write_text(json.dumps(data))
     with pytest.raises(FileFormatError, match="people of its own schema.*'age'"):
         Recourse.load(path)
 
@@ -151,12 +155,16 @@ def test_files_keep_the_plain_cost_and_older_files_still_load(answer, tmp_path, 
     np.testing.assert_array_equal(Recourse.load(path).plain_cost, answer.plain_cost)
     if ending == "json":  # as version 0.1 wrote it
         data = json.loads(path.read_text())
-        del data["plain_cost"]
+        del data["plain_cost"], data["sha256"]
         path.write_text(json.dumps(data))
     else:
         import pyarrow.parquet as pq
 
-        pq.write_table(pq.read_table(path).drop_columns(["plain_cost"]), path)
+        table = pq.read_table(path)
+        header = json.loads(table.schema.metadata[b"wayforward"])
+        del header["sha256"]
+        table = table.replace_schema_metadata({"wayforward": json.dumps(header)})
+        pq.write_table(table.drop_columns(["plain_cost"]), path)
     old = Recourse.load(path)
     np.testing.assert_array_equal(old.cost, answer.cost)
     debt = ~np.isnan(answer.action[:, :, answer.schema.index("debt")])

@@ -145,7 +145,7 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
         return
     fresh = place.with_name(f".{place.stem[:80]}.{secrets.token_hex(8)}{place.suffix}")
     try:
-        with _write_errors(path):
+        with place_of(path):
             if place.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
@@ -161,7 +161,7 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def _write_errors(path: str | Path) -> Iterator[None]:
+def place_of(path: str | Path) -> Iterator[None]:
     """Faults of the disk, which libraries tell in errors of their own, as one error that names the file."""
     try:
         yield

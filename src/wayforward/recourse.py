@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wayforward.regions import Regions
 
 _FORMAT = "wayforward.recourse/1"
-_HEADER = ("format", "schema", "method", "k", "meta", "preferences")
+_HEADER = ("format", "schema", "method", "k", "meta", "preferences", "unchecked")
 _DIGESTED = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "seconds", "score_before", "lasts", "months",
     "path",
@@ -82,7 +82,8 @@ class Recourse:
     known_margin (n, k): `margin` as a file holds it; NaN in memory, where it is worked out when it is asked for.
     reasons (n,): why somebody was NOT_ASKED, '' for the others; their x is NaN in the cell at fault. origin: the names
     of the rows, by an id column or an index, and the table they came from. seconds (n,): share of the search time.
-    meta: seed, versions, counts of model rows and calls. path (n, k, s, d): the profiles that a method led each
+    meta: seed, versions, counts of model rows and calls. unchecked: they come from a file without a checksum, and no
+    problem has judged them since. path (n, k, s, d): the profiles that a method led each
     option through, the last one is `after`, NaN behind it; s is 0 for methods that lead nobody through anything.
     """
 
@@ -109,6 +110,7 @@ class Recourse:
     reasons: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     origin: Origin | None = field(default=None, repr=False, compare=False)
     meta: dict[str, Any] = field(default_factory=dict)
+    unchecked: bool = False
     # the `Problem` that judged, for whoever goes on asking; kept in memory, not in files
     problem: Any = field(default=None, repr=False, compare=False)
 
@@ -157,7 +159,7 @@ class Recourse:
         known = {"reasons": np.full(len(state["x"]), "", dtype=object), "origin": None}  # of earlier versions
         known |= {name: np.full(state["cost"].shape, np.nan) for name in ("known_margin", "bound")}
         outcome = np.array(list(Outcome), dtype=object)[state["outcome"]]
-        vars(self).update(known | state | {"outcome": outcome})
+        vars(self).update({"unchecked": False} | known | state | {"outcome": outcome})
 
     def _plain_where_known(self) -> np.ndarray:
         """(n, k) `cost` where no acted feature has a weight of its own, NaN elsewhere."""
@@ -520,7 +522,7 @@ class Recourse:
     def load(cls, path: str | Path, problem: Any = None) -> Recourse:
         """Read what `save` wrote; with a `problem`, its judge looks at every option again (see `judged_by`).
 
-        Files carry a checksum. One of an earlier version has none: `meta["unchecked"]` is then True, and `explain` says
+        Files carry a checksum. One of an earlier version has none: they are then `unchecked`, and `explain` says
         so. Raises: FileFormatError for a file that is missing, broken, something else, or was changed afterwards.
         """
         got = cls._loaded(Path(path))
@@ -546,8 +548,7 @@ class Recourse:
             )
         odd = {int(i): str(self.reasons[i]) for i in np.flatnonzero(~self.readable)}
         got = got.among(self.x, odd, wishes) if odd and there.size else got
-        meta = {name: value for name, value in self.meta.items() if name != "unchecked"}
-        return replace(got, meta=meta, origin=self.origin, problem=problem)
+        return replace(got, meta=self.meta, origin=self.origin, problem=problem, unchecked=False)
 
     @classmethod
     def _loaded(cls, path: Path) -> Recourse:
@@ -587,6 +588,7 @@ class Recourse:
             "k": self.k,
             "meta": self.meta,
             "preferences": None if self.preferences is None else self.preferences.to_dict(),
+            **({"unchecked": True} if self.unchecked else {}),
         }
 
     def _digest(self, header: dict[str, Any]) -> str:
@@ -598,7 +600,7 @@ class Recourse:
                 list(self.origin.names),
                 *([str(v) for v in value.tolist()] for value in self.origin.values),
             ]
-        known = {name: header[name] for name in _HEADER}
+        known = {name: header.get(name) for name in _HEADER}
         found = hashlib.sha256(json.dumps(json.loads(json.dumps([known, texts])), sort_keys=True).encode())
         numbers = {name: getattr(self, name) for name in _DIGESTED}
         numbers |= {"margin": self.margin, "outcome": np.array([order[o] for o in self.outcome.ravel()])}
@@ -679,6 +681,7 @@ class Recourse:
             method=str(header["method"]),
             preferences=_preferences(header.get("preferences"), schema),
             meta=header["meta"],
+            unchecked=bool(header.get("unchecked", False)),
             reasons=np.array([] if reasons is None else [str(r or "") for r in reasons], dtype=object),
             origin=None if not ids else _origin(*ids, n),
             **{
@@ -700,7 +703,7 @@ class Recourse:
             },
         )
         if "sha256" not in header:  # of an earlier version
-            got.meta["unchecked"] = True
+            got = replace(got, unchecked=True)
         elif header["sha256"] != got._digest(header):
             raise FileFormatError(_CHANGED)
         return got

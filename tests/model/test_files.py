@@ -167,7 +167,7 @@ def test_weights_without_layers_and_hostile_layers(full_schema, tmp_path):
     plans = {
         "without the layers": None,
         "unknown layer 'exec'": {"layers": [{"kind": "exec"}], "dtype": "float32"},
-        "is too large": {
+        "is not as large as its weights": {
             "layers": [{"kind": "Linear", "in_features": 10**9, "out_features": 10**9}],
             "dtype": "float32",
         },

@@ -96,12 +96,12 @@ def explain(
 def _explained(recourse: Recourse, i: int, option: int | None, problem: Problem | None) -> str:
     one = person_of(recourse, i)
     if problem is not None:
-        one = one.judged_by(problem) if one.meta.get("unchecked") else one
+        one = one.judged_by(problem) if one.unchecked else one
         one = rounded(problem, one)
     if option is not None and (not isinstance(option, (int, np.integer)) or not 0 <= option < recourse.k):
         raise DataError(f"There is no option {option!r}; options are numbered 0 to {recourse.k - 1}.")
-    if one.meta.get("unchecked") and problem is None:
-        as_stored = replace(one, meta={**one.meta, "unchecked": False})
+    if one.unchecked and problem is None:
+        as_stored = replace(one, unchecked=False)
         warned = gettext("This comes from a file and was not checked again, so it may not hold.")
         return f"{warned} {_explained(as_stored, 0, option, None)}"
     found = np.flatnonzero(one.found[0])

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from wayforward.cli.console import plain, write_text
 from wayforward.errors import FileFormatError
-from wayforward.plain_files import make_folder
+from wayforward.plain_files import make_folder, place_of
 from wayforward.recourse import Recourse
 
 _FORMAT = "wayforward.parts/1"
@@ -48,30 +49,21 @@ class Parts:
 
     def __init__(self, folder: Path | None, key: str, size: int) -> None:
         self.folder, self.key, self.size = folder, key, size
-        self._lock: Any = None
+        self._held: int | None = None
         if folder is None:
             return
-        self._take(folder)
+        self._held = _hold(folder)
         if self._manifest() != self._wanted():
             _empty(folder)
             write_text(folder / "manifest.json", json.dumps(self._wanted(), indent=2))
 
-    def _take(self, folder: Path) -> None:
-        """Make the folder, and hold it. Raises: FileFormatError for a stranger's, and for one that is written to."""
-        there = folder.exists() or folder.is_symlink()
-        own = folder.is_dir() and not folder.is_symlink() and _are_parts(folder)
-        if there and not own:
-            raise FileFormatError(
-                f"'{folder.name}' is there already and holds something else than finished parts. Move it away, or "
-                "choose another output."
-            )
-        make_folder(folder)
-        self._lock = (folder / _LOCK).open("w")
-        if not _locked(self._lock):
-            raise FileFormatError(
-                f"Another command writes to '{folder.name.removesuffix('.parts')}' at this moment. Wait until it is "
-                "done, or choose another output."
-            )
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     def _wanted(self) -> dict[str, Any]:
         return {"format": _FORMAT, "question": self.key, "people_a_part": self.size}
@@ -129,7 +121,30 @@ def _empty(folder: Path) -> None:
             file.unlink()
 
 
-def _locked(file: Any) -> bool:
+def _hold(folder: Path) -> int:
+    """Make the folder of the parts and keep others out of it, until what is returned is closed.
+
+    Raises: FileFormatError for a folder of somebody else's, and for one that another command writes to.
+    """
+    link, there = folder.is_symlink(), folder.exists()
+    if link or (there and not (folder.is_dir() and _are_parts(folder))):
+        raise FileFormatError(
+            f"'{folder.name}' is there already and holds something else than finished parts. Move it away, or choose "
+            "another output."
+        )
+    make_folder(folder)
+    with place_of(folder / _LOCK):
+        held = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o666)
+    if not _locked(held):
+        os.close(held)
+        raise FileFormatError(
+            f"Another command writes to '{folder.name.removesuffix('.parts')}' at this moment. Wait until it is done, "
+            "or choose another output."
+        )
+    return held
+
+
+def _locked(file: int) -> bool:
     """Hold an open file for this process; False where another does. Where files cannot be held, nobody waits."""
     try:
         import fcntl

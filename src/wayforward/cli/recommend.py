@@ -74,7 +74,7 @@ def run(
         budget, kinds, rounding, room, certify, ready.schema.to_dict(), ready.x,
         ready.problem.reference if ready.problem.reference is not None else "",
     )  # fmt: skip
-    parts = Parts(keep, key, part if workers == 1 else max(part, 16 * 2048))  # workers start once a part
+    size = part if workers == 1 else max(part, 16 * 2048)  # workers start once a part
     chosen.fit(ready.problem)
 
     def answer(rows: np.ndarray, who: np.ndarray) -> Recourse:
@@ -92,7 +92,10 @@ def run(
             found = with_room(found, most=room)
         return found.rounded if rounding else found
 
-    with steps(gettext("{method}: people", method=chosen.name), len(there)) as progress:
+    with (
+        Parts(keep, key, size) as parts,
+        steps(gettext("{method}: people", method=chosen.name), len(there)) as progress,
+    ):
         got, n_loaded = in_parts(ready.x[there], answer, parts, progress)
     if n_loaded:
         say(f"{n_loaded:,} of {len(ready.x):,} people were answered before and are kept.")
