@@ -15,8 +15,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "wayforward"
 # From the ground up. Folders and files on one floor do not import each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("compiling", "errors", "lazy", "palette", "portable", "ranks", "shapes", "streams", "version"),
-    ("cluster", "language"),
-    ("devices", "plain_files", "registry", "tensor_files", "workers"),
+    ("cluster", "language", "plain_files"),
+    ("devices", "registry", "tensor_files", "workers"),
     ("rules",),
     ("schema",),
     ("groups", "preferences", "regions", "scaling"),
