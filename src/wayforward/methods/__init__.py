@@ -36,6 +36,7 @@ def recommend(
     k: int = 1,
     *,
     kinds: Sequence[str] | None = None,
+    pareto: Sequence[str] | None = None,
     preferences: Preferences | None = None,
     seed: int = 0,
     budget: Budget | int | None = None,
@@ -55,7 +56,9 @@ def recommend(
     in every output. workers, on: as of `Method.recommend`; the answers do not depend on them. kinds: instead of the k
     cheapest, one option of each of 'cheapest', 'fewest' (changes) and 'lasting' (likely to hold when the model is
     trained again, which the problem's `Retraining` says how to do); `Recourse.kind` names them, `Recourse.lasts` says
-    how often each holds. Two to three searches instead of one; models are trained once a problem. minimal: False
+    how often each holds. Two to three searches instead of one; models are trained once a problem. pareto: two or more
+    of 'cost', 'changes', 'months' and 'plausibility': up to k options none of which another one beats in all of these
+    (`wayforward.methods.pareto`). minimal: False
     returns options as the search proposed them, with changes that they may not need. certify: prove how much cheaper
     an option can be than the first (`Recourse.bound`, `Recourse.gap`), whatever the method; a number says how many
     boxes are looked at for a person (see `certified`).
@@ -79,6 +82,13 @@ def recommend(
         "id": id, "strict": strict,
         "minimal": minimal,
     }  # fmt: skip
+    if pareto is not None:
+        from wayforward.methods.pareto import pareto_options
+
+        if kinds is not None:
+            raise MethodError(f"kinds={kinds!r} and pareto={pareto!r} are both given. Leave one of them out.")
+        got = pareto_options(problem, chosen, people, pareto, k, **how)
+        return got if certify is False else _certified(got, certify)
     if kinds is None:
         got = chosen.fit(problem).recommend(people, k, **how)
         return got if certify is False else _certified(got, certify)

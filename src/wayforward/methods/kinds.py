@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Question:
+class MethodQuestion:
     """One question to a method: people x (n, d), their wishes, and how the method is to search."""
 
     problem: Problem
@@ -40,12 +40,22 @@ class _Question:
     wishes: Preferences | None
     how: dict[str, Any]
 
-    def answered(self, who: np.ndarray, problem: Problem | None = None, most: int | None = None) -> Recourse:
-        """Options of people who (c,), of another problem or with at most so many changes where that is given."""
+    def answered(
+        self,
+        who: np.ndarray,
+        problem: Problem | None = None,
+        most: int | None = None,
+        months: np.ndarray | None = None,
+    ) -> Recourse:
+        """Options of people who (c,): of another problem, with at most so many changes, within so many months (c,),
+        where that is given."""
         wishes = None if self.wishes is None else self.wishes.take(who)
-        if most is not None:
-            wishes = Preferences.none(self.problem.schema, len(who)) if wishes is None else wishes
+        if wishes is None and not (most is None and months is None):
+            wishes = Preferences.none(self.problem.schema, len(who))
+        if wishes is not None and most is not None:
             wishes = wishes.at_most(np.minimum(most, wishes.most))
+        if wishes is not None and months is not None:
+            wishes = wishes.within(np.minimum(months, wishes.time))
         method = copy(self.method).fit(self.problem if problem is None else problem)
         with warnings.catch_warnings():  # that everybody is accepted already is seen from the outcomes
             warnings.simplefilter("ignore", SchemaWarning)
@@ -72,14 +82,14 @@ def options_by_kind(
     strict, id = how.pop("strict", False), how.pop("id", None)
 
     def answer(x: People, wishes: Preferences | None) -> Recourse:
-        question = _Question(problem, method, x, wishes, how)
+        question = MethodQuestion(problem, method, x, wishes, how)
         return _of_kinds(question, question.answered(np.arange(len(x))), chosen)
 
     nobody = Recourse.of_nobody(problem.schema, len(chosen), method.name)
     return answer_readable(problem, people, answer, nobody, preferences, id=id, strict=strict)
 
 
-def _of_kinds(question: _Question, first: Recourse, chosen: tuple[str, ...]) -> Recourse:
+def _of_kinds(question: MethodQuestion, first: Recourse, chosen: tuple[str, ...]) -> Recourse:
     """As `options_by_kind`, of people who can be read, beside the cheapest options that are known of them."""
     problem, wishes = question.problem, question.wishes
     has = np.flatnonzero(first.found[:, 0])
@@ -94,9 +104,9 @@ def _of_kinds(question: _Question, first: Recourse, chosen: tuple[str, ...]) -> 
         proved=np.array([outcome.name == "NONE_EXISTS" for outcome in first.outcome[:, 0]]),
         decision=(first.accepted, first.score_before), method=first.method,
     )  # fmt: skip
-    got = replace(got, seconds=_seconds(first.seconds, spent), kind=_labels(got, chosen, found))
+    got = replace(got, seconds=shared_seconds(first.seconds, spent), kind=_labels(got, chosen, found))
     got = got.with_bound(first.bound[:, 0])  # nothing that is allowed costs less, of whatever kind
-    got.meta.update(_meta(problem, spent, chosen))
+    got.meta.update(summed_meta(spent) | {"kinds": list(chosen)})
     return with_survival(problem, got)
 
 
@@ -117,7 +127,9 @@ def kinds_beside(
     method = METHODS.find(recourse.method)(**recourse.meta.get("parameters", {}))
     seed, room = int(recourse.meta.get("seed", 0)), recourse.meta.get("room")
     first, odd = some[np.flatnonzero(some.readable)], np.flatnonzero(~some.readable)
-    got = _of_kinds(_Question(problem, method, first.x, first.preferences, {"seed": seed}), first, chosen)
+    got = _of_kinds(
+        MethodQuestion(problem, method, first.x, first.preferences, {"seed": seed}), first, chosen
+    )
     held = got.is_kind("cheapest")  # what the answer holds stays as it is, in its room and its numbers
     got = replace(got, meta={**got.meta, "rounded": False})
     got = with_room(got, room["share"], room["most"], held) if room else got
@@ -147,7 +159,7 @@ def _checked(problem: Problem, kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if kind in given)
 
 
-def _fewest(question: _Question, first: Recourse, has: np.ndarray, spent: list[Recourse]) -> Actions:
+def _fewest(question: MethodQuestion, first: Recourse, has: np.ndarray, spent: list[Recourse]) -> Actions:
     """Return (n, d) the cheapest option with the fewest changes: limits of 1, 2, ... below what is known are tried."""
     action = first.action[:, 0].copy()
     changes = first.acted[:, 0].sum(1)
@@ -164,7 +176,7 @@ def _fewest(question: _Question, first: Recourse, has: np.ndarray, spent: list[R
 
 
 def _lasting(
-    question: _Question, found: dict[str, Actions], has: np.ndarray, spent: list[Recourse]
+    question: MethodQuestion, found: dict[str, Actions], has: np.ndarray, spent: list[Recourse]
 ) -> Actions:
     """Return (n, d) the cheapest option found that is likely to hold in the next model; NaN where there is none."""
     problem = question.problem
@@ -203,17 +215,13 @@ def _labels(got: Recourse, chosen: tuple[str, ...], found: dict[str, Actions]) -
     return out
 
 
-def _seconds(of_first: np.ndarray, spent: list[Recourse]) -> np.ndarray:
+def shared_seconds(of_first: np.ndarray, spent: list[Recourse]) -> np.ndarray:
     """(n,) the time of all searches, shared like that of the first."""
     whole, more = float(of_first.sum()), sum(float(one.seconds.sum()) for one in spent[1:])
     return np.asarray(of_first * (1 + more / whole if whole > 0 else 1))
 
 
-def _meta(problem: Problem, spent: list[Recourse], chosen: tuple[str, ...]) -> dict[str, Any]:
+def summed_meta(spent: list[Recourse]) -> dict[str, Any]:
     """What the first search says of itself, with the work of all searches together."""
     counts = ("seconds_fit", "seconds_recommend", "model_rows", "model_calls", "native_rows")
-    return {
-        **spent[0].meta,
-        **{name: sum(one.meta.get(name, 0) for one in spent) for name in counts},
-        "kinds": list(chosen),
-    }
+    return {**spent[0].meta, **{name: sum(one.meta.get(name, 0) for one in spent) for name in counts}}

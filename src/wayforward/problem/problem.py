@@ -155,20 +155,23 @@ class Problem(Portable):
         schema: Schema | None = None,
         further: Robust | None = None,
         margin: float | None = None,
+        plausibility: Plausibility | None = None,
         device: str | None = None,
     ) -> Problem:
         """Return a copy with other parts; this problem stays as it is.
 
         schema: the same columns with other rules of who may change what. further: one more condition that options must
-        withstand. margin: the share of plans alike in which they must hold. device: where torch evaluates the model's
-        network for searches (see `Model.on`); the model itself judges as before. What was shared (see `shared`) stays
-        shared unless the schema changes.
+        withstand. margin: the share of plans alike in which they must hold. plausibility: a fitted one. device: where
+        torch evaluates the model's network for searches (see `Model.on`); the model itself judges as before. What was
+        shared (see `shared`) stays shared unless the schema changes.
         """
         other = copy(self)
         for name in _BY_CONDITION if schema is None else (*_BY_CONDITION, *_BY_SCHEMA):
             vars(other).pop(name, None)  # worked out anew
         if schema is not None:
             other.schema, other._shared = schema, {}
+        if plausibility is not None:
+            other.plausibility = plausibility
         if device is not None:
             other.model = self.model.on(device)
         for condition in (further, None if margin is None else small_errors(self, margin)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -76,6 +77,12 @@ class Plausibility(ABC):
         """A copy that knows a problem's accepted people, for plausibilities that ask more of it than its table."""
         accepted = None if problem.reference is None else problem.reference_reached
         return self.fit(problem.schema, problem.reference, accepted)
+
+    def at(self, threshold: float) -> Self:
+        """A fitted copy that judges strictly, by another threshold."""
+        other = copy(self)
+        other._set(threshold=threshold, strict=True)
+        return other
 
     def floor(self, x: Floats) -> Floats:
         """(n,) the score that a profile of each person (n, d) must reach to be plausible."""
