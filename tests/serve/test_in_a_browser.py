@@ -1,4 +1,4 @@
-"""The application in a real browser: every screen without a fault of accessibility, at the keyboard, with scripts."""
+"""The application in a real browser: every screen without a fault of accessibility, and with a keyboard alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
+
+from wayforward.serve.http import applicant, entrance, staff, study, study_task
+
+from .conftest import PASSWORD
 
 playwright = pytest.importorskip("playwright.sync_api", reason="a browser is driven by playwright")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="screens are looked over by axe")
@@ -21,6 +26,25 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+LOOKS = {"en": (("light", 1200), ("dark", 320)), "de": (("dark", 1200), ("light", 320))}
+#: What each test below and in test_study_in_a_browser.py looks over, in both languages.
+LOOKED_OVER = {
+    "applicant": {
+        "/", "/try/{model_id}", "/verify", "/case", "/case/limits", "/case/plans", "/case/compare", "/case/choices",
+        "/case/what-if", "/case/letter", "/case/delete",
+    },
+    "staff": {"/login", "/staff", "/staff/models", "/staff/cases", "/staff/jobs", "/staff/tokens", "/staff/log",
+              "/staff/users"},
+    "study": {"/s/{link}", "/study", "/study/withdraw", "/staff/studies", "/staff/studies/{id}/preview.html"},
+    "task": {"/study/task", "/study/task/what-if"},
+}  # fmt: skip
+#: Pages that the library writes, which its own tests look over; files; and doors that lead on to a page.
+NO_SCREENS = {
+    "/staff/jobs/{id}/audit.html", "/case/letter.txt", "/key", "/staff/jobs/{id}/answers.csv", "/w/{code}", "/p/{code}",
+    "/staff/studies/{id}/export.zip", "/staff/studies/{id}/codes.txt", "/staff/studies/ready-made/{name}.yaml",
+}  # fmt: skip
+both_languages = pytest.mark.parametrize("language", ["en", "de"])
+with_and_without_scripts = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 
 
 @pytest.fixture
@@ -30,16 +54,33 @@ def database(tmp_path):
 
 
 @pytest.fixture
-def address(services) -> Iterator[str]:
+def screens() -> set[str]:
+    """The routes that answered somebody's browser with a page."""
+    return set()
+
+
+@pytest.fixture
+def address(services, screens) -> Iterator[str]:
     """A real server on this machine's loopback."""
     import uvicorn
 
     from wayforward.serve.http.app import create_app
 
+    app = create_app(services=services)
+
+    async def noting(scope: Any, receive: Any, send: Any) -> None:
+        async def sent(message: Any) -> None:
+            kinds = [value for name, value in message.get("headers", ()) if name == b"content-type"]
+            if "route" in scope and any(kind.startswith(b"text/html") for kind in kinds):
+                screens.add(scope["route"].path)
+            await send(message)
+
+        await app(scope, receive, sent)
+
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(create_app(services=services), port=port, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(noting, port=port, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -50,13 +91,28 @@ def address(services) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(address) -> Iterator[Any]:
+def language() -> str:
+    """What the browser asks for."""
+    return "en"
+
+
+@pytest.fixture
+def scripts() -> bool:
+    """Does the browser run scripts?"""
+    return True
+
+
+@pytest.fixture
+def page(address, language, scripts) -> Iterator[Any]:
     """A page of chromium that keeps what its console says."""
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
-        one = chromium.new_context(viewport={"width": 1200, "height": 900}).new_page()
+        one = chromium.new_context(
+            viewport={"width": 1200, "height": 900}, locale=language, java_script_enabled=scripts
+        ).new_page()
+        one.set_default_timeout(120_000)  # a loaded machine is slow, which is no fault of a page
         one.complaints = []
         one.on("console", lambda said: one.complaints.append(said.text) if said.type == "error" else None)
         one.on("pageerror", lambda error: one.complaints.append(str(error)))
@@ -65,95 +121,227 @@ def page(address) -> Iterator[Any]:
 
 
 def look_over(page: Any) -> None:
-    """No violation of WCAG 2.2 AA, and nothing wider than the page: light and dark, wide and at 320 pixels."""
-    for scheme in ("light", "dark"):
-        for width in (1200, 320):
-            page.emulate_media(color_scheme=scheme)
-            page.set_viewport_size({"width": width, "height": 900})
-            found = (
-                axe.Axe()
-                .run(page, options={"runOnly": {"type": "tag", "values": TAGS}})
-                .response["violations"]
-            )
-            assert not found, [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
-            assert page.evaluate(
-                "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-            )
+    """No violation of WCAG 2.2 AA, and nothing wider than the page: light and dark, wide and at 320 pixels, each with
+    each in the two languages."""
+    code = page.locator("html").get_attribute("lang")
+    for scheme, width in LOOKS[code]:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        found = (
+            axe.Axe().run(page, options={"runOnly": {"type": "tag", "values": TAGS}}).response["violations"]
+        )
+        assert not found, [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     page.set_viewport_size({"width": 1200, "height": 900})
 
 
-def test_every_screen_of_an_applicant(page, address, fresh_code):
+def follow(page: Any, link: Any) -> None:
+    """Click, and wait until the page behind it is there: what is filled in before is filled in on the page before."""
+    with page.expect_navigation(wait_until="load"):
+        link.click()
+
+
+def send(page: Any, action: str, button: str = "button") -> None:
+    """Press the first button of the form that goes to an address, whatever the language."""
+    follow(page, page.locator(f"main form[action='{action}'] {button}").first)
+
+
+def submit(page: Any) -> None:
+    """Press the button of the form that goes to the page itself."""
+    follow(page, page.locator("main form:not([action]) button").last)
+
+
+def log_in(page: Any, address: str, role: str) -> None:
+    """Log in as a role."""
+    page.context.clear_cookies()
+    page.goto(f"{address}/login")
+    page.fill("#name", role)
+    page.fill("#password", PASSWORD)
+    submit(page)
+
+
+def faults(page: Any) -> list[str]:
+    """What the console complained of, but that a page was refused on purpose."""
+    return [said for said in page.complaints if "the server responded with a status of 4" not in said]
+
+
+def test_every_route_that_answers_with_a_page_is_looked_over():
+    """A new screen needs its name in one of the tables above, and the test of that name has to meet it."""
+    routers = (entrance.router, applicant.router, staff.router, study.router, study_task.router)
+    gets = {
+        route.path
+        for router in routers
+        for route in router.routes
+        if isinstance(route, APIRoute) and "GET" in route.methods
+    }
+    assert gets == set().union(*LOOKED_OVER.values()) | NO_SCREENS
+
+
+@both_languages
+def test_every_screen_of_an_applicant(page, address, fresh_code, model, screens):
     page.goto(address)
     look_over(page)
+    page.goto(f"{address}/try/{model}")
+    look_over(page)
+    submit(page)  # nothing filled in: the list of problems
+    look_over(page)
+    for field, value in (("#f0", "30"), ("#f1", "1718"), ("#f2", "1500")):
+        page.fill(field, value)
+    page.select_option("#f3", "0")
+    submit(page)
+    look_over(page)  # the code, once
+    page.context.clear_cookies()
+    page.goto(address)
     page.fill("#code", fresh_code)
-    page.get_by_role("button", name="Open").click()
+    send(page, "/open")
     look_over(page)
-    page.get_by_role("button", name="I agree").click()
+    send(page, "/case/consent")
     look_over(page)
+    page.fill("#high-0", "plenty")
+    submit(page)
+    look_over(page)
+    page.goto(f"{address}/case/limits")
     page.locator("input[name=can-1][value=no]").check()
-    page.get_by_role("button", name="Show plans").click()
+    submit(page)
     look_over(page)
-    page.get_by_role("button", name="Keep plan 1").click()
-    page.get_by_role("button", name="Take a receipt").first.click()
+    send(page, "/case/keep")
     look_over(page)
+    for tick in page.locator("input[name=plan]").all()[:2]:
+        tick.check()
+    send(page, "/case/compare")
+    look_over(page)
+    page.goto(f"{address}/case/plans")
+    send(page, "/case/receipt")
+    look_over(page)
+    receipt = page.locator("#receipt").input_value()
+    page.goto(f"{address}/verify")
+    look_over(page)
+    for text in (receipt, receipt.replace('"no"', '"yes"'), "{"):
+        page.fill("#text", text)
+        submit(page)
+        look_over(page)
     page.goto(f"{address}/case/choices")
     look_over(page)
-    page.get_by_role("button", name="Stop here").click()
+    page.fill("#typed", "purple")
+    follow(page, page.locator("form:has(#typed) button"))
     look_over(page)
-    for path in ("/case/letter", "/case/delete", "/verify", "/case/what-if"):
+    send(page, "/case/reply", "button[value='stop here']")
+    look_over(page)
+    page.goto(f"{address}/case/limits")
+    for place in range(page.locator("fieldset").count()):
+        page.locator(f"input[name=can-{place}][value=no]").check()
+    submit(page)
+    look_over(page)  # no plan, and which limits stand in the way
+    page.goto(f"{address}/case/choices")
+    look_over(page)
+    page.goto(f"{address}/case/letter")
+    look_over(page)
+    page.goto(f"{address}/case/what-if")
+    page.locator("input[type=range]").first.fill("8000")  # the script asks while somebody moves a slider
+    page.locator("#result strong").wait_for()
+    look_over(page)
+    for path in ("/case/delete", "/nothing"):
         page.goto(address + path)
         look_over(page)
-    page.locator("input[type=range]").first.fill("8000")  # the script asks while somebody moves a slider
-    page.get_by_text("The answer would be yes.").wait_for()
-    assert not page.complaints
+    page.goto(f"{address}/case/delete")
+    submit(page)
+    look_over(page)
+    page.goto(f"{address}/case")  # there is nothing any more
+    look_over(page)
+    assert screens >= LOOKED_OVER["applicant"] and not faults(page)
 
 
-def test_an_applicant_at_the_keyboard(page, address, fresh_code):
-    """From the code to a kept plan with Tab, typing and Enter alone; focus is always seen."""
-    page.goto(f"{address}/")
+class Keyboard:
+    """Somebody with a keyboard alone; focus is always seen."""
 
-    def to(role: str, name: str) -> None:
-        wanted = page.get_by_role(role, name=name).first
-        for _ in range(120):
-            if wanted.evaluate("node => node === document.activeElement"):
-                assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    def __init__(self, page: Any) -> None:
+        self.page, self.keys = page, page.keyboard
+
+    def to(self, wanted: str) -> None:
+        """Press Tab until the focus is on what a selector finds first."""
+        place = self.page.locator(wanted).first
+        for _ in range(150):
+            if place.evaluate("node => node === document.activeElement"):
+                seen = self.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+                assert seen != "none", wanted
                 return
-            page.keyboard.press("Tab")
-        raise AssertionError(f"Tab never comes to {name}")
+            self.keys.press("Tab")
+        raise AssertionError(f"Tab never comes to {wanted}")
 
-    def enter() -> None:
-        with page.expect_navigation():
-            page.keyboard.press("Enter")
+    def enter(self, wanted: str) -> None:
+        """Go to a button or link, and press Enter."""
+        self.to(wanted)
+        with self.page.expect_navigation(wait_until="load"):
+            self.keys.press("Enter")
 
-    to("textbox", "The code in your letter")
-    page.keyboard.type(fresh_code)
-    enter()
-    to("button", "I agree")
-    enter()
-    to("button", "Show plans")
-    enter()
-    to("button", "Keep plan 1")
-    enter()
+
+@with_and_without_scripts
+def test_an_applicant_at_the_keyboard(page, address, fresh_code):
+    """From the code by limits, plans, a comparison and choices to a receipt and a letter, and to the end of it all."""
+    someone, keys = Keyboard(page), page.keyboard
+    page.goto(f"{address}/")
+    someone.to("#code")
+    keys.type(fresh_code)
+    with page.expect_navigation(wait_until="load"):
+        keys.press("Enter")
+    someone.enter("form[action='/case/consent'] button")
+    someone.to("input[name=can-1]")
+    keys.press("ArrowDown")
+    assert page.locator("input[name=can-1][value=no]").is_checked()
+    someone.to("#hard-0")
+    keys.type("very hard")
+    someone.to("#changes")
+    keys.type("2")
+    someone.enter("main form button")
+    someone.enter("form[action='/case/keep'] button")
     assert page.get_by_text("Kept plan 1").first.is_visible()
+    for place in (0, 1):
+        someone.to(f"input[name=plan] >> nth={place}")
+        keys.press("Space")
+    someone.enter("#compare button")
+    assert page.get_by_role("heading", name="Plans side by side").is_visible()
+    someone.enter("main a.button")
+    someone.enter("form[action='/case/receipt'] button")
+    assert page.locator("#receipt").input_value().startswith("{")
+    someone.enter("nav a[href='/case/choices']")
+    someone.enter("form[action='/case/reply'] button[name=reply]")
+    someone.enter("form[action='/case/undo'] button")
+    someone.enter("button[value='stop here']")
+    someone.enter("nav a[href='/case/what-if']")
+    someone.to("#value-0")
+    keys.press("Control+a")
+    keys.type("8000")
+    someone.enter("#what-if button")
+    assert page.get_by_text("The answer would be yes.").is_visible()
+    someone.enter("nav a[href='/case']")
+    someone.enter("main a[href='/case/letter']")
+    assert page.get_by_role("heading", name="Your letter").is_visible()
+    someone.enter("nav a[href='/case']")
+    someone.enter("main a[href='/case/delete']")
+    someone.enter("button.danger")
+    assert page.get_by_role("heading", name="Everything was deleted").is_visible() and not faults(page)
 
 
-def test_every_screen_of_the_staff(page, address):
-    from .conftest import PASSWORD
-
+@both_languages
+def test_every_screen_of_the_staff(page, address, screens):
     pages = {
         "operator": ("models", "cases", "jobs", "tokens"),
+        "approver": ("models",),
         "auditor": ("log", "jobs"),
         "admin": ("users",),
     }
+    page.goto(f"{address}/login")
+    look_over(page)
+    page.fill("#name", "operator")
+    page.fill("#password", "wrong")
+    submit(page)
+    look_over(page)
     for role, places in pages.items():
-        page.context.clear_cookies()
-        page.goto(f"{address}/login")
-        page.fill("#name", role)
-        page.fill("#password", PASSWORD)
-        look_over(page)
-        page.get_by_role("button", name="Log in").click()
+        log_in(page, address, role)
         look_over(page)
         for place in places:
             page.goto(f"{address}/staff/{place}")
             look_over(page)
-    assert not page.complaints
+    page.goto(f"{address}/staff/cases")  # not for them
+    look_over(page)
+    assert screens >= LOOKED_OVER["staff"] and not faults(page)

@@ -35,6 +35,14 @@ def event_words(what: str) -> str:
     return gettext(found[1]) + found[2] + gettext(found[3]) if found else gettext(what)
 
 
+_ACTORS = (N_("setup"), N_("applicant"), N_("clock"))
+
+
+def actor_words(actor: str) -> str:
+    """Who did it, for people: the name of an account, or what is nobody's account in words."""
+    return gettext(actor) if actor in _ACTORS else actor
+
+
 def record(session: Session, actor: str, what: str, subject: str = "") -> None:
     """Add a line. It stands if the session's unit of work does."""
     if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer anyway

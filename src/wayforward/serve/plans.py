@@ -122,7 +122,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
     from wayforward.answers.bound_text import bound_text
     from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, price_note
     from wayforward.answers.region_text import region_text
-    from wayforward.answers.time_text import steps_text, time_text
+    from wayforward.answers.time_text import order_text, steps_text, time_text
 
     found, out = replace(found, meta=found.meta | {"rounded": True}), []
     table = options_table(found, 0)
@@ -130,7 +130,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
         column = f"option {place + 1}"
         action = tuple(plain_row(found.action[0, option]))
         notes = (
-            region_text(found, option), steps_text(found, option),
+            order_text(found, option), region_text(found, option), steps_text(found, option),
             time_text(found, option, start=date.today()), bound_text(found, option), margin_text(found, option),
             *kind_notes(found, option),
         )  # fmt: skip

@@ -33,6 +33,7 @@ from wayforward.study.course import AnswersError, CourseError, ParticipantCourse
 from wayforward.study.items import in_language
 from wayforward.study.pool import ProfilePool
 from wayforward.study.preview import preview
+from wayforward.study.ready_made import NAMES, ready_made, ready_made_text
 from wayforward.study.records import export, formats_here
 
 router = APIRouter(include_in_schema=False)
@@ -214,18 +215,19 @@ def _studies(request: Request, to: Services, who: Somebody, status: int = 200, p
     url = to.settings.public_url.rstrip("/")
     return show(
         request, "staff/studies.html", status, who=who, rows=to.studies.rows(), url=url, problem_text=problem,
-        in_language=in_language,
+        in_language=in_language, ready=[ready_made(name) for name in NAMES],
         gone_on=lambda row, protocol: day_text((row.closed + timedelta(days=protocol.keep_days)).date()),
     )  # fmt: skip
 
 
 @router.post("/staff/studies")
 def add_study(request: Request, to: Given, who: Researcher) -> Response:
-    """Take a protocol."""
+    """Take a protocol: a file, or one that is ready-made."""
     form = request.state.visitor.form
-    upload = form.get("protocol")
+    upload, name = form.get("protocol"), str(form.get("ready", ""))
     try:
         content = upload.file.read(_MOST_TEXT) if isinstance(upload, UploadFile) else b""
+        content = ready_made_text(name).encode() if name else content
         with tempfile.TemporaryDirectory() as folder:
             file = stored(form.get("pool"), Path(folder) / "pool")
             pool = None if file is None else ProfilePool.read_file(file)
@@ -233,6 +235,14 @@ def add_study(request: Request, to: Given, who: Researcher) -> Response:
     except WayforwardError as error:
         return _studies(request, to, who, 422, str(error))
     return go(request, "/staff/studies")
+
+
+@router.get("/staff/studies/ready-made/{name}.yaml")
+def ready_made_protocol(request: Request, name: str, who: Researcher) -> Response:
+    """A ready-made protocol, to be edited."""
+    text = ready_made_text(name)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.yaml"'}
+    return Response(text, media_type="application/yaml", headers=headers)
 
 
 @router.post("/staff/studies/{id}/open")
