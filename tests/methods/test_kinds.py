@@ -13,7 +13,7 @@ from wayforward import Feature, Schema, Target
 from wayforward.errors import MethodError
 from wayforward.methods.kinds import kinds_beside
 from wayforward.problem import Problem, Retraining
-from wayforward.problem.rounding import rounded
+from wayforward.problem.rounding import in_order, rounded
 from wayforward.recourse import KINDS, Recourse
 from wayforward.testing import case
 
@@ -122,6 +122,21 @@ def test_two_kinds_that_become_one_plan_by_rounding_are_told_once():
     stays = rounded(it, got, held)
     np.testing.assert_array_equal(stays.action[held], got.action[held])
     assert (stays.action[~held & got.found] != got.action[~held & got.found]).any()
+
+
+def test_what_became_the_best_at_nothing_is_not_told():
+    """Room and rounding make plans dearer: whoever is cheapest then is called so, and a plan without a kind goes."""
+    it = case("linear", n=40)
+    got = wf.recommend(it.problem, it.x, kinds=("cheapest", "fewest"))
+    two = got.found.all(1)
+    assert two.any() and set(got.kind[two, 0]) == {"cheapest"} and set(got.kind[two, 1]) == {"fewest"}
+    cost = got.cost.copy()
+    cost[two, 0] = cost[two, 1] * 1.01
+    new, held = (in_order(replace(got, cost=cost), held) for held in (None, got.is_kind("cheapest")))
+    assert (new.kind[two] == ["cheapest+fewest", ""]).all() and (new.found[two] == [True, False]).all()
+    np.testing.assert_array_equal(new.action[two, 0], got.action[two, 1])
+    np.testing.assert_array_equal(new.kind[~two], got.kind[~two])
+    assert held.found[two].all() and (held.kind[two] == ["fewest", "cheapest"]).all()  # what was held stays
 
 
 def test_kinds_beside_an_answer_begin_with_what_it_holds():
