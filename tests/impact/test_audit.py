@@ -481,6 +481,38 @@ def test_the_interval_of_plans_that_last_covers_other_models_too():
     assert both_ways(np.ones((3, 9), dtype=bool)).low == 1.0 and both_ways(np.ones((0, 9), dtype=bool)).n == 0
 
 
+def test_fixed_predictions_are_those_of_brute_force():
+    """Savings in five classes are all that anybody may change: who is fixed can be counted by hand."""
+    savings = ("none", "little", "some", "much", "plenty")
+    schema = SCHEMA.revise(income={"actionability": "immutable"}, savings={"actionability": "immutable"})
+    schema = Schema(
+        (*schema.features, Feature(name="kept", kind="ordinal", levels=savings, direction="increase"))
+    )
+    rng = np.random.default_rng(7)
+    x = np.column_stack([people(400, 7), rng.integers(0, 5, 400)])
+    y = (x[:, 2] + 300 * x[:, 5] + rng.logistic(0, 60, 400) > 3400).astype(int)
+    problem = Problem(schema, train("rf", schema, x, y, seed=0), Target(favourable=1), data=x)
+    refused = x[~problem.reached(x)[0]]
+    best = np.zeros(len(refused), dtype=bool)
+    for level in range(5):
+        rows = refused.copy()
+        rows[:, 5] = np.maximum(rows[:, 5], level)
+        best |= problem.reached(rows)[0]
+    got = audit(
+        problem, x, Groups.of("sex", x, schema), method="nearest-observable", beside=None, society=False, summaries=(),
+        lasting_of=0,
+    )  # fmt: skip
+    whole, *groups = got.fixed["groups"]
+    assert (whole["n"], whole["possible"], whole["open"]) == (len(refused), best.sum(), 0)
+    assert whole["proved"] + whole["listed"] == (~best).sum() > 20
+    assert [side["n"] for side in groups] == [int((refused[:, 0] == sex).sum()) for sex in (0, 1)]
+    assert sum(side["possible"] for side in groups) == whole["possible"]
+    text = next(text for text in findings(got) if "Fixed predictions" in text)
+    assert f"turns the answer of {(~best).sum():,} of {len(refused):,} refused people" in text
+    assert "Whose answer is fixed?" in render(got, "Audit")
+    assert json.loads(got.to_json())["fixed"] == got.fixed
+
+
 def test_each_model_trained_again_is_told():
     x = people(250, 3)
     strict = train("lr", SCHEMA, people(900, 5), (people(900, 5)[:, 2] > 3400).astype(int), seed=0)

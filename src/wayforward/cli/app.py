@@ -470,6 +470,34 @@ def warm() -> None:
 
 
 @app.command()
+def reach(
+    data: Data = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    people: People = None,
+    schema: SchemaFile = None,
+    model: ModelName = "gb",
+    n: Number = None,
+    seed: Seed = 0,
+    target_threshold: Threshold = None,
+    world: WorldName = "independent",
+    preferences: Wishes = None,
+    most: Annotated[
+        int, typer.Option("--most", min=1, help="List all that a person can reach up to so many actions.")
+    ] = 100_000,
+    samples: Annotated[
+        int, typer.Option("--samples", min=1, help="Values of a feature that are judged, where it has more.")
+    ] = 500,
+    json: Json = None,
+) -> None:
+    """Say whose answer is fixed, with a certificate each, and how often each feature alone turns it."""
+    from wayforward.cli.reach import look
+
+    look(_inputs(locals(), robust=None), most=most, samples=samples, json=json)
+
+
+@app.command()
 def explain(
     recourse: Annotated[Path, typer.Argument(help="What recommend --out wrote.")],
     person: Annotated[

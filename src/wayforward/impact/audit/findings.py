@@ -65,6 +65,7 @@ def ranked(audit: Audit) -> list[Finding]:
     for place, one in enumerate(plain):
         out += [Finding(importance, text, f"by-{place}") for importance, text in _attribute(audit, one)]
     out += _intersections(audit)
+    out += _fixed(audit)
     out += _robustness(audit)
     out += [Finding(20, _summary(one), "many") for one in audit.summaries]
     seen: set[str] = set()
@@ -146,6 +147,24 @@ def _intersections(audit: Audit) -> list[Finding]:
         )
         return [Finding(10, text, "crossed")]
     return []
+
+
+def _fixed(audit: Audit) -> list[Finding]:
+    """Whose answer nothing can turn; nothing where that is nobody's."""
+    if not audit.fixed.get("groups"):
+        return []
+    whole = audit.fixed["groups"][0]
+    none = whole["proved"] + whole["listed"]
+    if not none:
+        return []
+    text = (
+        f"Fixed predictions: nothing that they may do turns the answer of {words.number(none)} of "
+        f"{words.number(whole['n'])} refused people ({words.percent(none / whole['n'], 1)}). "
+        f"{words.number(whole['proved'])} of them are proved by bounds or an exact search, "
+        f"{words.number(whole['listed'])} by judging all that they can reach; {words.number(whole['open'])} more are "
+        "open."
+    )
+    return [Finding(60 + 30 * none / whole["n"], text, "fixed")]
 
 
 def _robustness(audit: Audit) -> list[Finding]:

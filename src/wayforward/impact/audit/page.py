@@ -80,6 +80,7 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
             summaries=[_summary(audit, one) for one in audit.summaries],
             summaries_figure=_summaries_figure(audit),
             summaries_served=tables.summaries_served(audit),
+            fixed=tables.fixed(audit),
             robustness=tables.robustness(audit),
             robustness_text=_robustness(audit),
             facts=tables.facts(audit),

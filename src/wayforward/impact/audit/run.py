@@ -24,6 +24,7 @@ from wayforward.impact.audit.figures import (
     knows_density,
     measures_of,
 )
+from wayforward.impact.audit.fixed import fixed_by_group
 from wayforward.impact.audit.gaps import Correction
 from wayforward.impact.audit.result import AttributeAudit, Audit, with_corrections
 from wayforward.impact.audit.robustness import robustness_by_group
@@ -134,6 +135,7 @@ def audit(
     )  # fmt: skip
     hidden = {(one.name, g.name) for one in audits for g in one.groups if g.hidden}
     robustness = robustness_by_group(measured, others, lasting_of, hidden)
+    fixed = fixed_by_group(measured, hidden)
     evaluation_notes = (n for n in measured.judged.notes if "oracle" not in n and "MAD" not in n)
     overall = group_figures(measured, "everybody", np.ones(len(x), dtype=bool))
     return Audit(
@@ -149,6 +151,7 @@ def audit(
         correction=correction,
         schema=problem.schema,
         robustness=robustness,
+        fixed=fixed,
         summaries=tuple(without_people(one, hidden) for one in lines),
         meta=_meta(measured),
         notes=(*unread.notes(overall), *measured.notes, *evaluation_notes),

@@ -363,6 +363,26 @@ def robustness(audit: Audit) -> TableRows:
     return rows
 
 
+def fixed(audit: Audit) -> TableRows:
+    """Return of how many people of each group the answer is fixed, and how that is known."""
+    rows, titles = [], feature_titles(audit)
+    for side in audit.fixed.get("groups", ()):
+        attribute = titles.get(side["attribute"], side["attribute"])
+        none = side["proved"] + side["listed"]
+        rows.append(
+            {
+                "Group": f"{attribute}: {side['group']}" if attribute else side["group"],
+                "Refused people answered": words.number(side["n"]),
+                "Recourse is possible": words.number(side["possible"]),
+                "Fixed: proved for everything within reach": words.number(side["proved"]),
+                "Fixed: every place within reach was judged": words.number(side["listed"]),
+                "Open": words.number(side["open"]),
+                "Share fixed": words.percent(none / side["n"], 1) if side["n"] else "–",
+            }
+        )
+    return rows
+
+
 def facts(audit: Audit) -> TableRows:
     """Return what was audited, how, with what settings and versions."""
     m = audit.meta

@@ -1,0 +1,39 @@
+"""Fixed predictions: refused people whose answer nothing that they may do turns, by group, and how that is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wayforward.impact.audit.figures import Measured
+from wayforward.impact.privacy import FEWEST
+from wayforward.problem.verification import verdicts
+
+_MOST = 50_000  # actions of a person that are listed
+
+
+def fixed_by_group(measured: Measured, hidden: set[tuple[str, str]]) -> dict[str, Any]:
+    """Count of everybody answered, then of each group that is not hidden, whose answer is fixed and how it is known.
+
+    A plan that was found speaks for itself; what a person can reach is listed and judged where it is little; proofs of
+    the method and bounds settle others. What even that leaves is open. Returns plain values.
+    """
+    measured.progress("whose answer is fixed", 0, 1)
+    wishes = measured.preferences
+    people = measured.problem.population(measured.answered, wishes)
+    got = verdicts(people, np.zeros(len(measured.who), dtype=bool), _MOST, measured.recourse)
+    how = np.where(got.verdict == "none", got.by, got.verdict)
+    rows = [_row("", "everybody", how)]
+    for groups in measured.attributes:
+        label = groups.member[measured.who]
+        for g, name in enumerate(groups.names):
+            some = how[label == g]
+            if len(some) >= FEWEST and (groups.name, name) not in hidden:
+                rows.append(_row(groups.name, name, some))
+    return {"most_listed": _MOST, "groups": rows}
+
+
+def _row(attribute: str, group: str, how: np.ndarray) -> dict[str, Any]:
+    counts = {name: int((how == name).sum()) for name in ("possible", "proved", "listed", "open")}
+    return {"attribute": attribute, "group": group, "n": len(how), **counts}
