@@ -300,6 +300,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "trex": lambda: scene("forest", also="local-search"),
     "ocean": lambda: scene("forest", k=2),
     "feature-tweaking": lambda: scene("forest"),
+    "focus": lambda: scene("forest", also="local-search"),
     "lire": lambda: scene("forest", also="nearest-observable"),
 }
 

@@ -56,6 +56,7 @@ TRUE = SCM(
 GRAPH = CausalGraph.read(TRUE)
 PEOPLE = 5
 QUICK = {  # parameters that make the tests quick
+    "focus": {"steps": 15, "rate": 0.1},
     "wachter": {"rounds": 3, "steps": 10, "rate": 0.2},
     "dice": {"steps": 20, "rate": 0.1},
     "lowprofool": {"rounds": 2, "steps": 8, "rate": 0.2},
@@ -76,7 +77,7 @@ QUICK = {  # parameters that make the tests quick
     "rbr": {"samples": 60, "steps": 8},
     "trex": {"draws": 20, "neighbours": 3, "steps": 5, "pool": 300},
 }
-OF_TREES = ("feature-tweaking", "lire", "ocean")  # ask for a model that shows its trees
+OF_TREES = ("feature-tweaking", "lire", "ocean", "focus", "oae")  # ask for a model that shows its trees
 BUDGET = {
     "local-search": 600,
     "growing-spheres": 1000,

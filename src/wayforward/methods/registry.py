@@ -42,6 +42,7 @@ METHODS = Registry(
         "ocean": "ocean:Ocean",
         "feature-tweaking": "feature_tweaking:FeatureTweaking",
         "lire": "lire:Lire",
+        "focus": "focus:Focus",
     },
 )
 
