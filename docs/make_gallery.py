@@ -301,6 +301,8 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "ocean": lambda: scene("forest", k=2),
     "feature-tweaking": lambda: scene("forest"),
     "focus": lambda: scene("forest", also="local-search"),
+    "oae": lambda: scene("forest"),
+    "efficient-search": lambda: scene("linear", k=2),
     "lire": lambda: scene("forest", also="nearest-observable"),
 }
 

@@ -43,6 +43,8 @@ METHODS = Registry(
         "feature-tweaking": "feature_tweaking:FeatureTweaking",
         "lire": "lire:Lire",
         "focus": "focus:Focus",
+        "oae": "oae:Oae",
+        "efficient-search": "efficient_search:EfficientSearch",
     },
 )
 
