@@ -108,7 +108,7 @@ class Focus(Method):
             if step == 1 and people.problem.target.interval is not None:
                 size = np.maximum(np.abs(score), 1e-9)
             action = slopes.harden(people, state)
-            turned, paid = self._asked(people, action)
+            turned, paid = self._evaluated(people, action)
             better = turned & (paid < cost)
             best[better], cost[better] = action[better], paid[better]
             no = expit(-self.tau * score / size)
@@ -124,7 +124,7 @@ class Focus(Method):
                 state.share[:] = np.where(loose, simplex(state.share - moves[1], may), state.share)
         return best
 
-    def _asked(self, people: Population, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _evaluated(self, people: Population, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return whether the forest accepts what people would do, and its cost, (n,) each."""
         turned, paid = np.zeros(people.n, dtype=bool), np.full(people.n, np.inf)
         some = np.flatnonzero(~np.isnan(action).all(1))
