@@ -177,3 +177,17 @@ def test_a_plain_cost_of_another_shape_is_refused(answer):
 
     with pytest.raises(DataError, match="Recourse.plain_cost has shape"):
         replace(answer, plain_cost=answer.cost[:, :1])
+
+
+@pytest.mark.parametrize("name", ["bound", "steps", "cost"])
+def test_a_claim_that_was_edited_in_a_file_is_not_believed(tmp_path, name):
+    made = case("forest", n=12)
+    got = recommend(made.problem, made.x[made.refused], k=2, method="action-sequences", certify=True)
+    assert np.isfinite(got.bound).any() and (got.steps != "").any()
+    file = got.save(tmp_path / "answers.json")
+    text = json.loads(file.read_text())
+    i, o = np.argwhere(got.found & np.isfinite(got.bound))[0]
+    text[name][i][o] = "nothing" if name == "steps" else text[name][i][o] * 0.5
+    file.write_text(json.dumps(text))
+    with pytest.raises(FileFormatError, match="checksum"):
+        Recourse.load(file)

@@ -29,7 +29,7 @@ _FORMAT = "wayforward.recourse/1"
 _HEADER = ("format", "schema", "method", "k", "meta", "preferences", "unchecked")
 _DIGESTED = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "seconds", "score_before", "lasts", "months",
-    "path",
+    "path", "bound",
 )  # fmt: skip
 _CHANGED = (
     "was changed after it was saved: its checksum is another. Use the file as it was saved, or ask again."
@@ -594,20 +594,24 @@ class Recourse:
     def _digest(self, header: dict[str, Any]) -> str:
         """SHA-256 of the answers as any file holds them: of what a header says and of every value, text and name."""
         order = {outcome: i for i, outcome in enumerate(Outcome)}
-        texts = [self.kind.ravel().tolist(), self.reasons.tolist()]
+        texts: dict[str, Any] = {
+            name: getattr(self, name).ravel().tolist() for name in ("kind", "steps", "reasons")
+        }
         if self.origin is not None and self.origin.names:
-            texts += [
-                list(self.origin.names),
-                *([str(v) for v in value.tolist()] for value in self.origin.values),
-            ]
+            texts["ids"] = [[str(v) for v in value.tolist()] for value in self.origin.values]
+            texts["names"] = list(self.origin.names)
+        told = {name: values for name, values in texts.items() if any(values)}
         known = {name: header.get(name) for name in _HEADER}
-        found = hashlib.sha256(json.dumps(json.loads(json.dumps([known, texts])), sort_keys=True).encode())
+        found = hashlib.sha256(json.dumps(json.loads(json.dumps([known, told])), sort_keys=True).encode())
         numbers = {name: getattr(self, name) for name in _DIGESTED}
         numbers |= {"margin": self.margin, "outcome": np.array([order[o] for o in self.outcome.ravel()])}
         for name, values in numbers.items():
             plain = np.array(values, dtype=np.float64)
-            plain[~np.isfinite(plain)] = np.nan
-            found.update(f"{name} {plain.shape if plain.size else 0}".encode() + plain.tobytes())
+            if np.isfinite(
+                plain
+            ).any():  # what is not known is in no file, nor is what came with a later version
+                plain[~np.isfinite(plain)] = np.nan
+                found.update(f"{name} {plain.shape}".encode() + plain.tobytes())
         return found.hexdigest()
 
     def _to_plain(self) -> dict[str, Any]:

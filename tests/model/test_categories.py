@@ -43,9 +43,9 @@ def _fitted(kind, table, y):
         return model.get_booster() if kind.endswith("alone") else model
     if kind == "catboost":
         catboost = pytest.importorskip("catboost")
-        return catboost.CatBoostClassifier(iterations=20, verbose=0, cat_features=["job", "region"]).fit(
-            table, y
-        )
+        return catboost.CatBoostClassifier(
+            iterations=20, verbose=0, allow_writing_files=False, cat_features=["job", "region"]
+        ).fit(table, y)
     ensemble = pytest.importorskip("sklearn.ensemble")
     head = ensemble.HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=20)
     if kind == "hist":
