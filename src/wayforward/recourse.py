@@ -600,9 +600,9 @@ class Recourse:
         if self.origin is not None and self.origin.names:
             texts["ids"] = [[str(v) for v in value.tolist()] for value in self.origin.values]
             texts["names"] = list(self.origin.names)
-        told = {name: values for name, values in texts.items() if any(values)}
+        held = {name: values for name, values in texts.items() if any(values)}
         known = {name: header.get(name) for name in _HEADER}
-        found = hashlib.sha256(json.dumps(json.loads(json.dumps([known, told])), sort_keys=True).encode())
+        found = hashlib.sha256(json.dumps(json.loads(json.dumps([known, held])), sort_keys=True).encode())
         numbers = {name: getattr(self, name) for name in _DIGESTED}
         numbers |= {"margin": self.margin, "outcome": np.array([order[o] for o in self.outcome.ravel()])}
         for name, values in numbers.items():
