@@ -12,6 +12,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.engines.exact.forest_boxes import BOXES, ForestBoxes
+from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
 from wayforward.problem.enumeration import cheapest_among_all
 from wayforward.shapes import Floats
 
@@ -36,7 +37,7 @@ def certified(recourse: Recourse, *, boxes: int = BOXES) -> Recourse:
     """Return the answer with `Recourse.bound`: proved, nothing that is allowed for a person costs less.
 
     By branch and bound over boxes for forests and boosted trees, for linear models and networks of rectified units
-    (see `LinearRelaxation`), by trying everything where a person's actions can be listed; elsewhere nothing is proved.
+    (see `RelaxedBoxes`), by trying everything where a person's actions can be listed; elsewhere nothing is proved.
     boxes: looked at for a person before the bound reached is returned. Whatever fails costs the certificates of those
     for whom it fails, never the answer. `meta["certified"]` says how many boxes were allowed.
     Raises: MethodError for an answer that does not know its problem, or boxes below 1.
@@ -87,6 +88,9 @@ def _bounders(problem: Problem) -> list[Bounder]:
     forest = ForestBoxes.of(problem)
     if forest is not None:
         out.append(forest.least_cost)
+    relaxed = RelaxedBoxes.of(problem)
+    if relaxed is not None:
+        out.append(relaxed.least_cost)
     cheap = problem.model.bounded and problem.world.bounded
     out.append(
         lambda people, cutoff, _: cheapest_among_all(people, _LISTED if cheap else _LISTED_DEAR, cutoff)
