@@ -1,8 +1,8 @@
 """A linear score, or a network of rectified units, from above: an affine function of the features over each box.
 
 Source: H. Zhang, T.-W. Weng, P.-Y. Chen, C.-J. Hsieh, L. Daniel (2018), Efficient Neural Network Robustness
-Certification with General Activation Functions (CROWN), NeurIPS; arXiv:1811.00866. A unit that may be on or off in a box
-is bounded by the line through its ends from above, and by 0 or by its input from below.
+Certification with General Activation Functions (CROWN), NeurIPS; arXiv:1811.00866. A unit that may be on or off in a
+box is bounded by the line through its ends from above, and by 0 or by its input from below.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ class AffineNet:
             least = least + np.where(np.isfinite(worst), worst, 0.0).sum(1)
         known: list[Bounds] = [(least, most)]
         for k in range(1, len(self.layers)):  # of the last layer only what is above is asked for
-            eye = np.broadcast_to(np.eye(self.layers[k - 1][0].shape[1]), (len(low), *[self.layers[k - 1][0].shape[1]] * 2))
+            width = self.layers[k - 1][0].shape[1]
+            eye = np.broadcast_to(np.eye(width), (len(low), width, width))
             ends = []
             for side in (-1.0, 1.0):
                 coefficient, const, _ = self._back(side * eye, k, known)
@@ -131,14 +132,14 @@ class AffineNet:
         coefficient, const, slack = self._back(np.ones((len(low), 1, 1)), len(self.layers), known)
         first = coefficient[:, 0]
         loose = np.abs(first) * (slack[:, 0] > 0) + 0.1 * np.abs(first) * (slack.sum() > 0)
-        width = np.einsum("bh,dh->bd", loose, np.abs(self.slope)) * (high - low)
+        hangs = np.einsum("bh,dh->bd", loose, np.abs(self.slope)) * (high - low)
         if len(self.starts):
-            width[:, self.levelled] = (loose[:, None] * spread).sum(2)
+            hangs[:, self.levelled] = (loose[:, None] * spread).sum(2)
         return Above(
             const[:, 0] + (first * base).sum(1),
             np.einsum("bh,dh->bd", first, self.slope),
             np.einsum("bh,lh->bl", first, self.table),
-            width,
+            hangs,
         )
 
     def _back(self, coefficient: Floats, k: int, known: list[Bounds]) -> tuple[Floats, Floats, Floats]:
@@ -160,7 +161,8 @@ class AffineNet:
             positive = np.maximum(coefficient, 0.0)
             const = const + (positive * lift).sum(2)
             if i == 1:
-                slack = (positive * lift + np.minimum(coefficient, 0.0) * (least < 0) * (most > 0) * -1.0).sum(1)[:, None]
+                under_it = np.minimum(coefficient, 0.0) * ((least < 0) & (most > 0))
+                slack = (positive * lift - under_it).sum(1)[:, None]
             coefficient = positive * chord + np.minimum(coefficient, 0.0) * under
         return coefficient, const, slack
 
@@ -170,7 +172,9 @@ class AffineNet:
         """(b, o) the greatest values over boxes of affine functions of the first layer."""
         slope = coefficient @ self.slope.T  # (b, o, d)
         total = const + (coefficient * base[:, None]).sum(2)
-        total = total + (np.maximum(slope, 0.0) * high[:, None] + np.minimum(slope, 0.0) * low[:, None]).sum(2)
+        total = total + (np.maximum(slope, 0.0) * high[:, None] + np.minimum(slope, 0.0) * low[:, None]).sum(
+            2
+        )
         if len(self.starts):
             table = np.where(ok[:, None], coefficient @ self.table.T, -np.inf)
             best = np.maximum.reduceat(table, self.starts, axis=2)

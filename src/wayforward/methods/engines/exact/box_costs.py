@@ -1,8 +1,8 @@
 """The least cost in a box at which an affine function of the features is as great as it must be, from below.
 
 A choice among a few values of each feature, with what each costs and gains: the Lagrangian bound of a multiple-choice
-knapsack, and the two choices between which its best multiplier lies. Source: M. Fisher (1981), The Lagrangian relaxation
-method for solving integer programming problems, Management Science 27(1).
+knapsack, and the two choices between which its best multiplier lies. Source: M. Fisher (1981), The Lagrangian
+relaxation method for solving integer programming problems, Management Science 27(1).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _ROUNDING = 1e-11  # of the sizes that a bound is summed from
 
 
 class Menu(NamedTuple):
-    """value, cost and gain (b, d, K) of a few values of each feature, cost inf where there is none; need (b,): the least
-    total gain. square, x, low, high, gain_of_one (b, d): costs of the numbers between rise with the square of the way
-    from x, where square is above zero; line, fixed (b, d): a straight part, and what any move costs beside."""
+    """value, cost and gain (b, d, K) of a few values of each feature, cost inf where there is none; need (b,): the
+    least total gain. Of the numbers from low to high (b, d), which gain `unit` for each one: a way from x costs square
+    times its square, line times itself, and fixed beside; square and line are 0 where there is nothing between."""
 
     value: Floats
     cost: Floats

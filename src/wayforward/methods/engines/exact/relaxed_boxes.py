@@ -65,7 +65,9 @@ class RelaxedBoxes:
         self.step = np.where(problem.schema.has_levels, np.nan, problem.schema.step)
         self.changes = problem.least_change
         self.rules = bool(problem.schema.rules) and len(problem.schema.compiled_rules.conditions) > 0
-        self.reads = problem.schema.compiled_rules.involved.any(0) if self.rules else np.zeros(problem.schema.d, bool)
+        self.reads = (
+            problem.schema.compiled_rules.involved.any(0) if self.rules else np.zeros(problem.schema.d, bool)
+        )
 
     @classmethod
     def of(cls, problem: Problem) -> RelaxedBoxes | None:
@@ -127,13 +129,15 @@ class RelaxedBoxes:
 
     def _everything(self, people: Population, cutoff: Floats) -> tuple[_Boxes, Mask]:
         """A box a person of all that the judge allows and the cutoff pays for; (n,) bool: it has a missing value."""
-        schema, x, n = self.schema, people.x, people.n
+        schema, x = self.schema, people.x
         used = self.net.used | self.reads
         may = people.may & used
         unclear = (may & np.isnan(x)).any(1)
         room = np.where(np.isnan(self.step), _ROOM * schema.span, 0.0)
         with np.errstate(invalid="ignore"):
-            near = people.problem.cost.reach_for(x, np.where(np.isfinite(cutoff), cutoff, 1e300), people.weight)
+            near = people.problem.cost.reach_for(
+                x, np.where(np.isfinite(cutoff), cutoff, 1e300), people.weight
+            )
             low = np.fmax(people.least - room, np.where(np.isfinite(near[0]), near[0], -np.inf))
             high = np.fmin(people.greatest + room, np.where(np.isfinite(near[1]), near[1], np.inf))
             low, high = self._inward(low, high)
@@ -176,7 +180,7 @@ class RelaxedBoxes:
         inside = (boxes.low <= x) & (x <= boxes.high)
         for k, (place, there) in enumerate(((boxes.low, True), (boxes.high, True), (x, inside))):
             way = np.abs(place - x)
-            price = line * way + square * way**2 + fixed * (way > _ROOM * schema.span)
+            price = line * way + square * way**2 + fixed * (way > 0.5 * _ROOM * schema.span)
             value[:, :, k], gain[:, :, k] = place, slope * place
             cost[:, :, k] = np.where(there, price, np.inf)
         numbers = ~schema.has_levels & ~np.isnan(people.x[who])
@@ -187,7 +191,9 @@ class RelaxedBoxes:
             index = np.arange(int(schema.n_levels[j]))
             step = np.abs(index - x[here, j, None])
             step = np.minimum(step, 1.0) if schema.is_categorical[j] else step
-            price = self.line[j] * step * weight[here, j, None] + self.square[j] * step**2 * power[here, j, None]
+            price = (
+                self.line[j] * step * weight[here, j, None] + self.square[j] * step**2 * power[here, j, None]
+            )
             price = price + self.fixed * weight[here, j, None] * (step > 0)
             cost[here, j, : len(index)] = np.where(boxes.ok[here][:, at], price, np.inf)
             value[here, j, : len(index)], gain[here, j, : len(index)] = index, table[here][:, at]
@@ -237,7 +243,7 @@ class RelaxedBoxes:
             low, high = np.where(np.isnan(x), np.nan, low), np.where(np.isnan(x), np.nan, high)
             truth = schema.compiled_rules.interval(x, x, low, high, before_levels=own, after_levels=levels)
             gone |= np.asarray((truth == -1).any(1))
-        return gone
+        return np.asarray(gone)
 
     # -- splitting -----------------------------------------------------------------------------------------
 
@@ -256,16 +262,19 @@ class RelaxedBoxes:
         last = np.lexsort((-boxes.bound, who))  # of each person the box of least bound comes last
         points[who[last], 0], points[who[last], 1] = row[last], np.where(gone, np.nan, relaxed.enough)[last]
         score = self.net.margin(self.base[who], np.where(gone & ~schema.has_levels, 0.0, row))
-        tight = score >= self.need - 1e-9 * (1.0 + abs(self.need))
+        tight: Mask = score >= self.need - 1e-9 * (1.0 + abs(self.need))
         onto = np.where(np.isnan(self.step) | gone, mixed, schema.round(mixed))
         onto = np.where(np.abs(mixed - np.nan_to_num(x)) <= _ROOM * schema.span, np.nan_to_num(x), onto)
         width = np.where(schema.has_levels | gone, 0.0, boxes.high - boxes.low) / schema.span
-        choices = np.zeros(schema.d)
+        both = np.zeros(x.shape, dtype=bool)  # a level may stay or be another one
         for j, at in schema.level_columns.items():
             width[:, j] = (boxes.ok[:, at].sum(1) - 1).clip(0) / max(int(schema.n_levels[j]) - 1, 1)
-            choices[j] = 1
+            own = boxes.ok[:, at][each, np.nan_to_num(x[:, j]).astype(np.int64)]
+            both[:, j] = own & (width[:, j] > 0) & ~gone[:, j]
         can = width > 1e-9
-        inside = (boxes.low <= np.nan_to_num(x)) & (np.nan_to_num(x) <= boxes.high) & ~gone & ~schema.has_levels
+        inside = (
+            (boxes.low <= np.nan_to_num(x)) & (np.nan_to_num(x) <= boxes.high) & ~gone & ~schema.has_levels
+        )
         moved = np.abs(mixed - np.nan_to_num(x)) > _ROOM * schema.span
         # 1 what is chosen is half one value and half another; 2 numbers off their lattice, or moved by too little
         part = np.abs(relaxed.enough - relaxed.few) * can * (relaxed.share[:, None] < 1.0)
@@ -275,22 +284,26 @@ class RelaxedBoxes:
         little = inside & moved & (np.abs(mixed - np.nan_to_num(x)) < self.changes - schema.slack)
         first = np.where((part > 0) & jumpy | off & can | little & can, 1.0 + part, 0.0)
         # 3 too many changes
-        many = (moved.sum(1) > people.max_changes[who])[:, None] & moved & inside & can
-        first = np.where(first.any(1)[:, None], first, np.where(many, 1.0 + width, 0.0))
+        many = np.asarray((moved.sum(1) > people.max_changes[who])[:, None] & moved & (inside | both) & can)
+        first = np.where(first.any(1, keepdims=True), first, np.where(many, 1.0 + width, 0.0))
         bend = np.where(can, loose, 0.0)
-        use_bend = ~tight & (bend > 0).any(1)
+        use_bend = np.asarray(~tight & (bend > 0).any(1))
         rank = np.where(use_bend[:, None], bend, first)
         ruled = np.where(can & self.reads, width, 0.0)
         bad = np.zeros(b, dtype=bool)
         if self.rules:
             after = np.where(gone, x, onto)
             bad = ~np.asarray(schema.compiled_rules.satisfied(x, after))
-        rank = np.where(rank.any(1)[:, None], rank, np.where(bad[:, None], ruled, 0.0))
-        rank = np.where(rank.any(1)[:, None] | tight[:, None], rank, np.where(can, width, 0.0))
+        rank = np.where(rank.any(1, keepdims=True), rank, np.where(bad[:, None], ruled, 0.0))
+        rank = np.where(
+            rank.any(1, keepdims=True) | np.asarray(tight)[:, None], rank, np.where(can, width, 0.0)
+        )
         boxes.feature = np.where(rank.any(1), rank.argmax(1), -1)
         j = np.maximum(boxes.feature, 0)
-        boxes.around = inside[each, j] & ~use_bend & (
-            many[each, j] | little[each, j] | ((self.fixed > 0) & (part[each, j] > 0))
+        boxes.around = (
+            inside[each, j]
+            & ~use_bend
+            & (many[each, j] | little[each, j] | ((self.fixed > 0) & (part[each, j] > 0)))
         )
         low, high = boxes.low[each, j], boxes.high[each, j]
         value = mixed[each, j]
