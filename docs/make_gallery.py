@@ -70,14 +70,15 @@ class Scene:
 
 
 def model_of(kind: str, bar: float = 1700.0) -> Any:
-    """Fit a network, a linear score or a forest to who pays back: whose income times savings is above a bar."""
+    """Fit a network (of rectified units, if asked), a line or a forest to who pays back: whose income times savings is above a bar."""
     x = anybody()
     table, y = pd.DataFrame(x, columns=NAMES), (x[:, 0] * x[:, 1] > bar).astype(int)
     if kind == "linear":
         return make_pipeline(StandardScaler(), LogisticRegression()).fit(table, y)
     if kind == "forest":
         return RandomForestClassifier(40, max_depth=5, random_state=0).fit(table, y)
-    network = MLPClassifier((16,), activation="tanh", solver="lbfgs", alpha=0.1, max_iter=500, random_state=1)
+    units = "relu" if kind == "rectified" else "tanh"
+    network = MLPClassifier((16,), activation=units, solver="lbfgs", alpha=0.1, max_iter=500, random_state=1)
     return make_pipeline(StandardScaler(), network).fit(table, y)
 
 
@@ -299,6 +300,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "probe": lambda: scene(also="local-search", after=spread),
     "trex": lambda: scene("forest", also="local-search"),
     "ocean": lambda: scene("forest", k=2),
+    "relu-milp": lambda: scene("rectified"),
     "feature-tweaking": lambda: scene("forest"),
     "focus": lambda: scene("forest", also="local-search"),
     "oae": lambda: scene("forest"),

@@ -40,6 +40,7 @@ METHODS = Registry(
         "probe": "probe:Probe",
         "trex": "trex:Trex",
         "ocean": "ocean:Ocean",
+        "relu-milp": "relu_milp:ReluMilp",
         "feature-tweaking": "feature_tweaking:FeatureTweaking",
         "lire": "lire:Lire",
         "focus": "focus:Focus",

@@ -17,7 +17,7 @@ _DOUBLINGS, _HALVINGS = 80, 60
 _ROUNDING = 1e-11  # of the sizes that a bound is summed from
 
 
-class Menu(NamedTuple):
+class BoxMenu(NamedTuple):
     """value, cost and gain (b, d, K) of a few values of each feature, cost inf where there is none; need (b,): the
     least total gain. Of the numbers from low to high (b, d), which gain `unit` for each one: a way from x costs square
     times its square, line times itself, and fixed beside; square and line are 0 where there is nothing between."""
@@ -35,7 +35,7 @@ class Menu(NamedTuple):
     unit: Floats
 
 
-class Relaxed(NamedTuple):
+class BoxBound(NamedTuple):
     """bound (b,): nothing that gains enough costs less, inf: nothing gains enough. few, enough (b, d): values whose
     gains are just not enough, and enough; share (b,): how far from the one to the other enough is reached."""
 
@@ -45,7 +45,7 @@ class Relaxed(NamedTuple):
     share: Floats
 
 
-def least_sum(menu: Menu) -> Relaxed:
+def least_sum(menu: BoxMenu) -> BoxBound:
     """Bound sums of costs."""
     b = len(menu.need)
     bowed = menu.square > 0
@@ -87,14 +87,14 @@ def least_sum(menu: Menu) -> Relaxed:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((menu.need - gained) / (total - gained), 0.0, 1.0)
     share = np.where(short & (total > gained), share, 1.0)
-    return Relaxed(np.where(lost, np.inf, bound), few, enough, share)
+    return BoxBound(np.where(lost, np.inf, bound), few, enough, share)
 
 
-def _take(menu: Menu, at: np.ndarray) -> Menu:
-    return Menu(*(part[at] for part in menu))
+def _take(menu: BoxMenu, at: np.ndarray) -> BoxMenu:
+    return BoxMenu(*(part[at] for part in menu))
 
 
-def _at(menu: Menu, multiplier: Floats, bowed: np.ndarray) -> tuple[Floats, Floats, Floats]:
+def _at(menu: BoxMenu, multiplier: Floats, bowed: np.ndarray) -> tuple[Floats, Floats, Floats]:
     """The Lagrangian (b,) at a multiplier, the values (b, d) where it is least, and their gains (b,)."""
     worth = menu.cost - multiplier[:, None, None] * menu.gain
     k = worth.argmin(2)[:, :, None]
@@ -113,7 +113,7 @@ def _at(menu: Menu, multiplier: Floats, bowed: np.ndarray) -> tuple[Floats, Floa
     return least.sum(1) + multiplier * menu.need, value, gain.sum(1)
 
 
-def least_peak(menu: Menu) -> Relaxed:
+def least_peak(menu: BoxMenu) -> BoxBound:
     """Bound the greatest of the costs; a number moves as far as the level allows, costs rise with its way."""
     b = len(menu.need)
     numbers = menu.line > 0
@@ -140,4 +140,4 @@ def least_peak(menu: Menu) -> Relaxed:
         high, low = np.where(ok, middle, high), np.where(ok, low, middle)
     enough = within(high)[1]
     bound = np.where(done, 0.0, low * (1.0 - _ROUNDING))
-    return Relaxed(np.where(lost, np.inf, bound), enough, enough, np.ones(b))
+    return BoxBound(np.where(lost, np.inf, bound), enough, enough, np.ones(b))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.methods.engines.exact.affine_net import AffineNet
-from wayforward.methods.engines.exact.box_costs import Menu, Relaxed, least_peak, least_sum
+from wayforward.methods.engines.exact.box_costs import BoxBound, BoxMenu, least_peak, least_sum
 from wayforward.methods.engines.seeker import packing
 from wayforward.model.adapted import SINGLE
 from wayforward.problem.cost import LpMix
@@ -167,7 +167,7 @@ class RelaxedBoxes:
         low = np.where(whole, first, low)
         return low, np.where(~np.isnan(step) & np.isfinite(high), last, high)
 
-    def _menu(self, people: Population, boxes: _Boxes, slope: Floats, table: Floats, need: Floats) -> Menu:
+    def _menu(self, people: Population, boxes: _Boxes, slope: Floats, table: Floats, need: Floats) -> BoxMenu:
         """What the values of each feature cost and gain: of a number the ends and where the person stands."""
         schema, who = self.schema, boxes.owner
         x, weight = np.nan_to_num(people.x[who]), people.weight[who]
@@ -198,7 +198,7 @@ class RelaxedBoxes:
             cost[here, j, : len(index)] = np.where(boxes.ok[here][:, at], price, np.inf)
             value[here, j, : len(index)], gain[here, j, : len(index)] = index, table[here][:, at]
         only = numbers & (boxes.low < boxes.high)
-        return Menu(
+        return BoxMenu(
             value, cost, gain, need, np.where(only, square, 0.0), np.where(only, line, 0.0), fixed, x, boxes.low,
             boxes.high, np.where(only, slope, 0.0),
         )  # fmt: skip
@@ -216,7 +216,7 @@ class RelaxedBoxes:
         bound = np.sqrt(np.maximum(relaxed.bound, 0.0)) if self.kind == "norm" else relaxed.bound
         boxes.bound = np.maximum(boxes.bound, bound)
         left = np.flatnonzero(boxes.bound < cutoff[who] * (1 - _CLOSE * 1e-2))
-        boxes, relaxed = boxes.take(left), Relaxed(*(part[left] for part in relaxed))
+        boxes, relaxed = boxes.take(left), BoxBound(*(part[left] for part in relaxed))
         if len(left):
             self._choose(people, boxes, relaxed, above.loose[left], above, left, points)
         return boxes
@@ -248,7 +248,7 @@ class RelaxedBoxes:
     # -- splitting -----------------------------------------------------------------------------------------
 
     def _choose(
-        self, people: Population, boxes: _Boxes, relaxed: Relaxed, loose: Floats, above: object, left: np.ndarray,
+        self, people: Population, boxes: _Boxes, relaxed: BoxBound, loose: Floats, above: object, left: np.ndarray,
         points: Actions,
     ) -> None:  # fmt: skip
         """Set where each box is split, or that nothing is left to split."""
