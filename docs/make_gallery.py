@@ -70,7 +70,7 @@ class Scene:
 
 
 def model_of(kind: str, bar: float = 1700.0) -> Any:
-    """Fit a network (of rectified units, if asked), a line or a forest to who pays back: whose income times savings is above a bar."""
+    """Fit a network, a line or a forest to who pays back: whose income times savings is above a bar."""
     x = anybody()
     table, y = pd.DataFrame(x, columns=NAMES), (x[:, 0] * x[:, 1] > bar).astype(int)
     if kind == "linear":
