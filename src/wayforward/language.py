@@ -29,6 +29,24 @@ LANGUAGES = {"en": "English", "de": "Deutsch"}
 _current: ContextVar[str] = ContextVar("wayforward_language", default="en")
 
 
+# what nobody sees and a terminal obeys, or what turns the letters around it: controls, marks of direction, halves
+_UNSEEN: dict[int, str | None] = {
+    **dict.fromkeys([*range(9), *range(11, 32), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, 0xFEFF]),
+    **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)]),
+    0x2028: "\n", 0x2029: "\n",
+}  # fmt: skip
+
+
+def visible(text: str) -> str:
+    """Return a text without what only a terminal or the order of its letters would obey; lines and tabs stay."""
+    return text if text.isprintable() else text.translate(_UNSEEN)
+
+
+def one_line(text: str) -> str:
+    """Return a text of somebody's table as part of a sentence: `visible`, and on one line."""
+    return text if text.isprintable() else visible(text).replace("\n", " ").replace("\t", " ")
+
+
 def language() -> str:
     """Return the code of the language in use, "en" unless something else was chosen."""
     return _current.get()

@@ -8,6 +8,7 @@ import math
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,14 @@ def check_size(text: str, name: str, most: int = MOST_CHARACTERS) -> str:
     return text
 
 
+def require_regular(path: str | Path) -> os.stat_result:
+    """Look at a file without opening it: a pipe would wait for ever, and a device never ends. Raises: OSError."""
+    found = os.stat(path)
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise OSError(errno.EINVAL, "It is a pipe or a device, and no file")
+    return found
+
+
 def read_text(path: str | Path, what: str, most: int = MOST_CHARACTERS) -> str:
     """Read a UTF-8 file of at most `most` characters.
 
@@ -33,7 +42,7 @@ def read_text(path: str | Path, what: str, most: int = MOST_CHARACTERS) -> str:
     path = Path(path)
     name = f"{what} '{path.name}'"
     try:
-        size = path.stat().st_size
+        size = require_regular(path).st_size
         if size > 4 * most:
             raise FileFormatError(f"The {name} has {size:,} bytes, too many to be a {what}. Check the path.")
         return check_size(path.read_text(encoding="utf-8"), name, most)
@@ -115,6 +124,7 @@ def read_json(path: str | Path) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise ValueError(f"{constant} is no JSON")
 
+    require_regular(path)
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse)
     except RecursionError:
@@ -141,7 +151,8 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """
     place = Path(os.path.realpath(path))  # a link stays a link
     if place.exists() and not place.is_file() and not place.is_dir():  # a pipe or a terminal
-        yield place
+        with place_of(path):
+            yield place
         return
     fresh = place.with_name(f".{place.stem[:80]}.{secrets.token_hex(8)}{place.suffix}")
     try:

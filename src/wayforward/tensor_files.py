@@ -72,6 +72,8 @@ def read(
 def _open(path: str | Path, numbers: bool | None, framework: str, device: str) -> tuple[Any, dict[str, Any]]:
     safetensors = require("safetensors", extra="torch")
     file = Path(path)
+    if not file.is_file() and file.exists():
+        raise ValueError("it is no file")
     if file.stat().st_size > _MOST_BYTES:
         raise ValueError(f"it is larger than {_MOST_BYTES >> 20:,} MiB")
     with safetensors.safe_open(os.fspath(file), framework=framework, device=device) as stream:

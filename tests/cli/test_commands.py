@@ -48,7 +48,7 @@ def test_evaluate_by_group(shell: Shell):
 def test_evaluate_asks_for_the_data_where_the_file_does_not_say(shell: Shell):
     shell(f"{ASK} --n 5 --out r.json")
     stored = read("r.json")
-    del stored["meta"]["question"]
+    del stored["meta"]["question"], stored["sha256"]
     Path("r.json").write_text(json.dumps(stored))
     assert "Give --data or --train" in shell("evaluate r.json", code=2).output
     shell("evaluate r.json --train train.csv --label y --favourable 1 --model lr")

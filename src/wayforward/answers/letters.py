@@ -28,7 +28,7 @@ from wayforward.answers.text import (
     why_text,
 )
 from wayforward.answers.time_text import order_text, time_text
-from wayforward.language import day_text, gettext, ngettext, use_language
+from wayforward.language import day_text, gettext, ngettext, use_language, visible
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
 
@@ -94,9 +94,8 @@ def letter(
     Raises: DataError if there is no such person.
     """
     with use_language(language):
-        return "\n".join(
-            _lines(problem, rounded(problem, person_of(recourse, i)), reasons, head or Letterhead())
-        )
+        one = rounded(problem, person_of(recourse, i))
+        return visible("\n".join(_lines(problem, one, reasons, head or Letterhead())))
 
 
 def _lines(problem: Problem, one: Recourse, reasons: bool | Sequence[Reason], head: Letterhead) -> list[str]:

@@ -28,7 +28,7 @@ from wayforward.answers.text import (
 )
 from wayforward.answers.time_text import steps_text, time_text
 from wayforward.errors import DataError
-from wayforward.language import N_, catalog, gettext, language, use_language
+from wayforward.language import N_, catalog, gettext, language, use_language, visible
 from wayforward.plain_files import write_text
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
@@ -90,6 +90,7 @@ def template_engine(*packages: str) -> Any:
         extensions=["jinja2.ext.i18n"],
         loader=ChoiceLoader([PackageLoader(one) for one in (*packages, "wayforward.answers")]),
         autoescape=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

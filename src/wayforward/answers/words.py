@@ -101,7 +101,7 @@ def level_words(feature: Feature, value: float) -> str:
     level = feature.levels[i]
     if isinstance(level, bool) or (feature.kind == "binary" and set(feature.levels) == {0, 1}):
         return pgettext("level", "yes") if level else pgettext("level", "no")
-    return str(level).strip() or gettext("(empty)")
+    return feature.level_text(i)
 
 
 def quoted(text: str) -> str:

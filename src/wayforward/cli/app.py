@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wayforward.cli.console import Commands, say, table, write_json
+from wayforward.cli.console import Commands, say, table, tell, write_json
 from wayforward.cli.exit_codes import NOBODY
 from wayforward.errors import DataError, MissingExtra
 
@@ -515,7 +515,7 @@ def explain(
     person = 0 if person is None and id is None else person
     text = Recourse.load(recourse).explain(person, option, id=id, language=language)
     if str(json) != "-":
-        typer.echo(text)
+        tell(text)
     write_json(
         {"person": person} | ({} if id is None else {"id": id}) | {"option": option, "text": text}, json
     )
@@ -616,7 +616,7 @@ def schema_infer(
     write_json(got.to_dict(), json)
     if out is None:
         if str(json) != "-":
-            typer.echo(hints + got.to_yaml(), nl=False)
+            tell(hints + got.to_yaml(), nl=False)
         return
     from wayforward.cli.console import write_text
 
@@ -659,7 +659,7 @@ def schema_check(
             rows,
         )
         if people is not None:
-            typer.echo(f"All {people:,} rows of {against} fit.")
+            tell(f"All {people:,} rows of {against} fit.")
     write_json({"features": got.d, "rules": len(got.rules), "rows_checked": people}, json)
 
 
@@ -936,7 +936,7 @@ def version(
     if show:
         from wayforward.version import __version__
 
-        typer.echo(f"wayforward {__version__}")
+        tell(f"wayforward {__version__}")
         raise typer.Exit
 
 

@@ -19,7 +19,7 @@ import typer.core
 from wayforward import plain_files
 from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED, NOT_WRITTEN
 from wayforward.errors import FileFormatError, WayforwardError, WriteError
-from wayforward.language import gettext, marks
+from wayforward.language import gettext, marks, one_line, visible
 
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)  # faults of the place, not of the input
 
@@ -70,19 +70,27 @@ def notes() -> Iterator[None]:
 
 def say(text: str) -> None:
     """Print one message on the error stream, so that what is piped stays clean."""
-    typer.echo(text, err=True)
+    typer.echo(visible(text), err=True)
+
+
+def tell(text: str, *, nl: bool = True) -> None:
+    """Print on the output what somebody reads, without what a terminal would obey."""
+    typer.echo(visible(text), nl=nl)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table, as wide as it needs to be where the output is not a terminal."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    grid = Table(title=title or None, title_justify="left", header_style="bold", show_header=any(columns))
-    for i, name in enumerate(columns):
-        grid.add_column(name, overflow="fold", justify="left" if i == 0 else "default")
+    name = Text(one_line(title)) if title else None
+    grid = Table(title=name, title_justify="left", header_style="bold", show_header=any(columns))
+    for i, head in enumerate(columns):
+        grid.add_column(Text(one_line(head)), overflow="fold", justify="left" if i == 0 else "default")
     for row in rows:
-        grid.add_row(*(number(cell) if isinstance(cell, float) else str(cell) for cell in row))
+        texts = (number(cell) if isinstance(cell, float) else str(cell) for cell in row)
+        grid.add_row(*(Text(visible(text)) for text in texts))  # a level such as "[/red]" is no markup
     Console(width=None if sys.stdout.isatty() else 160, soft_wrap=False).print(grid)
 
 
@@ -125,7 +133,12 @@ def steps(what: str, total: int) -> Iterator[Steps]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         shown._advance = lambda done: bar.update(task, completed=done)

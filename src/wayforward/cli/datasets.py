@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
-from wayforward.cli.console import table, write_json
+from wayforward.cli.console import table, tell, write_json
 
 
 def listing(json: Path | None) -> None:
@@ -51,7 +49,7 @@ def card(name: str, json: Path | None) -> None:
 
     found = load(name)
     if str(json) != "-":
-        typer.echo(found.card())
+        tell(found.card())
     write_json(
         {
             "name": found.name,

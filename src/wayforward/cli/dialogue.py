@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from wayforward.answers import words
-from wayforward.cli.console import room_for, say, write_json, write_text
+from wayforward.cli.console import room_for, say, tell, write_json, write_text
 from wayforward.errors import DataError, DialogueError, FileFormatError
 from wayforward.language import N_, gettext
 from wayforward.people.dialogue.reply_parts import asks_meaning
@@ -72,21 +70,21 @@ def hold(
     if not quiet and not dialogue.done:
         intro = "".join(f"{gettext(line)}\n" for line in _INTRO)
         again = gettext("We go on where you stopped.") + "\n"
-        typer.echo(f"\n{again if dialogue.answered else intro}")
+        tell(f"\n{again if dialogue.answered else intro}")
     finished = _converse(dialogue, lines, strict=replies is not None, quiet=quiet)
     while finished and not quiet:
         end = dialogue.end
         assert end is not None
-        typer.echo(f"\n{_RULE}\n{_wrapped(end.show())}\n")
+        tell(f"\n{_RULE}\n{_wrapped(end.show())}\n")
         if not dialogue.can_undo or not _takes_back(lines):
             break
         dialogue.undo()
         finished = _converse(dialogue, lines, strict=replies is not None, quiet=quiet)
     if not finished and not quiet:
         if state is not None:
-            typer.echo(gettext("Put away. The same command goes on ({file}).", file=state))
+            tell(gettext("Put away. The same command goes on ({file}).", file=state))
         else:
-            typer.echo(gettext("Put away. Nothing was kept: give --state FILE."))
+            tell(gettext("Put away. Nothing was kept: give --state FILE."))
     if report is not None:
         write_text(report, dialogue.export() + "\n")
         say(f"written: {report}")
@@ -166,15 +164,15 @@ def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, 
     shown = ""
     while (question := dialogue.ask()) is not None:
         if question.id != shown and not quiet:
-            typer.echo(f"\n{_screen(dialogue, question)}")
+            tell(f"\n{_screen(dialogue, question)}")
         shown = question.id
         line = _read(lines)
         if line is None or line.lower() in _QUIT:
             return False
         if lines is not None and not quiet:
-            typer.echo(f"> {line}")
+            tell(f"> {line}")
         if line.lower() in _ASK_HELP:
-            typer.echo(_help())
+            tell(_help())
             continue
         try:
             if line.lower() in _UNDO:
@@ -187,14 +185,14 @@ def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, 
         except DialogueError as error:
             if strict:
                 raise
-            typer.echo(f"{error}\n")
+            tell(f"{error}\n")
     return True
 
 
 def _takes_back(lines: Iterator[str] | None) -> bool:
     """Whether the last answer is taken back although the dialogue has ended."""
     if lines is None:
-        typer.echo(gettext("Enter: done   u: take back the last answer"))
+        tell(gettext("Enter: done   u: take back the last answer"))
     line = _read(lines)
     return line is not None and line.lower() in _UNDO
 

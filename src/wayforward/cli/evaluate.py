@@ -6,9 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from wayforward.cli.console import room_for, say, steps, table, write_json
+from wayforward.cli.console import room_for, say, steps, table, tell, write_json
 from wayforward.cli.inputs import Inputs, density_of
 from wayforward.errors import DataError
 
@@ -60,7 +58,7 @@ def judge(
         wide = [(r["group"], r["metric"], *_spread(r), r["n"]) for r in found.by_group()]
         table(f"by {groups}", ("group", "metric", "value", "95 % interval", "n"), wide)
     if found.refuted:
-        typer.echo(f"{found.refuted} people's stated outcome was refuted by the model.")
+        tell(f"{found.refuted} people's stated outcome was refuted by the model.")
     for note in found.notes:
         say(f"note: {note}")
 

@@ -390,6 +390,11 @@ def read_wishes(path: Path, schema: Schema, x: np.ndarray, question: Inputs) -> 
     if not path.is_file():
         raise FileFormatError(f"There is no file '{path.name}'. Check --preferences.")
     if path.suffix == ".csv":
+        if not any(line.strip(b" \r\n\t,") for line in path.read_bytes().split(b"\n")[1:]):
+            raise FileFormatError(
+                f"'{path.name}' has no row, so nobody wishes anything. Give a row for each wish, or "
+                "leave --preferences out."
+            )
         profile: Any = question.profile
         return Preferences.from_table(schema, path, len(x), x=x, profile=profile)
     if path.suffix != ".json":

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.language import one_line
+
 if TYPE_CHECKING:
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
@@ -42,7 +44,7 @@ def write_letters(
     rows = np.asarray(who, dtype=np.int64)
     shown = kinds_beside(problem, got, rows, kinds) if kinds else got[rows]
     ids = () if shown.origin is None else shown.origin.values
-    cases = [", ".join(str(values[i]) for values in ids) for i in range(len(rows))]
+    cases = [one_line(", ".join(str(values[i]) for values in ids)) for i in range(len(rows))]
     texts = [letter(problem, shown, i, head=Letterhead(case=case)) for i, case in enumerate(cases)]
     make_folder(folder)
     for name, text in zip(names or [f"person-{i:03d}" for i in rows], texts, strict=True):

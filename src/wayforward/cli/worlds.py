@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from wayforward.cli.console import room_for, say, steps, table, write_json
+from wayforward.cli.console import room_for, say, steps, table, tell, write_json
 from wayforward.data.user_tables import features_of, read_table
 
 if TYPE_CHECKING:
@@ -84,7 +82,7 @@ def _show(world: World, people: Any, schema: Schema | None, title: str, seed: in
         head = ("feature", "causes", "mean", "in the world", "sd", "in the world", "gap", "noise left")
         table(title, head, rows)
         if (diagnosis := world.diagnose(people, seed=seed)) is not None:
-            typer.echo(str(diagnosis))
+            tell(str(diagnosis))
     write_json(
         {
             "world": type(world).__name__,

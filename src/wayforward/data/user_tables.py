@@ -28,7 +28,12 @@ def read_table(path: Path) -> Any:
     library = _table_library()
     try:
         frame = _read(library, path, kind)
-    except (ValueError, OSError, UnicodeDecodeError, ArithmeticError, KeyError) as error:
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise FileFormatError(
+            f"'{path.name}' is not UTF-8: it has the byte 0x{byte:02x}. Save it as UTF-8 (iconv -f latin1 -t utf-8)."
+        ) from None
+    except (ValueError, OSError, ArithmeticError, KeyError) as error:
         if "empty" in str(error).lower() or "No columns" in str(error):
             raise DataError(
                 f"'{path.name}' is empty. A table needs a first line with the names of its columns."

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, ModelError, require
+from wayforward.errors import FileFormatError, ModelError, WriteError, require
 from wayforward.model.adapted import first_line
 from wayforward.model.base import Model
 from wayforward.model.tree_checks import (
@@ -90,10 +90,23 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
         elif kind == "torch":
             _save_torch(model, half)
         elif kind == "lightgbm":
-            getattr(model, "booster_", model).save_model(os.fspath(half))
+            half.write_text(getattr(model, "booster_", model).model_to_string(), encoding="utf-8")
         else:
             model.save_model(os.fspath(half))
+            if kind == "xgboost":  # which says nothing of a disk that is full
+                _check_whole(half, file)
     return file
+
+
+def _check_whole(half: Path, file: Path) -> None:
+    """Raises: WriteError for a model of XGBoost that was cut off when it was written."""
+    try:
+        check_xgboost(half.read_bytes())
+    except ValueError:
+        raise WriteError(
+            f"'{file.name}' cannot be written: it was cut off. What was there before is as it was. Make room, then do "
+            "it again."
+        ) from None
 
 
 def load(path: str | os.PathLike[str], schema: Schema, **options: Any) -> Model:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import ProblemError
-from wayforward.language import gettext, in_english, marks
+from wayforward.language import gettext, in_english, marks, one_line
 from wayforward.schema.units import unit_text
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Target:
             if np.isinf(low):
                 return gettext("a prediction of {value} or less", value=self._end(high))
             return gettext("a prediction from {low} to {high}", low=marks(f"{low:g}"), high=self._end(high))
-        labels = [str(label) for label in self.labels]
+        labels = [one_line(str(label)) for label in self.labels]
         named = labels[0]
         for label in labels[1:]:
             named = gettext("{first} or {last}", first=named, last=label)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from wayforward.errors import SchemaError, did_you_mean, shown
-from wayforward.language import gettext, language
+from wayforward.language import gettext, language, one_line
 from wayforward.schema import carried
 from wayforward.schema.translation import NOTHING, FeatureWords, Translations, checked
 from wayforward.schema.units import unit_text
@@ -270,7 +270,8 @@ class Feature:
     @property
     def special_words(self) -> dict[float, str]:
         """Special value -> what it means, in words of the language in use."""
-        return dict(self.translation.special or self.special)
+        words = dict(self.translation.special or self.special)
+        return {value: one_line(text) for value, text in words.items()}
 
     @property
     def translation(self) -> FeatureWords:
@@ -311,12 +312,12 @@ class Feature:
     @property
     def own_label(self) -> str:
         """The label in the schema's own language, or the column name made readable."""
-        return self.label or self.name.replace("_", " ").replace("-", " ").strip()
+        return one_line(self.label or self.name.replace("_", " ").replace("-", " ")).strip()
 
     @property
     def text_label(self) -> str:
         """What people call it, in the language in use: the label, or the column name made readable."""
-        return self.translation.label or self.own_label
+        return one_line(self.translation.label) or self.own_label
 
     @property
     def text_unit(self) -> str:
@@ -327,23 +328,23 @@ class Feature:
         """The unit of a value in the language in use: "1 year", "2 years"; '' where there is none."""
         own = self.translation.unit
         if not own:
-            return unit_text(self.unit, value)
+            return unit_text(one_line(self.unit), value)
         return own if isinstance(own, str) else own[0 if value == 1 else 1]
 
     @property
     def text_description(self) -> str:
         """The description in the language in use."""
-        return self.translation.description or self.description
+        return one_line(self.translation.description or self.description)
 
     @property
     def text_levels(self) -> tuple[str, ...]:
         """The labels of the levels in the language in use; () where levels are called as the table has them."""
-        return self.translation.level_labels or self.level_labels
+        return tuple(one_line(label) for label in self.translation.level_labels or self.level_labels)
 
     def level_text(self, index: float) -> str:
         """The words for a level index."""
         i, labels = int(index), self.text_levels
-        return labels[i] if labels else str(self.levels[i]).strip() or gettext("(empty)")
+        return labels[i] if labels else one_line(str(self.levels[i])).strip() or gettext("(empty)")
 
 
 FIELDS = tuple(field.name for field in fields(Feature))

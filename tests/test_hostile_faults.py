@@ -1,0 +1,367 @@
+"""Full disks, pipes for files, planted links, strangers' folders, edited answers and texts that a terminal obeys."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import unicodedata
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import wayforward as wf
+from wayforward import tensor_files
+from wayforward.cli.console import table, tell
+from wayforward.cli.parts import Parts, forget
+from wayforward.errors import FileFormatError, WriteError
+from wayforward.plain_files import read_json, read_text, write_bytes, write_text
+from wayforward.recourse import Outcome
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("sklearn")
+
+from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.preprocessing import OneHotEncoder  # noqa: E402
+
+# -- one writer ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def full_disk(room=10):
+    """No file grows beyond so many bytes: a fault of the system itself, as a full disk is."""
+    before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    quiet = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
+        signal.signal(signal.SIGXFSZ, quiet)
+
+
+class Question:
+    """A problem with hostile words everywhere, and two people who are refused."""
+
+    WORDS = ("rent", "[/red]", "\x1b[31mown", "\u202eeerf", "a\nDear Sir, pay", "\x9b2J\ufeff")
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self.table = pd.DataFrame(
+            {"inc\u202eome": rng.uniform(0, 9, 300), "home": rng.choice(self.WORDS, 300)}
+        )
+        y = (self.table.iloc[:, 0] + 3 * (self.table.home == self.WORDS[2]) > 6).astype(int)
+        self.schema = wf.Schema.infer(self.table)
+        income = self.schema.names[0]
+        self.schema = self.schema.revise({income: {"unit": "E\x1b]0;UR", "description": "\u2066hidden\x07"}})
+        encoder = OneHotEncoder()
+        rows = np.column_stack([self.table.iloc[:, 0], encoder.fit_transform(self.table[["home"]]).toarray()])
+        model = LogisticRegression().fit(rows, y)
+
+        def yes(frame):
+            rows = np.column_stack([frame.iloc[:, 0], encoder.transform(frame[["home"]]).toarray()])
+            return model.predict_proba(rows)[:, 1]
+
+        wrapped = wf.wrap(yes, self.schema, takes="frame", frame="pandas")
+        self.problem = wf.Problem(self.schema, wrapped, wf.Target(1), data=self.table)
+        low = self.table[(y == 0)].iloc[:2]
+        self.answer = wf.recommend(self.problem, low, k=2)
+
+
+@pytest.fixture(scope="module")
+def question():
+    return Question()
+
+
+def tree():
+    from sklearn.tree import DecisionTreeClassifier
+
+    x = np.random.default_rng(0).normal(size=(100, 2))
+    return DecisionTreeClassifier().fit(x, x[:, 0] > 0)
+
+
+def booster(library, name):
+    module = pytest.importorskip(library)
+    x = np.random.default_rng(0).normal(size=(100, 2))
+    quiet = {"verbose": -1} if library == "lightgbm" else {}
+    return getattr(module, name)(n_estimators=3, n_jobs=1, **quiet).fit(x, x[:, 0] > 0)
+
+
+def model_to(model):
+    return lambda q, path: wf.model.save(model(), path)
+
+
+def audit_page(q, path):
+    from wayforward.answers import report
+
+    return report(q.problem, q.answer, path)
+
+
+def figure(q, path):
+    from matplotlib.figure import Figure
+
+    from wayforward.cli.console import save_figure
+
+    return save_figure(Figure(), path)
+
+
+def csv_file(q, path):
+    from wayforward.answers import plans_table, write_csv
+
+    return write_csv(plans_table(q.answer), path)
+
+
+WRITERS = {
+    "answers.json": lambda q, path: q.answer.save(path),
+    "answers.parquet": lambda q, path: q.answer.save(path),
+    "schema.yaml": lambda q, path: q.schema.to_yaml(path),
+    "wishes.json": lambda q, path: wf.Preferences.none(q.schema, 2).save(path),
+    "table.csv": csv_file,
+    "report.html": audit_page,
+    "figure.png": figure,
+    "tensors.safetensors": lambda q, path: tensor_files.write(path, {"a": np.zeros(99)}, {}),
+    "model.skops": model_to(tree),
+    "model.ubj": model_to(lambda: booster("xgboost", "XGBClassifier")),
+    "model.txt": model_to(lambda: booster("lightgbm", "LGBMClassifier")),
+    "text.txt": lambda q, path: write_text(path, "x" * 99),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_save_that_fails_loses_nothing(question, tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"as it was")
+    with (
+        full_disk(),
+        pytest.raises(WriteError, match=f"'{name}' cannot be written: .*What was there before is as it was"),
+    ):
+        WRITERS[name](question, path)
+    assert path.read_bytes() == b"as it was" and os.listdir(tmp_path) == [name]
+    WRITERS[name](question, path)
+    assert path.read_bytes() != b"as it was" and os.listdir(tmp_path) == [name]
+
+
+def test_a_command_on_a_full_disk_has_a_code_of_its_own(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from wayforward.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"a": range(30), "y": [0, 1] * 15}).to_csv("people.csv", index=False)
+    with full_disk():
+        got = CliRunner().invoke(
+            app, ["schema", "infer", "people.csv", "--label", "y", "--out", "schema.yaml"]
+        )
+    assert got.exit_code == 4 and "'schema.yaml' cannot be written: File too large" in got.output
+    assert os.listdir(tmp_path) == ["people.csv"]
+
+
+def test_nobodys_link_is_followed(tmp_path, question):
+    """Names beside the output that could be foreseen led wherever somebody had made them lead."""
+    treasure = tmp_path / "treasure"
+    treasure.write_text("mine")
+    for name in ("out.half.json", "out.json.half", f"out.json.{os.getpid()}.half", "out.json.part"):
+        (tmp_path / name).symlink_to(treasure)
+    question.answer.save(tmp_path / "out.json")
+    write_text(tmp_path / "out.json", "x")
+    assert treasure.read_text() == "mine"
+
+
+def test_a_device_that_is_full_is_a_write_error():
+    with pytest.raises(WriteError, match="'full' cannot be written: No space left on device.*Make room"):
+        write_bytes("/dev/full", b"x" * 9)
+
+
+# -- what is no file -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["pipe", "zero"])
+def test_pipes_and_devices_are_no_files(tmp_path, kind):
+    """A pipe waited for ever, and /dev/zero filled the memory."""
+    path = tmp_path / "file.json"
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+    schema = wf.Schema((wf.Feature(name="a", kind="real", low=0, high=1),))
+    for read in (
+        lambda: read_text(path, "plan"),
+        lambda: wf.Schema.from_yaml(path),
+        lambda: wf.SCM.from_yaml(path),
+        lambda: wf.Recourse.load(path),
+        lambda: wf.Preferences.load(path, schema),
+        lambda: wf.model.load(path, schema),
+    ):
+        with pytest.raises(FileFormatError, match=r"file\.json"):
+            read()
+    with pytest.raises(OSError, match="no file"):
+        read_json(path)
+    with pytest.raises(ValueError, match="no file"):
+        tensor_files.read(path)
+
+
+# -- parts and answers ---------------------------------------------------------------------------------------
+
+
+def strangers(folder):
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    return folder / "thesis.txt"
+
+
+def test_a_strangers_folder_is_left_alone(tmp_path):
+    thesis = strangers(tmp_path / "out.json.parts")
+    with pytest.raises(FileFormatError, match="'out.json.parts' is there already and holds something else"):
+        Parts(tmp_path / "out.json.parts", "key", 3)
+    forget(tmp_path / "out.json.parts")
+    assert thesis.read_text() == "years of work"
+    inside = strangers(tmp_path / "elsewhere")
+    (tmp_path / "o.json.parts").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileFormatError, match="something else"):
+        Parts(tmp_path / "o.json.parts", "key", 3)
+    assert inside.exists()
+
+
+def test_of_two_writers_on_one_output_one_says_so(tmp_path):
+    folder = tmp_path / "out.json.parts"
+    with (
+        Parts(folder, "key", 3),
+        pytest.raises(FileFormatError, match="Another command writes to 'out.json' at this moment. Wait"),
+    ):
+        Parts(folder, "another key", 3)
+    with Parts(folder, "another key", 3):  # the first is done
+        pass
+    forget(folder)
+    assert not folder.exists()
+
+
+def edited(path, change):
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+
+
+def raise_income(data):
+    data["after"][0][0][0] = data["action"][0][0][0] = 8.9
+
+
+EDITS = {
+    "an income": raise_income,
+    "an outcome": lambda data: data["outcome"][0].__setitem__(1, "NOT_FOUND"),
+    "a cost": lambda data: data["cost"][0].__setitem__(0, 0.001),
+    "a score": lambda data: data["score"][1].__setitem__(0, 0.99),
+    "the person": lambda data: data["x"][0].__setitem__(0, 5.5),
+    "the method": lambda data: data.__setitem__("method", "face"),
+    "the seed": lambda data: data["meta"].__setitem__("seed", 7),
+    "the schema": lambda data: data["schema"]["features"][1].__setitem__("actionability", "immutable"),
+    "that it was not checked": lambda data: data.__setitem__("unchecked", True),
+    "the checksum": lambda data: data.__setitem__("sha256", "0" * 64),
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_an_answer_that_was_edited_is_refused(question, tmp_path, what):
+    path = question.answer.save(tmp_path / "a.json", exact=True)
+    np.testing.assert_array_equal(wf.Recourse.load(path).after, question.answer.after)
+    edited(path, EDITS[what])
+    with pytest.raises(FileFormatError, match="'a.json' was changed after it was saved"):
+        wf.Recourse.load(path)
+
+
+def test_an_edited_part_is_answered_again(question, tmp_path):
+    x = question.answer.x
+    with Parts(tmp_path / "o.parts", "key", 2) as parts:
+        parts.save(0, question.answer)
+        assert parts.load(0, x) is not None
+        (part,) = (tmp_path / "o.parts").glob("people-*")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        stored = parquet.read_table(part)
+        at = stored.column_names.index("score")
+        parquet.write_table(stored.set_column(at, "score", [[0.99] * stored.num_rows]), part)
+        assert parts.load(0, x) is None
+
+
+def test_without_a_checksum_nothing_is_spoken_as_fact(question, tmp_path):
+    """A file of an earlier version, edited: it says that it was not checked, and a problem says what holds."""
+    path = question.answer.save(tmp_path / "a.json", exact=True)
+
+    def spoil(data):
+        del data["sha256"]
+        data["after"][0][0] = data["action"][0][0] = list(data["x"][0])  # nothing is changed, and it is a yes
+        data["score"][0][0] = 0.99
+
+    edited(path, spoil)
+    got = wf.Recourse.load(path)
+    assert got.unchecked and got.explain(0).startswith("This comes from a file and was not checked again")
+    again = wf.Recourse.load(got.save(tmp_path / "b.json", exact=True))
+    assert again.unchecked  # saving it again makes it no truer
+    for judged in (again.judged_by(question.problem), wf.Recourse.load(path, problem=question.problem)):
+        assert not judged.unchecked and "not checked" not in judged.explain(0)
+        assert (judged.score[judged.found] >= 0.5).all() and judged.n == 2
+        np.testing.assert_array_equal(judged.after[1], question.answer.after[1])
+        assert not (judged.found[0] & (judged.after[0] == judged.x[0]).all(-1)).any()
+    assert (again.judged_by(question.problem).outcome[0] != Outcome.ACCEPTED).all()
+
+
+# -- texts ---------------------------------------------------------------------------------------------------
+
+
+def obeyed(text):
+    """What a terminal obeys, or what turns the letters around it."""
+    turning = set(
+        "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff\u2028\u2029"
+    )
+    return [c for c in text if c in turning or (unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t")]
+
+
+def test_no_letter_page_or_sentence_carries_what_a_terminal_obeys(question, tmp_path):
+    from wayforward.answers import letter, plans_table, report
+
+    got, problem = question.answer, question.problem
+    assert got.found.any()
+    texts = [letter(problem, got, i) for i in range(2)] + [got.explain(i) for i in range(2)]
+    texts += [
+        report(problem, got, tmp_path / "r.html").read_text(),
+        str(plans_table(got)),
+        question.problem.target.text(),
+    ]
+    texts += [f.level_text(i) for f in question.schema.features for i in range(f.n_levels)]
+    assert not [found for text in texts if (found := obeyed(text))]
+    assert all("\n" not in f.level_text(i) for f in question.schema.features for i in range(f.n_levels))
+    assert "\nDear Sir" not in "".join(texts)
+
+
+def test_a_terminal_shows_brackets_and_obeys_nothing(question, capsys):
+    """'[/red]' in a level ended the command with an error of the library that draws tables."""
+    table("[/bold] \x1b[2J", ["[/red]", "b"], [[word, 1.0] for word in Question.WORDS])
+    tell("\x1b]0;title\x07" + question.answer.explain(0))
+    shown = capsys.readouterr().out
+    assert "[/red]" in shown and "[/bold]" in shown and not obeyed(shown)
+
+
+# -- tables as other programs write them ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["crlf", "bom", "latin"])
+def test_tables_as_other_programs_write_them(tmp_path, how):
+    from wayforward.data.user_tables import read_table
+
+    text = "name,a\nRené,1\nZoë,2\n"
+    made = {"crlf": text.replace("\n", "\r\n").encode(), "bom": b"\xef\xbb\xbf" + text.encode()}
+    (tmp_path / "t.csv").write_bytes(made.get(how, text.encode("latin-1")))
+    if how == "latin":
+        with pytest.raises(
+            FileFormatError, match="'t.csv' is not UTF-8: it has the byte 0xe9. Save it as UTF-8"
+        ):
+            read_table(tmp_path / "t.csv")
+        return
+    got = read_table(tmp_path / "t.csv")
+    assert list(got.columns) == ["name", "a"] and got["name"].to_list() == ["René", "Zoë"]
+
+
+def test_an_empty_file_of_wishes_is_told(tmp_path):
+    from wayforward.cli.inputs import Inputs, read_wishes
+
+    schema = wf.Schema((wf.Feature(name="a", kind="real", low=0, high=1),))
+    (tmp_path / "wishes.csv").write_text("person,feature,can\n")
+    with pytest.raises(FileFormatError, match="'wishes.csv' .*no row.*leave --preferences out"):
+        read_wishes(tmp_path / "wishes.csv", schema, np.zeros((2, 1)), Inputs.__new__(Inputs))
