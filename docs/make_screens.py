@@ -30,8 +30,10 @@ STAFF = {
     "operator": ("", "models", "cases", "jobs", "tokens"),
     "approver": ("models",),
     "auditor": ("jobs", "log"),
+    "researcher": (),
     "admin": ("users",),
 }
+STUDY = "point-or-region"
 
 
 @contextmanager
@@ -52,7 +54,7 @@ def demonstration() -> Iterator[tuple[str, list[str], dict[str, str]]]:
             _wait(server, address, out)
             text = out.read_text()
             links = re.findall(rf"{address}/w/\S+", text)
-            found = re.findall(r"^\s+(operator|approver|auditor|admin)\s+([0-9a-f-]{19})", text, re.M)
+            found = re.findall(r"^\s+(operator|approver|auditor|researcher|admin)\s+([0-9a-f-]{19})", text, re.M)
             yield address, links, dict(found)
         finally:
             server.terminate()
@@ -115,6 +117,11 @@ def applicant(camera: Camera, link: str) -> None:
         camera.look(scheme, width)
         camera.take(name)
     camera.look()
+    for tick in camera.page.locator("input[name=plan]").all()[:2]:
+        tick.check()
+    camera.press("Compare")
+    camera.take("compare")
+    camera.go("/case/plans")
     camera.press("Keep plan 1")
     camera.press("Take a receipt")
     camera.take("receipt")
@@ -123,6 +130,12 @@ def applicant(camera: Camera, link: str) -> None:
         camera.take(name)
     camera.go("/verify")
     camera.take("verify")
+    camera.go("/case/limits")
+    for no in camera.page.locator("input[value=no]").all():
+        no.check()
+    camera.press("Show plans")
+    camera.go("/case/choices")
+    camera.take("conflict")
 
 
 def staff(camera: Camera, role: str, password: str) -> None:
@@ -140,7 +153,24 @@ def staff(camera: Camera, role: str, password: str) -> None:
 
 
 def researcher(camera: Camera) -> None:
-    """The screens of a ready-made study on one page, as its preview writes them."""
+    """Add a ready-made study and open it; its screens on one page, as its preview writes them; then take part."""
+    camera.go("/staff/studies")
+    with camera.page.expect_navigation():
+        camera.page.locator(f"button[value={STUDY}]").click()
+    camera.press("Open ")
+    camera.take("researcher-studies")
+    link = camera.page.locator("code.link").first.inner_text()
+    camera.page.context.clear_cookies()
+    camera.page.goto(link)
+    camera.take("participant-welcome")
+    camera.press("Begin in English")
+    camera.take("participant-way-back")
+    camera.go("/study")
+    camera.take("participant-consent")
+    camera.press("I agree")
+    camera.page.fill("#f0", "40")
+    camera.press("Continue")
+    camera.take("participant-screen")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "screens.html"
         command = [sys.executable, "-m", "wayforward", "study", "preview", "car-loan", "--out", str(page)]
@@ -162,7 +192,8 @@ def main() -> None:
         applicant(camera, links[1])
         for role in STAFF:
             staff(camera, role, passwords[role])
-        researcher(camera)
+            if role == "researcher":
+                researcher(camera)
         browser.close()
 
 

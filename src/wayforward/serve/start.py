@@ -122,7 +122,8 @@ def _demonstration(services: Services) -> list[str]:
     chosen = refused[np.linspace(0, len(refused) - 1, _DEMO_PEOPLE).astype(int)]
     made = services.cases.make(id, schema.decode(chosen, like="dict"), by="setup")
     url = services.settings.public_url.rstrip("/")
-    return ["Made-up applicants, shown this once:", *(f"  {url}/w/{code}" for _, code in made)]
+    soon = "The first page takes a minute or two: searches are compiled once, and kept."
+    return [soon, "Made-up applicants, shown this once:", *(f"  {url}/w/{code}" for _, code in made)]
 
 
 def warm(services: Services) -> None:
