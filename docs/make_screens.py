@@ -54,7 +54,9 @@ def demonstration() -> Iterator[tuple[str, list[str], dict[str, str]]]:
             _wait(server, address, out)
             text = out.read_text()
             links = re.findall(rf"{address}/w/\S+", text)
-            found = re.findall(r"^\s+(operator|approver|auditor|researcher|admin)\s+([0-9a-f-]{19})", text, re.M)
+            found = re.findall(
+                r"^\s+(operator|approver|auditor|researcher|admin)\s+([0-9a-f-]{19})", text, re.M
+            )
             yield address, links, dict(found)
         finally:
             server.terminate()

@@ -13,6 +13,8 @@ import pytest
 from fastapi.routing import APIRoute
 
 from wayforward.serve.http import applicant, entrance, staff, study, study_task
+from wayforward.serve.jobs import DONE, RUNNING
+from wayforward.serve.storage.tables import Job
 
 from .conftest import PASSWORD
 
@@ -323,7 +325,10 @@ def test_an_applicant_at_the_keyboard(page, address, fresh_code):
 
 
 @both_languages
-def test_every_screen_of_the_staff(page, address, screens):
+def test_every_screen_of_the_staff(page, address, screens, services, model):
+    with services.database.session() as session:
+        for id, status in (("done", DONE), ("open", RUNNING)):
+            session.add(Job(id=id, kind="plans", model_id=model, given={}, status=status, done=5, total=9))
     pages = {
         "operator": ("models", "cases", "jobs", "tokens"),
         "approver": ("models",),
@@ -342,6 +347,20 @@ def test_every_screen_of_the_staff(page, address, screens):
         for place in places:
             page.goto(f"{address}/staff/{place}")
             look_over(page)
+            if (role, place) == ("operator", "jobs"):
+                renewed(page, services)
     page.goto(f"{address}/staff/cases")  # not for them
     look_over(page)
     assert screens >= LOOKED_OVER["staff"] and not faults(page)
+
+
+def renewed(page: Any, services: Any) -> None:
+    """The list of jobs is renewed by itself, what somebody types stays, and the renewing ends with the last job."""
+    page.clock.install()
+    page.reload()
+    page.fill("#groups", "home")
+    with services.database.session() as session:
+        session.get(Job, "open").status = DONE
+    page.clock.fast_forward(21_000)
+    page.locator("#jobs:not([data-open])").wait_for()
+    assert page.locator("#groups").input_value() == "home"
