@@ -142,3 +142,15 @@ def test_few_uneven_whole_numbers_are_asked_about(table):
     assert "holds only 3, 7, 12; if these are codes" in schema.guesses["package"]
     assert schema["package"].kind == "integer" and "term" not in schema.guesses
     assert "codes" not in schema.guesses["times_late_90"] and "savings" not in schema.guesses
+
+
+def test_many_sentences_are_texts_even_where_several_people_have_the_same():
+    rng = np.random.default_rng(1)
+    parts = ["quiet garden please", "near my work", "the family grows", "moving for studies", "an old damp flat"]
+    said = [", ".join(rng.permutation(parts)[: 3 + i % 3]) for i in range(900)]
+    towns = [f"town {i % 60}" for i in range(900)]
+    table = pd.DataFrame({"why": said, "town": towns, "rooms": rng.integers(1, 6, 900)})
+    assert 50 < table["why"].nunique() < 450
+    schema = wf.Schema.infer(table)
+    assert [feature.kind for feature in schema.features] == ["carried", "categorical", "integer"]
+    assert "nobody acts on them" in schema.guesses["why"]

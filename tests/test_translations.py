@@ -7,7 +7,7 @@ import pytest
 from wayforward.answers import words
 from wayforward.errors import SchemaError
 from wayforward.language import use_language
-from wayforward.schema import Schema
+from wayforward.schema import Feature, Schema
 
 TRANSLATED = {
     "features": [
@@ -97,6 +97,15 @@ def test_translations_that_do_not_fit_are_refused(translations, message):
         Schema.from_dict(data)
     with pytest.raises(SchemaError, match=message):
         Schema.from_dict(TRANSLATED).revise(housing={"translations": translations})
+
+
+@pytest.mark.parametrize("special", [["never"], "never", {"never": -7}, 7])
+def test_special_values_without_their_numbers_are_refused_in_words(special):
+    words = {"de": {"special": special}}
+    with pytest.raises(SchemaError, match=r"'late', translated to 'de', has special=.*\{-7: 'never'\}"):
+        Feature(name="late", kind="integer", special={-7: "never"}, low=0, high=9, translations=words)
+    with pytest.raises(SchemaError, match="'late' has special="):
+        Feature(name="late", kind="integer", low=0, high=9, special=special)
 
 
 def test_every_special_value_is_translated_or_none():

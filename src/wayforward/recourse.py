@@ -415,7 +415,8 @@ class Recourse:
             who = self.find(id)
             if len(who) > 1:
                 raise DataError(
-                    f"{len(who)} people are called {id!r}: positions {', '.join(map(str, who[:8].tolist()))}. Give one."
+                    f"{len(who)} people are called {id!r}: positions {', '.join(map(str, who[:8].tolist()))}. Ask for "
+                    f"one of them by its position: explain({who[0]}), or --person {who[0]} in a shell."
                 )
             i = int(who[0])
         # answers stand above recourse: found by name when somebody asks

@@ -3,12 +3,14 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wayforward.answers import words
-from wayforward.schema import Feature
+from wayforward.answers.refusal import Reason
+from wayforward.schema import Feature, Schema
 
 SAVINGS = Feature(name="savings", kind="real", low=0, high=20_000, unit="EUR", label="Savings")
 HOME = Feature(name="housing", kind="categorical", levels=("rent", "own", "with parents"))
@@ -144,6 +146,31 @@ def test_what_only_follows_is_said_to_four_digits_and_where_one_stands_too():
     rate = replace(SHARE, label="debt ratio")
     assert words.before_after(rate, 0.123456789, 0.987654321, exact=False) == ("0.123", "0.9877")
     assert words.now_text(rate, 0.123456789) == "0.1235" and words.now_text(YEARS, 12) == "12 years"
+
+
+@pytest.mark.parametrize(
+    ("feature", "before", "others", "text"),
+    [
+        (replace(SHARE, least_change=0.002), 0.2579, (0.2504, 0.245, 0.11), "25.8"),
+        (replace(SHARE, least_change=0.002), 0.3265, (0.293, 0.2601), "32.6"),
+        (replace(SHARE, step=0.0001), 0.2579, (0.2504, 0.11), "25.79"),
+        (replace(SAVINGS, least_change=100), 315.88, (994, 2250, 417.5), "316"),
+    ],
+)
+def test_where_one_stands_reads_alike_beside_every_plan(feature, before, others, text):
+    told = {words.before_after(feature, before, other)[0] for other in others}
+    assert told == {text} and words.own_text(feature, before).startswith(text)
+    reasons = {words.difference(feature, before, other)[2] for other in others}
+    assert reasons == {words.own_text(feature, before)}
+
+
+def test_a_state_has_no_unit_in_a_reason():
+    late = replace(COUNTED, unit="months")
+    assert words.difference(late, -1, 4)[1:] == ("4 months", "none on file")
+    schema = Schema((late, replace(SAVINGS, missing="may be told")))
+    reason = Reason((0, 1), np.array([4.0, 900.0]))
+    said = reason.text(schema, np.array([-1.0, math.nan]))
+    assert said == "late payments: 4 months (today: none on file); and savings: 900 EUR (today: not stated)"
 
 
 def test_consequences_are_about_right():

@@ -21,6 +21,7 @@ from wayforward.language import gettext
 from wayforward.lazy import Renamed, renamed_parameters
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import JUDGED, Outcome, Recourse
+from wayforward.schema import Feature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -215,13 +216,18 @@ def _rows(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> tuple[d
         rows.append(
             {
                 gettext("Feature"): feature.text_label,
-                gettext("Now"): words.now_text(feature, x[j]),
+                gettext("Now"): words.own_text(feature, x[j]),
                 gettext("Without causes"): _to(first, i, int(j)),
-                gettext("Where that leads"): words.now_text(feature, led[j]) if has else gettext("no plan"),
+                gettext("Where that leads"): _led_to(feature, x[j], led[j]) if has else gettext("no plan"),
                 gettext("With causes"): _to(second, i, int(j)),
             }
         )
     return tuple(rows)
+
+
+def _led_to(feature: Feature, was: float, led: float) -> str:
+    """Where a plan leads one feature; where it stays, in the very words of where the person stands."""
+    return words.own_text(feature, was) if led == was else words.now_text(feature, led)
 
 
 def _picture(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> Recourse | None:

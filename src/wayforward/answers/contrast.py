@@ -51,13 +51,16 @@ class Contrast:
 
     def points(self, i: int) -> list[tuple[str, str, str]]:
         """Person i's differences as (label, value of the profile, the person's value), largest first."""
+        return [
+            words.difference(self.schema.features[j], self.x[i, j], self.profile[i, j])
+            for j in self._largest_first(i)
+        ]
+
+    def _largest_first(self, i: int) -> list[int]:
         size = np.abs(self.profile[i] - self.x[i]) / self.schema.span
         size = np.where(self.schema.is_categorical | np.isnan(size), 1.0, size)
         order = np.argsort(-np.where(self.differs[i], size, -1.0), kind="stable")
-        found = []
-        for j in order[: int(self.differs[i].sum())]:
-            found.append(words.difference(self.schema.features[j], self.x[i, j], self.profile[i, j]))
-        return found
+        return [int(j) for j in order[: int(self.differs[i].sum())]]
 
     def text(self, i: int) -> str:
         """The explanation for person i in plain sentences. Raises: DataError if there is no such person."""
@@ -68,8 +71,10 @@ class Contrast:
         if not self.known[i]:
             return gettext("We found no profile that gets a yes, so we cannot say what made the difference.")
         listed = [
-            gettext("{name} {now}, not {was}", name=name, now=now, was=was)
-            for name, now, was in self.points(i)
+            gettext("{name} {now} (today: {was})", name=name, now=now, was=was)
+            if words.is_state(self.schema.features[j], self.x[i, j])
+            else gettext("{name} {now}, not {was}", name=name, now=now, was=was)
+            for j, (name, now, was) in zip(self._largest_first(i), self.points(i), strict=True)
         ]
         lead = ngettext(
             "The answer would have been yes with one difference: {listed}.",

@@ -220,7 +220,7 @@ def _one_change(ax: Axes, row: int, one: Recourse, option: int, j: int) -> None:
     ax.plot(at[0], row, marker="o", mfc="white", mec=GREY, mew=1.5, ms=8, zorder=3)
     was, now = words.before_after(feature, before, after, exact=acted)
     if not changed:
-        now = words.now_text(feature, before)
+        now = words.own_text(feature, before)
         text = gettext("{value}, kept", value=now) if acted else gettext("{value}, same", value=now)
     else:
         text = f"{wrap_label(was, 18, 1)} \u2192 {wrap_label(now, 18, 1)}"

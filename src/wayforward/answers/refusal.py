@@ -45,7 +45,10 @@ class Reason:
         text = ""
         for j in self.features:
             name, now, was = words.difference(schema.features[j], x[j], self.profile[j])
-            one = gettext("{name}: {now}, not {was}", name=name, now=now, was=was)
+            if words.is_state(schema.features[j], x[j]):
+                one = gettext("{name}: {now} (today: {was})", name=name, now=now, was=was)
+            else:
+                one = gettext("{name}: {now}, not {was}", name=name, now=now, was=was)
             text = gettext("{first}; and {last}", first=text, last=one) if text else one
         return text
 

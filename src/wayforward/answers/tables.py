@@ -35,7 +35,7 @@ def options_table(recourse: Recourse, i: int, changed_only: bool = True) -> list
     for j, feature in enumerate(schema.features):
         if changed_only and not one.changed[0, found, j].any():
             continue
-        row = {"feature": feature.text_label, "now": words.now_text(feature, one.x[0, j])}
+        row = {"feature": feature.text_label, "now": words.own_text(feature, one.x[0, j])}
         for place, o in enumerate(found):
             row[f"option {place + 1}"] = cell(one, 0, int(o), j)
         rows.append(row)

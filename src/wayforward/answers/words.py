@@ -143,26 +143,48 @@ def limit_value(feature: Feature, value: float) -> str:
     return value_text(feature, value, max(about(value, 4), decimals_of(value, 2)))
 
 
+def is_state(feature: Feature, value: float) -> bool:
+    """True where a number is missing or a special value, whose words are a phrase: "not stated", "never late"."""
+    return math.isnan(value) or value in feature.special_words
+
+
+def own_text(feature: Feature, value: float) -> str:
+    """Where somebody stands, in words: the same digits beside every plan, in every reason, question and table."""
+    if feature.has_levels or is_state(feature, value):
+        return value_text(feature, value)
+    shown = 100 * value if is_share(feature) else value
+    return with_unit(number(shown, _own_decimals(feature, shown)), feature, value)
+
+
+def _own_decimals(feature: Feature, shown: float) -> int:
+    """Decimals of where somebody stands, a number as it is told: three digits, and more only if a least change has."""
+    least = feature.least_change or feature.step or 0.0
+    fine = decimals_of(100 * least if is_share(feature) else least)
+    decimals = min(max(about(shown), fine), decimals_of(shown))
+    return decimals_of(round(shown, decimals), decimals)
+
+
 def now_text(feature: Feature, value: float) -> str:
-    """Where somebody stands, in words, numbers to about four digits: nobody acts on these digits."""
+    """Where somebody would stand, in words, numbers to about four digits: nobody acts on these digits."""
     return value_text(feature, value, None if feature.has_levels else about(value, 4))
 
 
 def before_after(feature: Feature, before: float, after: float, exact: bool = True) -> tuple[str, str]:
     """Both values in words; the unit goes with the second, and two numbers that differ never read alike.
 
-    The second is `exact`, as an act must be, or has about four digits, enough for what only follows.
+    The first reads as in `own_text` wherever least changes are kept; without one it has three digits of the change. The
+    second is `exact`, as an act must be, or has about four digits, enough for what only follows.
     """
-    states = feature.special_words
-    if feature.has_levels or math.isnan(before) or math.isnan(after) or before in states or after in states:
+    if feature.has_levels or is_state(feature, before) or is_state(feature, after):
         return value_text(feature, before), value_text(feature, after)
     if is_share(feature):
         before, after = 100 * before, 100 * after
     after_decimals = decimals_of(after) if exact else about(after, 4)
-    before_decimals = about(before)
+    before_decimals = _own_decimals(feature, before)
     if before != after:
-        size = math.floor(math.log10(abs(after - before)))  # three digits of the change are told, and no more
-        before_decimals = max(min(after_decimals, decimals_of(before), 2 - size), before_decimals)
+        if not (feature.least_change or feature.step):
+            size = math.floor(math.log10(abs(after - before)))  # three digits of the change, and no more
+            before_decimals = max(min(after_decimals, decimals_of(before), 2 - size), before_decimals)
         shown = round(after, after_decimals)
         while before_decimals < _MOST_DECIMALS and round(before, before_decimals) == shown:
             before_decimals += 1
@@ -176,7 +198,7 @@ def difference(feature: Feature, before: float, other: float) -> tuple[str, str,
     was, now = before_after(feature, before, other, exact)
     if feature.has_levels:
         was, now = quoted(was), quoted(now)
-    elif not math.isnan(before):
+    elif not is_state(feature, before):
         was = with_unit(was, feature, before)
     return label(feature), now if exact else gettext("about {value}", value=now), was
 

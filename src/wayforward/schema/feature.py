@@ -12,7 +12,7 @@ import numpy as np
 from wayforward.errors import SchemaError, did_you_mean, shown
 from wayforward.language import gettext, language, one_line
 from wayforward.schema import carried
-from wayforward.schema.translation import NOTHING, FeatureWords, Translations, checked
+from wayforward.schema.translation import NOTHING, FeatureWords, Translations, checked, special_pairs
 from wayforward.schema.units import unit_text
 
 Kind = Literal["real", "integer", "binary", "ordinal", "categorical", "carried"]
@@ -103,8 +103,10 @@ class Feature:
             check_choice(self.name, field, getattr(self, field))
         if not isinstance(self.missing, (bool, np.bool_)):
             check_choice(self.name, "missing", self.missing)
-        pairs = self.special.items() if isinstance(self.special, dict) else self.special
-        object.__setattr__(self, "special", tuple(sorted((float(v), str(words)) for v, words in pairs)))
+        try:
+            object.__setattr__(self, "special", special_pairs(self.special))
+        except SchemaError as error:
+            raise SchemaError(f"'{self.name}' has {error}") from None
         for field in ("levels", "level_labels"):
             object.__setattr__(self, field, self._listed(field))
         if self.kind == "carried":

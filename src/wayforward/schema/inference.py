@@ -12,6 +12,7 @@ from wayforward.schema.feature import Feature, Kind
 
 _MAX_LEVELS = 500
 _PART = 50  # a least change is at most this part of the range in which the middle half of the different values lie
+_MANY = 50  # different texts
 _SENTENCE = 4  # words of a text that is no level
 _SHARED = 3  # people who have a text that the schema may hold
 _FEWEST = 20  # different values by which a spread can be told
@@ -66,9 +67,10 @@ def infer_feature(series: Any) -> Feature:
 
 def _are_own(texts: list[str], rows: int) -> bool:
     """True for so many different texts, or such long ones, that they are names or sentences and no levels."""
-    if len(texts) > _MAX_LEVELS or (len(texts) > 50 and len(texts) > 0.9 * rows):
+    if len(texts) > _MAX_LEVELS or (len(texts) > _MANY and len(texts) > 0.9 * rows):
         return True
-    return len(texts) > rows / 2 and sum(len(text.split()) for text in texts) >= _SENTENCE * len(texts)
+    sentences = sum(len(text.split()) for text in texts) >= _SENTENCE * len(texts)
+    return sentences and (len(texts) > rows / 2 or len(texts) > _MANY)
 
 
 def as_text(series: Any, gone: bool) -> Feature:

@@ -29,8 +29,7 @@ class FeatureWords:
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
-        pairs = self.special.items() if isinstance(self.special, dict) else self.special
-        object.__setattr__(self, "special", tuple(sorted((float(v), str(words)) for v, words in pairs)))
+        object.__setattr__(self, "special", special_pairs(self.special))
         object.__setattr__(self, "level_labels", tuple(str(label) for label in self.level_labels))
         if not isinstance(self.unit, str):
             object.__setattr__(self, "unit", tuple(str(text) for text in self.unit))
@@ -43,6 +42,17 @@ class FeatureWords:
                 int(v) if v.is_integer() else v: words for v, words in dict(self.special).items()
             }
         return {key: list(v) if isinstance(v, tuple) else v for key, v in given.items()}
+
+
+def special_pairs(given: Any) -> Special:
+    """Return special values and their words as pairs, in order. Raises: SchemaError for anything else."""
+    try:
+        pairs = given.items() if isinstance(given, Mapping) else given
+        return tuple(sorted((float(value), str(words)) for value, words in pairs))
+    except (TypeError, ValueError):
+        raise SchemaError(
+            f"special={given!r} does not say which value has which words. Give a mapping such as {{-7: 'never'}}."
+        ) from None
 
 
 NOTHING = FeatureWords()
@@ -70,7 +80,10 @@ def _checked(place: str, given: Any, n_levels: int, special: set[float]) -> Feat
         known = [one.name for one in fields(FeatureWords)]
         for unknown in (key for key in given if key not in known):
             raise SchemaError(f"{place} has no field {unknown!r}.{suggest(unknown, known)}")
-        given = FeatureWords(**given)
+        try:
+            given = FeatureWords(**given)
+        except SchemaError as error:
+            raise SchemaError(f"{place} has {error}") from None
     if not isinstance(given, FeatureWords):
         raise SchemaError(f"{place} is {given!r}. Give a mapping such as {{'label': 'Alter'}}.")
     for field in ("label", "description"):

@@ -93,11 +93,11 @@ class StudyTasks:
 
     def person(self, task: OpenTask) -> list[tuple[str, str]]:
         """Return what the made-up person has, in words; without what nobody can change and plans never speak of."""
-        from wayforward.answers.words import now_text
+        from wayforward.answers.words import own_text
 
         x, schema = task.case.x[0], task.case.project.schema
         shown = [j for j, one in enumerate(schema.features) if one.actionability != "immutable"]
-        return [(schema.features[j].text_label, now_text(schema.features[j], x[j])) for j in shown]
+        return [(schema.features[j].text_label, own_text(schema.features[j], x[j])) for j in shown]
 
     def question(self, task: OpenTask) -> Question | None:
         """Return the question of the dialogue; None at its end."""

@@ -168,7 +168,7 @@ def twins(
     named = zip(groups.names, representative, strict=True)
     return Twins(
         groups.name,
-        values=tuple((name, words.now_text(feature, v)) for name, v in named if v == v),
+        values=tuple((name, words.own_text(feature, v)) for name, v in named if v == v),
         pairs=tuple(pairs),
         individual=mean_of_enough(largest[known], seed),
         larger=stats.rate(largest[known] > SAME),

@@ -109,14 +109,7 @@ def worded(item: QuestionnaireItem, people: Population) -> WordedItem:
 def _current_value(feature: Feature, now: float) -> str:
     if np.isnan(now):
         return gettext("Your {name} now: not stated.", name=words.label(feature))
-    value = words.level_words(feature, now) if feature.has_levels else now_words(feature, now)
-    return gettext("Your {name} now: {value}.", name=words.label(feature), value=value)
-
-
-def now_words(feature: Feature, now: float) -> str:
-    """Where somebody stands, to three digits that count and never fewer than whole units: 47.3 %, 5,432."""
-    value = round(now, words.about(now))
-    return words.value_text(feature, value, words.decimals_of(value))
+    return gettext("Your {name} now: {value}.", name=words.label(feature), value=words.own_text(feature, now))
 
 
 _COULD = {
@@ -189,7 +182,7 @@ def _bound(item: QuestionnaireItem, people: Population, feature: Feature, now: f
     else:
         text = gettext("Down to what could your {name} go?", name=name)
     if not np.isnan(now):
-        text += " " + gettext("It is {value} now.", value=now_words(feature, now))
+        text += " " + gettext("It is {value} now.", value=words.own_text(feature, now))
     hint = gettext("Type a number ({unit}).", unit=unit) if unit else gettext("Type a number.")
     return WordedItem("number", text, hint=hint)
 
@@ -253,9 +246,7 @@ def form_entry(people: Population, j: int) -> dict[str, Any]:
 
 
 def _named_value(feature: Feature, at: float, text: str = N_("{name} (now {value})")) -> str:
-    bare = feature.has_levels or np.isnan(at)
-    value = words.value_text(feature, at) if bare else now_words(feature, at)
-    return gettext(text, name=words.label(feature), value=value)
+    return gettext(text, name=words.label(feature), value=words.own_text(feature, at))
 
 
 def _rank(people: Population) -> WordedItem:
@@ -350,13 +341,13 @@ def check_bound(people: Population, j: int, side: str, value: float) -> float:
             raise ReplyError(
                 gettext(
                     "{value}? Your {name} is {now} now. Type a whole number.",
-                    value=shown, name=name, now=now_words(feature, now),
+                    value=shown, name=name, now=words.own_text(feature, now),
                 )
             )  # fmt: skip
         value = float(np.floor(value) if side == "high" else np.ceil(value))
     if np.isnan(now):
         return value
-    here = now_words(feature, now)
+    here = words.own_text(feature, now)
     _check_usual(people, j, value, here)
     direction = int(people.schema.direction[j])
     if (side == "low" and direction > 0) or (side == "high" and direction < 0):

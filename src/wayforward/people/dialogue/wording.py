@@ -213,7 +213,7 @@ def meaning(c: Conversation, p: PendingQuestion) -> str:
             j, seen = p.item.feature, c.problem.observed_range
             own_ends = (c.schema.low[j], c.schema.high[j])
             known = [float(e) if np.isfinite(e) else float(s[j]) for e, s in zip(own_ends, seen, strict=True)]
-            low, high = (q.now_words(feature, end) for end in known)
+            low, high = (words.own_text(feature, end) for end in known)
             finite = np.isfinite(known).all()
             values = gettext("It goes from {low} to {high}.", low=low, high=high) if finite else ""
         what = gettext("Your {name} is one of the things that the decision looks at.", name=name)
