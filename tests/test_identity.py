@@ -76,7 +76,9 @@ def test_people_are_named_by_a_column_and_explained_by_name(problem, people, tmp
     assert got.to_frame("pandas")["customer"].tolist() == people["customer"].tolist()
     assert got.explain(id="c7") == got.explain(0) and got.find("c3").tolist() == [1, 2]
     assert wf.Recourse.load(got.save(tmp_path / "got.json")).find("c9").tolist() == [3]
-    with pytest.raises(DataError, match=r"2 people are called 'c3': positions 1, 2.*explain\(1\), or --person 1"):
+    with pytest.raises(
+        DataError, match=r"2 people are called 'c3': positions 1, 2.*explain\(1\), or --person 1"
+    ):
         got.explain(id="c3")
     with pytest.raises(DataError, match="Nobody is called 'c4'"):
         got.explain(id="c4")

@@ -146,7 +146,13 @@ def test_few_uneven_whole_numbers_are_asked_about(table):
 
 def test_many_sentences_are_texts_even_where_several_people_have_the_same():
     rng = np.random.default_rng(1)
-    parts = ["quiet garden please", "near my work", "the family grows", "moving for studies", "an old damp flat"]
+    parts = [
+        "quiet garden please",
+        "near my work",
+        "the family grows",
+        "moving for studies",
+        "an old damp flat",
+    ]
     said = [", ".join(rng.permutation(parts)[: 3 + i % 3]) for i in range(900)]
     towns = [f"town {i % 60}" for i in range(900)]
     table = pd.DataFrame({"why": said, "town": towns, "rooms": rng.integers(1, 6, 900)})

@@ -335,6 +335,26 @@ def test_letters_are_written_to_all_who_were_refused_with_the_plans_of_the_answe
     shell(f"{ASK} --people people.csv --letters post --out far/", code=2)
 
 
+def test_letters_say_whom_to_ask_and_until_when(shell: Shell):
+    shell(f"{ASK} --people people.csv --letters post --contact Weber --until 2999-03-31")
+    texts = [path.read_text() for path in Path("post").iterdir()]
+    assert texts and all("Contact: Weber" in text and "until 31 March 2999" in text for text in texts)
+    for wrong, said in (("--until soon", "is no day"), ("--until 2020-01-31", "is over")):
+        assert said in shell(f"{ASK} --people people.csv --letters post {wrong}", code=2).output
+    assert "--letters FOLDER" in shell(f"{ASK} --people people.csv --contact me", code=2).output
+
+
+def test_whole_numbers_of_a_csv_stay_whole(shell: Shell):
+    shell(f"{ASK} --people people.csv --k 3 --csv r.csv")
+    rows = [row for row in shell.rows("r.csv") if row["outcome"] == "FOUND"]
+    whole = [name for name in ("age", "income", "savings") if "." not in rows[0][f"before.{name}"]]
+    assert whole and any(row["outcome"] != "FOUND" for row in shell.rows("r.csv"))
+    for row in rows:
+        assert not any(
+            "." in row[f"{part}.{name}"] for name in whole for part in ("before", "after", "action")
+        )
+
+
 def test_letters_and_the_report_are_in_the_language_asked_for(shell: Shell):
     pytest.importorskip("babel")
     plain = "people.csv --letters post --csv r.csv"

@@ -197,6 +197,13 @@ def recommend(
         Path | None,
         typer.Option("--letters", help="Write a letter to everybody who was refused, into this folder."),
     ] = None,
+    contact: Annotated[
+        str | None, typer.Option("--contact", help="Of letters: whom to ask, in one line.")
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", help="Of letters: the last day on which the plans hold, such as 2027-03-31."),
+    ] = None,
     language: Language = None,
     json: Json = None,
     metrics: MetricsName = "standard",
@@ -269,7 +276,7 @@ def recommend(
     got = answer(
         question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
         out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()), id=id, room=room,
-        letters=letters, language=language, certify=certify, acts=acts,
+        letters=letters, language=language, certify=certify, acts=acts, contact=contact, until=until,
     )  # fmt: skip
     if not got.found.any() and not got.accepted[got.readable].all():
         raise typer.Exit(NOBODY)

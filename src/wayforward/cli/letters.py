@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.errors import DataError
 from wayforward.language import one_line
 
 if TYPE_CHECKING:
+    from wayforward.answers import Letterhead
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 
@@ -26,13 +30,30 @@ def kinds_for_people(problem: Problem) -> tuple[str, ...]:
     return ("cheapest", "lasting") if rows <= _AFFORDABLE and callable(again.fit) else ()
 
 
+def letterhead(contact: str | None, until: str | None, letters: Path | None) -> Letterhead:
+    """Return what stands around letters. Raises: DataError for what is no day, is over, or goes with no letter."""
+    from wayforward.answers import Letterhead
+
+    if letters is None and (contact is not None or until is not None):
+        raise DataError("--contact and --until stand in letters. Say where these go with --letters FOLDER.")
+    try:
+        day = None if until is None else date.fromisoformat(until)
+    except ValueError:
+        raise DataError(f"--until {until!r} is no day. Give year, month and day: 2027-03-31.") from None
+    if day is not None and day < date.today():
+        raise DataError(f"--until {until} is over. Give the last day on which the plans hold.")
+    return Letterhead(contact=one_line(contact or ""), until=day)
+
+
 def write_letters(
-    problem: Problem, got: Recourse, folder: Path, who: Sequence[int] | np.ndarray, names: Sequence[str] = ()
-) -> list[str]:
+    problem: Problem, got: Recourse, folder: Path, who: Sequence[int] | np.ndarray, names: Sequence[str] = (),
+    head: Letterhead | None = None,
+) -> list[str]:  # fmt: skip
     """Write a letter to each of these people of an answer; return the texts, in the order given.
 
     Options of an answer that holds no kinds are told with those made to last (`kinds_for_people`). names: of the files,
-    without their ending; left out, person-003 and so on. The case number is what `--id` calls the person.
+    without their ending; left out, person-003 and so on. head: what stands around them; the case number is what `--id`
+    calls the person.
     """
     from wayforward.answers import Letterhead, letter
     from wayforward.methods.kinds import kinds_beside
@@ -45,7 +66,8 @@ def write_letters(
     shown = kinds_beside(problem, got, rows, kinds) if kinds else got[rows]
     ids = () if shown.origin is None else shown.origin.values
     cases = [one_line(", ".join(str(values[i]) for values in ids)) for i in range(len(rows))]
-    texts = [letter(problem, shown, i, head=Letterhead(case=case)) for i, case in enumerate(cases)]
+    around = head or Letterhead()
+    texts = [letter(problem, shown, i, head=replace(around, case=case)) for i, case in enumerate(cases)]
     make_folder(folder)
     for name, text in zip(names or [f"person-{i:03d}" for i in rows], texts, strict=True):
         write_text(folder / f"{name}.txt", text + "\n")

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.cli.console import number, room_for, say, steps, table, write_json
-from wayforward.cli.letters import kinds_for_people, write_letters
+from wayforward.cli.letters import kinds_for_people, letterhead, write_letters
 from wayforward.cli.parts import Parts, fingerprint, forget, in_parts
 from wayforward.errors import MethodError
 from wayforward.language import N_, gettext, marks, use_language
 from wayforward.plain_files import make_folder
 
 if TYPE_CHECKING:
+    from wayforward.answers import Letterhead
     from wayforward.cli.inputs import Inputs, Ready
     from wayforward.evaluate import Evaluation
     from wayforward.methods import Method
@@ -114,7 +115,8 @@ def answer(
     question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
     out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
     kinds: tuple[str, ...] = (), id: str | None = None, room: float = 0.0, letters: Path | None = None,
-    language: str | None = None, certify: bool = False, acts: Path | None = None,
+    language: str | None = None, certify: bool = False, acts: Path | None = None, contact: str | None = None,
+    until: str | None = None,
 ) -> Recourse:  # fmt: skip
     """Do everything that `wayforward recommend` does; return the answers."""
     from wayforward.cli.inputs import density_of
@@ -124,6 +126,7 @@ def answer(
     room_for(csv, (".csv",))
     room_for(report, (".html",))
     room_for(json)
+    head = letterhead(contact, until, letters)
     if letters is not None:
         make_folder(letters)
     with use_language(language):
@@ -161,7 +164,7 @@ def answer(
     if csv is not None:
         write_csv(got, csv)
     with use_language(language):
-        _for_people(ready, got, judged, report, letters, () if kinds else kinds_for_people(ready.problem))
+        _for_people(ready, got, judged, report, letters, head, kinds)
     write_json(summary, json)
     forget(keep)
     if str(json) != "-":
@@ -171,16 +174,17 @@ def answer(
 
 def _for_people(
     ready: Ready, got: Recourse, judged: Evaluation, report: Path | None, letters: Path | None,
-    kinds: tuple[str, ...],
+    head: Letterhead, kinds: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Write what people read, where it is wanted: the page about all answers, and the letters."""
     if report is not None:
         from wayforward.answers import report as write_report
 
         title = gettext("Ways forward: {what}", what=ready.title)
-        write_report(ready.problem, got, report, judged, title=title, kinds=kinds)
+        shown = () if kinds else kinds_for_people(ready.problem)
+        write_report(ready.problem, got, report, judged, title=title, kinds=shown)
     if letters is not None:
-        write_letters(ready.problem, got, letters, np.flatnonzero(~got.accepted))
+        write_letters(ready.problem, got, letters, np.flatnonzero(~got.accepted), head=head)
 
 
 def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]:
@@ -237,6 +241,12 @@ def write_csv(got: Recourse, path: Path) -> None:
     from wayforward.answers import write_csv as write
 
     columns = {name: values.tolist() for name, values in got.to_frame("dict").items()}
+    for name in (feature.name for feature in got.schema.features if feature.kind == "integer"):
+        for part in ("before", "action", "after"):  # empty slots make fractions of a column: 51.0 beside 51
+            values = columns[f"{part}.{name}"]
+            columns[f"{part}.{name}"] = [
+                int(v) if isinstance(v, float) and v.is_integer() else v for v in values
+            ]
     write([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], path)
 
 
