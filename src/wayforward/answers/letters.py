@@ -13,6 +13,7 @@ from wayforward.answers import words
 from wayforward.answers.bound_text import bound_text
 from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text, room_text
 from wayforward.answers.preferences_text import limits, wishes
+from wayforward.answers.reason_set_text import reason_set_lines
 from wayforward.answers.refusal import Reason
 from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import near_text, number_text, points
@@ -33,6 +34,7 @@ from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
+    from wayforward.methods.reason_sets import ReasonSets
     from wayforward.problem import Problem
 
 
@@ -82,23 +84,31 @@ def letter(
     i: int,
     *,
     reasons: bool | Sequence[Reason] = True,
+    keeping: ReasonSets | None = None,
     head: Letterhead | None = None,
     language: str | None = None,
 ) -> str:
     """A letter to person i, plain text: the answer and how near it was, why, what they can do, what to keep in mind.
 
     Numbers are rounded for people and every plan is checked again after rounding. The letter holds no name.
-    `reasons` adds why the answer was no (`principal_reasons`, or those given). head: date, case number, contact,
+    `reasons` adds why the answer was no (`principal_reasons`, or those given), keeping: what keeps it a no whatever
+    else the person does, as `reason_sets` found it. head: date, case number, contact,
     validity. language: "en" or "de"; left out, the one in use.
 
     Raises: DataError if there is no such person.
     """
     with use_language(language):
         one = rounded(problem, person_of(recourse, i))
-        return visible("\n".join(_lines(problem, one, reasons, head or Letterhead())))
+        return visible("\n".join(_lines(problem, one, reasons, keeping, head or Letterhead())))
 
 
-def _lines(problem: Problem, one: Recourse, reasons: bool | Sequence[Reason], head: Letterhead) -> list[str]:
+def _lines(
+    problem: Problem,
+    one: Recourse,
+    reasons: bool | Sequence[Reason],
+    keeping: ReasonSets | None,
+    head: Letterhead,
+) -> list[str]:
     outcome = one.outcome[0, 0]
     lines = [*head.lines(), gettext("Your answer"), ""]
     if outcome is Outcome.ACCEPTED:
@@ -112,6 +122,9 @@ def _lines(problem: Problem, one: Recourse, reasons: bool | Sequence[Reason], he
     lines += [*filter(None, [near]), ""]
     if reasons is not False:
         lines += _why_lines(problem, one, None if reasons is True else reasons)
+    if keeping is not None and keeping.sets:
+        title = gettext("What keeps the answer a no")
+        lines += [title, "", *(f"- {text}" for text in reason_set_lines(problem.schema, keeping)), ""]
     own = [] if one.preferences is None else wishes(one.preferences, 0)
     if own:
         lines += [gettext("What you told us"), "", *(f"- {text}" for text in own), ""]
