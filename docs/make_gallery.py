@@ -304,6 +304,10 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "feature-tweaking": lambda: scene("forest"),
     "focus": lambda: scene("forest", also="local-search"),
     "oae": lambda: scene("forest"),
+    "ordce": lambda: scene(
+        "linear", k=1, after=path, given={"effects": {"savings": {"income": 0.8}}, "base": "dice"}
+    ),
+    "asp": lambda: scene(also="local-search"),
     "efficient-search": lambda: scene("linear", k=2),
     "lire": lambda: scene("forest", also="nearest-observable"),
 }

@@ -56,6 +56,8 @@ TRUE = SCM(
 GRAPH = CausalGraph.read(TRUE)
 PEOPLE = 5
 QUICK = {  # parameters that make the tests quick
+    "asp": {"values": 6, "most": 2},
+    "ordce": {"base": "nearest-observable"},
     "focus": {"steps": 15, "rate": 0.1},
     "wachter": {"rounds": 3, "steps": 10, "rate": 0.2},
     "dice": {"steps": 20, "rate": 0.1},

@@ -46,6 +46,8 @@ METHODS = Registry(
         "focus": "focus:Focus",
         "oae": "oae:Oae",
         "efficient-search": "efficient_search:EfficientSearch",
+        "ordce": "ordce:OrdCe",
+        "asp": "asp:Asp",
     },
 )
 
