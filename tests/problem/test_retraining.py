@@ -229,3 +229,21 @@ def test_what_was_trained_again_is_read_again(tmp_path):
     np.testing.assert_array_equal(votes(), first)
     assert trained[7:] == [-1, 0]
     assert len(list((tmp_path / "again").iterdir())) == 5
+
+
+def test_models_trained_again_are_asked_themselves_only_where_it_is_close():
+    """What a verified fast path says far from the edge stands; the same word, and hardly a row, of the model itself."""
+    judge = NextModel([forest(random_state=i).fit(TABLE, LABELS) for i in range(4)], 0.9)
+    asked = problem(forest(random_state=9).fit(TABLE, LABELS), None)
+    condition = judge.fit(asked)
+    rows = asked.require_reference()[:200]
+    models = [model for model, _, _ in condition._bound]
+    assert all(model.has_fast_path for model in models)
+    before = sum(model.counter.native_rows for model in models)
+    got, votes = condition.holds(asked, rows, rows, rows), condition.votes(rows)
+    spent = sum(model.counter.native_rows for model in models) - before
+    scores = np.stack([target.score(model.native(rows)[0]) for model, target, _ in condition._bound])
+    assert (got == (condition.left(scores) > 0)).all() and 0 < got.sum() < len(rows)
+    said = np.stack([target.reached(*model.native(rows)) for model, target, _ in condition._bound])
+    assert (votes == said).all()
+    assert spent < len(models) * len(rows) / 2

@@ -165,20 +165,23 @@ class _Search:
         if feature.has_levels:
             values = np.arange(feature.n_levels, dtype=np.float64)
         else:
-            low, high = self.problem.observed_range
-            seen = np.array([low[j], high[j]])
-            if self.problem.reference is not None:
-                seen = np.concatenate([seen, self.problem.reference[:, j]])
-            seen = seen[np.isfinite(seen)]
-            if not len(seen):
-                return np.empty((0, self.schema.d))
-            values = np.unique(
-                self.schema.snap(np.quantile(seen, np.linspace(0.01, 0.99, _VALUES)), columns=j)
-            )
+            values = self.problem.shared(("values that people have", j), lambda: self._seen(j))
         values = values[(values != self.x[j]) & ~np.isnan(values)]
         rows = np.tile(self.x, (len(values), 1))
         rows[:, j] = values
         return rows[self.schema.legal(rows)[:, j]] if len(rows) else rows
+
+    def _seen(self, j: int) -> Array:
+        """Values of a quantity over the middle of those that people have, in order."""
+        low, high = self.problem.observed_range
+        seen = np.array([low[j], high[j]])
+        if self.problem.reference is not None:
+            seen = np.concatenate([seen, self.problem.reference[:, j]])
+        seen = seen[np.isfinite(seen)]
+        if not len(seen):
+            return seen
+        middle = np.quantile(seen, np.linspace(0.01, 0.99, _VALUES))
+        return np.asarray(np.unique(self.schema.snap(middle, columns=j)))
 
     def _nearer(self, features: Sequence[int], values: Array) -> Reason:
         """Return the reason with values nearer to the person's, by halving, and round where that is still a yes."""

@@ -98,7 +98,7 @@ def recommend(
         )
     from wayforward.methods.kinds import options_by_kind
 
-    got = options_by_kind(problem, chosen, people, kinds, **how)
+    got = options_by_kind(problem, chosen.fit(problem), people, kinds, **how)
     return got if certify is False else _certified(got, certify)
 
 

@@ -56,10 +56,20 @@ class MethodQuestion:
             wishes = wishes.at_most(np.minimum(most, wishes.most))
         if wishes is not None and months is not None:
             wishes = wishes.within(np.minimum(months, wishes.time))
-        method = copy(self.method).fit(self.problem if problem is None else problem)
+        method = self.method if problem is None else _fitted_to_twin(self.method, problem)
+        if problem is None and getattr(method, "problem_", None) is not self.problem:
+            method = copy(method).fit(self.problem)
         with warnings.catch_warnings():  # that everybody is accepted already is seen from the outcomes
             warnings.simplefilter("ignore", SchemaWarning)
             return method.recommend(self.x[who], 1, preferences=wishes, **self.how)
+
+
+def _fitted_to_twin(method: Method, twin: Problem) -> Method:
+    """Return the method fitted to a twin of the problem; the last one is kept with it, for who asks again."""
+    held: tuple[Method, Method] | None = vars(twin).get("_lasting_method")
+    if held is None or held[0] is not method:
+        held = vars(twin)["_lasting_method"] = method, copy(method).fit(twin)
+    return held[1]
 
 
 def options_by_kind(
@@ -73,9 +83,10 @@ def options_by_kind(
 ) -> Recourse:
     """Return for every person one option of each kind, cheapest first; an option that is of several is there once.
 
-    kinds: of 'cheapest', 'fewest' and 'lasting'. how: seed, budget, workers ... as of `Method.recommend`. Whoever has
-    no option of a kind has none: `Recourse.is_kind` says who. Where the problem knows its retraining, every option says
-    in how many models trained again it holds (`Recourse.lasts`).
+    method: one that is fitted to the problem is not fitted again. kinds: of 'cheapest', 'fewest' and 'lasting'. how:
+    seed, budget, workers ... as of `Method.recommend`. Whoever has no option of a kind has none: `Recourse.is_kind`
+    says who. Where the problem knows its retraining, every option says in how many models trained again it holds
+    (`Recourse.lasts`).
     Raises: MethodError for an unknown kind; ProblemError where 'lasting' is asked for and nobody can train the model.
     """
     chosen = _checked(problem, kinds)
@@ -184,7 +195,9 @@ def _lasting(
     if not has.size:
         return out
     assert problem.retraining is not None
-    twin = with_robust(problem, problem.retraining.condition(problem))
+    condition = problem.retraining.condition(problem)
+    key = ("lasting", condition, problem.robust, problem.model, problem.target)
+    twin = problem.shared(key, lambda: with_robust(problem, condition))
     got = question.answered(has, twin)
     spent.append(got)
     proposals = np.stack([*(action[has] for action in found.values()), got.action[:, 0]], axis=1)

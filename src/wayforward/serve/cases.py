@@ -157,7 +157,6 @@ class Cases(CaseStore):
     def why(self, one: Applicant) -> list[Reason]:
         """Return the principal reasons: the same on every page and in the letter, whatever the person says later."""
         from wayforward.answers import reasons
-        from wayforward.methods import recommend
 
         place = (one.case.id, 0)
         with self._lock:
@@ -165,7 +164,7 @@ class Cases(CaseStore):
                 return held
         problem = one.project.problem
         with one.project.turn:
-            found = reasons(problem, recommend(problem, one.x, k=1, seed=SEED).rounded, 0)
+            found = reasons(problem, one.project.method.recommend(one.x, seed=SEED).rounded, 0)
         self._hold(self._why, place, found)
         return found
 
@@ -177,7 +176,7 @@ class Cases(CaseStore):
                 return held
         self._afford(one, "plans")
         with one.project.turn:
-            found = plans_of(one.project.problem, one.x, one.preferences)
+            found = plans_of(one.project.method, one.x, one.preferences)
         self._count(one, "plans")
         self._hold(self._plans, place, found)
         return found

@@ -12,8 +12,8 @@ import numpy as np
 from wayforward.language import gettext
 
 if TYPE_CHECKING:
+    from wayforward.methods import Method
     from wayforward.preferences import Preferences
-    from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 
 KINDS = ("cheapest", "fewest", "lasting")
@@ -104,12 +104,16 @@ class WhatIf:
         return {"accepted": self.accepted, "text": self.text, "broken": list(self.broken)}
 
 
-def plans_of(problem: Problem, x: np.ndarray, preferences: Preferences | None = None) -> Recourse:
-    """One option of each kind, with room where it costs little, in the numbers that people are told."""
-    from wayforward.methods import recommend
+def plans_of(method: Method, x: np.ndarray, preferences: Preferences | None = None) -> Recourse:
+    """One option of each kind, with room where it costs little, in the numbers that people are told.
+
+    method: fitted to the problem.
+    """
+    from wayforward.methods.kinds import options_by_kind
     from wayforward.problem import with_room
 
-    found = recommend(problem, x, kinds=KINDS, preferences=preferences, seed=SEED)
+    problem = method.problem_
+    found = options_by_kind(problem, method, x, KINDS, preferences=preferences, seed=SEED)
     if problem.model.has_fast_path:  # an opaque model would be asked hundreds of times
         found = with_room(found, most=_ROOM)
     return found.rounded

@@ -29,6 +29,7 @@ from wayforward.serve.events import record
 from wayforward.serve.storage.tables import ModelVersion, User, now
 
 if TYPE_CHECKING:
+    from wayforward.methods import Method
     from wayforward.problem import Problem
     from wayforward.schema import Schema
 
@@ -92,6 +93,13 @@ class Project:
     def schema(self) -> Schema:
         """The schema of the problem."""
         return self.problem.schema
+
+    @cached_property
+    def method(self) -> Method:
+        """What looks for plans, fitted once."""
+        from wayforward.methods import method
+
+        return method("local-search").fit(self.problem)
 
     @cached_property
     def _columns(self) -> list[np.ndarray]:

@@ -154,7 +154,7 @@ def warm_version(services: Services, id: str) -> None:
         return
     train_apart(services.settings.home, id)
     with turn:
-        plans_of(problem, refused)
+        plans_of(project.method, refused)
         if problem.retraining is not None:  # whoever was answered may have had no lasting plan to judge
             with suppress(ProblemError):
                 problem.retraining.votes(problem, refused)

@@ -202,12 +202,11 @@ class StudyTasks:
 
     def _least(self, case: Applicant) -> float | None:
         """The least cost of a plan that the search knows, without limits."""
-        from wayforward.methods import recommend
 
         place = json.dumps([case.case.model_id, case.state["x"]])
         if place not in self._cheapest:
             with case.project.turn:
-                found = recommend(case.project.problem, case.x, k=1, seed=SEED).rounded
+                found = case.project.method.recommend(case.x, seed=SEED).rounded
             if not found.found[0, 0]:
                 return None
             self._cheapest[place] = round(float(found.cost[0, 0]), 6)
@@ -252,11 +251,10 @@ def _misfit(cases: Cases, model_id: str, row: Mapping[str, Any]) -> str:
         x = project.schema.encode(table_of([row]))
     except DataError as error:
         return str(error)
-    from wayforward.methods import recommend
 
     with project.turn:
         if project.problem.reached(x)[0][0]:
             return gettext("It says yes to this person. Give one whom it refuses.")
-        if not recommend(project.problem, x, k=1, seed=SEED).found[0, 0]:
+        if not project.method.recommend(x, seed=SEED).found[0, 0]:
             return gettext("There is no plan for this person. Give one who has a way.")
     return ""
