@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from wayforward.serve import accounts
 from wayforward.serve.events import first_broken, record
-from wayforward.serve.http import api, applicant, entrance, guard, staff, study, study_task
+from wayforward.serve.http import api, applicant, audits, entrance, guard, staff, study, study_task
 from wayforward.serve.keys import SealError, seal_plain, unseal_plain
 from wayforward.serve.permissions import ALLOWED, Act, Role, may
 from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Login, User, now
@@ -52,6 +52,7 @@ def doors():
             entrance.router,
             applicant.router,
             staff.router,
+            audits.router,
             *api.routers(),
             study.router,
             study_task.router,

@@ -15,6 +15,7 @@ from wayforward.serve.projects import Given, ProjectError
 from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
 from wayforward.serve.start import first_come, prepare
+from wayforward.serve.storage.tables import Event
 
 from .conftest import PASSWORD
 
@@ -220,3 +221,20 @@ def test_a_broken_key_file_is_not_replaced(tmp_path):
     (tmp_path / "keys.json").write_text("{}")
     with pytest.raises(WayforwardError, match="backup"):
         Keys.at(tmp_path)
+
+
+def test_a_case_at_a_desk_begins_without_a_link_and_the_operator_is_logged_out(browser, services, model):
+    operator, auditor = browser().log_in("operator"), browser().log_in("auditor")
+    assert f'href="/staff/desk/{model}"' in operator.get_page("/staff/cases")
+    auditor.get_page(f"/staff/desk/{model}", 403)
+    operator.get_page(f"/staff/desk/{model}")
+    assert "f1" in operator.submit(f"/staff/desk/{model}", 422, f0="30", f1="much", f2="1500", f3="0")
+    text = operator.submit(f"/staff/desk/{model}", f0="30", f1="1700", f2="1500", f3="0")
+    code = re.search(r"\b\w{4}(?:-\w{4}){3}\b", text)[0]
+    assert "consent" in operator.get_page("/case")
+    operator.get_page("/staff", 401)  # whoever sits here now is the applicant
+    one = services.cases.open(services.cases.by_code(code), before_consent=True)
+    assert not one.case.own and one.x[0, 1] == 1700
+    with services.database.session(write=False) as session:
+        line = session.query(Event).filter_by(what="cases made").order_by(Event.id.desc()).first()
+        assert line.actor == "operator"

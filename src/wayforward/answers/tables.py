@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,12 +91,20 @@ def write_csv(rows: list[dict[str, Any]], path: str | Path) -> Path:
     A text that would be read as a formula gets an apostrophe in front; NaN and infinity become empty cells.
     """
     path = Path(path)
-    with written(path) as half, half.open("w", newline="", encoding="utf-8") as file:
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        writer = csv.DictWriter(file, fieldnames=names, restval="")
-        writer.writeheader()
-        writer.writerows({name: _safe(value) for name, value in row.items()} for row in rows)
+    with written(path) as half:
+        half.write_text(csv_text(rows), encoding="utf-8", newline="")
     return path
+
+
+def csv_text(rows: list[dict[str, Any]]) -> str:
+    """Rows of equal keys as the text of such a file."""
+    file = io.StringIO()
+    writer = csv.DictWriter(
+        file, fieldnames=list(dict.fromkeys(name for row in rows for name in row)), restval=""
+    )
+    writer.writeheader()
+    writer.writerows({name: _safe(value) for name, value in row.items()} for row in rows)
+    return file.getvalue()
 
 
 def features_asked(recourse: Recourse) -> list[dict[str, Any]]:

@@ -270,9 +270,13 @@ class Client:
         """Return how far a job is."""
         return self._one("GET", f"/jobs/{quote(id)}")
 
-    def start_job(self, kind: str, model: str, people: str | Path, groups: Sequence[str] = ()) -> Plain:
-        """Start a job on a table of people: kind "plans" or "audit"; groups: features to compare along."""
-        fields = {"kind": kind, "model": model, "groups": ",".join(groups)}
+    def start_job(
+        self, kind: str, model: str, people: str | Path, groups: Sequence[str] = (),
+        threshold: float | None = None,
+    ) -> Plain:  # fmt: skip
+        """Start a job on a table of people: kind "plans" or "audit"; groups: features to compare along; threshold: of
+        an audit, in place of the model's."""
+        fields = {"kind": kind, "model": model, "groups": ",".join(groups), "threshold": threshold}
         return self._one("POST", "/jobs", fields=fields, files={"people": people})
 
     def stop_job(self, id: str) -> Plain:
@@ -282,6 +286,32 @@ class Client:
     def answers(self, id: str) -> str:
         """Return the plans of a job as CSV."""
         return str(self._ask("GET", f"/jobs/{quote(id)}/answers"))
+
+    # -- audits --------------------------------------------------------------------------------------------
+
+    def audits(self) -> list[Plain]:
+        """Return the finished audits, the newest first."""
+        return self._many("GET", "/audits")
+
+    def audit(self, id: str) -> Plain:
+        """Return every number of an audit."""
+        return self._one("GET", f"/audits/{quote(id)}")
+
+    def audit_figures(self, ids: Sequence[str], by: str = "", measure: str = "usable") -> Plain:
+        """Return one measure by group of several audits side by side: over time, of two models or thresholds."""
+        return self._one("GET", "/audits/figures", query={"audit": list(ids), "by": by, "measure": measure})
+
+    def audit_report(self, id: str) -> str:
+        """Return the report of an audit, a page that stands alone."""
+        return str(self._ask("GET", f"/audits/{quote(id)}/report"))
+
+    def audit_cases(self, id: str) -> list[Plain]:
+        """Return single cases under names that were drawn."""
+        return self._many("GET", f"/audits/{quote(id)}/cases")
+
+    def audit_case(self, id: str, case: str) -> Plain:
+        """Return how one of them fared."""
+        return self._one("GET", f"/audits/{quote(id)}/cases/{quote(case)}")
 
     # -- the log, accounts, tokens -------------------------------------------------------------------------
 
@@ -328,7 +358,9 @@ class Client:
         fields: Mapping[str, Any] | None = None, files: Mapping[str, str | Path | None] | None = None,
     ) -> Any:  # fmt: skip
         """Send one request; return what came back, plain data or text. Raises: ServerProblem."""
-        wanted = urlencode({name: value for name, value in (query or {}).items() if value is not None})
+        wanted = urlencode(
+            {name: value for name, value in (query or {}).items() if value is not None}, doseq=True
+        )
         headers = {"Accept": "application/json"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"

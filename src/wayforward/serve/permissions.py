@@ -70,7 +70,8 @@ _SOMEBODY = {
 _ROOMS: tuple[tuple[str, str, tuple[Act, ...]], ...] = (
     ("/staff/models", N_("Models"), (Act.SEE_MODELS, Act.ADD_MODEL, Act.PUBLISH_MODEL)),
     ("/staff/cases", N_("Cases"), (Act.SEE_CASES, Act.MAKE_CASES)),
-    ("/staff/jobs", N_("Jobs and audits"), (Act.SEE_JOBS, Act.RUN_JOBS, Act.FETCH_RESULTS, Act.SEE_AUDITS)),
+    ("/staff/jobs", N_("Jobs and audits"), (Act.SEE_JOBS, Act.RUN_JOBS, Act.FETCH_RESULTS)),
+    ("/staff/audits", N_("Compare audits"), (Act.SEE_AUDITS,)),
     ("/staff/studies", N_("Studies"), (Act.RUN_STUDIES,)),
     ("/staff/log", N_("Log"), (Act.SEE_EVENTS,)),
     ("/staff/users", N_("Accounts"), (Act.MANAGE_USERS,)),

@@ -254,8 +254,13 @@ class Projects:
             record(session, "setup" if by is None else by.name, "model published", id)
         return found
 
-    def project(self, id: str) -> Project:
-        """Return a version, ready to answer; read once and held. Raises: ProjectError if its files were changed."""
+    def project(self, id: str, threshold: float | None = None) -> Project:
+        """Return a version, ready to answer; read once and held. threshold: at another one than its own, read anew.
+
+        Raises: ProjectError if its files were changed.
+        """
+        if threshold is not None:
+            return _read(id, self._whole(id), self.retrained / id, threshold)
         with self._lock:
             if (found := self._warm.get(id)) is not None:
                 self._warm.move_to_end(id)
@@ -265,19 +270,21 @@ class Projects:
             with self._lock:
                 if (found := self._warm.get(id)) is not None:
                     return found
-            place = self.folder / id
-            if not place.is_dir() or _content_hash(place) != id:
-                raise ProjectError(
-                    gettext(
-                        "The files of this model are gone or were changed. Put them back from the backup."
-                    )
-                )
-            found = _read(id, place, self.retrained / id)
+            found = _read(id, self._whole(id), self.retrained / id)
             with self._lock:
                 self._warm[id] = found
                 while len(self._warm) > _WARM:
                     self._warm.popitem(last=False)
             return found
+
+    def _whole(self, id: str) -> Path:
+        """The folder of a version. Raises: ProjectError if its files were changed."""
+        place = self.folder / id
+        if not place.is_dir() or _content_hash(place) != id:
+            raise ProjectError(
+                gettext("The files of this model are gone or were changed. Put them back from the backup.")
+            )
+        return place
 
 
 def published(session: Session) -> list[ModelVersion]:
@@ -316,8 +323,9 @@ def _people(folder: Path, question: dict[str, Any]) -> tuple[Schema, Any, np.nda
     return Schema.from_yaml(folder / "schema.yaml"), features, y
 
 
-def _read(id: str, folder: Path, trained: Path | None = None) -> Project:
-    """Put the problem of a version together. trained: where models that were trained again are."""
+def _read(id: str, folder: Path, trained: Path | None = None, threshold: float | None = None) -> Project:
+    """Put the problem of a version together. trained: where models that were trained again are. threshold: in place of
+    the version's own."""
     from wayforward.model import load, train
     from wayforward.problem import Problem, Retraining, Target
     from wayforward.world import load_world
@@ -341,7 +349,8 @@ def _read(id: str, folder: Path, trained: Path | None = None) -> Project:
         schema,
         load(model, schema),
         Target(
-            favourable=favourable[0] if len(favourable) == 1 else favourable, threshold=question["threshold"]
+            favourable=favourable[0] if len(favourable) == 1 else favourable,
+            threshold=question["threshold"] if threshold is None else threshold,
         ),
         data=frame,
         world=None if world is None else load_world(world),

@@ -12,6 +12,7 @@ import numpy as np
 
 from wayforward.errors import WayforwardError
 from wayforward.language import N_, gettext, marks, ngettext, use_language
+from wayforward.serve.audits import FEWEST, write_cases
 from wayforward.serve.jobs import DONE, FAILED, Jobs
 from wayforward.serve.projects import Project, Projects
 from wayforward.serve.storage.database import Database
@@ -78,7 +79,8 @@ def _work(jobs: Jobs, home: Path, id: str, worker: str) -> int:
     try:
         work = {"plans": _plans, "audit": _audit}[job.kind]
         with use_language(job.given.get("language", "en")):
-            note = work(Projects(home).project(job.model_id), folder, dict(job.given), pulse)
+            project = Projects(home).project(job.model_id, job.given.get("threshold"))
+            note = work(project, folder, dict(job.given), pulse)
     except _Gone:
         pulse.stop()
         return 0
@@ -136,9 +138,11 @@ def _audit(
         cut = None if schema[name].has_levels else cuts_near_thirds(x[:, schema.index(name)])
         attributes.append(Groups.of(name, x, schema, cut=cut))
     found = audit(
-        project.problem, table if odd else x, attributes, most=int(given.get("most", 2000)), smallest=10,
+        project.problem, table if odd else x, attributes, most=int(given.get("most", 2000)), smallest=FEWEST,
+        fewest=FEWEST, see=lambda measured: write_cases(measured, folder / "cases.json", FEWEST),
         say=lambda what, done, total: pulse(done, total) if what == "looking for plans" else pulse(total, total),
     )  # fmt: skip
+    found.to_json(folder / "audit.json")
     report(found, folder / "audit.html", title=gettext("Audit of recourse: {title}", title=project.title))
     return ngettext("{n} person", "{n} people", int(np.count_nonzero(~np.isin(np.arange(len(x)), list(odd)))))
 

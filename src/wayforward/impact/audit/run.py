@@ -7,7 +7,7 @@ corrected for how many were made; whoever could not be compared is counted and n
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from wayforward.impact.audit.robustness import robustness_by_group
 from wayforward.impact.audit.segregation_change import with_segregation
 from wayforward.impact.audit.summary_lines import summaries_of as make_summaries
 from wayforward.impact.audit.summary_lines import summarisers_of, with_line_gaps
-from wayforward.impact.audit.suppression import without_people
+from wayforward.impact.audit.suppression import quoted_list, without_people, without_small_groups
 from wayforward.impact.audit.twins import Twins, twins, why_no_twins
 from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import worst_off_of
@@ -59,6 +59,7 @@ def audit(
     preferences: Preferences | None = None,
     most: int | None = None,
     smallest: int = 10,
+    fewest: int = FEWEST,
     intersections: bool = True,
     beside: str | Method | None = "growing-spheres",
     twins_of: int = 500,
@@ -71,6 +72,7 @@ def audit(
     seed: int = 0,
     budget: int | None = None,
     say: Progress | None = None,
+    see: Callable[[Measured], None] | None = None,
     workers: int = 1,
     on: Kind | None = None,
 ) -> Audit:
@@ -85,6 +87,7 @@ def audit(
         most: answer at most so many of those refused, drawn by chance; left out, all.
         smallest: groups with fewer answered people are measured, but compared only in who is refused; with fewer
             people, not at all.
+        fewest: of a group with fewer people, or a part where two attributes meet, nothing is told.
         intersections: also compare where two attributes meet, each part with everybody else.
         beside: a second method; gaps are measured again among people for whom both found a plan. None: left out.
         twins_of: at most so many people are compared with their twins, where the world is causal.
@@ -94,7 +97,8 @@ def audit(
         summaries: ways to find few lines for many people: 'tree', 'ares', 'globe-ce', or such with other settings.
         summaries_of: lines are learnt from half of at most so many of those answered, and scored on the other half.
         correction: 'holm' or 'benjamini-hochberg', over all comparisons of the audit.
-        say: called with (what, done, in all) during the work.
+        say: called with (what, done, in all) during the work. see: called with every person's answer, once all are
+            there; the audit itself holds nobody's.
         workers, on: who looks for plans, as of `Method.recommend`; every number stays the same.
     Returns: Audit.
     Raises: DataError where there is nobody to compare: no groups, other people, nobody refused.
@@ -109,6 +113,9 @@ def audit(
         )
     attributes = [_with_level_names(one, problem.schema, x) for one in _checked(groups, len(x), smallest)]
     unread = Unread.of(problem.schema, reasons, attributes)
+    left_out: list[str] = []
+    if fewest > FEWEST:
+        attributes = _large_enough(attributes, fewest, left_out)
     if reasons:
         x, attributes = x[read], [one.take(read) for one in attributes]
         preferences = None if preferences is None else preferences.take(read)
@@ -121,8 +128,12 @@ def audit(
         problem, method, x, refused, who, attributes=attributes, smallest=smallest, seed=seed, budget=budget,
         preferences=None if preferences is None else preferences.take(who), progress=say or _silent,
     )  # fmt: skip
+    measured.notes.extend(left_out)
+    if see is not None:
+        see(measured)
     measured = _with_second_method(measured, beside)
-    audits = [compare(measured, one, crossed) for one, crossed in _attributes(measured, intersections)]
+    chosen = _attributes(measured, intersections, fewest)
+    audits = [compare(measured, one, crossed) for one, crossed in chosen]
     audits = [_with_twins(one, measured, twins_of) for one in audits]
     if society:
         audits = with_segregation(audits, measured)
@@ -275,11 +286,29 @@ def _with_second_method(measured: Measured, beside: str | Method | None) -> Meas
     return replace(measured, second=second.name, second_cost=cost)
 
 
-def _attributes(measured: Measured, intersections: bool) -> list[tuple[Groups, bool]]:
+def _large_enough(attributes: Sequence[Groups], fewest: int, notes: list[str]) -> list[Groups]:
+    """Return attributes without groups of fewer people, those of which two groups are left; note what is left out."""
+    kept = []
+    for one in attributes:
+        large, gone = without_small_groups(one, fewest)
+        if gone:
+            notes.append(f"{one.name}: left out, with fewer than {fewest} people or so that these cannot be worked "
+                         f"out: {quoted_list(gone)}.")  # fmt: skip
+        if large is not None:
+            kept.append(large)
+    return kept
+
+
+def _attributes(measured: Measured, intersections: bool, fewest: int) -> list[tuple[Groups, bool]]:
     """Return each attribute, then (True) each intersection of two of them; a note where it has too many parts."""
     out = [(one, False) for one in measured.attributes]
     for a, b in itertools.combinations(measured.attributes, 2) if intersections else ():
         crossed = a.cross(b)
+        if fewest > FEWEST:
+            large = without_small_groups(crossed, fewest)[0]
+            if large is None:
+                continue
+            crossed = large
         if crossed.n_groups > _MOST_PARTS:
             measured.notes.append(
                 f"{crossed.name} has {crossed.n_groups} parts, too many to compare. Make fewer groups."

@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.evaluate.stats import NOTHING
+from wayforward.groups import Groups
 from wayforward.impact.audit.figures import GroupFigures
 from wayforward.impact.audit.wording import in_quotes
 from wayforward.impact.privacy import FEWEST
@@ -42,6 +43,25 @@ def suppress_small_groups(
                 "without a label, or join them to another group."
             )
     return tuple(_suppressed(f, why[g]) if g in why else f for g, f in enumerate(figures)), notes
+
+
+def without_small_groups(groups: Groups, fewest: int) -> tuple[Groups | None, list[str]]:
+    """Return the groups of `fewest` people or more, the others' people without a label, or None where fewer than two
+    groups are left; and the names of what is left out.
+
+    Where everybody less the groups that stay would tell of fewer people, the smallest of these goes, too.
+    """
+    counts = np.bincount(groups.member[groups.member >= 0], minlength=groups.n_groups)
+    out = (counts > 0) & (counts < fewest)
+    if not out.any():
+        return groups, []
+    if counts[out].sum() + (groups.member < 0).sum() < fewest and not out.all():
+        out[np.where(out | (counts == 0), np.iinfo(np.int64).max, counts).argmin()] = True
+    place = np.where(out, -1, np.cumsum(~out) - 1)
+    member = np.where(groups.member >= 0, place[groups.member], -1)
+    names = tuple(name for name, gone in zip(groups.names, out, strict=True) if not gone)
+    gone = [name for name, hidden in zip(groups.names, out, strict=True) if hidden]
+    return Groups(groups.name, names, member, groups.feature) if len(names) > 1 else None, gone
 
 
 def _suppressed(one: GroupFigures, why: str) -> GroupFigures:

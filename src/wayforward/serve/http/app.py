@@ -54,7 +54,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
 
     Raises: DataError for a database that cannot be opened; FileFormatError for a broken key file.
     """
-    from wayforward.serve.http import api, applicant, entrance, staff, study, study_task
+    from wayforward.serve.http import api, applicant, audits, entrance, staff, study, study_task
 
     if services is None:
         services = Services.at(settings or ServeSettings())
@@ -78,6 +78,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
     app.include_router(entrance.router)
     app.include_router(applicant.router)
     app.include_router(staff.router)
+    app.include_router(audits.router)
     for router in api.routers():
         app.include_router(router)
     app.include_router(study.router)

@@ -12,10 +12,12 @@ from sqlalchemy import update
 from wayforward.answers.receipt import Receipt
 from wayforward.errors import FileFormatError, ReplyError
 from wayforward.language import LANGUAGES, gettext, language
-from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody
+from wayforward.serve.accounts import Somebody
+from wayforward.serve.http.guard import Given, NotAllowed, Visitor, anybody, staff
 from wayforward.serve.http.languages import chosen, own_path, remember
 from wayforward.serve.http.numbers import typed_number
 from wayforward.serve.http.pages import go, show
+from wayforward.serve.permissions import Act
 from wayforward.serve.projects import published
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
@@ -70,7 +72,11 @@ def own_row(request: Request, model_id: str, to: Given, at: Anybody) -> Response
 def own_row_sent(request: Request, model_id: str, to: Given, at: Anybody) -> Response:
     """A case of one's own numbers."""
     to.limits.spend("try", request.client.host if request.client else "", 20)
-    shown = _own_row(to, model_id)
+    return _typed(request, to, at, _own_row(to, model_id))
+
+
+def _typed(request: Request, to: Services, at: Visitor, shown: dict[str, Any], by: str = "") -> Response:
+    """Begin the case of somebody whose values were typed, in this browser. by: the account that was here before."""
     row, errors, given = {}, {}, {}
     for place, feature in enumerate(shown["features"]):
         given[feature.name] = str(at.form.get(f"f{place}", "")).strip()
@@ -80,18 +86,35 @@ def own_row_sent(request: Request, model_id: str, to: Given, at: Anybody) -> Res
             errors[feature.name] = str(error)
     if errors:
         return show(request, "own_row.html", 422, **shown, given=given, errors=errors)
-    (case_id, code) = to.cases.make(model_id, [row], language=language())[0]
+    (case_id, code) = to.cases.make(shown["model_id"], [row], by, language())[0]
     _session(to, at, case_id)
     return show(request, "case/code.html", code=code, link=f"{to.settings.public_url.rstrip('/')}/w/{code}")
 
 
-def _own_row(to: Services, model_id: str) -> dict[str, Any]:
+@router.get("/staff/desk/{model_id}")
+def at_a_desk(
+    request: Request, model_id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.MAKE_CASES))]
+) -> Response:
+    """The numbers of somebody who sits beside the operator."""
+    return show(request, "own_row.html", **_own_row(to, model_id, desk=True), given={}, errors={})
+
+
+@router.post("/staff/desk/{model_id}")
+def begun_at_a_desk(
+    request: Request, model_id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.MAKE_CASES))]
+) -> Response:
+    """Their case begins in this browser, and the operator's session ends: the person can go on alone."""
+    shown = _own_row(to, model_id, desk=True)
+    return _typed(request, to, request.state.visitor, shown, who.name)
+
+
+def _own_row(to: Services, model_id: str, desk: bool = False) -> dict[str, Any]:
     with to.database.session(write=False) as session:
         version = session.get(ModelVersion, model_id)
-    if version is None or version.published is None or not version.open_to_all:
+    if version is None or version.published is None or not (version.open_to_all or desk):
         raise NotAllowed(gettext("Here people come by a link of the lender."))
     schema = to.projects.project(model_id).schema
-    return {"model_id": model_id, "title": version.title, "features": schema.features}
+    return {"model_id": model_id, "title": version.title, "features": schema.features, "desk": desk}
 
 
 def cell(feature: Any, text: str) -> Any:

@@ -7,7 +7,7 @@ import io
 from typing import Annotated, Any
 
 from fastapi import APIRouter, BackgroundTasks, Depends, Request
-from fastapi.responses import FileResponse, HTMLResponse, Response
+from fastapi.responses import FileResponse, Response
 from sqlalchemy import select
 
 from wayforward.data.user_tables import read_table
@@ -206,6 +206,8 @@ def start_job(
     if kind == "plans" and not who.may(Act.FETCH_RESULTS):
         raise NotAllowed(may_not(who, Act.FETCH_RESULTS))
     given: dict[str, Any] = {"groups": list(names_in(str(form.get("groups", ""))))}
+    if kind == "audit" and (threshold := str(form.get("threshold", "")).strip()):
+        given["threshold"] = _share(threshold)
     if code := str(form.get("language", "")):
         check_language(code)
     given["language"] = code or language()
@@ -232,17 +234,6 @@ def answers(
         file = to.jobs.result(session, id, "plans")
         record(session, who.name, "results fetched", id)
     return FileResponse(file, media_type="text/csv; charset=utf-8", filename="answers.csv")
-
-
-@router.get("/staff/jobs/{id}/audit.html")
-def audit_page(
-    request: Request, id: str, to: Given, who: Annotated[Somebody, Depends(staff(Act.SEE_AUDITS))]
-) -> Response:
-    """The page of an audit, as the library writes it: it stands alone and has styles of its own."""
-    with to.database.session(write=False) as session:
-        text = to.jobs.result(session, id, "audit").read_text(encoding="utf-8")
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
-    return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
 
 # -- log, accounts, tokens ---------------------------------------------------------------------------------

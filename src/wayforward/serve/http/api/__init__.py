@@ -11,6 +11,6 @@ from fastapi import APIRouter
 
 def routers() -> tuple[APIRouter, ...]:
     """Return the routers of the interface."""
-    from wayforward.serve.http.api import case, everybody, lender, oversight, studies
+    from wayforward.serve.http.api import audits, case, everybody, lender, oversight, studies
 
-    return everybody.router, case.router, lender.router, oversight.router, studies.router
+    return everybody.router, case.router, lender.router, audits.router, oversight.router, studies.router

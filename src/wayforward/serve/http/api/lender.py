@@ -126,11 +126,14 @@ def start_job(
     kind: Annotated[str, Form(pattern="^(plans|audit)$")], model: Annotated[str, Form(pattern="^[0-9a-f]{64}$")],
     groups: Annotated[str, Form(max_length=2000, description="Features to compare along, with commas between.")] = "",
     language: Annotated[str, Form(pattern=f"^({'|'.join(LANGUAGES)})?$")] = "",
+    threshold: Annotated[float | None, Form(gt=0, lt=1, description="Of an audit, in place of the model's.")] = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Put a job in the queue: plans for a table of people, or an audit of everybody in it."""
     if kind not in overview.kinds_for(who):
         raise NotAllowed(f"This token may not {Act.FETCH_RESULTS}.")
-    wanted = {"groups": list(names_in(groups)), "language": language or spoken()}
+    wanted: dict[str, Any] = {"groups": list(names_in(groups)), "language": language or spoken()}
+    if kind == "audit" and threshold is not None:
+        wanted["threshold"] = threshold
     with people_file(people) as file:
         id = to.jobs.start(kind, model, wanted, file, who)
     return job(to, id, who)

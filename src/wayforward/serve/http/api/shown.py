@@ -179,6 +179,61 @@ class JobOut(BaseModel):
     ended: datetime | None
 
 
+class AuditOut(BaseModel):
+    """A finished audit. threshold: null where it was the model's own."""
+
+    id: str
+    model: str
+    title: str
+    made: datetime
+    threshold: float | None
+
+
+class CellOut(BaseModel):
+    """A figure, its 95 % interval, the people behind it; null where it is withheld or unknown."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int | None
+
+
+class AuditRowOut(BaseModel):
+    """A group, and its figure in each audit."""
+
+    group: str
+    cells: list[CellOut]
+
+
+class AuditViewOut(BaseModel):
+    """Audits side by side, the oldest first. last_less_first: differences, a cell for each row."""
+
+    by: str
+    measure: str
+    meaning: str
+    audits: list[AuditOut]
+    rows: list[AuditRowOut]
+    last_less_first: list[CellOut]
+
+
+class AuditChangeOut(BaseModel):
+    """What a plan changes, and whereto: up, down, other."""
+
+    feature: str
+    direction: str
+
+
+class AuditCaseOut(BaseModel):
+    """How somebody fared. dearer_than: share of the plans that cost less. groups: {} where few are in all of them."""
+
+    case: str
+    groups: dict[str, str]
+    outcome: str
+    cost: float | None
+    dearer_than: float | None
+    changes: list[AuditChangeOut]
+
+
 class LogLineOut(BaseModel):
     """A line of the log."""
 

@@ -1,0 +1,108 @@
+"""The pages of auditors: audits side by side and over time, with their tables; pseudonymous cases; the report."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from wayforward.answers.tables import csv_text
+from wayforward.serve import audits
+from wayforward.serve.accounts import Somebody
+from wayforward.serve.http.guard import Given, staff
+from wayforward.serve.http.pages import show
+from wayforward.serve.permissions import Act
+
+router = APIRouter(include_in_schema=False)
+See = Annotated[Somebody, Depends(staff(Act.SEE_AUDITS))]
+Ids = Annotated[list[str], Query(default_factory=list, max_length=audits.MOST_AUDITS)]
+
+
+@router.get("/staff/audits")
+def side_by_side(
+    request: Request,
+    to: Given,
+    who: See,
+    audit: Ids,
+    by: str = "",
+    measure: str = "",
+) -> Response:
+    """What there is to choose from; figures of what was chosen, all of which stands in the address."""
+    with to.database.session(write=False) as session:
+        every = audits.finished(session, to.jobs.folder)
+        found = audits.view(to.jobs, session, audit, by, measure) if audit else None
+    return show(
+        request, "staff/audits.html", who=who, audits=every, view=found, measures=audits.MEASURES,
+        bars=[] if found is None else bars(found), query=request.url.query, everybody=audits.EVERYBODY,
+    )  # fmt: skip
+
+
+def bars(view: audits.View) -> list[dict[str, Any]]:
+    """Return what a chart draws: for each group and audit a line of its interval and a place, from 0 to 100."""
+    ends = [cell.high for _, cells in view.rows for cell in cells if cell.high is not None]
+    top = 1.0 if view.is_share else max(ends, default=1.0) or 1.0
+    out = []
+    for group, cells in view.rows:
+        for place, cell in enumerate(cells):
+            known = cell.value is not None
+            at = [
+                round(100 * min(max(end or 0.0, 0.0) / top, 1.0), 2)
+                for end in (cell.low, cell.value, cell.high)
+            ]
+            out.append({"group": group if place == 0 else "", "place": place, "known": known, "at": at})
+    return out
+
+
+@router.get("/staff/audits.csv")
+def side_by_side_table(
+    to: Given,
+    who: See,
+    audit: Ids,
+    by: str = "",
+    measure: str = "",
+) -> Response:
+    """The same figures as a table."""
+    with to.database.session(write=False) as session:
+        found = audits.view(to.jobs, session, audit, by, measure)
+    return _csv(found.table(), "audits.csv")
+
+
+def _csv(rows: list[dict[str, Any]], name: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(csv_text(rows), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.get("/staff/audits/{id}/cases")
+def cases(request: Request, id: str, to: Given, who: See) -> Response:
+    """Single cases under names that were drawn."""
+    with to.database.session(write=False) as session:
+        found = audits.cases(to.jobs, session, id)
+    return show(request, "staff/audit_cases.html", who=who, id=id, cases=found)
+
+
+@router.get("/staff/audits/{id}/cases/{name}")
+def case(request: Request, id: str, name: str, to: Given, who: See) -> Response:
+    """How one of them fared."""
+    with to.database.session(write=False) as session:
+        one = audits.case(to.jobs, session, id, name)
+        total = len(audits.cases(to.jobs, session, id))
+    return show(request, "staff/audit_case.html", who=who, id=id, one=one, total=total)
+
+
+@router.get("/staff/audits/{id}/numbers.json")
+def numbers(id: str, to: Given, who: See) -> Response:
+    """Every number of an audit."""
+    with to.database.session(write=False) as session:
+        text = audits.text_of(to.jobs, session, id)
+    headers = {"Content-Disposition": 'attachment; filename="audit.json"'}
+    return Response(text, media_type="application/json", headers=headers)
+
+
+@router.get("/staff/jobs/{id}/audit.html")
+def audit_page(request: Request, id: str, to: Given, who: See) -> Response:
+    """The page of an audit, as the library writes it: it stands alone and has styles of its own."""
+    with to.database.session(write=False) as session:
+        text = to.jobs.result(session, id, "audit").read_text(encoding="utf-8")
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+    return HTMLResponse(text, headers={"Content-Security-Policy": policy})

@@ -1,0 +1,185 @@
+"""Audits side by side, over time, at other thresholds; nothing of few people; single cases without their values."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wayforward.answers import write_csv
+from wayforward.errors import DataError
+from wayforward.evaluate import stats
+from wayforward.groups import Groups
+from wayforward.impact.audit.gaps import rate_gap
+from wayforward.impact.audit.suppression import without_small_groups
+from wayforward.serve import audits
+from wayforward.serve.audits import FEWEST, Cell
+from wayforward.serve.jobs import NoSuchJob
+from wayforward.serve.permissions import Act
+from wayforward.serve.worker import run
+
+from .test_client import token
+from .test_jobs import user
+
+
+@pytest.fixture
+def database(tmp_path):
+    """These tests need no second kind of database."""
+    return f"sqlite:///{tmp_path / 'wayforward.db'}"
+
+
+def table(path, seed=3, n=160):
+    """People; six of them have a home like nobody else's."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {
+            "age": int(rng.integers(18, 80)), "income": int(rng.integers(500, 3500)),
+            "debt": int(rng.integers(0, 5000)), "home": "<b>&other" if i < 6 else ("rent", "own")[i % 2],
+        }
+        for i in range(n)
+    ]  # fmt: skip
+    return write_csv(rows, path)
+
+
+def audited(services, model, people, **given):
+    """An audit that is done."""
+    id = services.jobs.start(
+        "audit", model, {"groups": ["home", "age"], "most": 40, **given}, people, user(services, "auditor")
+    )
+    assert services.jobs.claim("one") == id
+    assert run(services.settings.home, services.database.url, id, "one") == 0
+    return id
+
+
+@pytest.fixture
+def auditor(browser):
+    """Somebody who is logged in."""
+    return browser().log_in("auditor")
+
+
+@pytest.fixture
+def api(services, browser):
+    """A program of the auditor."""
+    one = browser()
+    one.headers["Authorization"] = f"Bearer {token(services, 'auditor', Act.SEE_AUDITS)}"
+    return lambda path, **query: one.get(f"/api/v1{path}", params=query)
+
+
+@pytest.fixture
+def two(services, model, tmp_path):
+    """Two audits of the same people: at the model's own threshold, and at one that is harder to meet."""
+    people = table(tmp_path / "people.csv")
+    return audited(services, model, people), audited(services, model, people, threshold=0.9)
+
+
+def test_audits_stand_side_by_side_on_the_page_in_the_table_and_for_programs(services, two, auditor, api):
+    text = auditor.get_page("/staff/audits")
+    assert all(f'value="{id}"' in text for id in two)
+    query = f"audit={two[1]}&audit={two[0]}&by=age&measure=refused"
+    text = auditor.get_page(f"/staff/audits?{query}")
+    assert text.count("checked") == 2 and "<option selected>age</option>" in text and "threshold 0.9" in text
+    rows = list(csv.DictReader(io.StringIO(auditor.get_page(f"/staff/audits.csv?{query}"))))
+    assert len(rows) == 8 and [row["group"] for row in rows[:2]] == ["everybody", "everybody"]
+    assert [row["threshold"] for row in rows[:2]] == ["", "0.9"]
+    wanted = api("/audits/figures", audit=list(two), by="age", measure="refused")
+    assert wanted.status_code == 200
+    cells = wanted.json()["rows"][0]["cells"]
+    assert [f"{cell['value']}" for cell in cells] == [row["value"] for row in rows[:2]]
+    with services.database.session(write=False) as session:
+        found = [audits.numbers(services.jobs, session, id) for id in two]
+    assert [one["overall"]["figures"]["refused"]["value"] for one in found] == [
+        cell["value"] for cell in cells
+    ]
+    assert cells[1]["value"] > cells[0]["value"]
+    gap = wanted.json()["last_less_first"][0]
+    assert gap["value"] == pytest.approx(cells[1]["value"] - cells[0]["value"])
+    assert f"{100 * gap['value']:.1f} points" in text
+    german = auditor.get(f"/staff/audits?{query}", headers={"accept-language": "de"}).text
+    assert "Audits vergleichen" in german and f"{100 * gap['value']:.1f}".replace(".", ",") in german
+
+
+def test_of_few_people_nothing_is_told_anywhere(services, two):
+    for id in two:
+        for name in ("audit.html", "audit.json", "cases.json"):
+            text = (services.jobs.folder / id / name).read_text()
+            told = re.sub(r"[^\n]*left out, with fewer[^\n]*", "", text)
+            groups = re.findall(r'"group": "([^"]*)"|<th scope="row">([^<]*)', told)
+            assert not any("other" in part and "b>" in part for pair in groups for part in pair)
+        found = json.loads((services.jobs.folder / id / "audit.json").read_text())
+        assert {one["name"] for one in found["attributes"]} == {"age"}  # of "home" one group would be left
+        for one in found["attributes"]:
+            assert all(group["people"] >= FEWEST for group in one["groups"])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_left_out_groups_cannot_be_worked_out(seed):
+    """By hand: no group below ten stays, and everybody less those that stay are none, or ten and more."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 30, 5)
+    member = np.repeat(np.arange(-1, 4), sizes)
+    groups = Groups("g", tuple("abcd"), member)
+    large, gone = without_small_groups(groups, 10)
+    if not gone:
+        assert large is groups and not ((groups.sizes > 0) & (groups.sizes < 10)).any()
+        return
+    if large is not None:
+        kept = [int((large.member == g).sum()) for g in range(large.n_groups)]
+        assert all(size == 0 or size >= 10 for size in kept)
+        assert len(member) - sum(kept) >= 10
+        for name in large.names:
+            assert (large.mask(name) == groups.mask(name)).all()
+
+
+def test_a_difference_of_two_audits_is_newcombes():
+    """R. G. Newcombe (1998), Statist. Med. 17, table II (a), method 10: 56 of 70 less 48 of 80."""
+    one, two = (
+        Cell(e.value, e.low, e.high, e.n)
+        for e in (stats.rate(np.arange(70) < 56), stats.rate(np.arange(80) < 48))
+    )
+    got = one.less(two)
+    assert (round(got.value, 4), round(got.low, 4), round(got.high, 4)) == (0.2, 0.0524, 0.3339)
+    hit, first = np.r_[np.arange(70) < 56, np.arange(80) < 48], np.arange(150) < 70
+    assert got.low == pytest.approx(rate_gap(hit, first, ~first)[0].low)
+    assert one.less(replace(two, value=None)).value is None
+
+
+def test_single_cases_tell_how_somebody_fared_and_no_value(services, two, auditor, api):
+    cases = api(f"/audits/{two[0]}/cases").json()
+    with services.database.session(write=False) as session:
+        answered = audits.numbers(services.jobs, session, two[0])["answered"]
+    assert len(cases) == min(answered, audits.MOST_CASES) == len({one["case"] for one in cases})
+    some = next(one for one in cases if one["outcome"] == "FOUND" and one["changes"])
+    assert {part["feature"] for part in some["changes"]} <= {"income", "debt", "home"}
+    assert all(
+        part["direction"] == {"income": "up", "debt": "down"}.get(part["feature"], "other")
+        for part in some["changes"]
+    )
+    assert set(some) == {"case", "groups", "outcome", "cost", "dearer_than", "changes"}
+    assert auditor.get_page(f"/staff/audits/{two[0]}/cases").count('<tr><th scope="row">') == len(cases)
+    text = auditor.get_page(f"/staff/audits/{two[0]}/cases/{some['case']}")
+    assert some["case"] in text and "has a plan that works" in text.lower()
+    assert api(f"/audits/{two[0]}/cases/{some['case']}").json() == some
+    auditor.get_page(f"/staff/audits/{two[0]}/cases/000000000000", 404)
+    report = auditor.get_page(f"/staff/jobs/{two[0]}/audit.html")
+    assert api(f"/audits/{two[0]}/report").text == report
+    assert api(f"/audits/{two[0]}").json()["n"] == 160
+
+
+def test_who_may_not_and_what_is_not_there(services, two, browser):
+    researcher = browser().log_in("researcher")
+    for path in ("", ".csv", f"/{two[0]}/cases", f"/{two[0]}/cases/0", f"/{two[0]}/numbers.json"):
+        researcher.get_page(f"/staff/audits{path}", 403)
+    with services.database.session(write=False) as session:
+        with pytest.raises(NoSuchJob, match="no finished audit 'x'"):
+            audits.view(services.jobs, session, ["x"])
+        with pytest.raises(DataError, match="one to 12"):
+            audits.view(services.jobs, session, [])
+        with pytest.raises(DataError, match="do not all compare along 'sex'"):
+            audits.view(services.jobs, session, two, "sex")
+        with pytest.raises(DataError, match="no measure 'fair'"):
+            audits.view(services.jobs, session, two, "", "fair")
