@@ -113,6 +113,12 @@ async def applicant(
             seen["accepted"][code] += len(seen["errors"]) == before
 
 
+def processor(pid: int) -> float:
+    """Seconds of processor time so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def memory(pid: int) -> float:
     """MB resident."""
     return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) / 1024
@@ -150,10 +156,14 @@ def main() -> None:
     given.add_argument("--applicants", type=int, default=50)
     given.add_argument("--pause", type=float, default=10.0)
     given.add_argument("--turns", type=int, default=6)
-    given.add_argument("--model", choices=("gb", "mlp"), default="gb")
+    given.add_argument("--model", choices=("gb", "mlp", "rf"), default="gb")
+    given.add_argument("--home", type=Path, help="models trained again are kept here, for the next run")
     at = given.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
+        if at.home is not None:
+            (at.home / "retrained").mkdir(parents=True, exist_ok=True)
+            (home / "retrained").symlink_to(at.home.resolve() / "retrained")
         _, codes = prepared(home, at.model, min(at.applicants, MOST_APPLICANTS))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -165,8 +175,10 @@ def main() -> None:
                     if probe.connect_ex(("127.0.0.1", port)) == 0:
                         break
                 time.sleep(0.5)
+            begun, of_begin = time.perf_counter(), processor(process.pid)
             seen = asyncio.run(load_test(f"http://127.0.0.1:{port}", codes, at.turns, at.pause))
-            resident = memory(process.pid)
+            resident, spent = memory(process.pid), processor(process.pid) - of_begin
+            seconds = time.perf_counter() - begun
         finally:
             process.terminate()
             process.wait()
@@ -176,12 +188,19 @@ def main() -> None:
             for what in ("page", "limits", "step")
             if seen[what]
         }
-        print(
-            json.dumps(
-                vars(at) | {"milliseconds": times, "errors": len(seen["errors"]), "lost": lost(home, seen["accepted"]),
-                "resident_mb": round(resident), "machine_load": round(os.getloadavg()[0], 1)}, indent=1,
-            )
-        )  # fmt: skip
+        requests = sum(one["n"] for one in times.values())
+        given_to = {name: value for name, value in vars(at).items() if name != "home"}
+        found = {
+            "milliseconds": times,
+            "errors": len(seen["errors"]),
+            "lost": lost(home, seen["accepted"]),
+            "resident_mb": round(resident),
+            "seconds": round(seconds),
+            "processor_ms_per_request": round(1000 * spent / requests, 1),
+            "processor_share": round(spent / seconds, 2),
+            "machine_load": round(os.getloadavg()[0], 1),
+        }
+        print(json.dumps(given_to | found, indent=1))
 
 
 if __name__ == "__main__":

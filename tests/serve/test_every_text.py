@@ -5,6 +5,8 @@ So a sentence that stands in a template or a module without `_()` or `gettext` i
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 from collections.abc import Iterator
 from gettext import NullTranslations
@@ -17,6 +19,7 @@ from wayforward import language
 from wayforward.answers import page as answers_page
 from wayforward.serve.events import LINES
 from wayforward.serve.http import entrance
+from wayforward.serve.http.app import STATIC
 from wayforward.serve.jobs import DONE, FAILED, RUNNING, WAITING
 from wayforward.serve.permissions import Role
 from wayforward.serve.storage.tables import Job
@@ -167,7 +170,7 @@ def operator(browser, services, model, code):
                     )
                 )
     one = browser().log_in("operator")
-    for place in ("", "/models", "/cases", "/jobs", "/tokens"):
+    for place in ("", "/models", "/cases", f"/desk/{model}", "/jobs", "/tokens"):
         yield one.get_page(f"/staff{place}")
     yield one.submit("/staff/tokens", 422, name="kim", days="900", act=["see models"])
     yield one.submit("/staff/tokens", name="kim", days="9", act=["see models"])
@@ -177,9 +180,41 @@ def operator(browser, services, model, code):
     yield one.submit("/staff/jobs/none/stop", 404)
 
 
+def audits(services, model):
+    """Pages of a finished audit, with a group of which nothing is told."""
+    few = {"group": "rent", "people": 4, "figures": {}}
+    usable = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 90}
+    many = {"group": "own", "people": 90, "figures": {"usable": usable}}
+    found = {
+        "attributes": [{"name": "home", "groups": [few, many]}],
+        "overall": {"figures": {"usable": usable}},
+    }
+    ends = ("FOUND", "NONE_EXISTS", "NOT_FOUND")
+    cases = [
+        {"case": f"{i:012x}", "outcome": end, "cost": None if i else 1.5, "dearer_than": None if i else 0.5,
+         "groups": {"home": "own"} if i else {}, "changes": [] if i else [
+             {"feature": "income", "direction": "up"}, {"feature": "debt", "direction": "down"},
+             {"feature": "home", "direction": "other"}]}
+        for i, end in enumerate(ends)
+    ]  # fmt: skip
+    ids = ("a" * 22, "b" * 22)
+    with services.database.session() as session:
+        for id, given in zip(ids, ({}, {"threshold": 0.9}), strict=True):
+            session.add(Job(id=id, kind="audit", model_id=model, given=given, status=DONE))
+    for id in ids:
+        folder = services.jobs.folder / id
+        folder.mkdir(parents=True)
+        (folder / "audit.html").write_text("")
+        (folder / "audit.json").write_text(json.dumps(found))
+        (folder / "cases.json").write_text(json.dumps(cases))
+    cases_page = f"/audits/{ids[0]}/cases"
+    singles = (f"{cases_page}/{one['case']}" for one in cases)
+    return "/audits?" + "&".join(f"audit={id}" for id in ids), cases_page, *singles
+
+
 def oversight(browser, services, model, code):
     for role, places in {
-        "auditor": ("", "/log", "/jobs"),
+        "auditor": ("", "/log", "/jobs", "/audits", *audits(services, model)),
         "approver": ("", "/models"),
         "admin": ("", "/users"),
     }.items():
@@ -216,6 +251,12 @@ def participant(browser, services, model, code):
         yield researcher.get_page(f"/staff{place}")
 
 
+def first_load(page):
+    """Compressed bytes that come before somebody new can read a page: what it names of ours, and itself."""
+    files = {STATIC / name for name in re.findall(r'(?:href|src)="/static/([^"]+)"', page)}
+    return sum(len(gzip.compress(text)) for text in (page.encode(), *(file.read_bytes() for file in files)))
+
+
 @pytest.mark.parametrize("way", [everybody, applicant, operator, oversight, participant])
 def test_every_text_of_a_page_is_looked_up(way, browser, services, model, fresh_code):
     protocols = [StudyProtocol.parse(ready_made_text(name)) for name in ("point-or-region", "car-loan")]
@@ -231,6 +272,7 @@ def test_every_text_of_a_page_is_looked_up(way, browser, services, model, fresh_
     data = sorted({*DATA, *(text.strip() for text in known if len(text.strip()) > 1)}, key=len, reverse=True)
     pages = list(way(browser, services, model, fresh_code))
     assert len(pages) > 9
+    assert max(first_load(page) for page in pages) < 60_000
     assert [(place, found) for place, page in enumerate(pages) if (found := not_looked_up(page, data))] == []
 
 

@@ -18,7 +18,7 @@ from wayforward.serve.http.languages import chosen, own_path, remember
 from wayforward.serve.http.numbers import typed_number
 from wayforward.serve.http.pages import go, show
 from wayforward.serve.permissions import Act
-from wayforward.serve.projects import published
+from wayforward.serve.projects import NoSuchVersion, published
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
 
@@ -111,6 +111,8 @@ def begun_at_a_desk(
 def _own_row(to: Services, model_id: str, desk: bool = False) -> dict[str, Any]:
     with to.database.session(write=False) as session:
         version = session.get(ModelVersion, model_id)
+    if desk and (version is None or version.published is None):
+        raise NoSuchVersion(gettext("There is no such version of a model."))
     if version is None or version.published is None or not (version.open_to_all or desk):
         raise NotAllowed(gettext("Here people come by a link of the lender."))
     schema = to.projects.project(model_id).schema
