@@ -33,7 +33,7 @@ def prepared(home: Path, model: str, n: int) -> tuple[list[str], list[str]]:
     from wayforward.answers import write_csv
     from wayforward.data import load
     from wayforward.serve.consent import CURRENT
-    from wayforward.serve.projects import Given
+    from wayforward.serve.projects import Given, published
     from wayforward.serve.services import Services
     from wayforward.serve.settings import ServeSettings
 
@@ -52,7 +52,8 @@ def prepared(home: Path, model: str, n: int) -> tuple[list[str], list[str]]:
     )  # fmt: skip
     services = Services.at(ServeSettings(home=home))
     with services.database.session() as session:
-        id = services.projects.add(session, given, None).id
+        there = published(session)  # where the folder was kept
+        id = there[0].id if there else services.projects.add(session, given, None).id
         services.projects.publish(session, id, None)
     x = schema.encode(test.frame)
     refused = x[~services.projects.project(id).problem.reached(x)[0]]
@@ -157,20 +158,18 @@ def main() -> None:
     given.add_argument("--pause", type=float, default=10.0)
     given.add_argument("--turns", type=int, default=6)
     given.add_argument("--model", choices=("gb", "mlp", "rf"), default="gb")
-    given.add_argument("--home", type=Path, help="models trained again are kept here, for the next run")
+    given.add_argument("--home", type=Path, help="kept for the next run of the same model")
     at = given.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        if at.home is not None:
-            (at.home / "retrained").mkdir(parents=True, exist_ok=True)
-            (home / "retrained").symlink_to(at.home.resolve() / "retrained")
+        home = at.home or Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
         _, codes = prepared(home, at.model, min(at.applicants, MOST_APPLICANTS))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         process = server(home, port)
         try:
-            for _ in range(240):
+            for _ in range(1200):  # models are trained again at the first start
                 with socket.socket() as probe:
                     if probe.connect_ex(("127.0.0.1", port)) == 0:
                         break

@@ -99,7 +99,7 @@ class Client:
 
     def compare(self, plans: Sequence[str]) -> Plain:
         """Return plans side by side: p0, p1, ... of `plans()`, k0, k1, ... of those that were kept."""
-        return self._one("GET", "case/compare?" + "&".join(f"plan={quote(one)}" for one in plans))
+        return self._one("GET", "/case/compare", query={"plan": list(plans)})
 
     def reply(self, question: str, reply: Any, revision: int | None = None) -> Plain:
         """Answer the question on the table."""
@@ -251,6 +251,10 @@ class Client:
     def publish(self, model: str) -> Plain:
         """Let applicants meet a version that somebody else added."""
         return self._one("POST", f"/models/{quote(model)}/publish")
+
+    def person_form(self, model: str) -> Plain:
+        """Return what a published model wants to know of a person."""
+        return self._one("GET", f"/models/{quote(model)}/form")
 
     def cases(self) -> list[Plain]:
         """Return the cases of each model in numbers."""

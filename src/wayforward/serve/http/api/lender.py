@@ -13,7 +13,7 @@ from wayforward.serve import overview
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import record
 from wayforward.serve.http.api.given import PeopleIn
-from wayforward.serve.http.api.shown import CaseCountsOut, CodeOut, JobOut, ModelOut, problems
+from wayforward.serve.http.api.shown import CaseCountsOut, CodeOut, JobOut, ModelOut, OpenModelOut, problems
 from wayforward.serve.http.guard import Given, NotAllowed, only_described, program
 from wayforward.serve.http.uploads import model_files, names_in, people_file
 from wayforward.serve.jobs import NoSuchJob
@@ -78,6 +78,19 @@ def publish(
         to.projects.publish(session, id, session.get(User, who.user_id))
     afterwards.add_task(warm_version, to, id)
     return _one_model(to, id)
+
+
+@router.get("/models/{id}/form", response_model=OpenModelOut, responses=problems(404))
+def form(
+    to: Given, id: ModelPlace, who: Annotated[Somebody, Depends(program(Act.MAKE_CASES))]
+) -> dict[str, Any]:
+    """What a published model wants to know of a person, for a case that is made at a desk."""
+    with to.database.session(write=False) as session:
+        found = session.get(ModelVersion, id)
+    if found is None or found.published is None:
+        raise NoSuchVersion("There is no such version of a model.")
+    features = to.projects.project(id).schema.to_dict()["features"]
+    return {"id": id, "title": found.title, "features": features}
 
 
 @router.get("/cases", response_model=list[CaseCountsOut])
