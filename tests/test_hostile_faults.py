@@ -365,3 +365,59 @@ def test_an_empty_file_of_wishes_is_told(tmp_path):
     (tmp_path / "wishes.csv").write_text("person,feature,can\n")
     with pytest.raises(FileFormatError, match="'wishes.csv' .*no row.*leave --preferences out"):
         read_wishes(tmp_path / "wishes.csv", schema, np.zeros((2, 1)), Inputs.__new__(Inputs))
+
+
+def test_an_edited_shard_is_answered_again(question, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    people = question.table.iloc[:6]
+
+    def run():
+        return wf.scale.recommend_table(question.problem, people, tmp_path / "out", rows_per_shard=3)
+
+    answers = run()
+    before, file = answers.recourse(1), answers.file(1)
+    stored = parquet.read_table(file)
+    at = stored.column_names.index("score")
+    parquet.write_table(stored.set_column(at, "score", [[0.999] * stored.num_rows]), file)
+    with pytest.raises(FileFormatError, match="The answers of shard 1 were changed after they were written"):
+        answers.recourse(1)
+    np.testing.assert_array_equal(run().recourse(1).score, before.score)
+
+
+# -- where the process stands ---------------------------------------------------------------------------------
+
+
+def test_in_a_locale_that_knows_no_letters_and_without_a_home(tmp_path):
+    """C without UTF-8, no HOME: names of columns and levels stay whole in what is printed and in what is written."""
+    import subprocess
+    import sys
+
+    lines = [f"{i},{i % 2},Zürich{i % 3}" for i in range(40)]
+    (tmp_path / "p.csv").write_text("\n".join(["größe,y,stadt", *lines]) + "\n", encoding="utf-8")
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": os.environ.get("PATH", "")}
+    plain["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    ask = [sys.executable, "-m", "wayforward", "schema", "infer", "p.csv", "--label", "y"]
+    got = subprocess.run([*ask, "--out", "s.yaml"], cwd=tmp_path, env=plain, capture_output=True, check=False)
+    assert got.returncode == 0, got.stderr.decode(errors="replace")
+    schema = wf.Schema.from_yaml(tmp_path / "s.yaml")
+    assert schema.names == ("größe", "stadt") and schema["stadt"].levels[0] == "Zürich0"
+
+
+def test_threads_count_every_row():
+    """Eight threads ask one model; the sum, and what each says that it spent, are exact."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    schema = wf.Schema((wf.Feature(name="a", kind="real", low=0, high=1),))
+    model = wf.wrap(lambda rows: rows[:, 0], schema, output="probability")
+    model.counter.reset()
+
+    def ask(i):
+        with model.counter.of_this_thread() as spent:
+            for m in range(1, 60):
+                model.outputs(np.full((m, 1), 0.5))
+        return spent.rows, spent.calls
+
+    with ThreadPoolExecutor(8) as pool:
+        spent = list(pool.map(ask, range(8)))
+    assert spent == [(59 * 60 // 2, 59)] * 8
+    assert (model.counter.rows, model.counter.calls) == (8 * 59 * 60 // 2, 8 * 59)

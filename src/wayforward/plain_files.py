@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -129,6 +130,12 @@ def read_json(path: str | Path) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file. Raises: OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def make_folder(folder: Path) -> None:

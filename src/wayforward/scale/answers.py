@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, require
-from wayforward.plain_files import read_json
+from wayforward.plain_files import file_digest, read_json
 from wayforward.recourse import Outcome, Recourse
 from wayforward.scale.rows import encode_column
 from wayforward.scale.shard import ANSWERS, ENTRIES, FORMAT, PROBLEMS
@@ -98,9 +98,21 @@ class Answers:
             if part.n:
                 yield part
 
+    def as_written(self, shard: int) -> bool:
+        """False where the answers of a shard are others than its entry says; entries of earlier versions do not say."""
+        try:
+            stored = read_json(self.folder / ENTRIES / f"part-{shard:06d}.json").get("sha256")
+            return stored is None or file_digest(self.file(shard)) == stored
+        except (OSError, ValueError, AttributeError):
+            return True  # nothing to hold it against; whoever reads it says what is amiss
+
     def recourse(self, shard: int) -> Recourse:
         """Read a shard's answers back. Raises: FileFormatError for a compact table or a broken file."""
         pa, pq = require("pyarrow", extra="frames"), require("pyarrow.parquet", extra="frames")
+        if not self.as_written(shard):
+            raise FileFormatError(
+                f"The answers of shard {shard} were changed after they were written. Delete the file and run again."
+            )
         try:
             table = pq.read_table(self.file(shard))
             about = json.loads(table.schema.metadata[b"wayforward"])

@@ -167,7 +167,8 @@ def _begin(
     if file.is_file():
         answers = Answers.open(folder)
         _compare(answers.manifest["question"], question, folder)
-        return answers, {entry["shard"]: entry["people"] for entry in answers.entries()}
+        whole = [one for one in answers.entries() if answers.as_written(one["shard"])]
+        return answers, {entry["shard"]: entry["people"] for entry in whole}
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileFormatError(
             f"'{folder.name}' is there already and is no folder of answers. Choose a new or an empty folder."

@@ -13,7 +13,7 @@ import numpy as np
 
 from wayforward.errors import DataError, MethodError, require
 from wayforward.methods import Budget, Method
-from wayforward.plain_files import make_folder, write_text, written
+from wayforward.plain_files import file_digest, make_folder, write_text, written
 from wayforward.preferences import Preferences
 from wayforward.problem import with_room
 from wayforward.recourse import Recourse
@@ -110,10 +110,12 @@ def _answered(
     own = {} if ids is None else {str(settings.id): ids}
     made = _table(got, first + np.arange(len(x)), own, columns)
     folder = Path(out)
-    _write(made, folder / ANSWERS / f"part-{shard:06d}.parquet")
+    file = folder / ANSWERS / f"part-{shard:06d}.parquet"
+    _write(made, file)
     if reasons:
         _write(_problems(reasons, first, ids), folder / PROBLEMS / f"part-{shard:06d}.parquet")
     entry = {
+        "sha256": file_digest(file),
         "shard": shard,
         "question": settings.question,
         "first": first,
