@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import wayforward as wf
-from wayforward.errors import FileFormatError
+from wayforward.errors import FileFormatError, WayforwardError
 from wayforward.model import load, save
 from wayforward.model.ubjson import read_ubjson
 
@@ -349,3 +349,30 @@ def test_layers_are_as_large_as_their_weights(tmp_path):
             save_file(tensors, tmp_path / "net.safetensors", metadata={"wayforward": plan})
             with pytest.raises(FileFormatError, match="'net.safetensors'"):
                 load(tmp_path / "net.safetensors", SCHEMA)
+
+
+# -- ONNX, whose runtime looks itself --------------------------------------------------------------------------
+
+ONNX = {
+    "a child that is not there": ("nodes_truenodeids", 0, 99),
+    "a child before the tree": ("nodes_truenodeids", 0, -5),
+    "a cycle": ("nodes_truenodeids", 1, 0),
+    "a node that leads to itself": ("nodes_truenodeids", 1, 1),
+    "a column that is not there": ("nodes_featureids", 0, 1 << 30),
+    "a class that is not there": ("class_ids", 0, 1 << 20),
+    "a leaf that is not there": ("class_nodeids", 0, 77),
+}
+
+
+@pytest.mark.parametrize("what", ONNX)
+def test_a_tampered_onnx_file(what, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    name, place, value = ONNX[what]
+    model = pytest.importorskip("skl2onnx").to_onnx(TREE, X[:1].astype(np.float32), options={"zipmap": False})
+    (node,) = (node for node in model.graph.node if node.op_type.startswith("TreeEnsemble"))
+    next(one for one in node.attribute if one.name == name).ints[place] = value
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx.ModelProto.SerializeToString(model))
+    with pytest.raises(WayforwardError, match=r"model\.onnx"):
+        load(path, SCHEMA)
