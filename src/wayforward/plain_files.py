@@ -60,13 +60,9 @@ def parse_yaml(text: str, name: str, most: int = MOST_CHARACTERS) -> Any:
     """
     import yaml
 
-    class Loader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.events.AliasEvent):
-                line = self.peek_event().start_mark.line + 1  # type: ignore[no-untyped-call]
-                raise FileFormatError(f"The {name} uses a YAML alias in line {line}. Write the value out.")
-            return super().compose_node(parent, index)
+    quick = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
 
+    class Loader(quick):  # type: ignore[misc, valid-type]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             seen: set[str] = set()
             for key, _ in node.value:
@@ -79,7 +75,7 @@ def parse_yaml(text: str, name: str, most: int = MOST_CHARACTERS) -> Any:
             return super().construct_mapping(node, deep)
 
         def construct_yaml_float(self, node: Any) -> float:
-            value = super().construct_yaml_float(node)
+            value = float(super().construct_yaml_float(node))
             if not math.isfinite(value):
                 line = node.start_mark.line + 1
                 raise FileFormatError(
@@ -89,10 +85,17 @@ def parse_yaml(text: str, name: str, most: int = MOST_CHARACTERS) -> Any:
 
     Loader.add_constructor("tag:yaml.org,2002:float", Loader.construct_yaml_float)
     try:
-        return yaml.load(check_size(text, name, most), Loader)  # a SafeLoader: builds plain data only
+        if "*" in check_size(text, name, most):
+            for event in yaml.parse(text, quick):
+                if isinstance(event, yaml.events.AliasEvent):
+                    line = 1 + (event.start_mark.line if event.start_mark else 0)
+                    raise FileFormatError(
+                        f"The {name} uses a YAML alias in line {line}. Write the value out."
+                    )
+        return yaml.load(text, Loader)  # a SafeLoader: builds plain data only
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f" in line {mark.line + 1}" if mark else ""
+        place = f" in line {min(mark.line, text.count(chr(10))) + 1}" if mark else ""
         why = getattr(error, "problem", None) or "cannot be read"
         raise FileFormatError(f"The {name} is no valid YAML{place}: {why}. Correct it.") from None
     except RecursionError:
