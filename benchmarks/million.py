@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.cells import source_digest
+
 NOISE = 0.02  # of each feature's range
 BLOCK = 50_000
 LIMIT = 1.5  # GiB
@@ -118,7 +120,8 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
     counts = Answers.open(out).counts()
     return {
-        "model": given.model, "people": given.people, "different_of_the_first_block": different, "k": 1,
+        "source": source_digest(), "when": time.strftime("%Y-%m-%d"), "model": given.model, "people": given.people,
+        "different_of_the_first_block": different, "k": 1,
         "workers": given.workers, "on": given.on, "rows_per_shard": given.rows_per_shard, "load_before": load,
         "processors": os.cpu_count(), **got, "minutes": got["seconds"] / 60,
         "milliseconds_a_person": 1000 * got["processor_seconds"] / given.people,

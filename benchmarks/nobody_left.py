@@ -245,7 +245,10 @@ def main(argv: list[str] | None = None) -> int:
             cells[name] = cell
             print(_line(name, cell), flush=True)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(cells, indent=1) + "\n")
+    known = (
+        json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
+    )  # other cells keep their state
+    arguments.out.write_text(json.dumps(known | cells, indent=1) + "\n")
     return 0
 
 

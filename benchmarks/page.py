@@ -23,6 +23,7 @@ from benchmarks.cells import (
     WARM,
     Peer,
     digest,
+    source_digest,
 )
 from benchmarks.markdown import table
 from benchmarks.sections import sections
@@ -376,9 +377,15 @@ def _versions(cells: list[Cell]) -> str:
     seen = {peer.name: got["versions"] for _, peer, got in _of_peers(cells) if "versions" in got}
     named = {"wayforward": ours} | {p.title: seen[p.name] for p in PEERS if p.name in seen}
     return "\n".join(
-        f"- {title}: " + ", ".join(f"{name} {v}" for name, v in versions.items())
+        f"- {title}: " + ", ".join(f"{name} {versions[name]}" for name in sorted(versions, key=_place))
         for title, versions in named.items()
     )
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Python first, then the tool itself, then what it stands on."""
+    below = ("ortools", "numpy", "scipy", "scikit-learn", "numba", "torch", "lightgbm", "pandas")
+    return (0, "") if name == "python" else (2 + below.index(name), "") if name in below else (1, name)
 
 
 def _growth(points: list[Cell]) -> str:
@@ -447,6 +454,15 @@ def write(machine: dict[str, Any]) -> None:
         figure(points)
     PAGE.write_text(text(cells, points, machine))
     print(f"written: {PAGE.relative_to(ROOT)}, {RESULTS.relative_to(ROOT)}", flush=True)
+
+
+def render() -> None:
+    """Write the page again from the results that are stored."""
+    names = [f"{data}-{model}.json" for data in DATA for model in MODELS]
+    cells = [json.loads((RESULTS / name).read_text()) for name in names if (RESULTS / name).exists()]
+    points, machine = (json.loads((RESULTS / f"{name}.json").read_text()) for name in ("growth", "machine"))
+    PAGE.write_text(text(cells, points, machine))
+    print(f"written: {PAGE.relative_to(ROOT)}", flush=True)
 
 
 def _growth_section(points: list[Cell]) -> str:
@@ -519,6 +535,8 @@ def text(cells: list[Cell], points: list[Cell], machine: dict[str, Any]) -> str:
         f"a shared machine with {machine['cores']} cores and {machine['memory_gib']} GiB of memory "
         f"({machine['system']}, {machine['architecture']}), one thread for every tool"
     )
+    old = {c["source"] for c in cells} != {source_digest()}
+    since = " **The library's source has changed since.**" if old else ""
     file = HERE / "notes.md"  # what a person has to say about the numbers as they stand
     notes = file.read_text() if file.exists() else ""
     return f"""# Benchmarks
@@ -526,7 +544,8 @@ def text(cells: list[Cell], points: list[Cell], machine: dict[str, Any]) -> str:
 `make bench` measures this page: our methods beside dice-ml (random, genetic), NICEx and, on forests, oceanpy.
 Every tool answers for the same refused people and the same fitted classifiers, and one scorer
 (`wayforward.evaluate_rows`) judges all rows. Measured {when} on
-{host}.
+{host}.{since} This holds for
+every section up to *Growth with people*; each section after it says when it was measured, and on which state.
 
 ## The targets
 

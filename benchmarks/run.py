@@ -335,7 +335,15 @@ def main() -> int:
         help="keep peers' measurements although the library changed (the page marks their speed ratios)",
     )
     parser.add_argument("--no-write", action="store_true", help="measure only; leave results and docs alone")
+    parser.add_argument(
+        "--render", action="store_true", help="write the page again from the results, measure nothing"
+    )
     arguments = parser.parse_args()
+    if arguments.render:
+        from benchmarks import page
+
+        page.render()
+        return 0
     CACHE.mkdir(exist_ok=True)
     bench = Bench(arguments)
     for data in [] if arguments.only_big else arguments.data:

@@ -18,8 +18,8 @@ def sections(folder: Path = RESULTS) -> str:
     """Everything that was measured, as Markdown; empty where nothing was."""
     parts = []
     for name, write in (
-        ("lattices", lattices), ("nobody_left", nobody_left), ("speed", one_person), ("speed", both_ways),
-        ("dialogues", dialogues),
+        ("lattices", lattices), ("nobody_left", nobody_left), ("million", million), ("speed", one_person),
+        ("speed", both_ways), ("dialogues", dialogues),
     ):  # fmt: skip
         file = folder / f"{name}.json"
         if file.exists():
@@ -32,6 +32,19 @@ def _age(sources: set[str | None], dates: set[str]) -> str:
     when = " to ".join(sorted({min(dates), max(dates)})) if dates else "–"
     old = "" if sources == {source_digest()} else " **The library's source has changed since.**"
     return f"Measured {when}.{old}"
+
+
+def _states(sources: set[str]) -> str:
+    """What the column of states says."""
+    if len(sources) == 1:
+        return ""
+    return f" *State*: of the library's source, as the line was measured; now it is {source_digest()[:6]}."
+
+
+def _state(cell: dict[str, Any], part: str = "") -> tuple[str, str]:
+    """The state of the source and the day on which a cell, or a part of it that was kept longer, was measured."""
+    source, when = cell.get("kept", {}).get(part, (cell["source"], cell["when"]))
+    return source, when
 
 
 def _share(pair: list[int] | None) -> str:
@@ -96,7 +109,7 @@ FOUND that was none: **{defects.get("false FOUND", 0):,}**. NONE_EXISTS where a 
         )
     }
 
-Slots of several options, on {
+{_again(got)}Slots of several options, on {
         apart["lattices"]:,} of them: *least* is an option from which nothing can be taken away or back. {
         _age({apart["source"]}, {apart["when"]})
     }
@@ -113,6 +126,23 @@ Slots of several options, on {
             fill,
         )
     }
+"""
+
+
+def _again(got: dict[str, Any]) -> str:
+    """Some families were measured again, on a newer state."""
+    if not (again := got.get("again")):
+        return ""
+    broken = ", ".join(f"{what}: {n:,}" for what, n in sorted(again["defects"].items())) or "none"
+    cost = again["cost"].get("all", {})
+    return f"""Again, {again["lattices"]:,} lattices ({again["people"]:,} people) of the families {
+        ", ".join(again["families"])
+    }: promises that broke {broken}; NOT_FOUND where a way exists {
+        _share(again["not found"].get("all"))
+    }; proved {_share(again["proved"].get("all"))}; mean cost over the optimum {
+        cost.get("mean ratio", 1):.4f}, {cost.get("dearer", 0):.1%} dearer by more than .2 % (the worst {
+        cost.get("worst", 1):.2f} times). {_age({again["source"]}, {again["when"]})}
+
 """
 
 
@@ -134,12 +164,14 @@ def nobody_left(cells: dict[str, Any]) -> str:
                 "–" if over is None else f"{over:+.2%}",
                 "–" if over is None else f"{cost['dearer']:,} of {cost['compared']:,}",
                 f"{1000 * cell['seconds'] / cell['people']:.2f}",
+                cell["source"][:6],
             ]
         )
     missed = sum(cell["missed"] for cell in cells.values())
     people = sum(cell["people"] for cell in cells.values())
     wrong = sum(cell["false proofs"] for cell in cells.values())
-    age = _age({cell["source"] for cell in cells.values()}, {cell["when"] for cell in cells.values()})
+    sources = {cell["source"] for cell in cells.values()}
+    age = _age(sources, {cell["when"] for cell in cells.values()}) + _states(sources)
     return f"""## Nobody left
 
 Whoever `local-search` tells NOT_FOUND is handed to the other methods of the library, the cheapest first, until one
@@ -160,6 +192,7 @@ eight settings and five other methods, on a sample of people. {age}
                 "mean cost over the best known",
                 "more than 1 % dearer",
                 "ms a person",
+                "state",
             ],
             rows,
         )
@@ -190,9 +223,11 @@ def one_person(cells: dict[str, Any]) -> str:
                     "–" if first is None else f"{median(first['seconds']):.2f}",
                     f"{got['bulk']['ms a person']:.3f}",
                     f"{got['bulk']['native share'] + got['bulk']['scores share']:.0%}",
+                    _state(cell, "" if got is cell["one person"] else "opaque")[0][:6],
                 ]
             )
-    age = _age({cell["source"] for cell in cells.values()}, {cell["when"] for cell in cells.values()})
+    parts = [_state(cell, part) for cell in cells.values() for part in ("", "opaque", "first answer")]
+    age = _age({source for source, _ in parts}, {when for _, when in parts}) + _states({s for s, _ in parts})
     return f"""## One person
 
 Medians of processor time over {
@@ -200,7 +235,9 @@ Medians of processor time over {
     } warm people asked one by one, everything
 included: encoding, search, judge, result. *Without the model*: less what the native model takes (and, where it can only
 be asked, what asking it takes). *First answer*: a new process with kernels cached, everything included. The model's
-share of one call counts what Python asks; what compiled searches do inside is not split. {age}
+share of one call counts what Python asks; what compiled searches do inside is not split. {age}{
+        _firsts(cells)
+    }
 
 {
         table(
@@ -214,6 +251,58 @@ share of one call counts what Python asks; what compiled searches do inside is n
                 "first answer, s",
                 "one call of all, ms a person",
                 "model's share of it",
+                "state",
+            ],
+            rows,
+        )
+    }
+"""
+
+
+def _firsts(cells: dict[str, Any]) -> str:
+    """Where first answers are of an older state than their line."""
+    older = {_state(c, "first answer") for c in cells.values() if "first answer" in c.get("kept", {})}
+    return "".join(f" First answers: of {when}, state {source[:6]}." for source, when in sorted(older))
+
+
+def million(runs: list[dict[str, Any]]) -> str:
+    """Many different people, one command."""
+    rows = [
+        [
+            run["model"],
+            f"{run['people']:,}",
+            f"{run['workers']} {run['on']}",
+            f"{run['peak_gib']:.2f}",
+            f"{run['minutes']:.1f}",
+            f"{run['processor_seconds'] / 60:.1f}",
+            f"{run['milliseconds_a_person']:.2f}",
+            f"{run['load_before']:.1f}",
+            ", ".join(f"{n:,} {end}" for end, n in sorted(run["outcomes"].items()) if n),
+            f"{run['milliseconds_a_person'] * 1e6 / 60_000:.0f}",
+        ]
+        for run in runs
+    ]
+    age = _age({run["source"] for run in runs}, {run["when"] for run in runs})
+    return f"""## A million people, one command
+
+`python -m benchmarks.million`: people of gmsc, drawn with noise so that no two are alike, through `wayforward recommend
+--out`, k of 1. Memory: the largest sum over the command's processes. *A million*: processor minutes at the milliseconds
+a person of the line, start-up included; an extrapolation wherever fewer people were asked. Minutes of the clock hang on
+the load, which is that of one minute before. {age}
+
+{
+        table(
+            [
+                "model",
+                "people",
+                "workers",
+                "peak memory, GiB",
+                "minutes",
+                "processor minutes",
+                "processor ms a person",
+                "load before",
+                "outcomes",
+                "a million, processor minutes",
             ],
             rows,
         )
@@ -245,6 +334,8 @@ def both_ways(cells: dict[str, Any]) -> str:
             )
     if not rows:
         return ""
+    parts = [_state(cell, "peers") for cell in cells.values() if "peers" in cell]
+    age = _age({source for source, _ in parts}, {when for _, when in parts})
     repeats = max(
         len(got.get("repeats", ())) for cell in cells.values() for got in cell.get("peers", {}).values()
     )
@@ -254,7 +345,7 @@ The same people and the same classifier, {
         repeats
     } repeats of ours, peer, ours; medians of milliseconds of processor time a
 person, and the ratio of the peer's to ours with its range. Peers ask the classifier as the pipeline that it is, and as
-a function of arrays written for the purpose; ours has the pipeline both times.
+a function of arrays written for the purpose; ours has the pipeline both times. {age}
 
 {
         table(

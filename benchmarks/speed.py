@@ -237,7 +237,7 @@ def measure(
         "data": data, "model": model, "people": len(people), "when": time.strftime("%Y-%m-%d"),
         "one person": one_person(cell.problem, people, cell.warm),
     }  # fmt: skip
-    if model in OPAQUE:
+    if model in OPAQUE and settings.opaque_people:
         out["opaque"] = one_person(opaque(cell), people[: settings.opaque_people], cell.warm)
     if settings.first:
         out["first answer"] = first_answer(cell, home, settings.repeats)
@@ -286,8 +286,18 @@ def main(argv: list[str] | None = None) -> int:
             cells[f"{data}-{model}"] = cell
             print(_line(f"{data} {model}", cell), flush=True)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(cells, indent=1) + "\n")
+    known = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
+    for name, cell in cells.items():
+        known[name] = kept(known.get(name, {}), cell)
+    arguments.out.write_text(json.dumps(known, indent=1) + "\n")
     return 0
+
+
+def kept(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """A cell with those parts of an older one that were not measured again, and the state and day of each."""
+    parts = [part for part in ("opaque", "first answer", "peers") if part in old and part not in new]
+    ages = {part: old.get("kept", {}).get(part, [old["source"], old["when"]]) for part in parts}
+    return new | {part: old[part] for part in parts} | {"kept": ages}
 
 
 def _line(name: str, cell: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ import wayforward as wf
 from wayforward.groups import Groups
 from wayforward.impact.audit import audit
 from wayforward.methods import method
+from wayforward.methods.local_search import LocalSearch
 from wayforward.testing import case
 
 pytest.importorskip("ray", reason="ray is not installed: pip install 'wayforward[ray]'")
@@ -31,6 +32,26 @@ def test_two_workers_of_a_cluster_give_the_bits_of_one_process(tmp_path: Path) -
     table = it.problem.schema.decode(it.x, like="pyarrow")
     one = wf.recommend_table(fitted, table, tmp_path / "one", k=2, rows_per_shard=15)
     two = wf.recommend_table(fitted, table, tmp_path / "two", k=2, rows_per_shard=15, workers=2, on="ray")
+    assert _files(two.folder) == _files(one.folder)
+
+
+def test_a_table_is_answered_to_the_last_byte_although_a_worker_is_killed(tmp_path: Path) -> None:
+    """In the middle of a shard of `recommend_table`, as kill -9; another worker answers it again."""
+    mark = tmp_path / "killed"
+
+    class Mortal(LocalSearch):
+        def _recommend(self, people: Any, *rest: Any) -> Any:
+            if not mark.exists():
+                mark.touch()
+                os._exit(9)
+            return super()._recommend(people, *rest)
+
+    it = case("forest", "independent", 0, 60)
+    table = it.problem.schema.decode(it.x, like="pyarrow")
+    fitted = Mortal().fit(it.problem)
+    two = wf.recommend_table(fitted, table, tmp_path / "two", rows_per_shard=15, workers=2, on="ray")
+    assert mark.exists()  # from here on nobody dies
+    one = wf.recommend_table(fitted, table, tmp_path / "one", rows_per_shard=15)
     assert _files(two.folder) == _files(one.folder)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.cells import CACHE, RESULTS, source_digest
 from benchmarks.lattices.cases import Lattice, make_lattice
 from benchmarks.lattices.measure import SLOTS, Record, measure
-from benchmarks.lattices.models import Lot, make_lot
+from benchmarks.lattices.models import FAMILIES, Lot, make_lot
 
 PER_LOT = 10  # lattices that share a fitted model
 DEARER = 0.002  # share above the optimum from which an answer counts as dearer
@@ -163,6 +163,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--method", default="local-search")
     parser.add_argument("--light", action="store_true", help="k of 1 only, all in one call")
+    parser.add_argument(
+        "--families",
+        nargs="*",
+        choices=FAMILIES,
+        help="these alone; kept in the summary beside all, as 'again'",
+    )
     parser.add_argument("--only", type=int, nargs="*", help="these lattices, printed and not stored")
     parser.add_argument("--keep", action="store_true", help="keep records of another state of the source")
     parser.add_argument("--out", type=Path, help="the summary; default benchmarks/results/lattices.json")
@@ -174,6 +180,7 @@ def main(argv: list[str] | None = None) -> int:
         for record in records(arguments.only, arguments.method, arguments.seed, full=full):
             print(json.dumps(asdict(record), indent=1, default=float))
         return 0
+    families = arguments.families or FAMILIES
     shard, shards = map(int, arguments.shard.split("/"))
     home = CACHE / f"lattices-{arguments.method}-{arguments.seed}{arguments.label and '-' + arguments.label}"
     home.mkdir(parents=True, exist_ok=True)
@@ -187,7 +194,9 @@ def main(argv: list[str] | None = None) -> int:
     numbers = [
         number
         for number in range(arguments.start, arguments.start + arguments.n)
-        if number // PER_LOT % shards == shard and number not in done
+        if number // PER_LOT % shards == shard
+        and number not in done
+        and FAMILIES[number // PER_LOT % len(FAMILIES)] in families
     ]
     began = time.perf_counter()
     with (home / f"{shard}-of-{shards}.jsonl").open("a") as file:
@@ -212,6 +221,11 @@ def main(argv: list[str] | None = None) -> int:
     apart = "" if arguments.method == "local-search" else f"-{arguments.method}"
     out = arguments.out or RESULTS / f"lattices{apart}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(_text(summary))
+    whole = summary
+    if arguments.families:
+        whole = (json.loads(out.read_text()) if out.exists() else {}) | {
+            "again": summary | {"families": list(families)}
+        }
+    out.write_text(_text(whole))
     print(_text({k: v for k, v in summary.items() if k != "examples"}))
     return 0

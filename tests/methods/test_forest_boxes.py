@@ -10,7 +10,7 @@ from wayforward.methods.engines.exact.forest_boxes import End, ForestBoxes
 from wayforward.model import kernels, train
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
-from wayforward.testing.small_forests import EVERY, RULES, least_cost, refused, wished
+from wayforward.testing.small_forests import EVERY, FEATURES, RULES, least_cost, refused, wished
 
 pytest.importorskip("sklearn")
 pytestmark = pytest.mark.skipif(kernels.jit() is None, reason="needs numba")
@@ -158,3 +158,25 @@ def test_no_proof_leaves_out_what_the_judge_lets_pass_for_the_least_change():
     assert problem.check(x, option, 1).found.all()
     got = ForestBoxes.of(problem).search(problem.population(x))
     assert not got.proved.any()
+
+
+def test_a_level_that_a_rule_forbids_has_to_go():
+    """Also of a feature that the forest never asks about; who cannot change it has no option, which is proved."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    from wayforward.model import wrap
+
+    rules = ("after.home in {'own', 'rent'}", "after.old == 0")
+    schema = Schema(FEATURES, rules=rules)
+    forest = RandomForestClassifier(n_estimators=3, random_state=0)
+    model = wrap(forest.fit(EVERY[:, :2] @ np.eye(2, 6), (EVERY[:, 0] + EVERY[:, 1] > 5).astype(int)), schema)
+    problem = Problem(schema, model, Target(1), data=EVERY)
+    x = EVERY[~problem.reached(EVERY)[0]][::7]
+    people = problem.population(x)
+    got, best = ForestBoxes.of(problem).search(people), least_cost(problem, people)
+    assert np.isfinite(best[x[:, 4] == 0]).all() and np.isinf(best[x[:, 4] == 1]).all()
+    np.testing.assert_array_equal(got.end == End.FOUND, np.isfinite(best))
+    np.testing.assert_array_equal(got.proved, np.isinf(best))
+    np.testing.assert_allclose(got.bound[np.isfinite(best)], best[np.isfinite(best)], rtol=1e-12)
+    said = method("local-search").fit(problem).recommend(x, 1, seed=0)
+    np.testing.assert_allclose(said.cost[:, 0], best, rtol=1e-12)

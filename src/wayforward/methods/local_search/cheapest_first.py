@@ -31,6 +31,9 @@ class CheapestFirst:
         self.action = np.full(people.x.shape, np.nan)
         self._take(np.flatnonzero(found), got.after[found])
         found &= ~np.isnan(self.action).all(1)
+        who = np.flatnonzero(found)
+        refused = who[~people.allowed(who, self.action[who], got.after[who])]  # the judge has the last word
+        self.action[refused], found[refused] = np.nan, False
         self.open = np.flatnonzero(~found & ~self.none)
 
     def _take(self, who: np.ndarray, after: np.ndarray) -> None:

@@ -634,13 +634,13 @@ def search_boxes(
     for i in range(n):
         per[X] = people.x[i]
         per[WEIGHT] = people.weight[i]
-        count, can = 0, True
+        count, can, stuck = 0, True, False
         low, high, bits = room.low[0], room.high[0], room.bits[0]
         for f in range(d):
             x = per[X, f]
             gone[f] = np.isnan(x)
             may[f] = people.may[i, f]
-            wanted = per[USED, f] > 0 or rules.reads[f]
+            wanted = per[USED, f] > 0 or rules.reads[f] or not people.stays[i, f]
             can = can and not (gone[f] and may[f] and wanted)
             may[f] = may[f] and wanted and not gone[f]
             low[f] = high[f] = x
@@ -648,6 +648,7 @@ def search_boxes(
             if per[KIND, f] == 0 and not gone[f]:
                 room.first[0, f] = room.last[0, f] = _cell(f, x, forest)
             if not may[f]:
+                stuck = stuck or not people.stays[i, f]
                 continue
             if per[KIND, f] == 0:
                 per[LEGAL_FROM, f] = lattice_inside(f, people.least[i, f], 1.0, per)
@@ -655,7 +656,8 @@ def search_boxes(
                 low[f], high[f] = min(per[LEGAL_FROM, f], x), max(per[LEGAL_TO, f], x)
                 room.first[0, f], room.last[0, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
             else:
-                bits[f] |= people.levels[i, f]
+                bits[f] = people.levels[i, f] | (bits[f] if people.stays[i, f] else np.uint64(0))
+                stuck = stuck or bits[f] == 0
             room.active[count] = f
             count += 1
         for c in range(len(live)):
@@ -666,6 +668,9 @@ def search_boxes(
                 else:
                     for t in range(rules.term_at[a], rules.term_at[a + 1]):
                         live[c] = live[c] and not gone[rules.term[t, 0]]
+        if stuck:  # a level that the rules forbid has nowhere to go
+            end[i], bound[i] = NONE_EXISTS, _INF
+            continue
         if not can:
             end[i], bound[i] = LEFT_OUT, 0.0
             continue

@@ -64,7 +64,10 @@ class Clauses(NamedTuple):
 
 
 class BoxPeople(NamedTuple):
-    """What each of n people may do, as the judge has it; cutoff (n,): nothing as dear as this is of interest."""
+    """What each of n people may do, as the judge has it; cutoff (n,): nothing as dear as this is of interest.
+
+    stays (n, d): the rules about levels let a feature keep its level.
+    """
 
     x: Rows
     least: Rows
@@ -72,6 +75,7 @@ class BoxPeople(NamedTuple):
     weight: Rows
     may: Mask
     levels: np.ndarray
+    stays: Mask
     most: Ints
     cutoff: Floats
     limit: Ints
@@ -242,11 +246,12 @@ class ForestBoxes:
         n, d = people.x.shape
         schema = self.schema
         levels = np.zeros((n, d), np.uint64)
-        allowed = np.array(people.levels, dtype=bool)
+        allowed, stays = np.array(people.levels, dtype=bool), np.ones((n, d), dtype=np.bool_)
         for j, follows in self.level_rules:
             x = people.x[:, j]
             at = np.where(np.isnan(x), len(follows) - 1, x).astype(np.int64)
             allowed[:, schema.level_columns[j]] &= follows[at]
+            stays[:, j] &= np.isnan(x) | follows[at, np.minimum(at, follows.shape[1] - 1)]
         for j, columns in schema.level_columns.items():
             if self.feature[9, j] <= 62:
                 bits = np.uint64(1) << np.arange(int(schema.n_levels[j]), dtype=np.uint64)
@@ -267,6 +272,7 @@ class ForestBoxes:
             np.array(people.weight**self.power, dtype=np.float64, order="C"),
             np.array(may, dtype=np.bool_, order="C"),
             levels,
+            stays,
             np.array(people.max_changes, dtype=np.int64),
             np.array(cutoff**self.power, dtype=np.float64),
             np.array(limit, dtype=np.int64),
