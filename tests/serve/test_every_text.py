@@ -23,8 +23,7 @@ from wayforward.serve.http.app import STATIC
 from wayforward.serve.jobs import DONE, FAILED, RUNNING, WAITING
 from wayforward.serve.permissions import Role
 from wayforward.serve.storage.tables import Job
-from wayforward.study.protocol import StudyProtocol
-from wayforward.study.ready_made import ready_made_text
+from wayforward.study.ready_made import NAMES, ready_made, ready_made_text
 
 from .conftest import schema
 
@@ -259,7 +258,7 @@ def first_load(page):
 
 @pytest.mark.parametrize("way", [everybody, applicant, operator, oversight, participant])
 def test_every_text_of_a_page_is_looked_up(way, browser, services, model, fresh_code):
-    protocols = [StudyProtocol.parse(ready_made_text(name)) for name in ("point-or-region", "car-loan")]
+    protocols = [ready_made(name) for name in NAMES]
     known = (
         [text for one in protocols for text in strings(one.model_dump(mode="json"))]
         if way is participant

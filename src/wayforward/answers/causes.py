@@ -238,7 +238,7 @@ def _picture(first: Recourse, second: Recourse, led: np.ndarray, i: int) -> Reco
     outcome = np.array([[one.outcome[0, 0], one.outcome[0, 0], two.outcome[0, 0]]], dtype=object)
     three: dict[str, Any] = {
         name: np.concatenate([getattr(part, name)[:, :1] for part in (one, one, two)], axis=1)
-        for name in (*JUDGED, "lasts", "known_margin", "bound", "kind")
+        for name in (*JUDGED, "lasts", "known_margin", "bound", "kind", "steps")
     }
     three["after"][0, 1] = led
     return replace(two, outcome=outcome, **three)

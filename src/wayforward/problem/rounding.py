@@ -125,9 +125,10 @@ def in_order(recourse: Recourse, held: OptionMask | None = None) -> Recourse:
         new[lost] = np.inf if name in ("cost", "plain_cost") else np.nan
         return np.asarray(new)
 
+    # `bound` stays: it is of whatever the first option is
     parts: dict[str, Any] = {name: sorted_(name) for name in (*JUDGED, "path", "lasts", "known_margin")}
-    outcome, kind = (np.take_along_axis(part, order, 1) for part in (outcome, kind))
-    return replace(recourse, **parts, outcome=outcome, kind=kind)
+    outcome, kind, steps = (np.take_along_axis(part, order, 1) for part in (outcome, kind, recourse.steps))
+    return replace(recourse, **parts, outcome=outcome, kind=kind, steps=np.where(lost, "", steps))
 
 
 def _best_at(recourse: Recourse, cost: Array, kind: np.ndarray, open_: NDArray[np.bool_]) -> Mask:
