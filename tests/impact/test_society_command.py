@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from wayforward.cli.app import app
 from wayforward.errors import DataError
 from wayforward.impact.society import FIGURES, History, Lender, Scenario, examples, figure_society, simulate
+from wayforward.impact.society.comparison import Spread, limits
 
 FILE = """
 rounds: 1
@@ -121,6 +123,15 @@ group_names: [group A, group B]
 """
 
 
+def test_an_interval_ends_where_its_figure_does():
+    few = Spread.of(np.array([0.02, 0.4]))
+    assert few.low < 0 and few.high > 1
+    for figure in ("default", "atkinson"):
+        assert few.within(*limits(figure)) == few._replace(low=0.0, high=1.0)
+    assert few.within(*limits("cost")) == few._replace(low=0.0) and few.within(*limits("profit")) == few
+    assert few.within(*limits("default", True)) == few._replace(low=max(few.low, -1.0), high=1.0)
+
+
 def test_societies_are_compared_seed_by_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Means and differences by hand from single runs; a figure is the same as of that scenario alone."""
     monkeypatch.chdir(tmp_path)
@@ -155,6 +166,10 @@ def test_societies_are_compared_seed_by_seed(tmp_path: Path, monkeypatch: pytest
     page = Path("p.html").read_text()
     assert "Accepted by the model, by round" in page
     assert "group A" in page and "<script" not in page and page.count("<svg") == 1
+    told = re.findall(
+        r"<th[^>]*>(?:Mean cost of plans|Unevenness \(Atkinson\))</th>\s*<td[^>]*>([^<]*)", page
+    )
+    assert told and not any("(\u2212" in text for text in told), told
     assert "one scenario and one seed" in ran("society a.yaml b.yaml --checkpoint c.npz", 2)
     assert "entry `name`" in ran("society a.yaml a.yaml", 2)
     Path("c.yaml").write_text(TWO.replace("all the way", "c").replace("[group A, group B]", "[A, B]"))

@@ -56,6 +56,16 @@ class Spread(NamedTuple):
         half = float(t.ppf(0.975, n - 1) * known.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
         return cls(float(known.mean()), float(known.mean()) - half, float(known.mean()) + half, n)
 
+    def within(self, least: float, most: float) -> Spread:
+        """Return the spread with an interval that ends where the figure does: few seeds make Student's reach beyond."""
+        return self._replace(low=max(self.low, least), high=min(self.high, most))
+
+
+def limits(figure: str, more: bool = False) -> tuple[float, float]:
+    """Return the least and the most that a figure can be, or a difference of two: shares, indices, costs; no profit."""
+    ends = (0.0, np.inf) if figure == "cost" else (-np.inf, np.inf) if figure == "profit" else (0.0, 1.0)
+    return (-ends[1], ends[1]) if more else ends
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -192,7 +202,10 @@ class Comparison:
                     )
                     ax.plot(at, mean, dash, marker=marker, color=colour, ms=4, lw=1.6, label=name)
                     if len(self.seeds) > 1:
-                        ax.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
+                        least, most = limits(figure)
+                        ax.fill_between(
+                            at, low.clip(least), high.clip(max=most), color=colour, alpha=0.15, lw=0
+                        )
                 ax.set_title(TITLES.get(figure, figure), loc="left", weight="bold")
                 ax.set_xlabel("round")
                 ax.locator_params(axis="x", nbins=6, integer=True)
@@ -290,8 +303,7 @@ def _in_words(figure: str, spread: Spread, more: bool = False) -> str:
         return "not known"
     rate = figure in FIGURES and figure not in ("cost", "profit")
     scale, digits = (100.0, 1) if rate else (1.0, min(3, max(2, words.about(spread.value, 3))))
-    # an interval of shares ends where shares do, one of their differences a whole further down
-    ends = (-1.0 if more else 0.0, 1.0) if rate else (-np.inf, np.inf)
-    value, low, high = (words.number(scale * min(max(part, ends[0]), ends[1]), digits) for part in spread[:3])
+    within = spread.within(*limits(figure, more))
+    value, low, high = (words.number(scale * part, digits) for part in within[:3])
     unit = (" points" if more else f"{words.THIN}%") if rate else ""
     return f"{value}{unit}" + (f" ({low} to {high})" if spread.n > 1 else "")
