@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from wayforward.serve.http import applicant, entrance, staff, study, study_task
+from wayforward.serve.http import applicant, audits, entrance, staff, study, study_task
 from wayforward.serve.jobs import DONE, RUNNING
 from wayforward.serve.storage.tables import Job
 
 from .conftest import PASSWORD
+from .test_audits import audited, table
 
 playwright = pytest.importorskip("playwright.sync_api", reason="a browser is driven by playwright")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="screens are looked over by axe")
@@ -36,13 +37,15 @@ LOOKED_OVER = {
         "/case/what-if", "/case/letter", "/case/delete",
     },
     "staff": {"/login", "/staff", "/staff/models", "/staff/cases", "/staff/jobs", "/staff/tokens", "/staff/log",
-              "/staff/users"},
+              "/staff/users", "/staff/desk/{model_id}"},
+    "audits": {"/staff/audits", "/staff/audits/{id}/cases", "/staff/audits/{id}/cases/{name}"},
     "study": {"/s/{link}", "/study", "/study/withdraw", "/staff/studies", "/staff/studies/{id}/preview.html"},
     "task": {"/study/task", "/study/task/what-if"},
 }  # fmt: skip
 #: Pages that the library writes, which its own tests look over; files; and doors that lead on to a page.
 NO_SCREENS = {
     "/staff/jobs/{id}/audit.html", "/case/letter.txt", "/key", "/staff/jobs/{id}/answers.csv", "/w/{code}", "/p/{code}",
+    "/staff/audits.csv", "/staff/audits/{id}/numbers.json",
     "/staff/studies/{id}/export.zip", "/staff/studies/{id}/codes.txt", "/staff/studies/ready-made/{name}.yaml",
 }  # fmt: skip
 both_languages = pytest.mark.parametrize("language", ["en", "de"])
@@ -169,7 +172,7 @@ def faults(page: Any) -> list[str]:
 
 def test_every_route_that_answers_with_a_page_is_looked_over():
     """A new screen needs its name in one of the tables above, and the test of that name has to meet it."""
-    routers = (entrance.router, applicant.router, staff.router, study.router, study_task.router)
+    routers = tuple(one.router for one in (entrance, applicant, staff, audits, study, study_task))
     gets = {
         route.path
         for router in routers
@@ -349,9 +352,30 @@ def test_every_screen_of_the_staff(page, address, screens, services, model):
             look_over(page)
             if (role, place) == ("operator", "jobs"):
                 renewed(page, services)
+        if role == "operator":
+            page.goto(f"{address}/staff/desk/{model}")
+            look_over(page)
     page.goto(f"{address}/staff/cases")  # not for them
     look_over(page)
     assert screens >= LOOKED_OVER["staff"] and not faults(page)
+
+
+@both_languages
+def test_every_screen_of_audits(page, address, screens, services, model, tmp_path):
+    people = table(tmp_path / "people.csv")
+    ids = [audited(services, model, people, threshold=threshold) for threshold in (None, 0.9)]
+    log_in(page, address, "auditor")
+    page.goto(f"{address}/staff/audits")
+    look_over(page)
+    for tick in page.locator("input[name=audit]").all():
+        tick.check()
+    send(page, "/staff/audits")
+    look_over(page)
+    page.goto(f"{address}/staff/audits/{ids[0]}/cases")
+    look_over(page)
+    follow(page, page.locator("tbody a").first)
+    look_over(page)
+    assert screens >= LOOKED_OVER["audits"] and not faults(page)
 
 
 def renewed(page: Any, services: Any) -> None:
