@@ -142,7 +142,7 @@ class Person:
 
     def run(self) -> None:
         """Answer until it is over; who gets no answer does not know whether theirs was accepted."""
-        at, step = Client(self.url, self.code, timeout=60), 0
+        at, step = Client(self.url, self.code, timeout=300), 0
         while not self.over.is_set():
             try:
                 step += 1
@@ -211,11 +211,11 @@ def killed(home: Path, kills: int, seed: int) -> dict[str, Any]:
     server = Server(home)
     try:
         url = server.start()
-        first = finished(Client(url, key, timeout=60), model, people)
+        first = finished(Client(url, key, timeout=300), model, people)
         for _ in range(kills):
-            operator = Client(url, key, timeout=60)
+            operator = Client(url, key, timeout=300)
             warm = Client(
-                url, persons[0].code, timeout=60
+                url, persons[0].code, timeout=300
             )  # what is worked out once is there before the moment is drawn
             persons[0].told = stands(warm, warm.limits({}))
             persons[0].accepted += 1
@@ -236,11 +236,11 @@ def killed(home: Path, kills: int, seed: int) -> dict[str, Any]:
             if what != "worker":
                 url = server.start()
             for one in persons:
-                now = stands(Client(url, one.code, timeout=60))
+                now = stands(Client(url, one.code, timeout=300))
                 counts["lost"] += now[0] < one.told[0] or (now[0] == one.told[0] and now != one.told)
                 counts["in_flight"] += now[0] > one.told[0]
                 one.told = now
-            counts["half_done"] += finished(Client(url, key, timeout=60), model, people, job) != first
+            counts["half_done"] += finished(Client(url, key, timeout=300), model, people, job) != first
             counts["jobs"] += 1
             counts["unsound"] += not whole(home)
             counts["accepted"] = sum(one.accepted for one in persons)

@@ -19,7 +19,7 @@ def sections(folder: Path = RESULTS) -> str:
     parts = []
     for name, write in (
         ("lattices", lattices), ("nobody_left", nobody_left), ("million", million), ("speed", one_person),
-        ("speed", both_ways), ("dialogues", dialogues),
+        ("speed", both_ways), ("dialogues", dialogues), ("web", web),
     ):  # fmt: skip
         file = folder / f"{name}.json"
         if file.exists():
@@ -414,3 +414,26 @@ mean, at most 2. Every way of asking meets the same people in the same order, in
 def _range(three: list[float]) -> str:
     least, middle, most = (f"{x:,.0f}" if x >= 10 else f"{x:.1f}" for x in three)
     return f"{middle} ({least} to {most})"
+
+
+def web(found: dict[str, Any]) -> str:
+    """The web application under kills and under load, and what a request takes of a processor."""
+    kills = found["kills"]
+    load = found["load"]
+    parts = [
+        "## The web application\n",
+        f"Measured {found['measured']} on two cores that other work kept busy (load {found['machine_load']}): processor "
+        "time is what counts. Milliseconds of processor time of a request, boosted trees on gmsc, each person's first:\n",
+        table(["request", "mean"], [[name, str(value)] for name, value in found["requests"].items()]) + "\n",
+        f"**Kills** (`python -m benchmarks.kills`): server, job's process or both were killed at {kills['jobs']} drawn "
+        f"moments while three applicants answered without a pause and a job ran. Of {kills['accepted']} accepted answers "
+        f"{kills['lost']} were lost, of {kills['jobs']} jobs {kills['half_done']} left half done; log or database were "
+        f"unsound {kills['unsound']} times. {kills['in_flight']} answers more were stored whose confirmation was cut off.\n",
+    ]
+    if load:
+        rows = [[str(one[name]) for name in load[0]] for one in load]
+        parts += [
+            "**Load** (`python -m benchmarks.web`): one process, SQLite, 10 s between a person's requests.\n",
+            table(list(load[0]), rows) + "\n",
+        ]
+    return "\n".join(parts)
