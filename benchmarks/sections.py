@@ -422,13 +422,15 @@ def web(found: dict[str, Any]) -> str:
     load = found["load"]
     parts = [
         "## The web application\n",
-        f"Measured {found['measured']} on two cores that other work kept busy (load {found['machine_load']}): processor "
-        "time is what counts. Milliseconds of processor time of a request, boosted trees on gmsc, each person's first:\n",
+        f"Measured {found['measured']} on two cores kept busy by other work (load {found['machine_load']}), so that "
+        "processor time is what counts. Milliseconds of processor time of a request, boosted trees on gmsc, each "
+        "person's first:\n",
         table(["request", "mean"], [[name, str(value)] for name, value in found["requests"].items()]) + "\n",
-        f"**Kills** (`python -m benchmarks.kills`): server, job's process or both were killed at {kills['jobs']} drawn "
-        f"moments while three applicants answered without a pause and a job ran. Of {kills['accepted']} accepted answers "
-        f"{kills['lost']} were lost, of {kills['jobs']} jobs {kills['half_done']} left half done; log or database were "
-        f"unsound {kills['unsound']} times. {kills['in_flight']} answers more were stored whose confirmation was cut off.\n",
+        f"**Kills** (`python -m benchmarks.kills`): server, job's process or both were killed at {kills['jobs']} "
+        "drawn moments while three applicants answered without a pause and a job ran. Of "
+        f"{kills['accepted']} accepted answers {kills['lost']} were lost, of {kills['jobs']} jobs "
+        f"{kills['half_done']} left half done; log or database were unsound {kills['unsound']} times. "
+        f"{kills['in_flight']} answers more were stored whose confirmation was cut off.\n",
     ]
     if load:
         rows = [[str(one[name]) for name in load[0]] for one in load]
