@@ -122,7 +122,8 @@ def processor(pid: int) -> float:
 
 def memory(pid: int) -> float:
     """MB resident."""
-    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) / 1024
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else float("nan")
 
 
 def lost(home: Path, accepted: dict[str, int]) -> int:
