@@ -37,13 +37,15 @@ SMALL = {
 
 @lru_cache(maxsize=64)
 def fitted(name: str, world: str):
-    """A fitted method, or None where it says that the problem is not for it."""
-    it = case("linear", world, 1, PEOPLE)
+    """A case and a method fitted to it: a linear model, or trees where it asks for them; else None."""
     fields = getattr(type(method(name)), "__dataclass_fields__", {})
-    try:
-        return method(name, **{k: v for k, v in SMALL.items() if k in fields}).fit(it.problem)
-    except WayforwardError:
-        return None
+    for kind in ("linear", "forest"):
+        it = case(kind, world, 1, PEOPLE)
+        try:
+            return it, method(name, **{k: v for k, v in SMALL.items() if k in fields}).fit(it.problem)
+        except WayforwardError:
+            continue
+    return None
 
 
 @st.composite
@@ -94,8 +96,9 @@ def broken(got: Recourse, wish: Preferences) -> list[str]:
 @given(data=st.data(), world=st.sampled_from(WORLDS))
 @settings(max_examples=4, deadline=None)
 def test_no_result_breaks_a_hard_limit(name: str, data: st.DataObject, world: str) -> None:
-    it, search = case("linear", world, 1, PEOPLE), fitted(name, world)
-    assume(search is not None)
+    found = fitted(name, world)
+    assume(found is not None)
+    it, search = found
     wish = data.draw(limits(it))
     got = search.recommend(it.x, 2, preferences=wish, seed=1)
     assert broken(got, wish) == []
