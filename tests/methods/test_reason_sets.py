@@ -138,7 +138,9 @@ def test_a_letter_says_what_keeps_the_no_and_every_plan_changes_some_of_it():
                 text = f"As long as your {names[0]} stays as it is, nothing else"
                 assert f"„{names[0]}“ so bleibt" in german
             else:
-                text = f"As long as {' and '.join(f'your {name}' for name in names)} stay as they are, nothing else"
+                listed = ", ".join(f"your {name}" for name in names[:-1])
+                comma = "," if len(names) > 2 else ""
+                text = f"As long as {listed}{comma} and your {names[-1]} stay as they are, nothing else"
             assert text in english
             changed = found.rounded.acted[i][found.rounded.found[i]]
             assert changed[:, list(features)].any(1).all()

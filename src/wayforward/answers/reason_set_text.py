@@ -23,10 +23,10 @@ def _sentence(schema: Schema, features: tuple[int, ...], exact: bool) -> str:
         if exact:
             return gettext("Nothing that you may do turns the answer. This was proved.")
         return gettext("We found nothing that you may do that turns the answer.")
-    names = ""
-    for j in features:
-        name = gettext("your {name}", name=words.label(schema.features[j]))
-        names = gettext("{first} and {last}", first=names, last=name) if names else name
+    listed = [gettext("your {name}", name=words.label(schema.features[j])) for j in features]
+    names = words.join(listed)
+    if len(listed) == 2:
+        names = gettext("{first} and {last}", first=listed[0], last=listed[1])
     if len(features) == 1:
         if exact:
             return gettext(
