@@ -46,8 +46,8 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     Raises: nothing beyond what the model itself raises.
     """
     who, slot = np.nonzero(recourse.found if held is None else recourse.found & ~held)
-    if recourse.meta.get("rounded") or not len(who):
-        return recourse
+    if recourse.meta.get("rounded") or not len(who):  # one from a file learns its problem
+        return recourse if recourse.problem is not None else replace(recourse, problem=problem)
     parts = {name: getattr(recourse, name).copy() for name in JUDGED}
     wishes = None if recourse.preferences is None else recourse.preferences.take(who)
     before, exact = recourse.x[who], recourse.action[who, slot]
