@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from wayforward.errors import MethodError
+from wayforward.errors import MethodError, shown
 from wayforward.methods.base import Budget, Method, Progress
 from wayforward.methods.registry import METHODS, methods_table, names, register
 
@@ -68,7 +68,7 @@ def recommend(
     chosen = globals()["method"](method, **parameters) if isinstance(method, str) else method
     if not isinstance(chosen, Method):
         raise MethodError(
-            f"method={method!r} is neither a name nor a Method. Known names: {', '.join(names())}."
+            f"method={shown(method)} is neither a name nor a Method. Known names: {', '.join(names())}."
         )
     from wayforward.problem import Problem
 
