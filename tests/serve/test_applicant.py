@@ -241,3 +241,16 @@ def test_the_same_numbers_on_every_page_in_the_letter_and_on_the_receipt(income,
             if len(one.state["kept"]) > before:  # not one that was kept under the other limits
                 assert cases.bookmarks(one)[-1].steps == plan.steps
             assert cases.receipt(one, plan.action, "The bank").content["plan"] == list(plan.steps)
+
+
+def test_whom_nothing_helps_is_not_told_that_the_answer_is_a_yes(browser, code, services, monkeypatch):
+    """A dialogue that ends before a word was said is a yes only where the model says yes."""
+    from wayforward.people.dialogue import Dialogue
+
+    one = entered(browser, code)
+    one.get_page("/case/limits")
+    monkeypatch.setattr(Dialogue, "ask", lambda self: None)  # as where it was proved that there is no way
+    text = one.submit("/case/limits")
+    assert "a yes already" not in text
+    case = services.cases.open(services.cases.by_code(code))
+    assert case.case.revision == 1 and case.dialogue is not None

@@ -74,10 +74,14 @@ class Cases(CaseStore):
 
         with self._changing(id, revision, "reply") as one:
             dialogue = Dialogue(one.project.problem, one.x[0], questionnaire="page", seed=SEED)
-            if dialogue.ask() is None:
+            ends = (
+                dialogue.ask() is None
+            )  # before a word was said: it was proved that nothing helps, or it is a yes
+            if ends and one.project.problem.reached(one.x)[0][0]:
                 raise CaseError(gettext("The answer is a yes already. There is nothing to change."))
             given = {name: value for name, value in limits.items() if value not in (None, "", {})}
-            dialogue.answer({"limits": given, "changes": changes})
+            if not ends:
+                dialogue.answer({"limits": given, "changes": changes})
             one.state["limits"] = {"limits": given, "changes": changes}
             one.dialogue = dialogue
         return one
