@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markupsafe import Markup
 
 from wayforward.errors import WayforwardError
-from wayforward.language import LANGUAGES, day_text, language
+from wayforward.language import LANGUAGES, day_text, gettext, language
 from wayforward.serve.accounts import NameTaken, NoSuchAccount
 from wayforward.serve.case_store import CaseChanged, CaseGone, ConsentNeeded
 from wayforward.serve.events import actor_words, event_words
@@ -55,7 +55,8 @@ class Pages:
             "lower_first": lambda text: text[:1].lower() + text[1:],
             "plain": lambda value: value if isinstance(value, str) else number(value, thousands=""),
             "day": _day, "lang_of": _lang_of, "act_words": act_words, "role_words": role_words,
-            "event_words": event_words, "actor_words": actor_words,
+            "event_words": event_words, "looked_up": gettext,  # unlike _(), what comes back is a text, not HTML
+            "actor_words": actor_words,
         }  # fmt: skip
         self.engine.globals.update(
             lender=settings.lender, contact=settings.contact, Act=Act, number=number,
