@@ -14,6 +14,9 @@ from wayforward.serve.http import guard
 from wayforward.serve.limits import RateLimits
 from wayforward.serve.permissions import Act, Role, may
 from wayforward.serve.storage.tables import Event, ModelVersion, User
+from wayforward.study.preview import preview
+from wayforward.study.protocol import StudyProtocol
+from wayforward.study.ready_made import ready_made_text
 
 from .conftest import PASSWORD
 from .test_guard import doors
@@ -119,6 +122,13 @@ def test_code_in_texts_is_text(browser, services, model, free):
     text = anyone.submit("/verify", 422, text="</textarea>" + HTML)
     assert "<script>alert" not in text and "&lt;script&gt;" in text
     assert "<b>&other" not in anyone.get_page(f"/try/{model}")  # the text of a level
+
+
+def test_code_in_a_protocol_is_text():
+    """Also the ends of a scale, which are looked up in the catalog."""
+    text = ready_made_text("point-or-region").replace("not at all", "<b>not</b> at all")
+    shown = preview(StudyProtocol.parse(text), "en")
+    assert "&lt;b&gt;not&lt;/b&gt;" in shown and "<b>not</b>" not in shown
 
 
 @pytest.mark.parametrize("text", SQL)
