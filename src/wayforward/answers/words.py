@@ -150,7 +150,7 @@ def is_state(feature: Feature, value: float) -> bool:
 
 def own_text(feature: Feature, value: float) -> str:
     """Where somebody stands, in words: the same digits beside every plan, in every reason, question and table."""
-    if feature.has_levels or is_state(feature, value):
+    if feature.carried or feature.has_levels or is_state(feature, value):
         return value_text(feature, value)
     shown = 100 * value if is_share(feature) else value
     return with_unit(number(shown, _own_decimals(feature, shown)), feature, value)
