@@ -288,15 +288,15 @@ def _with_second_method(measured: Measured, beside: str | Method | None) -> Meas
 
 def _large_enough(attributes: Sequence[Groups], fewest: int, notes: list[str]) -> list[Groups]:
     """Return attributes without groups of fewer people, those of which two groups are left; note what is left out."""
-    kept = []
+    usable = []
     for one in attributes:
         large, gone = without_small_groups(one, fewest)
         if gone:
             notes.append(f"{one.name}: left out, with fewer than {fewest} people or so that these cannot be worked "
                          f"out: {quoted_list(gone)}.")  # fmt: skip
         if large is not None:
-            kept.append(large)
-    return kept
+            usable.append(large)
+    return usable
 
 
 def _attributes(measured: Measured, intersections: bool, fewest: int) -> list[tuple[Groups, bool]]:
