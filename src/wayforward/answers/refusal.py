@@ -179,7 +179,7 @@ class _Search:
             seen = np.concatenate([seen, self.problem.reference[:, j]])
         seen = seen[np.isfinite(seen)]
         if not len(seen):
-            return seen
+            return np.empty(0)
         middle = np.quantile(seen, np.linspace(0.01, 0.99, _VALUES))
         return np.asarray(np.unique(self.schema.snap(middle, columns=j)))
 
