@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import wayforward
 from wayforward.language import language, use_language
 from wayforward.serve.http.languages import COOKIE, accepted, own_path
 from wayforward.workers import as_done
@@ -103,3 +107,15 @@ def test_threads_work_in_the_language_of_who_gave_them_work():
         assert {
             code for _, code in as_done(_language_of, [(i,) for i in range(8)], workers=3, on="threads")
         } == {"de"}
+
+
+def test_what_is_looked_up_by_a_variable_is_no_html():
+    """`_()` gives HTML as it stands in the catalog, and its argument where the catalog has none: constants alone."""
+    folder = Path(wayforward.__file__).parent
+    found = [
+        f"{file.name}: {call[:40]}"
+        for file in sorted([*folder.rglob("*.html"), *folder.rglob("*.j2")])
+        for call in re.findall(r"\b(?:_|n?gettext|pgettext)\(\s*[^\"'\s].*", file.read_text(encoding="utf-8"))
+        if ").unescape()" not in call  # which makes a text of it again
+    ]
+    assert not found
