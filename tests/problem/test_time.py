@@ -113,7 +113,7 @@ def test_what_follows_waits_for_its_causes_and_steps_come_in_their_order():
             Feature(
                 name="income", kind="real", low=0, high=5000, unit="EUR/month", direction="increase", pace=50
             ),
-            Feature(name="rating", kind="real", low=-1e5, high=1e5, actionability="mutable", delay=3),
+            Feature(name="rating", kind="real", low=-500, high=500, actionability="mutable", delay=3),
         )
     )
     world = SCM({"income": "u", "savings": "0.5 * income + u", "rating": "0.001 * savings + u"})

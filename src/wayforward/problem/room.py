@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from wayforward.problem.rounding import in_order
 from wayforward.problem.survival import keeping_kind, measured_again
 from wayforward.recourse import JUDGED, Recourse
 from wayforward.shapes import Actions, OptionMask, PerRow, Rows, Who
+
+if TYPE_CHECKING:
+    from wayforward.problem.problem import Problem
 
 _ONE, _ALL = (
     (0.5, 1.0, 2.0, 4.0),
@@ -29,8 +33,9 @@ def with_room(
     An option whose margin is below `share` goes on by a few meaningful steps, in one of the numbers that it acts on or
     in all of them; the cheapest that the judge finds to hold in that share of plans alike takes its place, in that of a
     lasting option if it is likely to last, too. Where none does at that price the option stays. `meta["room"]` tells
-    share, most, how many options moved, and by which share these became dearer (mean). What it no longer needs so far
-    on is left out of an option. held: options that stay.
+    share, most, how many options moved, and by which share these became dearer (mean). What an option then no longer
+    needs is left out, and so is an act that only the margin needs, where at that price the others go farther instead.
+    held: options that stay.
     Raises: ProblemError for an answer that does not know its problem.
     """
     problem = recourse.problem
@@ -41,31 +46,73 @@ def with_room(
     note = {"share": share, "most": most, "moved": 0, "price": 0.0}
     if not len(who):
         return replace(recourse, meta={**recourse.meta, "room": note})
-    wishes = None if recourse.preferences is None else recourse.preferences.take(who)
-    people = problem.population(recourse.x[who], wishes)
-    rows = np.arange(len(who))
+    judge, before = problem.with_(margin=share), recourse.cost[who, slot]
+    dearest = before * (1 + most)
+    people = _askers(problem, recourse, who)
     best = _nearest_with_room(
-        people,
-        _farther(people, rows, recourse.action[who, slot]),
-        share,
-        recourse.cost[who, slot] * (1 + most),
+        people, _farther(people, np.arange(len(who)), recourse.action[who, slot]), share, dearest
     )
-    got = problem.with_(margin=share).check(
-        people.x, best[:, None], 1, preferences=wishes, people=None, method=recourse.method,
+    moved, good = _put(judge, recourse, who, slot, best, dearest)
+    who, slot, before, dearest = who[good], slot[good], before[good], dearest[good]
+    moved = shortened(judge, moved, who, slot)
+    if "n_shortened" in recourse.meta:
+        moved = _spared(judge, moved, who, slot, share, dearest)
+    if good.size:
+        note |= {"moved": int(good.size), "price": float((moved.cost[who, slot] / before - 1).mean())}
+    moved = replace(moved, meta={**moved.meta, "room": note})
+    return measured_again(problem, in_order(moved, held))
+
+
+def _askers(problem: Problem, recourse: Recourse, who: Who) -> Population:
+    """The people who (m,) of an answer, once for each time they are named, with their wishes."""
+    wishes = None if recourse.preferences is None else recourse.preferences.take(who)
+    return problem.population(recourse.x[who], wishes)
+
+
+def _put(
+    judge: Problem, recourse: Recourse, who: Who, slot: Who, action: Rows, dearest: PerRow
+) -> tuple[Recourse, Who]:
+    """Put actions (m, d) in the place of options where the judge accepts them at no more than dearest (m,) and they are
+    of the same kind; return the answer and the places in who (m,), slot (m,) that were replaced."""
+    wishes = None if recourse.preferences is None else recourse.preferences.take(who)
+    got = judge.check(
+        recourse.x[who], action[:, None], 1, preferences=wishes, people=None, method=recourse.method,
         decision=(np.zeros(len(who), dtype=bool), np.full(len(who), np.nan)),
     )  # fmt: skip
-    before = recourse.cost[who, slot]
     good = keeping_kind(recourse, who, slot, got)
-    good = good[got.cost[good, 0] <= before[good] * (1 + most) + 1e-12]
-    if good.size:
-        note |= {"moved": int(good.size), "price": float((got.cost[good, 0] / before[good] - 1).mean())}
+    good = good[got.cost[good, 0] <= dearest[good] + 1e-12]
     parts = {}
     for name in JUDGED:
         parts[name] = getattr(recourse, name).copy()
         parts[name][who[good], slot[good]] = getattr(got, name)[good, 0]
-    moved = replace(recourse, **parts, meta={**recourse.meta, "room": note})
-    less = shortened(problem.with_(margin=share), moved, who[good], slot[good])
-    return measured_again(problem, in_order(less, held))
+    return replace(recourse, **parts), good
+
+
+def _spared(
+    judge: Problem, recourse: Recourse, who: Who, slot: Who, share: float, dearest: PerRow
+) -> Recourse:
+    """Return the answer with options at who (m,), slot (m,) that do without acts of which the yes has no need, only the
+    margin: one act after the other goes where the others, a little farther, keep the margin at no more than dearest."""
+    while True:
+        acts = ~np.isnan(recourse.action[who, slot])
+        row, act = np.nonzero(acts & (acts.sum(1) > 1)[:, None])
+        people = _askers(recourse.problem, recourse, who[row])
+        without = recourse.action[who, slot][row]
+        without[np.arange(len(row)), act] = np.nan
+        enough = np.flatnonzero(people.evaluate(np.arange(len(row)), without).reached) if len(row) else row
+        if not enough.size:
+            return recourse
+        row, people = row[enough], people.take(enough)
+        rows = np.arange(len(row))
+        best = _nearest_with_room(people, _farther(people, rows, without[enough]), share, dearest[row])
+        there = np.flatnonzero(~np.isnan(best).all(1))
+        there = there[np.lexsort((people.cost(there, best[there]), row[there]))]
+        there = there[np.diff(row[there], prepend=-1) != 0]
+        if not there.size:
+            return recourse
+        who, slot, dearest = who[row[there]], slot[row[there]], dearest[row[there]]
+        recourse, good = _put(judge, recourse, who, slot, best[there], dearest)
+        who, slot, dearest = who[good], slot[good], dearest[good]
 
 
 def _nearest_with_room(people: Population, action: Actions, share: float, most: PerRow) -> Rows:
