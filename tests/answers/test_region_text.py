@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,6 +84,56 @@ def test_what_is_enough_reads_as_an_applicant_would_say_it(yes, action, english,
     pytest.importorskip("babel")
     assert told(yes, action) == english
     assert told(yes, action, "de") == german
+
+
+@pytest.mark.parametrize(
+    "of_feature, ends, value, text",
+    [
+        ({"unit": "EUR/month"}, (1960, 1973.4), 1960, "income between 1,960 and 1,973 EUR/month"),
+        (
+            {"unit": "EUR/month", "least_change": 10},
+            (1960, 1973.4),
+            1960,
+            "income between 1,960 and 1,970 EUR/month",
+        ),
+        (
+            {"unit": "EUR/month", "least_change": 50},
+            (1960, 1973.4),
+            1960,
+            "income between 1,960 and 1,970 EUR/month",
+        ),
+        (
+            {"unit": "EUR/month", "step": 0.2},
+            (1960, 1973.5),
+            1960,
+            "income between 1,960 and 1,973.4 EUR/month",
+        ),
+        ({"label": "Share of income"}, (0.1, 0.31234), 0.1, "share of income between 10 and 31.2\u202f%"),
+        ({"unit": "m"}, (0.1, 0.51234), 0.1, "income between 0.1 and 0.512 m"),
+    ],
+)
+def test_the_far_end_has_the_digits_that_the_feature_is_told_in(of_feature, ends, value, text):
+    pytest.importorskip("babel")
+    from sklearn.tree import DecisionTreeClassifier
+
+    from wayforward.language import use_language
+
+    schema = Schema(
+        (Feature(name="income", kind="real", low=0, high=5000 if value > 1 else 1, **of_feature),)
+    )
+    low, high = ends
+    gap = (high - low) / 10
+    rows = np.array([low - 1.1 * gap, low + gap, high - gap, high + gap])[:, None]
+    tree = DecisionTreeClassifier(random_state=0).fit(rows, [0, 1, 1, 0])
+    problem = Problem(schema, wf.wrap(tree, schema), Target(favourable=1), data=rows)
+    found = problem.check(np.array([[0.9 * value]]), np.array([[[float(value)]]]), 1)
+    assert region_text(replace(found, meta=found.meta | {"rounded": True}), 0) == f"This is enough: {text}."
+    with use_language("de"):
+        told = region_text(found, 0)
+        assert (
+            told.startswith("Das gen")
+            and text.split(" and ")[1].split()[0].translate(str.maketrans(",.\u202f", ".,\u202f")) in told
+        )
 
 
 def test_letters_tell_one_number_and_both_ends_of_a_range_are_a_yes():

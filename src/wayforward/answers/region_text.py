@@ -67,13 +67,17 @@ def _ends(feature: Feature, low: float, high: float) -> tuple[str, str]:
 
 
 def _rounded_inside(one: Recourse, j: int, value: float, end: float) -> float:
-    """A round number a little nearer to the plan's own value; the end itself where none is legal."""
-    size = abs(end - value)
+    """A number a little nearer to the plan's own value, as round as the feature's least change, its step and the width
+    let it be, with no more digits than the feature is told in; the plan's own value where none is inside and legal."""
+    size, feature = abs(end - value), one.schema.features[j]
     if size == 0:
         return end
-    power = math.floor(math.log10(_FINE * size))
-    scale = 10.0**-power if power < 0 else 1 / 10.0**power
-    steps = math.floor(end * scale) if end > value else math.ceil(end * scale)
-    short = float(one.schema.round(np.array([steps / scale]), columns=j)[0])
-    inside = min(value, end) <= short <= max(value, end)
-    return short if inside else end
+    least = max(_FINE * size, feature.least_change or feature.step or 0.0)
+    decimals = max(words.told_decimals(feature, end), words.decimals_of(value))
+    for power in range(max(math.floor(math.log10(least)), -decimals), -decimals - 1, -1):
+        scale = 10.0**-power if power < 0 else 1 / 10.0**power
+        steps = math.floor(end * scale) if end > value else math.ceil(end * scale)
+        short = float(one.schema.round(np.array([steps / scale]), columns=j)[0])
+        if abs(short - value) > 0 and min(value, end) <= short <= max(value, end):
+            return short
+    return value

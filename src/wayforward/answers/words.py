@@ -158,10 +158,18 @@ def own_text(feature: Feature, value: float) -> str:
 
 def _own_decimals(feature: Feature, shown: float) -> int:
     """Decimals of where somebody stands, a number as it is told: three digits, and more only if a least change has."""
-    least = feature.least_change or feature.step or 0.0
-    fine = decimals_of(100 * least if is_share(feature) else least)
-    decimals = min(max(about(shown), fine), decimals_of(shown))
+    decimals = min(_told_decimals(feature, shown), decimals_of(shown))
     return decimals_of(round(shown, decimals), decimals)
+
+
+def _told_decimals(feature: Feature, shown: float) -> int:
+    least = feature.least_change or feature.step or 0.0
+    return max(about(shown), decimals_of(100 * least if is_share(feature) else least))
+
+
+def told_decimals(feature: Feature, value: float) -> int:
+    """Decimals, in the unit of the values, in which a number such as `value` is told: as `own_text` tells it."""
+    return _told_decimals(feature, 100 * value) + 2 if is_share(feature) else _told_decimals(feature, value)
 
 
 def now_text(feature: Feature, value: float) -> str:
