@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from wayforward.answers.letters import letter
 from wayforward.errors import FileFormatError, MethodError, SchemaError
 from wayforward.methods.action_sequences import ActionSequences
 from wayforward.preferences import Preferences
+from wayforward.problem import with_room
 from wayforward.schema.acts import ActModel, PlannedAct
 from wayforward.testing import MethodContract
 
@@ -237,3 +239,29 @@ def test_steps_are_told_in_order_and_in_the_language_in_use(tmp_path):
     assert "side by side" not in text
     assert "Schritt für Schritt: 1. get a degree" in got.explain(0, language="de")
     assert "Step by step: 1. get a degree" in letter(problem, got, 0)
+
+
+def test_what_acts_lead_to_is_not_rounded_beyond_what_they_do():
+    """The job pays 1,500 more and no more, and its months are those of the acts."""
+    problem = problem_of(earns)
+    got = recommend(
+        problem, np.array([[30.0, 1, 2511, 0]]), method=ActionSequences(ActModel.from_yaml(CAREER, SCHEMA))
+    )
+    for told in (got.rounded, with_room(got, most=0.5), with_room(got, most=0.5).rounded):
+        np.testing.assert_array_equal(told.action, [[[np.nan, 2, 4011, np.nan]]])
+        assert told.months[0, 0] == 32
+        np.testing.assert_array_equal(told.path[0, 0, 1], told.after[0, 0])
+    assert "to 4,011" in got.explain(0) and "about 32 months" in got.explain(0)
+
+
+def test_people_alike_with_other_wishes_have_their_own_acts():
+    ways = [
+        PlannedAct("slow course", sets={"education": "degree"}, cost=1, months=30),
+        PlannedAct("fast course", sets={"education": "degree"}, cost=3, months=6),
+    ]
+    problem, method = problem_of(lambda rows: rows[:, 1] - 1.5), ActionSequences(ActModel(ways, SCHEMA))
+    people = np.array([[30.0, 0, 1000, 0]] * 2)
+    wishes = replace(Preferences.none(SCHEMA, 2), months=np.array([np.inf, 10.0]))
+    got = recommend(problem, people, method=method, preferences=wishes)
+    assert got.steps[:, 0].tolist() == ["slow course", "fast course"]
+    assert got.months[:, 0].tolist() == [30, 6]

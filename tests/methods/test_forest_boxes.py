@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wayforward import recommend
 from wayforward.methods import method
 from wayforward.methods.engines.exact.forest_boxes import End, ForestBoxes
 from wayforward.model import kernels, train
@@ -180,3 +181,23 @@ def test_a_level_that_a_rule_forbids_has_to_go():
     np.testing.assert_allclose(got.bound[np.isfinite(best)], best[np.isfinite(best)], rtol=1e-12)
     said = method("local-search").fit(problem).recommend(x, 1, seed=0)
     np.testing.assert_allclose(said.cost[:, 0], best, rtol=1e-12)
+
+
+def test_a_rule_about_more_levels_than_bits_proves_nothing():
+    """Who lives where a rule forbids may move, though the forest does not read where somebody lives."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+
+    for count in (62, 63, 70):
+        places = Feature(name="place", kind="categorical", levels=tuple(f"p{i}" for i in range(count)))
+        numbers = [Feature(name=name, kind="integer", low=0, high=9) for name in "ac"]
+        schema, rng = Schema((*numbers, places), rules=("after.place != 'p3'",)), np.random.default_rng(0)
+        data = np.stack([rng.integers(0, high, 300) for high in (10, 10, count)], 1).astype(float)
+        forest = RandomForestClassifier(4, max_depth=3, random_state=0)
+        model = make_pipeline(ColumnTransformer([("kept", "passthrough", ["a", "c"])]), forest)
+        model.fit(schema.decode(data), (data[:, 0] + data[:, 1] > 11).astype(int))
+        problem = Problem(schema, model, Target(1), data=data)
+        got = recommend(problem, np.array([[2.0, 3, 3], [2, 3, 5]]), certify=True)
+        assert got.found[:, 0].all() and (got.bound[:, 0] <= got.cost[:, 0] * (1 + 1e-9)).all()
+        assert got.acted[:, 0, 2].tolist() == [True, False]

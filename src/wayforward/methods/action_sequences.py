@@ -10,7 +10,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.act_search import ActSearch, Sequences
+from wayforward.methods.engines.act_search import ActSearch, Sequences, own_of
 from wayforward.methods.settings import check_whole
 from wayforward.schema.acts import ActModel
 from wayforward.shapes import Actions, People, PersonMask
@@ -92,7 +92,8 @@ class ActionSequences(Method):
         if not self._found:
             return action, proved
         who, option = np.nonzero(~np.isnan(action).all(2))
-        known = Sequences.joined(self._found).which(everyone.x[who], action[who, option]) >= 0
+        own = own_of(everyone.x, everyone.wishes)
+        known = Sequences.joined(self._found).which(own[who], action[who, option]) >= 0
         action[who[~known], option[~known]] = np.nan
         return action, proved
 
@@ -104,7 +105,7 @@ class ActionSequences(Method):
             return got
         found = Sequences.joined(walker._found)
         who, slot = np.nonzero(got.found)
-        at = found.which(got.x[who], got.action[who, slot])
+        at = found.which(own_of(x, wishes)[who], got.action[who, slot])
         path = np.full((*got.action.shape[:2], self.most, got.d), np.nan)
         months, steps = got.months.copy(), np.full(got.action.shape[:2], "", dtype=object)
         path[who, slot] = found.path[at]

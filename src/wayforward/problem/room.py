@@ -35,13 +35,13 @@ def with_room(
     lasting option if it is likely to last, too. Where none does at that price the option stays. `meta["room"]` tells
     share, most, how many options moved, and by which share these became dearer (mean). What an option then no longer
     needs is left out, and so is an act that only the margin needs, where at that price the others go farther instead.
-    held: options that stay.
+    held: options that stay; those whose steps are named stay anyway, see `rounded`.
     Raises: ProblemError for an answer that does not know its problem.
     """
     problem = recourse.problem
     if problem is None:
         raise ProblemError("This answer was read from a file and does not know its problem. Ask again.")
-    near = recourse.found & (recourse.margin < share - 1e-9)
+    near = recourse.found & (recourse.margin < share - 1e-9) & (recourse.steps == "")
     who, slot = np.nonzero(near if held is None else near & ~held)
     note = {"share": share, "most": most, "moved": 0, "price": 0.0}
     if not len(who):

@@ -42,10 +42,12 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     Every rounded row was judged by `Problem.check`; where no rounder row holds, the exact one stays. What was made to
     last still is. An act that is not needed any more, because another one went further, is left out. Options of one
     person that became the same plan are told once, as of both their kinds; the cheapest still comes first. What was
-    rounded is returned as it is. held: options that stay as they are.
+    rounded is returned as it is. held: options that stay as they are; those whose steps are named stay anyway, since
+    the judge does not know how far each of these goes.
     Raises: nothing beyond what the model itself raises.
     """
-    who, slot = np.nonzero(recourse.found if held is None else recourse.found & ~held)
+    free = recourse.found & (recourse.steps == "")
+    who, slot = np.nonzero(free if held is None else free & ~held)
     if recourse.meta.get("rounded") or not len(who):  # one from a file learns its problem
         return recourse if recourse.problem is not None else replace(recourse, problem=problem)
     parts = {name: getattr(recourse, name).copy() for name in JUDGED}

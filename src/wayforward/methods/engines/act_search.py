@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.shapes import Actions, Floats, Ints, Mask, Rows, Who
 
 if TYPE_CHECKING:
+    from wayforward.preferences import Preferences
     from wayforward.problem import Population
     from wayforward.schema.acts import ActModel
 
@@ -53,12 +54,12 @@ class States:
 class Sequences(NamedTuple):
     """Sequences that turn the decision, the cheapest of a person first.
 
-    person (m,): by place in the search. x, action (m, d). acts (m, most). months, spent (m,). path (m, most, d): the
-    state after each act, NaN behind the last.
+    person (m,): by place in the search. own (m, w): who that is, see `own_of`. action (m, d). acts (m, most). months,
+    spent (m,). path (m, most, d): the state after each act, NaN behind the last.
     """
 
     person: Ints
-    x: Rows
+    own: Floats
     action: Rows
     acts: Ints
     months: Floats
@@ -82,16 +83,16 @@ class Sequences(NamedTuple):
 
     def actions(self, n: int, k: int) -> Actions:
         """(n, k, d) the cheapest k of each person."""
-        out = np.full((n, k, self.x.shape[1]), np.nan)
+        out = np.full((n, k, self.action.shape[1]), np.nan)
         slot = _place_within(self.person)
         out[self.person[slot < k], slot[slot < k]] = self.action[slot < k]
         return out
 
-    def which(self, x: Rows, action: Rows) -> Ints:
-        """(m,) for people's options (m, d): the first sequence that leads there; -1 for none."""
-        if not len(self.person) or not len(x):
-            return np.full(len(x), -1)
-        mine, theirs = (np.concatenate(pair, axis=1) for pair in ((self.x, self.action), (x, action)))
+    def which(self, own: Floats, action: Rows) -> Ints:
+        """(m,) for options (m, d) of people (m, w): their first sequence that leads there; -1 for none."""
+        if not len(self.person) or not len(own):
+            return np.full(len(own), -1)
+        mine, theirs = (np.concatenate(pair, axis=1) for pair in ((self.own, self.action), (own, action)))
         rows = np.concatenate([mine, theirs])
         label = np.unique(np.where(np.isnan(rows), np.inf, rows), axis=0, return_inverse=True)[1].ravel()
         first = np.full(label.max() + 1, -1)
@@ -311,9 +312,13 @@ class ActSearch:
 
     def _with_paths(self, ends: States) -> Sequences:
         path = self._replayed(ends)[2]
-        return Sequences(
-            ends.who, self.people.x[ends.who], ends.action, ends.acts, ends.months, ends.spent, path
-        )
+        own = own_of(self.people.x, self.people.wishes)[ends.who]
+        return Sequences(ends.who, own, ends.action, ends.acts, ends.months, ends.spent, path)
+
+
+def own_of(x: Rows, wishes: Preferences | None) -> Floats:
+    """(n, w) what tells people apart: their rows and their wishes. Other wishes make other sequences to one place."""
+    return x if wishes is None else np.concatenate([x, wishes.as_rows()], axis=1)
 
 
 def _place_within(who: Ints) -> Ints:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 BOXES = 20_000  # looked at for a person before the search stops with a bound
 _ROOM = 1e-9  # of a span: by so much the judge lets a value miss a bound
+_LEVELS = 62  # of a feature, at most: a bit each
 _TINY, _LEAST = (
     4,
     12,
@@ -253,7 +254,7 @@ class ForestBoxes:
             allowed[:, schema.level_columns[j]] &= follows[at]
             stays[:, j] &= np.isnan(x) | follows[at, np.minimum(at, follows.shape[1] - 1)]
         for j, columns in schema.level_columns.items():
-            if self.feature[9, j] <= 62:
+            if self.feature[9, j] <= _LEVELS:
                 bits = np.uint64(1) << np.arange(int(schema.n_levels[j]), dtype=np.uint64)
                 levels[:, j] = (allowed[:, columns] * bits).sum(axis=1)
         low, high, may = people.low, people.high, people.free
@@ -345,7 +346,9 @@ def _least_possible(problem: Problem, mix: Floats, base: float, unit: float, nee
 
 def _clauses(schema: Schema) -> tuple[list[tuple[int, np.ndarray]], Clauses, bool]:
     """Return the rules about levels of one feature, the others as clauses, and whether these are all there are."""
-    level_rules, every = packing.level_rules(schema)
+    every_level, every = packing.level_rules(schema)
+    level_rules = [(j, follows) for j, follows in every_level if schema.n_levels[j] <= _LEVELS]
+    every = every and len(level_rules) == len(every_level)
     known = {j for j, _ in level_rules}
     atom_at, atoms, reads, complete = [0], [], np.zeros(schema.d, dtype=bool), True
     if schema.rules and not every:
@@ -392,13 +395,13 @@ def _clauses(schema: Schema) -> tuple[list[tuple[int, np.ndarray]], Clauses, boo
 
 
 def _fits(atom: Linear | Levels | Moved, schema: Schema) -> bool:
-    """Whether the kernels know an atom: sets of at most 62 levels."""
+    """Whether the kernels know an atom: sets of so many levels at most."""
     if isinstance(atom, Linear):
         read = [j for _, j, _ in atom.terms] + [j for j, _ in atom.changed]
     else:
         read = [atom.index]
     named = isinstance(atom, Levels) and not schema.has_levels[atom.index]
-    return bool((schema.n_levels[read] <= 62).all()) and not named
+    return bool((schema.n_levels[read] <= _LEVELS).all()) and not named
 
 
 def _kernels() -> Any:
