@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from wayforward.answers import write_csv
@@ -13,12 +15,13 @@ from wayforward.serve import accounts
 from wayforward.serve.http import guard
 from wayforward.serve.limits import RateLimits
 from wayforward.serve.permissions import Act, Role, may
+from wayforward.serve.projects import Project
 from wayforward.serve.storage.tables import Event, ModelVersion, User
 from wayforward.study.preview import preview
 from wayforward.study.protocol import StudyProtocol
 from wayforward.study.ready_made import ready_made_text
 
-from .conftest import PASSWORD
+from .conftest import PASSWORD, schema
 from .test_guard import doors
 
 HTML = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -44,6 +47,21 @@ def unsafe():
         for route, found in doors()
         if route.methods - {"GET", "HEAD"} and not route.path.startswith("/api/")
     ]
+
+
+@pytest.mark.parametrize("n", [150, 200, 399, 400, 2000])
+def test_nobody_finds_a_single_past_person_by_asking_with_many_numbers_of_their_own(n):
+    """Between two shares that differ lie about ten people or more, and before the first of them, too."""
+    incomes = np.sort(np.random.default_rng(n).permutation(9000)[:n]).astype(float)
+    rows = np.tile(incomes[:, None], (1, schema().d))
+    one = Project("a", "b", SimpleNamespace(schema=schema(), reference=rows))
+    told = [one.others("income", income + 0.5) for income in incomes]  # after each person a new question
+    if n < 200:
+        assert set(told) == {""}
+        return
+    for shares in zip(*(re.findall(r"about (\d+)", text) for text in told), strict=True):
+        changes = [i + 1 for i in range(n - 1) if shares[i] != shares[i + 1]]
+        assert len(changes) > 9 and changes[0] >= 9 and min(np.diff(changes)) >= 9
 
 
 @pytest.mark.parametrize("route, guards", unsafe(), ids=lambda one: getattr(one, "path", ""))

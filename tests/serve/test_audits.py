@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +17,9 @@ from wayforward.answers import write_csv
 from wayforward.errors import DataError
 from wayforward.evaluate import stats
 from wayforward.groups import Groups
+from wayforward.impact.audit.figures import GroupFigures
 from wayforward.impact.audit.gaps import rate_gap
-from wayforward.impact.audit.suppression import without_small_groups
+from wayforward.impact.audit.suppression import cells_of_few, suppress_few_outcomes, without_small_groups
 from wayforward.serve import audits
 from wayforward.serve.audits import FEWEST, Cell
 from wayforward.serve.jobs import NoSuchJob
@@ -114,6 +117,10 @@ def test_of_few_people_nothing_is_told_anywhere(services, two):
         assert {one["name"] for one in found["attributes"]} == {"age"}  # of "home" one group would be left
         for one in found["attributes"]:
             assert all(group["people"] >= FEWEST for group in one["groups"])
+            for name in audits.MEASURES:
+                shown = [n for group in one["groups"] if (n := group["figures"][name]["n"])]
+                rest = found["overall"]["figures"][name]["n"] - sum(shown)
+                assert all(n >= FEWEST for n in shown) and (not rest or rest >= FEWEST or not shown)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -125,7 +132,7 @@ def test_left_out_groups_cannot_be_worked_out(seed):
     groups = Groups("g", tuple("abcd"), member)
     large, gone = without_small_groups(groups, 10)
     if not gone:
-        assert large is groups and not ((groups.sizes > 0) & (groups.sizes < 10)).any()
+        assert large is groups and not ((sizes > 0) & (sizes < 10)).any()  # without a label, too
         return
     if large is not None:
         kept = [int((large.member == g).sum()) for g in range(large.n_groups)]
@@ -133,6 +140,78 @@ def test_left_out_groups_cannot_be_worked_out(seed):
         assert len(member) - sum(kept) >= 10
         for name in large.names:
             assert (large.mask(name) == groups.mask(name)).all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_how_few_fared_cannot_be_worked_out_from_the_others(seed):
+    """Of the groups told and everybody, none and no difference is of one to nine people, of plans neither."""
+    rng = np.random.default_rng(seed)
+    answered = np.append(rng.integers(0, 30, 4), rng.integers(0, 12))
+    found = rng.binomial(answered, 0.6)
+    figures = tuple(figures_of(n, m) for n, m in zip(answered[:4], found[:4], strict=True))
+    told = suppress_few_outcomes(figures, int(answered[4]), int(found[4]), FEWEST, whole=False)
+    for name, counts in (("usable", answered), ("cost", found)):
+        shown = [n for n, one in zip(counts, told, strict=False) if one.figures[name].n]
+        assert all(n == 0 or n >= FEWEST for n in shown)
+        assert (rest := counts.sum() - sum(shown)) == 0 or rest >= FEWEST or not shown
+    for one in told:
+        plain = one.to_dict(("f",))
+        assert (
+            (plain["found"] is None)
+            == one.counts_withheld
+            == (not one.figures["usable"].n and one.answered > 0)
+        )
+        assert one.figures["refused"].n == 50  # of all people, of whom there are enough
+    whole = suppress_few_outcomes(figures, 0, 0, FEWEST, whole=True)
+    small = ((answered[:4] > 0) & (answered[:4] < FEWEST)).any()
+    assert any(one.figures["usable"].n for one in whole) != small
+
+
+def figures_of(answered, found):
+    """A group of fifty, of whom some were answered and have a plan."""
+    some = {"refused": 50, "usable": int(answered), "cost": int(found)}
+    estimates = {name: stats.Estimate(0.5, 0.4, 0.6, n) if n else stats.NOTHING for name, n in some.items()}
+    return GroupFigures(
+        "g",
+        50,
+        50,
+        int(answered),
+        int(found),
+        0,
+        int(answered - found),
+        answered >= FEWEST,
+        True,
+        estimates,
+        (0.5,),
+    )
+
+
+def test_no_part_where_two_attributes_meet_is_worked_out_from_their_own_figures():
+    """Of those who rent five are old: with all who rent and the young ones told, nothing else would hide them."""
+    rents = Groups("home", ("rent", "own"), np.repeat([0, 1], [25, 60]))
+    old = Groups("age", ("young", "old"), np.r_[np.repeat([0, 1], [20, 5]), np.repeat([0, 1], [30, 30])])
+    assert cells_of_few(rents, old, FEWEST) and not cells_of_few(rents, old, 5)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_case_without_groups_is_one_of_ten(tmp_path, seed):
+    """Groups of a case are those of ten answered people or more, and so are those that are not named, together."""
+    rng = np.random.default_rng(seed)
+    n = 120
+    attributes = [
+        Groups(name, tuple("abc"), rng.choice(3, n, p=(0.6, 0.3, 0.1))) for name in ("home", "region")
+    ]
+    who = np.sort(rng.choice(n, 60, replace=False))
+    none = np.zeros((60, 1))
+    measured = SimpleNamespace(
+        problem=SimpleNamespace(schema=None), judged=SimpleNamespace(acted=none > 0), attributes=attributes, who=who,
+        x=np.zeros((n, 1)), has_cost=none[:, 0] > 0, recourse=SimpleNamespace(action=none[:, None], x=none),
+        measures={"cost": np.full(60, np.nan), "proved": none[:, 0]},
+    )  # fmt: skip
+    audits.write_cases(measured, tmp_path / "cases.json", FEWEST)
+    read = json.loads((tmp_path / "cases.json").read_text())
+    sizes = Counter(tuple(one["groups"].values()) for one in read)
+    assert len(read) == 60 and min(sizes.values()) >= FEWEST and len(sizes) > 1
 
 
 def test_a_difference_of_two_audits_is_newcombes():

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 
 from wayforward.errors import DataError
 from wayforward.language import N_, gettext
+from wayforward.plain_files import write_text
 from wayforward.serve.jobs import DONE, Jobs, NoSuchJob
 from wayforward.serve.storage.tables import Job, ModelVersion
 
@@ -216,7 +217,8 @@ def _file(jobs: Jobs, session: Session, id: str, name: str) -> Path:
 
 def write_cases(measured: Measured, path: Path, fewest: int) -> None:
     """Write how some of those answered fared, without a value of theirs: under a name that is drawn, in an order that
-    is drawn. Groups are named where so many people of the audit are in all of them together.
+    is drawn. Groups are named where `fewest` of those answered or more are in all of them together, if that does not
+    tell who fewer others are.
     """
     schema, judged = measured.problem.schema, measured.judged
     who = np.random.default_rng().permutation(len(measured.who))[:MOST_CASES]
@@ -224,8 +226,11 @@ def write_cases(measured: Measured, path: Path, fewest: int) -> None:
     label = (
         np.stack([one.member for one in attributes], axis=1) if attributes else np.empty((len(measured.x), 0))
     )
-    _, kind, size = np.unique(label, axis=0, return_inverse=True, return_counts=True)
-    alike = size[kind.reshape(-1)]
+    _, kind, size = np.unique(label[measured.who], axis=0, return_inverse=True, return_counts=True)
+    few = size < fewest
+    if few.any() and size[few].sum() < fewest and not few.all():  # whoever is not named would be of these
+        few[np.where(few, len(label), size).argmin()] = True
+    named = ~few[kind.reshape(-1)]
     out = []
     for i in who.tolist():
         at = int(measured.who[i])
@@ -237,7 +242,7 @@ def write_cases(measured: Measured, path: Path, fewest: int) -> None:
             "case": secrets.token_hex(6),
             "groups": {
                 one.name: one.names[one.member[at]] for one in attributes if one.member[at] >= 0
-            } if alike[at] >= fewest else {},
+            } if named[i] else {},
             "outcome": "FOUND" if has else "NONE_EXISTS" if measured.measures["proved"][i] > 0 else "NOT_FOUND",
             "cost": round(float(usual[i]), 3) if has else None,
             "dearer_than": round(float((usual[measured.has_cost] < usual[i]).mean()), 2) if has else None,
@@ -247,4 +252,4 @@ def write_cases(measured: Measured, path: Path, fewest: int) -> None:
                 for j in acted
             ],
         })  # fmt: skip
-    path.write_text(json.dumps(out, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    write_text(path, json.dumps(out, ensure_ascii=False, allow_nan=False))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _WARM = 4  # versions held in memory at once
 _BINS = 24
-_MANY = 200  # past people, of whom shares are told
+_MANY = 200  # past people, of whom shares are told in tenths; in hundredths of ten times as many
 MODEL_ENDINGS = (".skops", ".onnx", ".safetensors", ".ubj", ".json", ".txt", ".cbm")
 
 
@@ -145,19 +145,25 @@ class Project:
     def others(self, name: str, here: float | None) -> str:
         """Say what a histogram shows in words: how many of a hundred past people have less and more, or the same level.
 
-        '' where too few people are known, so that no single person shows.
+        Rounded so that no step is of fewer than ten people, and '' where too few are known: whoever asks again and
+        again with other numbers of their own learns nothing of a single person.
         """
         j = self.schema.index(name)
         column = self._columns[j]
-        if here is None or np.isnan(here) or len(column) < _MANY:
+        step = next((step for step in (1, 5, 10) if step * len(column) >= _MANY * 10), None)
+        if here is None or np.isnan(here) or step is None:
             return ""
         less, more = float((column < here).mean()), float((column > here).mean())
         if self.schema.features[j].has_levels:
-            return gettext("Of 100 other people about {n} have the same.", n=round(100 * (1 - less - more)))
+            return gettext("Of 100 other people about {n} have the same.", n=_in_steps(1 - less - more, step))
         return gettext(
             "Of 100 other people about {less} have less, and about {more} have more.",
-            less=round(100 * less), more=round(100 * more),
+            less=_in_steps(less, step), more=_in_steps(more, step),
         )  # fmt: skip
+
+
+def _in_steps(share: float, step: int) -> int:
+    return step * round(100 * share / step)
 
 
 class Projects:

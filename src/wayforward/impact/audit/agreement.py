@@ -9,7 +9,6 @@ import numpy as np
 
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import LEVEL, plain_number
-from wayforward.impact.privacy import FEWEST
 from wayforward.lazy import Renamed
 from wayforward.shapes import Floats, Ints, Mask
 
@@ -55,11 +54,11 @@ def agreement(
 ) -> list[Agreement]:
     """Compare the shares in which two groups' plans act on each feature; one, two (m,) bool among those answered.
 
-    Empty where a group has fewer than 3 plans.
+    Empty where a group has fewer plans than may be told of.
     """
     acted = measured.judged.acted
     first, second = acted[one & measured.has_cost], acted[two & measured.has_cost]
-    if min(len(first), len(second)) < FEWEST:
+    if min(len(first), len(second)) < measured.fewest:
         return []
     pool = np.concatenate([first, second]).astype(np.float32)
     n, m = len(pool), len(first)

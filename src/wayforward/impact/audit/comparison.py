@@ -13,7 +13,7 @@ from wayforward.impact.audit.figures import RATES, GroupFigures, Measured, group
 from wayforward.impact.audit.gaps import Gap, mean_gap, rate_gap
 from wayforward.impact.audit.result import AttributeAudit
 from wayforward.impact.audit.strata import Simpson, gaps_among_alike
-from wayforward.impact.audit.suppression import quoted_list, suppress_small_groups
+from wayforward.impact.audit.suppression import quoted_list, suppress_few_outcomes, suppress_small_groups
 from wayforward.impact.privacy import FEWEST
 from wayforward.shapes import Ints, Mask
 
@@ -30,12 +30,17 @@ def compare(measured: Measured, groups: Groups, crossed: bool) -> AttributeAudit
     figures = tuple(group_figures(measured, name, groups.mask(g)) for g, name in enumerate(groups.names))
     unlabelled = int((groups.member < 0).sum())
     figures, notes = suppress_small_groups(figures, unlabelled, measured.smallest)
+    label = groups.member[measured.who]
+    if measured.fewest > FEWEST:
+        rest = label < 0
+        figures = suppress_few_outcomes(
+            figures, int(rest.sum()), int((rest & measured.has_cost).sum()), measured.fewest, whole=crossed
+        )
     by_answers, of_all = pairs_of(figures, crossed), pairs_of(figures, crossed, of_all=True)
-    notes += _notes(figures, crossed, bool(of_all), measured.smallest)
+    notes += _notes(figures, crossed, bool(of_all), measured.smallest, measured.fewest)
     gaps: list[Gap] = []
     agreements: list[Agreement] = []
     alike: list[Simpson] = []
-    label = groups.member[measured.who]
     for a, b in list(dict.fromkeys([*of_all, *by_answers])):
         names = groups.names[a], side_name(groups, b)
         one, two = sides_of(label, a, b)
@@ -44,12 +49,16 @@ def compare(measured: Measured, groups: Groups, crossed: bool) -> AttributeAudit
         measures = [
             metric
             for metric in (_COMPARED_CROSSED if crossed else _COMPARED)
-            if ((a, b) in of_all if metric == "refused" else answers)
+            if (
+                (a, b) in of_all
+                if metric == "refused"
+                else answers and _told(measured, figures, a, b, metric)
+            )
         ]
         if not everyone[1].any() or not measures:
             continue
         gaps += _gaps(measured, groups.name, names, (one, two), everyone, measures)
-        if not crossed and answers:
+        if not crossed and answers and _told(measured, figures, a, b, "cost"):
             agreements += agreement(measured, groups.name, names, one, two)
             alike += gaps_among_alike(measured, groups, names, one, two)
     return AttributeAudit(
@@ -87,7 +96,9 @@ def side_name(groups: Groups, b: int | None) -> str:
     return "everybody else" if b is None else groups.names[b]
 
 
-def _notes(figures: Sequence[GroupFigures], crossed: bool, anything: bool, smallest: int) -> list[str]:
+def _notes(
+    figures: Sequence[GroupFigures], crossed: bool, anything: bool, smallest: int, fewest: int
+) -> list[str]:
     """Return what a reader should know of groups that are empty, small or never refused; anything: is compared."""
     shown = [f for f in figures if not f.hidden]
     notes = []
@@ -97,10 +108,16 @@ def _notes(figures: Sequence[GroupFigures], crossed: bool, anything: bool, small
     spared = [f.name for f in shown if f.people and not f.refused]
     if spared:
         notes.append(f"The model refuses nobody of the group {quoted_list(spared)}.")
-    few = [f.name for f in shown if f.withheld]
+    few = [f.name for f in shown if f.withheld and f.answered < fewest]
+    guards = [f.name for f in shown if f.withheld and f.answered >= fewest]
+    if guards and not crossed:
+        notes.append(
+            "Withheld, too, or how fewer people fared could be worked out from the others: "
+            f"{quoted_list(guards)}."
+        )
     if few and not crossed:
         notes.append(
-            f"Fewer than {FEWEST} people were answered of the group {quoted_list(few)}: their means would tell of a "
+            f"Fewer than {fewest} people were answered of the group {quoted_list(few)}: their means would tell of a "
             "person."
         )
     part = [f"{f.name} ({f.answered})" for f in shown if f.compared_refused and not f.compared]
@@ -114,6 +131,12 @@ def _notes(figures: Sequence[GroupFigures], crossed: bool, anything: bool, small
     if not anything:
         notes.append("Fewer than two groups are large enough, so nothing is compared.")
     return notes
+
+
+def _told(measured: Measured, figures: Sequence[GroupFigures], a: int, b: int | None, metric: str) -> bool:
+    """Is the figure of both groups told? Where few are withheld, a gap would tell it all the same."""
+    sides = [figures[g].figures for g in (a, b) if g is not None]
+    return measured.fewest <= FEWEST or all(metric not in side or side[metric].n > 0 for side in sides)
 
 
 def _gaps(
@@ -135,7 +158,7 @@ def _gaps(
             else:
                 estimate, p = mean_gap(values, *answered, measured.seed)
             sides = [values[side][np.isfinite(values[side])] for side in answered]
-            if metric not in RATES and min(side.size for side in sides) < FEWEST:
+            if metric not in RATES and min(side.size for side in sides) < measured.fewest:
                 continue  # a mean of so few would tell of a person
         first, second = (float(side.mean()) if side.size else float("nan") for side in sides)
         counts = sides[0].size, sides[1].size

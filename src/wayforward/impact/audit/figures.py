@@ -18,7 +18,6 @@ from wayforward.errors import WayforwardError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.impact.audit.gaps import plain_number
-from wayforward.impact.privacy import FEWEST
 from wayforward.lazy import Renamed
 from wayforward.recourse import Outcome
 from wayforward.shapes import Floats, Ints, Mask, People, PersonMask
@@ -64,7 +63,7 @@ class GroupFigures:
     people to; compared_refused: enough people to compare who is refused, which needs no answer.
     withheld: so few that a mean would tell of a person; only counts are published. Where one or two have a plan,
     acted_on, needed and curve are withheld, too. hidden: why nothing of the group is on the page and in JSON, counts
-    included; '' where it is published.
+    included; '' where it is published. counts_withheld: how the answered ended is not told, either.
     """
 
     name: str
@@ -83,12 +82,13 @@ class GroupFigures:
     curve: tuple[float, ...] = ()
     withheld: bool = False
     hidden: str = ""
+    counts_withheld: bool = False
 
     asked_for = Renamed("acted_on")
 
     def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
         """Plain values for JSON; names: of the features."""
-        counts = {
+        counts: dict[str, int | None] = {
             "people": self.people,
             "refused": self.refused,
             "answered": self.answered,
@@ -96,6 +96,8 @@ class GroupFigures:
             "none_exists": self.proved,
             "not_found": self.open,
         }
+        if self.counts_withheld:
+            counts |= dict.fromkeys(("found", "none_exists", "not_found"))
         return {
             "group": self.name,
             **(dict.fromkeys(counts) | {"why_withheld": self.hidden} if self.hidden else counts),
@@ -113,11 +115,11 @@ class GroupFigures:
 class Measured:
     """Everything measured once, before groups are compared.
 
-    x (n, d): everybody; refused (n,); who (m,): positions of those answered; recourse, judged: their plans and what an
-    evaluation says of them; measures: name -> (m,), 1 or 0 for rates (NaN: does not apply), numbers for means (NaN: no
-    usable plan). attributes: compared along. budgets, grid: common costs at which the share served is measured.
-    second_cost (m,): of a second method's plans, NaN where it has none; None without one. notes: what could not be
-    measured, added to on the way.
+    x (n, d): everybody; refused (n,); who (m,): positions of those answered; recourse, judged: their plans and what
+    an evaluation says of them; measures: name -> (m,), 1 or 0 for rates (NaN: does not apply), numbers for means
+    (NaN: no usable plan). attributes: compared along. fewest: of fewer nothing is told. budgets, grid: common costs
+    at which the share served is measured. second_cost (m,): of a second method's plans, NaN where it has none; None
+    without one. notes: what could not be measured, added to on the way.
     """
 
     problem: Problem
@@ -133,6 +135,7 @@ class Measured:
     budgets: tuple[float, ...]
     grid: tuple[float, ...]
     smallest: int
+    fewest: int
     seed: int
     budget: int | None
     notes: list[str]
@@ -208,14 +211,14 @@ def group_figures(measured: Measured, name: str, member: Mask) -> GroupFigures:
     counted = {
         key: int((measured.measures[key][mine] > 0).sum()) for key in ("usable", "proved", "not_found")
     }
-    withheld = 0 < int(mine.sum()) < FEWEST
+    withheld = 0 < int(mine.sum()) < measured.fewest
     cost = np.where(measured.has_cost, measured.measures["cost"], np.inf)[mine]
     cost = cost[:0] if withheld else cost
     acted = measured.judged.acted[mine & measured.has_cost]
-    few = 0 < len(acted) < FEWEST  # so few plans that what they cost and change is that of a person
+    few = 0 < len(acted) < measured.fewest  # so few plans that what they cost and change is that of a person
     acted = acted[: 0 if withheld or few else None]
     d = measured.x.shape[1]
-    enough = max(measured.smallest, FEWEST)
+    enough = max(measured.smallest, measured.fewest)
     return GroupFigures(
         name=name,
         people=int(member.sum()),
@@ -246,7 +249,8 @@ def _estimates(measured: Measured, member: Mask, mine: Mask, withheld: bool) -> 
         else:
             means[key] = values[mine]
     found |= {
-        key: e if e.n >= FEWEST else NOTHING for key, e in stats.means(means, seed=measured.seed).items()
+        key: e if e.n >= measured.fewest else NOTHING
+        for key, e in stats.means(means, seed=measured.seed).items()
     }
     if withheld:
         found = {key: e if key == "refused" else NOTHING for key, e in found.items()}

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from wayforward.impact.audit.figures import Measured
-from wayforward.impact.privacy import FEWEST
 from wayforward.problem.verification import verdicts
 
 _MOST = 50_000  # actions of a person that are listed
@@ -29,7 +28,7 @@ def fixed_by_group(measured: Measured, hidden: set[tuple[str, str]]) -> dict[str
         label = groups.member[measured.who]
         for g, name in enumerate(groups.names):
             some = how[label == g]
-            if len(some) >= FEWEST and (groups.name, name) not in hidden:
+            if len(some) >= measured.fewest and (groups.name, name) not in hidden:
                 rows.append(_row(groups.name, name, some))
     return {"most_listed": _MOST, "groups": rows}
 

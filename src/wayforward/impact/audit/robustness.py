@@ -11,7 +11,6 @@ from wayforward.errors import WayforwardError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.impact.audit.figures import Measured
-from wayforward.impact.privacy import FEWEST
 from wayforward.shapes import Ints, Mask
 
 _ERROR = 0.05  # standard deviation of errors in carrying out a plan, in shares of a feature's range
@@ -42,7 +41,7 @@ def robustness_by_group(
         votes[:, at] = AllModels(others).fit(measured.problem).votes(recourse.after[at, 0])
     rows = []
     for attribute, name, some in _sides(measured, at):
-        if len(some) < FEWEST:
+        if len(some) < measured.fewest:
             continue
         try:
             result = robustness(

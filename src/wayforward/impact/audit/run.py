@@ -31,7 +31,12 @@ from wayforward.impact.audit.robustness import robustness_by_group
 from wayforward.impact.audit.segregation_change import with_segregation
 from wayforward.impact.audit.summary_lines import summaries_of as make_summaries
 from wayforward.impact.audit.summary_lines import summarisers_of, with_line_gaps
-from wayforward.impact.audit.suppression import quoted_list, without_people, without_small_groups
+from wayforward.impact.audit.suppression import (
+    cells_of_few,
+    quoted_list,
+    without_people,
+    without_small_groups,
+)
 from wayforward.impact.audit.twins import Twins, twins, why_no_twins
 from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import worst_off_of
@@ -87,7 +92,8 @@ def audit(
         most: answer at most so many of those refused, drawn by chance; left out, all.
         smallest: groups with fewer answered people are measured, but compared only in who is refused; with fewer
             people, not at all.
-        fewest: of a group with fewer people, or a part where two attributes meet, nothing is told.
+        fewest: of a group with fewer people nothing is told, nor how fewer of a group were answered. Where two
+            attributes meet in parts of fewer people, nothing is told of their parts.
         intersections: also compare where two attributes meet, each part with everybody else.
         beside: a second method; gaps are measured again among people for whom both found a plan. None: left out.
         twins_of: at most so many people are compared with their twins, where the world is causal.
@@ -107,26 +113,33 @@ def audit(
     """
     x, reasons = problem.schema.read(x)
     read = np.setdiff1d(np.arange(len(x)), list(reasons))
-    if len(read) < FEWEST:
+    fewest = max(fewest, FEWEST)
+    if len(read) < fewest:
         raise DataError(
             f"An audit of {len(read)} people would tell of each. Give everybody the model decides about."
         )
     attributes = [_with_level_names(one, problem.schema, x) for one in _checked(groups, len(x), smallest)]
-    unread = Unread.of(problem.schema, reasons, attributes)
     left_out: list[str] = []
     if fewest > FEWEST:
         attributes = _large_enough(attributes, fewest, left_out)
+    unread = Unread.of(problem.schema, reasons, attributes, fewest)
     if reasons:
         x, attributes = x[read], [one.take(read) for one in attributes]
+        if fewest > FEWEST:  # of those who could be read there may be fewer
+            attributes = _large_enough(attributes, fewest, left_out)
         preferences = None if preferences is None else preferences.take(read)
     summarisers = summarisers_of(summaries)
     refused, who = _refused(problem, x, most, seed)
+    if fewest > FEWEST and len(who) < fewest:
+        raise DataError(
+            f"Only {len(who)} of those refused would be answered: an audit would tell of each. Give {fewest} or more."
+        )
     method = _method(method)
     if workers != 1:
         method = method.with_workers(workers, on)
     measured = _measured(
-        problem, method, x, refused, who, attributes=attributes, smallest=smallest, seed=seed, budget=budget,
-        preferences=None if preferences is None else preferences.take(who), progress=say or _silent,
+        problem, method, x, refused, who, attributes=attributes, smallest=smallest, fewest=fewest, seed=seed,
+        budget=budget, preferences=None if preferences is None else preferences.take(who), progress=say or _silent,
     )  # fmt: skip
     measured.notes.extend(left_out)
     if see is not None:
@@ -144,7 +157,7 @@ def audit(
         problem.schema, measured.answered, measured.measures["usable"] > 0, measured.measures["cost"],
         groups=[a.take(who) for a in attributes], seed=seed, correction=correction,
     )  # fmt: skip
-    hidden = {(one.name, g.name) for one in audits for g in one.groups if g.hidden}
+    hidden = {(one.name, g.name) for one in audits for g in one.groups if g.hidden or g.counts_withheld}
     robustness = robustness_by_group(measured, others, lasting_of, hidden)
     fixed = fixed_by_group(measured, hidden)
     evaluation_notes = (n for n in measured.judged.notes if "oracle" not in n and "MAD" not in n)
@@ -163,7 +176,7 @@ def audit(
         schema=problem.schema,
         robustness=robustness,
         fixed=fixed,
-        summaries=tuple(without_people(one, hidden) for one in lines),
+        summaries=tuple(without_people(one, hidden, fewest) for one in lines),
         meta=_meta(measured),
         notes=(*unread.notes(overall), *measured.notes, *evaluation_notes),
     )
@@ -304,11 +317,11 @@ def _attributes(measured: Measured, intersections: bool, fewest: int) -> list[tu
     out = [(one, False) for one in measured.attributes]
     for a, b in itertools.combinations(measured.attributes, 2) if intersections else ():
         crossed = a.cross(b)
-        if fewest > FEWEST:
-            large = without_small_groups(crossed, fewest)[0]
-            if large is None:
-                continue
-            crossed = large
+        if fewest > FEWEST and cells_of_few(a, b, fewest):
+            measured.notes.append(
+                f"{crossed.name}: left out, with parts of fewer than {fewest} people, which could be worked out."
+            )
+            continue
         if crossed.n_groups > _MOST_PARTS:
             measured.notes.append(
                 f"{crossed.name} has {crossed.n_groups} parts, too many to compare. Make fewer groups."
@@ -337,7 +350,7 @@ def _with_twins(one: AttributeAudit, measured: Measured, most: int) -> Attribute
         groups.take(measured.who[rows]), preferences=None if wishes is None else wishes.take(rows),
         seed=measured.seed, budget=measured.budget,
     )  # fmt: skip
-    pairs = tuple(pair for pair in found.pairs if pair.people >= FEWEST)
+    pairs = tuple(pair for pair in found.pairs if pair.people >= measured.fewest)
     return replace(one, twins=replace(found, pairs=pairs))
 
 

@@ -11,7 +11,6 @@ from wayforward.answers import words
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import plain_number
-from wayforward.impact.privacy import FEWEST
 from wayforward.shapes import Floats, Ints, Mask
 
 
@@ -62,7 +61,7 @@ def gaps_among_alike(
         values = measured.measures[metric]
         known = np.isfinite(values)
         a, b = one & known, two & known
-        if min(a.sum(), b.sum()) < FEWEST:
+        if min(a.sum(), b.sum()) < measured.fewest:
             continue
         whole, error = _difference(values[a], values[b])
         for by, stratum in strata:
@@ -72,7 +71,7 @@ def gaps_among_alike(
                 out.append(Simpson(groups.name, metric, *names, by, whole, within, number, n, (error, own)))
         if metric == "cost" and measured.second_cost is not None:
             both = np.isfinite(measured.second_cost)
-            if min((a & both).sum(), (b & both).sum()) >= FEWEST:
+            if min((a & both).sum(), (b & both).sum()) >= measured.fewest:
                 within, own = _difference(values[a & both], values[b & both])
                 n = int((a & both).sum() + (b & both).sum())
                 by = "only where a second method finds a plan, too"

@@ -10,7 +10,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.evaluate.stats import NOTHING
 from wayforward.groups import Groups
-from wayforward.impact.audit.figures import GroupFigures
+from wayforward.impact.audit.figures import RATES, GroupFigures
 from wayforward.impact.audit.wording import in_quotes
 from wayforward.impact.privacy import FEWEST
 from wayforward.impact.summaries.summary import Summary
@@ -53,15 +53,69 @@ def without_small_groups(groups: Groups, fewest: int) -> tuple[Groups | None, li
     """
     counts = np.bincount(groups.member[groups.member >= 0], minlength=groups.n_groups)
     out = (counts > 0) & (counts < fewest)
+    rest = counts[out].sum() + (groups.member < 0).sum()
+    if 0 < rest < fewest and not out.all():
+        out[np.where(out | (counts == 0), np.iinfo(np.int64).max, counts).argmin()] = True
     if not out.any():
         return groups, []
-    if counts[out].sum() + (groups.member < 0).sum() < fewest and not out.all():
-        out[np.where(out | (counts == 0), np.iinfo(np.int64).max, counts).argmin()] = True
     place = np.where(out, -1, np.cumsum(~out) - 1)
     member = np.where(groups.member >= 0, place[groups.member], -1)
     names = tuple(name for name, gone in zip(groups.names, out, strict=True) if not gone)
     gone = [name for name, hidden in zip(groups.names, out, strict=True) if hidden]
     return Groups(groups.name, names, member, groups.feature) if len(names) > 1 else None, gone
+
+
+def cells_of_few(one: Groups, other: Groups, fewest: int) -> bool:
+    """Is a part where two attributes meet, or where one is not known, of fewer than `fewest` people?
+
+    Figures of both attributes are told beside it: what is left out of such a table could be worked out from them.
+    """
+    part = (one.member + 1) * (other.n_groups + 1) + other.member + 1
+    return bool((np.unique(part, return_counts=True)[1] < fewest).any())
+
+
+def suppress_few_outcomes(
+    figures: tuple[GroupFigures, ...], unlabelled: int, unlabelled_found: int, fewest: int, whole: bool
+) -> tuple[GroupFigures, ...]:
+    """Withhold how the answered of a group ended where they are fewer than `fewest`, and means where fewer have a plan.
+
+    Where everybody less the others would tell of fewer, the smallest other group's are withheld, too; all of them where
+    two attributes meet (whole), whose own figures are told beside. unlabelled, unlabelled_found: of no group.
+    """
+    ends = _to_withhold([f.answered for f in figures], unlabelled, fewest, whole)
+    means = _to_withhold([f.found for f in figures], unlabelled_found, fewest, whole)
+    without = tuple(_without_means(f) if g in means else f for g, f in enumerate(figures))
+    return tuple(_without_outcomes(f) if g in ends else f for g, f in enumerate(without))
+
+
+def _to_withhold(counts: Sequence[int], rest: int, fewest: int, whole: bool) -> set[int]:
+    few = {g for g, n in enumerate(counts) if 0 < n < fewest}
+    if whole and (few or 0 < rest < fewest):
+        return set(range(len(counts)))
+    left = sum(counts[g] for g in few) + rest
+    others = [g for g, n in enumerate(counts) if n >= fewest]
+    if 0 < left < fewest and others:
+        few.add(min(others, key=lambda g: counts[g]))
+    return few
+
+
+def _without_means(one: GroupFigures) -> GroupFigures:
+    shown = {name: e if name in RATES else NOTHING for name, e in one.figures.items()}
+    return replace(
+        one,
+        figures=shown,
+        acted_on=(float("nan"),) * len(one.acted_on),
+        needed=(NOTHING,) * len(one.needed),
+        curve=(),
+    )
+
+
+def _without_outcomes(one: GroupFigures) -> GroupFigures:
+    shown = {name: e if name == "refused" else NOTHING for name, e in one.figures.items()}
+    return replace(
+        _without_means(one), figures=shown, served=(NOTHING,) * len(one.served), compared=False, withheld=True,
+        counts_withheld=True,
+    )  # fmt: skip
 
 
 def _suppressed(one: GroupFigures, why: str) -> GroupFigures:
@@ -72,10 +126,10 @@ def _suppressed(one: GroupFigures, why: str) -> GroupFigures:
     )  # fmt: skip
 
 
-def without_people(summary: Summary, hidden: set[tuple[str, str]]) -> Summary:
+def without_people(summary: Summary, hidden: set[tuple[str, str]], fewest: int = FEWEST) -> Summary:
     """Return a summary without anybody's row and without groups of few; hidden: (attribute, group)."""
     nobody = np.arange(0)
-    groups = tuple(g for g in summary.groups if g.served.n >= FEWEST and (g.attribute, g.group) not in hidden)
+    groups = tuple(g for g in summary.groups if g.served.n >= fewest and (g.attribute, g.group) not in hidden)
     return replace(
         summary, recourse=summary.recourse[nobody], line=summary.line[nobody], who=nobody, groups=groups
     )

@@ -72,9 +72,10 @@ def counts(one: AttributeAudit) -> TableRows:
         if g.hidden:
             rows.append(dict.fromkeys(_COUNTS, g.hidden) | {"Group": g.name})
             continue
-        numbers = (g.people, g.refused, g.answered, g.found, g.proved, g.open)
+        ends = ["withheld" if g.counts_withheld else words.number(n) for n in (g.found, g.proved, g.open)]
+        people = map(words.number, (g.people, g.refused, g.answered))
         compared = "yes" if g.compared else "in who is refused" if g.compared_refused else "too few"
-        rows.append(dict(zip(_COUNTS, (g.name, *(words.number(n) for n in numbers), compared), strict=True)))
+        rows.append(dict(zip(_COUNTS, (g.name, *people, *ends, compared), strict=True)))
     return rows
 
 
@@ -269,7 +270,7 @@ def parts_of_two(one: AttributeAudit) -> TableRows:
                 "Refused": estimate(g.figures["refused"], True),
                 "Answered": words.number(g.answered),
                 "Have a usable plan": "withheld" if g.withheld else estimate(g.figures["usable"], True),
-                "Proved: none exists": words.number(g.proved),
+                "Proved: none exists": "withheld" if g.counts_withheld else words.number(g.proved),
                 "Mean cost": "withheld" if g.withheld else estimate(g.figures["cost"], False),
                 "Differs from everybody else in": differs
                 or ("nothing that stands" if g.compared_refused else "too few to say"),

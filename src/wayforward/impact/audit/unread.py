@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.impact.privacy import FEWEST
-
 if TYPE_CHECKING:
     from wayforward.groups import Groups
     from wayforward.impact.audit.figures import GroupFigures
@@ -27,7 +25,7 @@ class Unread:
     by_group: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, schema: Schema, reasons: dict[int, str], groups: Sequence[Groups]) -> Unread:
+    def of(cls, schema: Schema, reasons: dict[int, str], groups: Sequence[Groups], fewest: int) -> Unread:
         """Count the rows with a reason (row number -> why) by column and by the group that is known of them."""
         if not reasons:
             return cls()
@@ -39,7 +37,7 @@ class Unread:
         for one in groups:
             counts = one.take(np.array(sorted(reasons))).sizes.tolist()
             by_group[one.name] = {
-                name: count for name, count in zip(one.names, counts, strict=True) if count >= FEWEST
+                name: count for name, count in zip(one.names, counts, strict=True) if count >= fewest
             }
         return cls(len(reasons), dict(columns.most_common()), by_group)
 
