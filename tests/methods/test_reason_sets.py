@@ -48,7 +48,7 @@ def lattice_problem(kind, seed, rules):
     return Problem(schema, train(kind, schema, x, y, seed=seed), Target(favourable=1), data=x), x
 
 
-def by_force(problem, people, i):
+def by_force(problem, people, i, holds=False):
     """All irreducible reasons of person i: minimal sets of features that every option on the lattice acts on."""
     schema = problem.schema
     axes = [
@@ -56,7 +56,7 @@ def by_force(problem, people, i):
         for j in range(schema.d)
     ]
     action = np.array(list(itertools.product(*axes)))[1:]
-    action = action[~(action == people.x[i]).any(1)]
+    action = action if holds else action[~(action == people.x[i]).any(1)]
     who = np.full(len(action), i)
     after = people.after(who, action)
     good = people.allowed(who, action, after)
@@ -164,3 +164,29 @@ def test_nobody_accepted_has_reasons_and_errors_say_what_to_do(tmp_path):
         reason_sets(found, most=0)
     with pytest.raises(ProblemError, match="Ask again"):
         reason_sets(Recourse.load(found.save(tmp_path / "a.json")))
+
+
+def test_what_has_to_be_held_is_a_reason():
+    """More income eats savings, point by point, unless these are held, which alone makes a yes possible."""
+    schema = Schema(
+        (
+            Feature(name="income", kind="integer", low=0, high=100),
+            Feature(name="savings", kind="integer", low=0, high=50),
+        )
+    )
+    model = wf.wrap(lambda rows: 1 / (1 + np.exp((119.5 - rows.sum(1)) / 10)), schema)
+    data = np.random.default_rng(0).integers(0, (101, 51), (300, 2)).astype(float)
+    world = wf.SCM({"income": "u", "savings": "u - income"})
+    problem = Problem(schema, model, Target(1), data=data, world=world)
+    found = wf.recommend(problem, np.array([[50.0, 50], [60, 50]]), seed=0)
+    people = problem.population(found.x)
+    for i, one in enumerate(reason_sets(found)):
+        assert (
+            set(map(frozenset, one.sets))
+            == by_force(problem, people, i, holds=True)
+            == {
+                frozenset([0]),
+                frozenset([1]),
+            }
+        )
+        assert one.complete

@@ -153,6 +153,13 @@ def test_sets_without_an_end_are_not_complete_and_bounds_still_prove():
     assert verify(problem, x, answer=found).verdict.tolist() == ["none", "possible", "accepted"]
     with pytest.raises(DataError, match="these people"):
         verify(problem, x, answer=found[:2])
+    with pytest.raises(DataError, match="other people"):
+        verify(problem, x, answer=found[[1, 0, 2]])
+    frozen = Preferences.none(schema, 3).freeze("a")
+    stuck = wf.recommend(problem, x, seed=0, preferences=frozen)
+    assert verify(problem, x, frozen, answer=stuck).verdict.tolist() == ["none", "none", "accepted"]
+    with pytest.raises(DataError, match="other preferences"):  # what is impossible there may be possible here
+        verify(problem, x, answer=stuck)
     assert got.counts() == {
         "possible": 0, "none_listed": 0, "none_proved": 1, "open": 1, "accepted": 1,
     }  # fmt: skip

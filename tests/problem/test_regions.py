@@ -214,3 +214,29 @@ def test_an_answer_from_a_file_says_what_to_do_about_its_regions(tmp_path):
     found = wf.recommend(it.problem, refused(it.problem, it.x)[:2], seed=0)
     with pytest.raises(ProblemError, match="Ask again"):
         Recourse.load(found.save(tmp_path / "a.json")).regions()
+
+
+def held_while_it_would_fall():
+    """More income eats savings, point by point, unless these are held, which alone makes a yes possible."""
+    schema = Schema(
+        (
+            Feature(name="income", kind="integer", low=0, high=100),
+            Feature(name="savings", kind="integer", low=0, high=50),
+        )
+    )
+    model = wf.wrap(lambda rows: 1 / (1 + np.exp((119.5 - rows.sum(1)) / 10)), schema)
+    data = np.random.default_rng(0).integers(0, (101, 51), (300, 2)).astype(float)
+    world = wf.SCM({"income": "u", "savings": "u - income"})
+    problem = Problem(schema, model, Target(1), data=data, world=world)
+    return problem, wf.recommend(problem, np.array([[50.0, 50], [60, 50]]), seed=0)
+
+
+def test_what_an_option_holds_is_held_in_its_region():
+    problem, found = held_while_it_would_fall()
+    np.testing.assert_array_equal(found.action[:, 0, 1], 50)
+    regions = found.regions()
+    assert (regions.known[:, 0] == "sampled").all() and (regions.high > regions.low)[:, 0, 0].all()
+    who = np.repeat([0, 1], 200)
+    u = np.random.default_rng(0).random((400, 2))
+    action = rows_in(found, regions, who, np.zeros(400, dtype=int), u)
+    assert judged(problem, found, who, action).mean() >= 0.98

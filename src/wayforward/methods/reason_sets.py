@@ -60,7 +60,8 @@ def reason_sets(recourse: Recourse, most: int = 4) -> list[ReasonSets]:
         raise DataError(f"most={most} reasons are none. Ask for 1 or more.")
     who = np.flatnonzero(recourse.refused)
     oracle = _Oracle(problem, recourse, who)
-    searches = [_Dual(recourse.acted[i][recourse.found[i]], oracle.may[p], most) for p, i in enumerate(who)]
+    acts = _acts(recourse)
+    searches = [_Dual(acts[i][recourse.found[i]], oracle.may[p], most) for p, i in enumerate(who)]
     while True:
         rows = np.array([p for p, one in enumerate(searches) if one.next() is not None], dtype=np.int64)
         if not rows.size:
@@ -73,6 +74,13 @@ def reason_sets(recourse: Recourse, most: int = 4) -> list[ReasonSets]:
     for p, i in enumerate(who):
         out[i] = searches[p].result()
     return out
+
+
+def _acts(recourse: Recourse) -> np.ndarray:
+    """(n, k, d) bool: what options act on. Where something follows from acts, holding a value is one."""
+    if recourse.problem is None or recourse.problem.independent:
+        return recourse.acted
+    return np.asarray(~np.isnan(recourse.action))
 
 
 class _Oracle:
@@ -91,8 +99,7 @@ class _Oracle:
         for j in np.flatnonzero(frozen.any(0)).tolist():
             wishes = wishes.freeze(self.problem.schema.names[j], who=np.flatnonzero(frozen[:, j]))
         got = self.search.recommend(self.x[rows], 1, preferences=wishes, seed=0)
-        acts, proved = got.acted[:, 0], got.outcome[:, 0] == Outcome.NONE_EXISTS
-        acts = np.where(got.found, acts | ~np.isnan(got.action[:, 0]), False)
+        acts, proved = _acts(got)[:, 0], got.outcome[:, 0] == Outcome.NONE_EXISTS
         left = np.flatnonzero(got.outcome[:, 0] == Outcome.NOT_FOUND)
         if left.size:
             people = self.problem.population(self.x[rows[left]], wishes.take(left))

@@ -1,8 +1,8 @@
 """Regions: around an option, a box of what else the person may do that works just as well: "at least 2,050 EUR".
 
-A region spans the features that the option acts on; all else stays as it is, and each act keeps its direction. Every
-legal point in it is a yes of the model and keeps rules and wishes. Sides grow one after the other, away from where the
-person stands first, each as far as it can.
+A region spans the features that the option moves; what it holds is held, all else is left alone, and each act keeps
+its direction. Every legal point in it is a yes of the model and keeps rules and wishes. Sides grow one after the other,
+away from where the person stands first, each as far as it can.
 Source of the idea, for forests: P. VanNostrand, H. Zhang, D. Hofmann, E. Rundensteiner (2023), FACET, Proc. ACM Manag.
 Data 1(4); here by exact search within each person's own reach, for any model with bounds.
 """
@@ -73,14 +73,14 @@ def regions(recourse: Recourse, sample: bool = True) -> Regions:
 def rows_in(recourse: Recourse, found: Regions, who: Who, slot: Who, u: Floats) -> Rows:
     """Return actions (m, d) of the regions at who (m,), slot (m,), by numbers u (m, d) in (0, 1), even in each feature.
 
-    Of a side without an end values grow rarer with the distance. Raises: DataError for a slot without a region.
+    Of a side without an end values grow rarer with the distance; what an option holds where it is, is held. Raises: DataError for a slot without a region.
     """
     low, high = found.low[who, slot], found.high[who, slot]
     acts = ~np.isnan(low)
     if not acts.any(1).all():
         raise DataError("Some of these slots have no region. See Regions.known.")
     levels = {j: ok[who, slot] for j, ok in found.levels.items()}
-    return np.where(acts, drawn(recourse.schema, low, high, levels, u), np.nan)
+    return np.where(acts, drawn(recourse.schema, low, high, levels, u), recourse.action[who, slot])
 
 
 def _grow(people: Population, box: Growing, rows: Ints) -> Mask:

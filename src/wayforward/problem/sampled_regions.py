@@ -96,7 +96,7 @@ def _all_good(
     each = np.repeat(np.arange(len(at)), m)
     levels = {j: ok[mine][each] for j, ok in box.levels.items()}
     row = drawn(people.schema, box.low[mine][each], box.high[mine][each], levels, u)
-    action = np.where(box.acts[mine][each], row, np.nan)
+    action = np.where(box.acts[mine][each], row, box.action[mine][each])  # what is held stays held
     return np.asarray(_good(people, at[each], action).reshape(-1, m).all(1))
 
 

@@ -66,15 +66,29 @@ def verify(
     Small sets of what a person can reach are listed and judged; then come bounds (`problem.proofs`), then sets of up to
     `most` actions. answer: what a method found for the same people; its options and its proofs count, so that less
     stays open. A person's verdict depends on nobody else.
-    Raises: DataError for an answer about other people. Example: ``verify(problem, refused, answer=found).counts()``.
+    Raises: DataError for an answer about other people or other preferences. Example: ``verify(problem, refused, answer=found).counts()``.
     """
     rows = problem.schema.encode(x)
+    people = problem.population(rows, preferences)
     if answer is not None and answer.x.shape != rows.shape:
         raise DataError(
             f"The answer is about {answer.n} people, and there are {len(rows)}. Give the answer to these people."
         )
-    people = problem.population(rows, preferences)
+    if answer is not None and not np.array_equal(answer.x, rows, equal_nan=True):
+        raise DataError("The answer is about other people. Give the answer to these people, in this order.")
+    if answer is not None and not _same_wishes(answer.preferences, preferences):
+        raise DataError("The answer is to other preferences. Ask again with those of these people.")
     return verdicts(people, problem.reached(rows)[0], most, answer)
+
+
+def _same_wishes(one: Preferences | None, other: Preferences | None) -> bool:
+    """Whether people wish the same; None: nobody wishes anything."""
+    some = other if one is None else one
+    if some is None:
+        return True
+    none = some.none(some.schema, len(some.frozen))
+    rows = [(none if each is None else each).as_rows() for each in (one, other)]
+    return np.array_equal(*rows, equal_nan=True)
 
 
 def verdicts(people: Population, accepted: Mask, most: int, answer: Recourse | None = None) -> Verification:
