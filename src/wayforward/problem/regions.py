@@ -73,7 +73,8 @@ def regions(recourse: Recourse, sample: bool = True) -> Regions:
 def rows_in(recourse: Recourse, found: Regions, who: Who, slot: Who, u: Floats) -> Rows:
     """Return actions (m, d) of the regions at who (m,), slot (m,), by numbers u (m, d) in (0, 1), even in each feature.
 
-    Of a side without an end values grow rarer with the distance; what an option holds where it is, is held. Raises: DataError for a slot without a region.
+    Of a side without an end values grow rarer with the distance; what an option holds where it is, is held.
+    Raises: DataError for a slot without a region.
     """
     low, high = found.low[who, slot], found.high[who, slot]
     acts = ~np.isnan(low)

@@ -66,7 +66,8 @@ def verify(
     Small sets of what a person can reach are listed and judged; then come bounds (`problem.proofs`), then sets of up to
     `most` actions. answer: what a method found for the same people; its options and its proofs count, so that less
     stays open. A person's verdict depends on nobody else.
-    Raises: DataError for an answer about other people or other preferences. Example: ``verify(problem, refused, answer=found).counts()``.
+    Raises: DataError for an answer about other people or other preferences.
+    Example: ``verify(problem, refused, answer=found).counts()``.
     """
     rows = problem.schema.encode(x)
     people = problem.population(rows, preferences)
@@ -87,8 +88,8 @@ def _same_wishes(one: Preferences | None, other: Preferences | None) -> bool:
     if some is None:
         return True
     none = some.none(some.schema, len(some.frozen))
-    rows = [(none if each is None else each).as_rows() for each in (one, other)]
-    return np.array_equal(*rows, equal_nan=True)
+    first, second = ((none if each is None else each).as_rows() for each in (one, other))
+    return np.array_equal(first, second, equal_nan=True)
 
 
 def verdicts(people: Population, accepted: Mask, most: int, answer: Recourse | None = None) -> Verification:
