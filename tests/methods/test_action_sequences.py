@@ -265,3 +265,16 @@ def test_people_alike_with_other_wishes_have_their_own_acts():
     got = recommend(problem, people, method=method, preferences=wishes)
     assert got.steps[:, 0].tolist() == ["slow course", "fast course"]
     assert got.months[:, 0].tolist() == [30, 6]
+
+
+def test_taking_one_act_back_leads_no_later_one_too_far():
+    schema = Schema((Feature(name="savings", kind="integer", low=0, high=4000),))
+    acts = [PlannedAct(name, moves="savings", by=(1, 500), cost=0.1) for name in ("save", "save more")]
+    got = recommend(
+        problem_of(lambda rows: rows[:, 0] - 899.5, schema),
+        np.array([[0.0], [77.0], [300.0]]),
+        method=ActionSequences(ActModel(acts, schema)),
+    )
+    assert got.found.all()
+    steps = np.diff(np.concatenate([got.x[:, None], got.path[:, 0, :2]], axis=1)[:, :, 0], axis=1)
+    assert (steps >= 1).all() and (steps <= 500).all()

@@ -205,6 +205,7 @@ class ActSearch:
                 fine = ~(schema.differs(legal, new) & ~np.isnan(target)).any(1)
             after = people.after(who, legal)
             fine &= schema.differs(after, state).any(1) & self.acts.possible(a, state, after)
+            fine &= self._far_enough(a, state, start.value[rows, at])
             price, months = self._price(a, who, state, target), self._months(a, state, target)
             earlier = start.acts[rows, :at]
             factor = np.where(earlier < 0, 1.0, self.acts.eased[earlier, a]).prod(1) if at else 1.0
@@ -214,6 +215,17 @@ class ActSearch:
             good[rows] = fine
         good &= (made.spent < self.best[made.who] - _LEAST) & (made.months <= self.time[made.who] + 1e-9)
         return made, good
+
+    def _far_enough(self, a: int, state: Rows, value: Floats) -> Mask:
+        """(m,) bool: from its state act a moves its feature by no more and no less than it may."""
+        j = int(self.acts.moved[a])
+        if j < 0:
+            return np.ones(len(state), dtype=bool)
+        low, high = self.acts.span(a, state[:, j])
+        slack = max(float(self.schema.slack[j]), 1e-9)
+        return np.asarray(
+            ~((value < low - slack) | (value > high + slack))
+        )  # a missing value is as near as any
 
     def _price(self, a: int, who: Who, state: Rows, target: Rows) -> Floats:
         people, own = self.people, self.acts[a].cost
@@ -285,21 +297,15 @@ class ActSearch:
         for _ in range(_HALVINGS):
             tried = ends.take(np.arange(len(ends.who)))
             tried.value[:, at] = self.schema.snap((near + far) / 2, columns=feature)
-            made, good = self._turned(tried, at, feature)
+            made, good = self._turned(tried)
             good &= made.spent <= ends.spent + _LEAST
             near, far = np.where(good, near, tried.value[:, at]), np.where(good, tried.value[:, at], far)
             ends.put(np.flatnonzero(good), made.take(good))
         return ends
 
-    def _turned(self, tried: States, at: int, feature: Ints) -> tuple[States, Mask]:
+    def _turned(self, tried: States) -> tuple[States, Mask]:
         """Carry out sequences; return where they lead, and whether they can be done and turn the decision."""
-        made, good, path = self._replayed(tried)
-        start = self._moved_from(tried, at, feature, path)
-        for a in np.unique(tried.acts[:, at]):
-            rows = np.flatnonzero(tried.acts[:, at] == a)
-            low, high = self.acts.span(int(a), start[rows])
-            value, slack = tried.value[rows, at], self.schema.slack[feature[rows]]
-            good[rows] &= (value >= low - slack) & (value <= high + slack)
+        made, good, _ = self._replayed(tried)
         rows = np.flatnonzero(good)
         got = self.people.evaluate(made.who[rows], made.action[rows])
         good[rows], made.score[rows] = got.reached, got.score
