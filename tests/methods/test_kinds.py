@@ -13,6 +13,7 @@ from wayforward import Feature, Schema, Target
 from wayforward.errors import MethodError
 from wayforward.methods.kinds import kinds_beside
 from wayforward.problem import Problem, Retraining
+from wayforward.problem.robust import AllModels
 from wayforward.problem.rounding import in_order, rounded
 from wayforward.recourse import KINDS, Recourse
 from wayforward.testing import case
@@ -122,6 +123,26 @@ def test_two_kinds_that_become_one_plan_by_rounding_are_told_once():
     stays = rounded(it, got, held)
     np.testing.assert_array_equal(stays.action[held], got.action[held])
     assert (stays.action[~held & got.found] != got.action[~held & got.found]).any()
+
+
+@pytest.mark.parametrize("judges", [(0.3, 0.45), (0.3, 0.52)])
+def test_a_dearer_plan_that_lasts_no_longer_is_not_told(judges):
+    """Judges below .5 say yes to both plans: one plan of both kinds; one above .5 tells them apart: two plans."""
+    it = one_line(searched=12, judged=2, share=0.9)
+    it.retraining._trained["judged"] = AllModels([wf.wrap(Threshold(at), it.schema) for at in judges]).fit(it)
+    got = wf.recommend(it, np.array([[0.1, 0.2], [0.9, 0.2]]), kinds=("cheapest", "lasting"))
+    assert got.found.tolist() == [[True, True], [False, False]]
+    told, alike = got.rounded, judges[1] < 0.5
+    assert told.kind.tolist() == [["cheapest+lasting", ""] if alike else ["cheapest", "lasting"], ["", ""]]
+    assert told.found[0].tolist() == [True, not alike]
+    assert told.lasts[0, 0] == (1.0 if alike else 0.5) and np.isfinite(told.cost[0]).tolist() == [
+        True,
+        not alike,
+    ]
+    assert (told.after[0, 0, 0] < got.after[0, 1, 0]) and np.isnan(told.lasts[0, 1]) == alike
+    beside = kinds_beside(it, wf.recommend(it, got.x, k=1).rounded, [0])
+    np.testing.assert_array_equal(beside.kind, told.kind[:1])
+    assert told.explain(0).count("aise your savings") == (1 if alike else 2)
 
 
 def test_what_became_the_best_at_nothing_is_not_told():

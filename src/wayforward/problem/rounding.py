@@ -40,10 +40,10 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     """Return the same options with round numbers; whatever is measured of an option is measured of the rounded one.
 
     Every rounded row was judged by `Problem.check`; where no rounder row holds, the exact one stays. What was made to
-    last still is. An act that is not needed any more, because another one went further, is left out. Options of one
-    person that became the same plan are told once, as of both their kinds; the cheapest still comes first. What was
-    rounded is returned as it is. held: options that stay as they are; those whose steps are named stay anyway, since
-    the judge does not know how far each of these goes.
+    last still is; a cheaper option that was seen to last as long takes that kind over. An act that is not needed any
+    more, because another one went further, is left out. Options of one person that became the same plan are told once,
+    as of both their kinds; the cheapest still comes first. What was rounded is returned as it is. held: options that
+    stay as they are; those whose steps are named stay anyway, since the judge does not know how far each of these goes.
     Raises: nothing beyond what the model itself raises.
     """
     free = recourse.found & (recourse.steps == "")
@@ -70,7 +70,30 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     moved = np.flatnonzero(((new != exact) & ~np.isnan(exact)).any(1))
     for judge, rows in _by_room(problem, got, who, slot, moved):
         got = shortened(judge, got, who[rows], slot[rows])
-    return measured_again(problem, in_order(got, held))
+    return _lasting_told_once(measured_again(problem, in_order(got, held)))
+
+
+def _lasting_told_once(recourse: Recourse) -> Recourse:
+    """Where a cheaper option of a person gets a yes from as many models trained again as the one that was made to last,
+    it is told as that, too: nobody is shown a dearer plan that lasts no longer."""
+    lasting = recourse.is_kind("lasting")
+    first = lasting.argmax(1)
+    row = np.arange(recourse.n)
+    with np.errstate(invalid="ignore"):
+        as_sure = recourse.found & (recourse.lasts >= recourse.lasts[row, first][:, None])
+    cheaper = as_sure & (recourse.cost < recourse.cost[row, first][:, None])
+    who = np.flatnonzero(lasting.any(1) & cheaper.any(1))
+    if not who.size:
+        return recourse
+    kind, outcome, cost = recourse.kind.copy(), recourse.outcome.copy(), recourse.cost.copy()
+    best = np.where(cheaper, cost, np.inf).argmin(1)[who]
+    kind[who, best] = [_both(text, "lasting") for text in kind[who, best]]
+    kind[who, first[who]] = [
+        "+".join(k for k in t.split("+") if k != "lasting") for t in kind[who, first[who]]
+    ]
+    gone = who[kind[who, first[who]] == ""]
+    cost[gone, first[gone]], outcome[gone, first[gone]] = np.inf, Outcome.NOT_FOUND
+    return _without(recourse, cost, outcome, kind)
 
 
 def _by_room(
@@ -116,6 +139,13 @@ def in_order(recourse: Recourse, held: OptionMask | None = None) -> Recourse:
         open_ = np.ones(n, dtype=bool) if held is None else np.asarray(~held.any(1))
         beaten = _best_at(recourse, cost, kind, open_)
         cost[beaten], outcome[beaten] = np.inf, Outcome.NOT_FOUND
+    return _without(recourse, cost, outcome, kind)
+
+
+def _without(recourse: Recourse, cost: Array, outcome: np.ndarray, kind: np.ndarray) -> Recourse:
+    """Return the options cheapest first by cost (n, k), as outcome and kind (n, k) say; slots that were options and are
+    none by outcome are emptied."""
+    n, k = cost.shape
     order = np.argsort(cost, axis=1, kind="stable")
     lost = np.take_along_axis(recourse.found & (outcome != Outcome.FOUND), order, 1)
     if not lost.any() and (order == np.arange(k)).all():
