@@ -8,6 +8,7 @@ import re
 import pytest
 
 from wayforward.answers.receipt import Receipt, Signer
+from wayforward.serve.start import warm, warm_version
 
 
 def entered(browser, code):
@@ -254,3 +255,26 @@ def test_whom_nothing_helps_is_not_told_that_the_answer_is_a_yes(browser, code, 
     assert "a yes already" not in text
     case = services.cases.open(services.cases.by_code(code))
     assert case.case.revision == 1 and case.dialogue is not None
+
+
+def test_while_a_model_is_got_ready_a_page_says_so_at_once_and_looks_again(
+    browser, code, services, model, monkeypatch
+):
+    asked = []
+
+    def answers(services, id):
+        """In the place of compiling: what somebody sees meanwhile, who can still delete all of it."""
+        one = browser()
+        asked.append(one.get(f"/w/{code}", headers={"accept-language": "de"}))
+        asked.append(one.get("/case/delete"))
+
+    monkeypatch.setattr("wayforward.serve.start._answered_once", answers)
+    warm_version(services, model)
+    assert asked[0].status_code == 503 and asked[0].headers["refresh"] == "5"
+    assert "Das Modell wird vorbereitet" in asked[0].text and 'href="/case"' in asked[0].text
+    assert asked[1].status_code == 200
+    assert "The answer is no for now" in browser().get_page(f"/w/{code}")
+    monkeypatch.setattr("wayforward.serve.start._answered_once", lambda services, id: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        warm(services)
+    assert not services.projects.getting_ready  # what failed keeps nobody out

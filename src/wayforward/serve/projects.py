@@ -47,6 +47,10 @@ class NoSuchVersion(ProjectError):
     """There is no such version of a model."""
 
 
+class GettingReady(ProjectError):
+    """A version is being warmed: whoever comes meanwhile is told so, and comes again."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Given:
     """What makes a version. model: a file, or lr, mlp, rf, gb, xgb or lgbm to train it here. train: past people with
@@ -167,10 +171,11 @@ def _in_steps(share: float, step: int) -> int:
 
 
 class Projects:
-    """The versions under a home folder. Those used last stay warm."""
+    """The versions under a home folder. Those used last stay warm. getting_ready: ids of those being warmed."""
 
     def __init__(self, home: Path) -> None:
         self.folder, self.retrained = home / "models", home / "retrained"
+        self.getting_ready: set[str] = set()
         self._warm: OrderedDict[str, Project] = OrderedDict()
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Lock] = {}

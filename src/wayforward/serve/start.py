@@ -130,8 +130,12 @@ def warm(services: Services) -> None:
     """Warm each published version."""
     with services.database.session(write=False) as session:
         ids = [version.id for version in published(session)]
-    for id in ids:
-        warm_version(services, id)
+    services.projects.getting_ready.update(ids)
+    try:
+        for id in ids:
+            warm_version(services, id)
+    finally:
+        services.projects.getting_ready.difference_update(ids)
 
 
 def train_apart(home: Path, id: str) -> None:
@@ -147,6 +151,14 @@ def train_apart(home: Path, id: str) -> None:
 
 def warm_version(services: Services, id: str) -> None:
     """Answer a refused person, so that no applicant waits for what is worked out once, such as models trained again."""
+    services.projects.getting_ready.add(id)
+    try:
+        _answered_once(services, id)
+    finally:
+        services.projects.getting_ready.discard(id)
+
+
+def _answered_once(services: Services, id: str) -> None:
     problem, turn = (project := services.projects.project(id)).problem, project.turn
     rows = problem.reference
     refused = np.empty((0, problem.schema.d)) if rows is None else rows[~problem.reached(rows)[0]][:1]

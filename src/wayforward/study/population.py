@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from wayforward.study.car_loan import ITEMS, PLANS, Profiles, eligible, select
 
@@ -19,7 +19,7 @@ POOL, DISCLOSED, RICH = 4057, 3683, 54
 PARTICIPANTS = 362
 
 _SPREAD = 0.5  # of log income
-_MEDIAN = 13 * np.exp(_SPREAD * norm.ppf(RICH / DISCLOSED))  # million yen
+_MEDIAN = 13 * np.exp(_SPREAD * ndtri(RICH / DISCLOSED))  # million yen
 _MOST = 9  # code of income from which nobody is admitted: 10M and above
 
 # Item -> weight of seniority, cumulative shares of all options but the last. A latent score is normal, with that much
@@ -52,7 +52,7 @@ def draw(n: int, rng: np.random.Generator) -> tuple[Profiles, NDArray[np.int64]]
     for i, item in enumerate(ITEMS):
         weight, shares = _SHARES[item.name]
         score = weight * seniority + np.sqrt(1 - weight**2) * rng.normal(size=n)
-        profile[:, i] = 1 + np.searchsorted(norm.ppf(shares), score)
+        profile[:, i] = 1 + np.searchsorted(ndtri(shares), score)
     service, management = profile[:, 5], profile[:, 6]
     profile[:, 6] = np.minimum(
         management, service + 1

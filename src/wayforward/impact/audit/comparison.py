@@ -52,13 +52,13 @@ def compare(measured: Measured, groups: Groups, crossed: bool) -> AttributeAudit
             if (
                 (a, b) in of_all
                 if metric == "refused"
-                else answers and _told(measured, figures, a, b, metric)
+                else answers and _is_published(measured, figures, a, b, metric)
             )
         ]
         if not everyone[1].any() or not measures:
             continue
         gaps += _gaps(measured, groups.name, names, (one, two), everyone, measures)
-        if not crossed and answers and _told(measured, figures, a, b, "cost"):
+        if not crossed and answers and _is_published(measured, figures, a, b, "cost"):
             agreements += agreement(measured, groups.name, names, one, two)
             alike += gaps_among_alike(measured, groups, names, one, two)
     return AttributeAudit(
@@ -133,7 +133,9 @@ def _notes(
     return notes
 
 
-def _told(measured: Measured, figures: Sequence[GroupFigures], a: int, b: int | None, metric: str) -> bool:
+def _is_published(
+    measured: Measured, figures: Sequence[GroupFigures], a: int, b: int | None, metric: str
+) -> bool:
     """Is the figure of both groups told? Where few are withheld, a gap would tell it all the same."""
     sides = [figures[g].figures for g in (a, b) if g is not None]
     return measured.fewest <= FEWEST or all(metric not in side or side[metric].n > 0 for side in sides)

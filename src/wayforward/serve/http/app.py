@@ -24,6 +24,7 @@ from wayforward.serve.case_store import ConsentNeeded
 from wayforward.serve.http.languages import Languages
 from wayforward.serve.http.pages import Pages, go, show, status_of
 from wayforward.serve.jobs import Supervisor
+from wayforward.serve.projects import GettingReady
 from wayforward.serve.retention import RetentionClock
 from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
@@ -190,8 +191,12 @@ def _errors(app: FastAPI) -> None:
             403: gettext("This is not for you"),
             404: gettext("Not found"),
             409: gettext("Changed elsewhere"),
+            503: gettext("One moment, please"),
         }
-        return _answer(request, status, title.get(status, _failed()), str(error))
+        answer = _answer(request, status, title.get(status, _failed()), str(error))
+        if isinstance(error, GettingReady):  # a browser looks again by itself
+            answer.headers.update({"Refresh": "5", "Retry-After": "5"})
+        return answer
 
     @app.exception_handler(HTTPException)
     def theirs(request: Request, error: HTTPException) -> Response:

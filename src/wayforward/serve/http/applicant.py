@@ -19,10 +19,28 @@ from wayforward.serve.http.guard import Given, Visitor, applicant, whole
 from wayforward.serve.http.numbers import typed_number
 from wayforward.serve.http.pages import go, show, status_of
 from wayforward.serve.plans import WhatIf
+from wayforward.serve.projects import GettingReady
 from wayforward.serve.services import Services
+from wayforward.serve.storage.tables import ApplicantCase
 
 router = APIRouter(include_in_schema=False)
 CaseId = Annotated[str, Depends(applicant)]
+
+
+def when_ready(to: Given, id: CaseId) -> None:
+    """Say at once that a model is being warmed, in place of waiting for it. Raises: GettingReady."""
+    with to.database.session(write=False) as session:
+        case = session.get(ApplicantCase, id)
+    if case is not None and case.model_id in to.projects.getting_ready:
+        raise GettingReady(
+            gettext(
+                "The model is being got ready, which takes a minute or two after an installation. This page looks "
+                "again by itself every five seconds."
+            )
+        )
+
+
+READY = [Depends(when_ready)]
 
 
 def _page(request: Request, one: Applicant, template: str, status: int = 200, **given: Any) -> Response:
@@ -30,7 +48,7 @@ def _page(request: Request, one: Applicant, template: str, status: int = 200, **
     return show(request, f"case/{template}", status, **shown)
 
 
-@router.get("/case")
+@router.get("/case", dependencies=READY)
 def decision(request: Request, to: Given, id: CaseId) -> Response:
     """The answer, why, and what this page can do."""
     one = to.cases.open(id, before_consent=True)
@@ -115,7 +133,7 @@ def _revision(at: Visitor) -> int | None:
     return whole(at.form.get("revision", ""))
 
 
-@router.get("/case/plans")
+@router.get("/case/plans", dependencies=READY)
 def plans(request: Request, to: Given, id: CaseId) -> Response:
     """Plans side by side, and those that were kept."""
     return _plans(request, to, to.cases.open(id))
@@ -138,7 +156,7 @@ def _plans(
     )  # fmt: skip
 
 
-@router.get("/case/compare")
+@router.get("/case/compare", dependencies=READY)
 def compare(request: Request, to: Given, id: CaseId) -> Response:
     """Plans side by side in one table, as the address says: ?plan=p0&plan=k1."""
     one = to.cases.open(id)
@@ -182,7 +200,7 @@ def _action(at: Visitor) -> list[float | None]:
     return found
 
 
-@router.get("/case/choices")
+@router.get("/case/choices", dependencies=READY)
 def choices(request: Request, to: Given, id: CaseId) -> Response:
     """The question on the table, or how it ended."""
     one = to.cases.open(id)
@@ -287,7 +305,7 @@ def wants_json(request: Request) -> bool:
     return "application/json" in request.headers.get("accept", "")
 
 
-@router.get("/case/letter")
+@router.get("/case/letter", dependencies=READY)
 def letter(request: Request, to: Given, id: CaseId) -> Response:
     """The letter, to print."""
     one = to.cases.open(id)

@@ -19,7 +19,7 @@ from wayforward.serve.http.languages import remember, way_back
 from wayforward.serve.jobs import NoSuchJob
 from wayforward.serve.limits import TooOften
 from wayforward.serve.permissions import Act, act_words, role_words, rooms, somebody_words
-from wayforward.serve.projects import NoSuchVersion
+from wayforward.serve.projects import GettingReady, NoSuchVersion
 from wayforward.serve.services import Services
 
 if TYPE_CHECKING:
@@ -110,5 +110,6 @@ def status_of(error: WayforwardError) -> int:
     known: tuple[tuple[type[WayforwardError], int], ...] = (
         (NotKnown, 401), (TooOften, 429), (NotAllowed, 403), (CaseGone, 404), (CaseChanged, 409),
         (ConsentNeeded, 403), (NoSuchAccount, 404), (NoSuchJob, 404), (NoSuchVersion, 404), (NameTaken, 409),
+        (GettingReady, 503),
     )  # fmt: skip
     return next((status for kind, status in known if isinstance(error, kind)), 422)
