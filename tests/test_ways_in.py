@@ -106,6 +106,17 @@ def test_a_function_that_wants_a_table_is_recognised(numbered):
         wf.wrap(lambda x: x[:, 7], schema)
 
 
+def test_a_problem_says_in_one_line_what_it_asks_and_shows_nobody():
+    schema = wf.Schema((wf.Feature(name="pay", kind="integer", low=0, high=90),))
+    model = wf.wrap(lambda x: x[:, 0] / 90, schema)
+    people = np.full((1200, 1), 77.0)
+    shown = [repr(wf.Problem(schema, model, wf.Target(favourable=1), data=data)) for data in (people, None)]
+    assert (
+        shown[0] == f"Problem(1 features, model {model.name}, target {wf.Target(1).describe()}, 1,200 people)"
+    )
+    assert shown[1].endswith("no people)") and "77" not in shown[0] and "\n" not in shown[0]
+
+
 def test_notebooks_show_small_escaped_tables():
     """Nothing of the data becomes markup, and a large answer stays short."""
     schema = wf.Schema(

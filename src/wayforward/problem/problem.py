@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from wayforward.errors import DataError, ProblemError
+from wayforward.language import one_line
 from wayforward.portable import Portable
 from wayforward.problem.confidence import Confidence
 from wayforward.problem.margin import small_errors
@@ -234,6 +235,12 @@ class Problem(Portable):
             "plausibility": type(self.plausibility).__name__ if self.plausibility else "domain only",
         }  # fmt: skip
         return small_table("Problem", ("part", "is"), list(parts.items()))
+
+    def __repr__(self) -> str:
+        n = None if self._reference is None else len(self._reference)
+        people = "no people" if n is None else f"{n:,} people"
+        model, target = one_line(self.model.name), self.target.describe()
+        return f"Problem({self.schema.d} features, model {model}, target {target}, {people})"
 
     # -- reference people ----------------------------------------------------------------------------------
 
