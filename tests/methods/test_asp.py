@@ -88,3 +88,11 @@ def test_nothing_with_fewer_changes_exists():
     got = method("asp").fit(it.problem).recommend(x)
     other = method("local-search").fit(it.problem).recommend(x)
     assert ((~np.isnan(got.action[:, 0])).sum(1) <= (~np.isnan(other.action[:, 0])).sum(1)).mean() > 0.8
+
+
+def test_where_the_budget_ends_nothing_is_said_of_responsibility():
+    """One after another, no change of three makes two votes; pairs are not paid for."""
+    model = wf.wrap(lambda rows: (rows.sum(1) >= 2).astype(int), VOTES, output="label", classes=(0, 1))
+    problem = Problem(VOTES, model, Target(1), data=np.array(list(product((0, 1), repeat=3)), dtype=float))
+    got = method("asp").fit(problem).responsibility(np.array([[0, 0, 0], [1, 1, 0.0]]), budget=5)
+    assert np.isnan(got[0]).all() and (got[1] == 0).all()

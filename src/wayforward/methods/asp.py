@@ -14,7 +14,7 @@ from wayforward.methods.engines.finish import finished
 from wayforward.methods.settings import check_least, check_switches
 from wayforward.model import Access
 from wayforward.problem.batching import ask, tidy
-from wayforward.shapes import Actions, Floats
+from wayforward.shapes import Actions, Floats, Mask
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -32,7 +32,7 @@ class Asp(Method):
     enumerated, for everybody at once, and any model will do.
 
     `responsibility(x)` tells the x-responsibility of each feature's value for a no: 1 / (1 + the fewest other features
-    that have to change with it), 0 where changing it never matters.
+    that have to change with it), 0 where changing it with up to `most` - 1 others never matters.
 
     most: features changed together at most. Not part of the published method: complete, which goes on by single changes
     for whom the budget ended first; shrink, which moves values on between those of a coarse domain.
@@ -64,7 +64,7 @@ class Asp(Method):
         owners, rows = [np.zeros(0, dtype=np.int64)], [np.zeros((0, people.d))]
         open_ = np.arange(people.n)
         for size in range(1, min(self.most, people.d) + 1):
-            for who, action in self._assignments(people, open_, size, cap):
+            for who, action in self._assignments(people, open_, size, cap, np.zeros(people.n, dtype=bool)):
                 good = ask(people, who, action)[1]
                 owners.append(who[good])
                 rows.append(action[good])
@@ -75,15 +75,18 @@ class Asp(Method):
         return finished(people, who, action, k, cap=cap, go_on=self.complete, shrink=self.shrink)
 
     def _assignments(
-        self, people: Population, who: np.ndarray, size: int, cap: np.ndarray
+        self, people: Population, who: np.ndarray, size: int, cap: np.ndarray, ended: Mask
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield rows who (m,), action (m, d): all assignments to sets of so many features, set by set, as rows last."""
+        """Yield rows who (m,), action (m, d): all assignments to sets of so many features, set by set, as rows last;
+        note in ended (n,) for whom they did not."""
         domain = self._domain(people)
         for some in combinations(np.flatnonzero(people.free.any(0)).tolist(), size):
             sizes = [domain[j].shape[1] for j in some]
             each = int(np.prod(sizes))
-            at = who[people.free[who][:, some].all(1) & (people.rows[who] + each <= cap[who])]
-            at = at[people.max_changes[at] >= size]
+            at = who[people.free[who][:, some].all(1) & (people.max_changes[who] >= size)]
+            paid = people.rows[at] + each <= cap[at]
+            ended[at[~paid]] = True
+            at = at[paid]
             if not at.size:
                 continue
             index = np.unravel_index(np.arange(each), sizes)
@@ -119,17 +122,18 @@ class Asp(Method):
         """Return (n, d) the x-responsibility of people's values for the decision: 1 / size of the smallest set with it.
 
         Such a set turns the decision for some values, which without this feature's change do not. Sets of up to `most`
-        features; 0 where there is none among them, and for whom the model accepts. budget: model rows a person.
+        features, of values as in the search; 0 where there is none among them, and for whom the model accepts; NaN where
+        the budget ended before that was known. budget: model rows a person.
         """
         problem: Problem = self._fitted_problem()
         rows = problem.schema.encode(x) if not isinstance(x, np.ndarray) else np.asarray(x, dtype=np.float64)
         people = problem.population(rows)
         out = np.zeros(rows.shape)
         open_ = np.flatnonzero(~problem.reached(rows)[0])
-        cap = people.rows + budget
+        cap, ended = people.rows + budget, np.zeros(people.n, dtype=bool)
         for size in range(1, min(self.most, people.d) + 1):
             left = open_[(out[open_] == 0).any(1)]
-            for who, action in self._assignments(people, left, size, cap):
+            for who, action in self._assignments(people, left, size, cap, ended):
                 good = ask(people, who, action)[1]
                 who, action = who[good], action[good]
                 for j in np.flatnonzero(~np.isnan(action).all(0)).tolist():
@@ -139,4 +143,6 @@ class Asp(Method):
                     needed = np.ones(len(who), dtype=bool)
                     needed[there] = ~ask(people, who[there], rest[there])[1]
                     out[who[needed], j] = np.maximum(out[who[needed], j], 1.0 / size)
+            out[(out == 0) & people.free & ended[:, None]] = np.nan
+            open_ = open_[~ended[open_]]  # of larger sets one may be found before a smaller one
         return out
