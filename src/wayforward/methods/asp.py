@@ -122,8 +122,8 @@ class Asp(Method):
         """Return (n, d) the x-responsibility of people's values for the decision: 1 / size of the smallest set with it.
 
         Such a set turns the decision for some values, which without this feature's change do not. Sets of up to `most`
-        features, of values as in the search; 0 where there is none among them, and for whom the model accepts; NaN where
-        the budget ended before that was known. budget: model rows a person.
+        features, of values as in the search; 0 where there is none among them, and for whom the model accepts; NaN
+        where the budget ended before that was known. budget: model rows a person.
         """
         problem: Problem = self._fitted_problem()
         rows = problem.schema.encode(x) if not isinstance(x, np.ndarray) else np.asarray(x, dtype=np.float64)
