@@ -532,6 +532,8 @@ class Recourse:
     def judged_by(self, problem: Any) -> Recourse:
         """The same people and options, judged by a `Problem`: an option that does not hold is none any more.
 
+        Options whose acts are named keep them, with their order and months.
+
         Raises: DataError for a problem with other features.
         """
         if problem.schema.names != self.schema.names:
@@ -549,6 +551,7 @@ class Recourse:
             )
         odd = {int(i): str(self.reasons[i]) for i in np.flatnonzero(~self.readable)}
         got = got.among(self.x, odd, wishes) if odd and there.size else got
+        got = _with_steps_of(self, got) if (self.steps != "").any() else got
         return replace(got, meta=self.meta, origin=self.origin, problem=problem, unchecked=False)
 
     @classmethod
@@ -875,6 +878,20 @@ def _origin(names: Any, values: Any, n: int) -> Origin:
 
 def _array(values: Any) -> np.ndarray:
     return np.array(values, dtype=object).astype(np.float64) if values else np.empty(0)
+
+
+def _with_steps_of(old: Recourse, got: Recourse) -> Recourse:
+    """Return answers to the same people with the named acts, months and paths of the same options of old ones."""
+    one, other = got.action[:, :, None], old.action[:, None]
+    same = ((one == other) | (np.isnan(one) & np.isnan(other))).all(3)
+    same &= (got.found[:, :, None] & old.found[:, None]) & (old.steps != "")[:, None]
+    who, slot = np.nonzero(same.any(2))
+    before = same[who, slot].argmax(1)
+    steps, months = np.full(got.outcome.shape, "", dtype=object), got.months.copy()
+    path = np.full((*got.outcome.shape, *old.path.shape[2:]), np.nan)
+    steps[who, slot], months[who, slot] = old.steps[who, before], old.months[who, before]
+    path[who, slot] = old.path[who, before]
+    return replace(got, steps=steps, months=months, path=path)
 
 
 def _longer(path: np.ndarray, longest: int) -> np.ndarray:

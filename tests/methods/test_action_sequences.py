@@ -278,3 +278,18 @@ def test_taking_one_act_back_leads_no_later_one_too_far():
     assert got.found.all()
     steps = np.diff(np.concatenate([got.x[:, None], got.path[:, 0, :2]], axis=1)[:, :, 0], axis=1)
     assert (steps >= 1).all() and (steps <= 500).all()
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_answers_that_are_judged_again_keep_their_acts(tmp_path, ending):
+    problem, people = problem_of(earns), np.array([[30.0, 1, 2511, 0], [30, 2, 2600, 0]])
+    method = ActionSequences(ActModel.from_yaml(CAREER, SCHEMA))
+    got = recommend(problem, people, method=method, k=2)
+    again = Recourse.load(got.save(tmp_path / f"answers.{ending}"), problem=problem)
+    assert (
+        again.steps.tolist() == got.steps.tolist()
+        and again.steps[0, 0] == "get a degree\ntake the better job"
+    )
+    np.testing.assert_array_equal(again.months[got.found], got.months[got.found])
+    np.testing.assert_array_equal(again.path, got.path)
+    assert again.explain(0) == got.explain(0)
