@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from wayforward.cli.app import app
 from wayforward.errors import DataError
 from wayforward.impact.society import FIGURES, History, Lender, Scenario, examples, figure_society, simulate
-from wayforward.impact.society.comparison import Spread, limits
+from wayforward.impact.society.comparison import Comparison, Spread, limits
 
 FILE = """
 rounds: 1
@@ -170,6 +170,9 @@ def test_societies_are_compared_seed_by_seed(tmp_path: Path, monkeypatch: pytest
         r"<th[^>]*>(?:Mean cost of plans|Unevenness \(Atkinson\))</th>\s*<td[^>]*>([^<]*)", page
     )
     assert told and not any("(\u2212" in text for text in told), told
+    assert re.fullmatch(r"[\d.]+\u202f% \([\d.]+ to [\d.]+\)", told[0].strip()), told[
+        0
+    ]  # a cost as letters tell it
     assert "one scenario and one seed" in ran("society a.yaml b.yaml --checkpoint c.npz", 2)
     assert "entry `name`" in ran("society a.yaml a.yaml", 2)
     Path("c.yaml").write_text(TWO.replace("all the way", "c").replace("[group A, group B]", "[A, B]"))
@@ -204,3 +207,14 @@ def test_a_new_model_that_decides_about_nobody_is_said_to():
     assert {n: a.tolist() for n, a in one.flows.items()} == {n: a.tolist() for n, a in two.flows.items()}
     assert one.notes() == [] and "decided about anybody" in two.notes()[0]
     assert simulate(replace(trained, arrivals=10)).notes() == []
+
+
+def test_groups_that_are_levels_are_told_in_words_and_known_by_their_codes(tmp_path: Path):
+    got = simulate(replace(Scenario(rounds=1, people=80, data="loan", model="lr", measure=0), group="gender"))
+    assert got.names == ("0", "1") and got.title("1") == "group 1 (higher income)"
+    again = History.load(got.save(tmp_path / "h.json"))
+    assert again.same(got) and again.title("0") == "group 0"
+    page = Comparison({"loan": [got]}, (0,)).report(tmp_path / "p.html").read_text()
+    assert "gender: group 1 (higher income)" in page and "gender: 1" not in page
+    older = {key: value for key, value in got.to_dict().items() if key != "titles"}
+    assert History.from_dict(older).title("0") == "0"

@@ -120,7 +120,7 @@ def _show(got: History) -> None:
     table(got.scenario.name, heads, lines)
     by = [
         (
-            name, f"{int(got.flows['applied'][:, i].sum()):,}", f"{int(got.flows['given'][:, i].sum()):,}",
+            got.title(name), f"{int(got.flows['applied'][:, i].sum()):,}", f"{int(got.flows['given'][:, i].sum()):,}",
             *(float(got.figure(f, group=name, over=True)[0]) for f in _SHOWN),
         )
         for i, name in enumerate(got.names)

@@ -226,7 +226,8 @@ class Comparison:
         from wayforward.answers import figures
         from wayforward.answers.page import template_engine
 
-        attribute = next(iter(self.histories.values()))[0].attribute
+        first = next(iter(self.histories.values()))[0]
+        attribute = first.attribute
         drawn = figures.svg(
             self.figure(),
             "societies",
@@ -240,7 +241,7 @@ class Comparison:
             notes=self.notes(),
             drawn=Markup(drawn),
             everybody=self.table(),
-            groups=[(f"{attribute}: {name}", self.table(name)) for name in self.groups],
+            groups=[(f"{attribute}: {first.title(name)}", self.table(name)) for name in self.groups],
             rounds=[(TITLES.get(f, f), table) for f in DRAWN if (table := self.round_table(f))],
             meanings=[
                 {"Figure": TITLES.get(name, name), "Means": FIGURES[name][2]} for name in SHOWN if name in FIGURES
@@ -301,7 +302,7 @@ def _in_words(figure: str, spread: Spread, more: bool = False) -> str:
     """A spread in words: "12.3 % (11.0 to 13.6)"; differences of shares in points."""
     if not spread.n:
         return "not known"
-    rate = figure in FIGURES and figure not in ("cost", "profit")
+    rate = figure in FIGURES and figure != "profit"  # costs are shares of ranges, as in letters
     scale, digits = (100.0, 1) if rate else (1.0, min(3, max(2, words.about(spread.value, 3))))
     within = spread.within(*limits(figure, more))
     value, low, high = (words.number(scale * part, digits) for part in within[:3])

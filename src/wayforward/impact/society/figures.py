@@ -65,7 +65,7 @@ def figure_society(
             raise DataError("There is no history to draw.")
         lines = [(name, one, group) for name, one in history.items()]
     else:
-        lines = [(f"{history.attribute}: {name}", history, name) for name in history.names]
+        lines = [(f"{history.attribute}: {history.title(name)}", history, name) for name in history.names]
     wide = 3
     tall = -(-len(figures) // wide)
     with figure_style():

@@ -57,7 +57,7 @@ class History:
     stocks: name -> (T + 1, g + 1), the first row is the start. flows: name -> (T, g + 1), sums over people.
     segregation: dimension -> (T + 1, g), each group against all others; NaN where it was not measured. models (T,):
     which model decided, 0 is the first. truth: whether outcomes are known. society: the people at the end (not in
-    files).
+    files). titles: the groups' names as people read them, () where nobody said other ones.
     """
 
     scenario: Scenario
@@ -70,6 +70,7 @@ class History:
     truth: bool = True
     seconds: list[float] = field(default_factory=list)
     society: Any = None
+    titles: tuple[str, ...] = ()
 
     @classmethod
     def empty(cls, scenario: Scenario, attribute: str, names: tuple[str, ...], truth: bool) -> History:
@@ -79,6 +80,10 @@ class History:
             scenario, attribute, names, {n: np.empty((0, g + 1)) for n in STOCKS},
             {n: np.empty((0, g + 1)) for n in FLOWS}, {n: np.empty((0, g)) for n in DIMENSIONS}, truth=truth,
         )  # fmt: skip
+
+    def title(self, group: str) -> str:
+        """Return what people read for the name of a group."""
+        return self.titles[self.names.index(group)] if self.titles else group
 
     @property
     def rounds(self) -> int:
@@ -184,6 +189,7 @@ class History:
             "scenario": self.scenario.to_dict(),
             "attribute": self.attribute,
             "names": list(self.names),
+            "titles": list(self.titles),
             "stocks": plain(self.stocks),
             "flows": plain(self.flows),
             "segregation": plain(self.segregation),
@@ -206,7 +212,7 @@ class History:
         return cls(
             Scenario.from_dict(data["scenario"]), data["attribute"], names, arrays(data["stocks"], len(names) + 1),
             arrays(flows, len(names) + 1), arrays(data["segregation"], len(names)), list(data["models"]),
-            bool(data["truth"]), list(data["seconds"]),
+            bool(data["truth"]), list(data["seconds"]), titles=tuple(data.get("titles", ())),
         )  # fmt: skip
 
     def save(self, path: str | Path) -> Path:

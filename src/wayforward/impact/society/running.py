@@ -24,7 +24,7 @@ from wayforward.impact.segregation.dimensions import DIMENSIONS, Areas, land, pl
 from wayforward.impact.society.checkpoint import read_checkpoint, write_checkpoint
 from wayforward.impact.society.history import FLOWS, History
 from wayforward.impact.society.scenario import Scenario
-from wayforward.impact.society.setting import Setting, setting_of
+from wayforward.impact.society.setting import Setting, level_titles, setting_of
 from wayforward.schema import SchemaWarning
 from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
@@ -102,6 +102,7 @@ class Society:
         self.history = History.empty(
             scenario, setting.groups.name, setting.groups.names, setting.outcome is not None
         )
+        self.history.titles = level_titles(setting.groups, setting.problem.schema)
         self._fix_places()
         self._observe()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.society.scenario import Scenario
@@ -163,6 +164,14 @@ def _groups(scenario: Scenario, x: Floats, schema: Schema) -> Groups:
             f"{', '.join(found.names)}. Name each, in this order."
         )
     return replace(found, names=scenario.group_names) if scenario.group_names else found
+
+
+def level_titles(groups: Groups, schema: Schema) -> tuple[str, ...]:
+    """Return the words of groups that are the levels of a feature under their codes; () of any others."""
+    feature = None if groups.feature is None else schema.features[groups.feature]
+    if feature is None or groups.names != tuple(str(level) for level in feature.levels or ()):
+        return ()
+    return tuple(words.level_words(feature, i) for i in range(feature.n_levels))
 
 
 def _outcome(scenario: Scenario, found: Any, labels: Any) -> Any:
