@@ -202,6 +202,19 @@ def test_a_skops_file_is_read_without_the_import_of_torch(tmp_path):
     assert said.split()[:2] == ["1", "False"]
 
 
+def test_a_server_whose_threads_read_models_is_spared_torch():
+    """Once a second thread runs, nothing can be kept out, so that it is imported before."""
+    code = (
+        "import sys, threading\n"
+        "from wayforward.model import files\n"
+        "files.before_threads()\n"
+        "one = threading.Thread(target=files.before_threads)\n"
+        "one.start(); one.join()\n"
+        "print('skops.io' in sys.modules, 'torch' in sys.modules)\n"
+    )
+    assert _said_by(code).split() == ["True", "False"]
+
+
 def test_a_command_reads_a_skops_file_without_a_look_through_all_of_scikit_learn(tmp_path):
     """What is loaded and what is refused stays the same, also of estimators that only scikit-learn's list names."""
     code = (

@@ -234,3 +234,16 @@ def test_from_the_page_to_the_table(browser, services, model, people):
     assert auditor.get(path).status_code == 403 and "plans for people" not in auditor.get_page("/staff/jobs")
     given = {"token": auditor.value("token"), "kind": "plans", "model": model}
     assert auditor.post("/staff/jobs", data=given, files={"people": ("p.csv", b"a\n1")}).status_code == 403
+
+
+def test_the_process_of_a_job_is_spared_torch(services):
+    """Its pulse is a second thread, so that what reads models comes before it."""
+    code = (
+        "import sys; from pathlib import Path; from wayforward.serve.worker import run\n"
+        "print(run(Path(sys.argv[1]), sys.argv[2], 'none', 'one'), 'skops.io' in sys.modules, 'torch' in sys.modules)"
+    )
+    at = (str(services.settings.home), services.database.url)
+    said = subprocess.run(
+        [sys.executable, "-c", code, *at], capture_output=True, text=True, check=True
+    ).stdout
+    assert said.split() == ["0", "True", "False"]

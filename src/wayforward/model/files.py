@@ -174,6 +174,13 @@ def own_process() -> None:
 _OWN_PROCESS = False
 
 
+def before_threads() -> None:
+    """Import what reads models while this process has no other threads yet: later torch would come with it, which takes
+    seconds and some 180 MB.
+    """
+    _skops()
+
+
 def _skops() -> Any:
     """Return `skops.io`, imported without torch where that can be, and in a process of ours without its list of types.
 

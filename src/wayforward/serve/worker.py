@@ -62,6 +62,9 @@ class _Pulse:
 
 def run(home: Path, url: str, id: str, worker: str) -> int:
     """Do one job; return the exit status."""
+    from wayforward.model.files import before_threads
+
+    before_threads()
     database = Database(url, migrate=False)
     try:
         return _work(Jobs(database, home), home, id, worker)
