@@ -50,7 +50,7 @@ def test_what_a_folder_does_not_take_is_said(shell: Shell) -> None:
         (f"{ASK} --out answers", "Name the table with --people"),
         (
             f"{ASK} --people people.csv --out answers --csv r.csv",
-            "--csv, --report, --letters, --kind and --certify are for answers in one file",
+            "--csv, --report, --letters, --kind, --certify and --acts are for answers in one file",
         ),
         (
             f"{ASK} --people people.csv --out answers --n 5",

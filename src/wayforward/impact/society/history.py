@@ -189,7 +189,7 @@ class History:
             "scenario": self.scenario.to_dict(),
             "attribute": self.attribute,
             "names": list(self.names),
-            "titles": list(self.titles),
+            **({"titles": list(self.titles)} if self.titles else {}),
             "stocks": plain(self.stocks),
             "flows": plain(self.flows),
             "segregation": plain(self.segregation),
