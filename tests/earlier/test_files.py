@@ -382,7 +382,7 @@ def test_of_history(file, stored):
         same(it.figure(name) if name != "acceptance_f" else it.figure("acceptance", group="f"), value)
     again = home.simulate(home.Scenario.from_yaml(FOLDER / "scenario.yaml"), own)
     # its plans came out of a search that finds cheaper ones by now
-    assert again.to_dict().keys() == it.to_dict().keys()
+    assert again.to_dict().keys() - {"titles"} == it.to_dict().keys()  # which say what groups are called
     assert again.scenario == it.scenario
     mine, before = json.loads(json.dumps(it.to_dict())), json.loads((FOLDER / file).read_text())
     later = {name: mine["flows"].pop(name) for name in mine["flows"].keys() - before["flows"].keys()}

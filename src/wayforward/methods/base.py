@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Population, Problem
 
-MOST_OPTIONS = 1000  # a person: nobody reads more, and memory and time grow with it
+MOST_OPTIONS = 5000  # a person: draws of a distribution at most; memory and time grow with it
 _FARTHER = (1e-7, 1e-5, 1e-3)  # scores beyond the boundary at which a search is made again; see `_go_farther`
 _NO_LIMIT = 1 << 40  # model rows that nobody spends, and that 64 bits can add up
 
