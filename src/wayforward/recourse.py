@@ -38,6 +38,8 @@ _PER_PERSON = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "steps", "lasts",
     "known_margin", "reasons", "months", "bound",
 )  # fmt: skip
+_WHERE_KNOWN = ("chance", "lasts", "months", "known_margin", "bound")  # of options (n, k); NaN elsewhere
+_TEXTS = ("kind", "steps")  # of options (n, k); '' where there is none
 PROVED_GAP = 1e-6  # an option that costs no more than this share above a bound is the cheapest: rounding
 KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
 # what `Problem.check` says of each option
@@ -131,8 +133,7 @@ class Recourse:
                     f"Recourse.plain_cost has shape {self.plain_cost.shape}; it must be {(n, k)}."
                 )
             object.__setattr__(self, "plain_cost", self._plain_where_known())
-        measured = ("chance", "lasts", "months", "known_margin", "bound")
-        for name, empty in (*((name, np.nan) for name in measured), ("kind", ""), ("steps", "")):
+        for name, empty in (*((name, np.nan) for name in _WHERE_KNOWN), *((name, "") for name in _TEXTS)):
             value = getattr(self, name)
             if value.shape != (n, k):
                 if value.size and not (name == "known_margin" and np.isnan(value).all()):
@@ -322,21 +323,10 @@ class Recourse:
         for i, reason in reasons.items():
             why[i] = reason
         parts: dict[str, Any] = {
-            name: spread(name, np.nan)
-            for name in (
-                "action",
-                "after",
-                "score",
-                "chance",
-                "path",
-                "lasts",
-                "months",
-                "known_margin",
-                "bound",
-            )
+            name: spread(name, np.nan) for name in ("action", "after", "score", "path", *_WHERE_KNOWN)
         }
         parts |= {name: spread(name, np.inf) for name in ("cost", "plain_cost")} | {
-            name: spread(name, "") for name in ("kind", "steps")
+            name: spread(name, "") for name in _TEXTS
         }
         before = self.score_before if self.score_before.size else np.full(self.n, np.nan)
         score_before = np.full(n, np.nan)
@@ -668,21 +658,7 @@ class Recourse:
         schema = Schema.from_dict(header["schema"])
         n, k, d = len(numbers["x"]), header["k"], schema.d
         shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
-        shapes |= dict.fromkeys(
-            (
-                "cost",
-                "plain_cost",
-                "chance",
-                "score",
-                "lasts",
-                "months",
-                "known_margin",
-                "bound",
-                "kind",
-                "steps",
-            ),
-            (n, k),
-        )
+        shapes |= dict.fromkeys(("cost", "plain_cost", "score", *_WHERE_KNOWN, *_TEXTS), (n, k))
         got = cls(
             schema=schema,
             outcome=outcome,
@@ -695,19 +671,7 @@ class Recourse:
             **{
                 name: values.reshape(shapes[name]) if name in shapes else values
                 for name, values in numbers.items()
-                if values.size
-                or name
-                not in (
-                    "plain_cost",
-                    "chance",
-                    "path",
-                    "lasts",
-                    "months",
-                    "known_margin",
-                    "bound",
-                    "kind",
-                    "steps",
-                )
+                if values.size or name not in ("plain_cost", "path", *_WHERE_KNOWN, *_TEXTS)
             },
         )
         if "sha256" not in header:  # of an earlier version
@@ -720,10 +684,7 @@ class Recourse:
     def _from_plain(cls, data: Any) -> Recourse:
         needed = ("x", "action", "after", "cost", "score", "seconds", "score_before")
         numbers = {name: _array(data[name]) for name in needed}
-        numbers |= {
-            name: _array(data.get(name))
-            for name in ("plain_cost", "chance", "path", "lasts", "months", "known_margin", "bound")
-        }
+        numbers |= {name: _array(data.get(name)) for name in ("plain_cost", "path", *_WHERE_KNOWN)}
         numbers["kind"], numbers["steps"] = _kinds(data.get("kind") or ()), _texts(data.get("steps") or ())
         # JSON has one null for inf (an empty slot) and NaN (not known): the weighted cost tells them apart
         empty = np.isnan(numbers["cost"])
@@ -802,7 +763,7 @@ class Recourse:
         numbers = {name: column(name)[::k] for name in ("seconds", "score_before")}
         numbers |= {"x": stack("before")[:, 0], "action": stack("action"), "after": stack("after")}
         carried.settled(numbers["x"], numbers["action"], numbers["after"], schema.carried)
-        for name in ("cost", "plain_cost", "chance", "score", "lasts", "months", "known_margin", "bound"):
+        for name in ("cost", "plain_cost", "score", *_WHERE_KNOWN):
             if name in table.column_names or name in ("cost", "score"):
                 numbers[name] = column(name)
         if "kind" in table.column_names:
