@@ -16,6 +16,7 @@ from wayforward.schema import Schema, SchemaWarning
 if TYPE_CHECKING:
     from wayforward.shapes import People
 
+_BARE = ("yes", "no", "true", "false", "nan")  # levels that say nothing by themselves
 _MOST = 20  # more different labels than this are no groups but a quantity
 
 
@@ -156,16 +157,24 @@ class Groups:
         return Groups(self.name, self.names, self.member[rows], self.feature)
 
     def cross(self, other: Groups) -> Groups:
-        """Intersections of two attributes: 'female and under 30'."""
+        """Intersections of two attributes: 'female and under 30', 'female and foreign worker: yes'."""
         if len(other) != len(self):
             raise DataError(
                 f"'{self.name}' is known of {len(self)} people and '{other.name}' of {len(other)}. "
                 "Give the same people."
             )
-        names = tuple(f"{a} and {b}" for a in self.names for b in other.names)
+        names = tuple(f"{a} and {b}" for a in self._told_alone() for b in other._told_alone())
         both = (self.member >= 0) & (other.member >= 0)
         member = np.where(both, self.member * len(other.names) + other.member, -1)
         return Groups(f"{self.name} and {other.name}", names, member)
+
+    def _told_alone(self) -> tuple[str, ...]:
+        """Names that say what they are of where the attribute stands elsewhere: of a bare 'yes', 'no' or number."""
+        what = self.name.replace("_", " ")
+        return tuple(
+            f"{what}: {name}" if name.lower() in _BARE or name.replace(".", "").isdigit() else name
+            for name in self.names
+        )
 
     def minority(self) -> int:
         """The smallest group that has anybody."""

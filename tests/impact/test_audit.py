@@ -371,8 +371,8 @@ def test_groups_whom_rules_serve_unlike_are_compared_with_everything_else():
     assert gap.significant and abs(gap.estimate.value) > 0.9 and gap.corrected >= gap.p
     assert sum(gap.counts) == got.summaries[0].n_scored
     text = " ".join(findings(got))
-    assert "a few rules for many people (globe-ce) serve" in text, text
-    assert "Served by few rules (globe-ce)" in render(got)
+    assert "a few rules for many people (GLOBE-CE) serve" in text, text
+    assert "Served by few rules (GLOBE-CE)" in render(got)
 
 
 def test_too_few_for_rules_is_said():

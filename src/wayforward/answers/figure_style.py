@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from wayforward.answers import words
 from wayforward.errors import require
 from wayforward.palette import BLUE, BROWN, GREEN, GREY, INK, ORANGE, PURPLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 #: Line style, marker and colour of each of several lines.
@@ -52,6 +54,15 @@ def plain_axes(ax: Axes) -> None:
     """Take away all but the bottom line."""
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.spines["bottom"].set_color(GREY)
+
+
+def percent_ticks(axis: Axis, share: bool = False) -> None:
+    """Tell the ticks of an axis in per cent, each as exactly as it stands there; share: none beyond 0 and 100."""
+    axis.set_major_formatter(
+        lambda v, _: (
+            "" if share and not -1e-9 <= v <= 1 + 1e-9 else words.percent(v, words.decimals_of(100 * v, 3))
+        )
+    )
 
 
 def wrap_label(text: str, width: int, lines: int = 2) -> str:

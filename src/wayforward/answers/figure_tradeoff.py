@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.answers import words
-from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes
+from wayforward.answers.figure_style import LINES, figure_style, new_figure, percent_ticks, plain_axes
 from wayforward.evaluate.tradeoff import Tradeoff
 from wayforward.palette import GREY, INK, LIGHT
 
@@ -66,11 +65,11 @@ def figure_tradeoff(several: Tradeoff | Mapping[str, Tradeoff]) -> Figure:
             ax.set_xlabel("share of options at least as likely as the person")
             ax.set_ylabel(what)
             ax.set_xlim(-0.02, 1.04)
-            ax.xaxis.set_major_formatter(lambda v, _: words.percent(v))
+            percent_ticks(ax.xaxis)
             plain_axes(ax)
             ax.grid(color=LIGHT, lw=0.6)
         left.set_ylim(-0.02, 1.04)
-        left.yaxis.set_major_formatter(lambda v, _: words.percent(v))
+        percent_ticks(left.yaxis, share=True)
         right.set_ylim(bottom=0)
         left.legend(frameon=False, loc="lower left", labelcolor=GREY)
     return figure

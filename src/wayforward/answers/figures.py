@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes, wrap_label
+from wayforward.answers.figure_style import (
+    LINES,
+    figure_style,
+    new_figure,
+    percent_ticks,
+    plain_axes,
+    wrap_label,
+)
 from wayforward.answers.tables import features_asked, group_table
 from wayforward.answers.text import cost_unit, outcome_label, outcome_text
 from wayforward.errors import DataError, require
@@ -166,9 +173,9 @@ def figure_coverage(
             )
         ax.set_xlim(0, most * 1.02 or 1.0)
         ax.set_ylim(0, 1.04)
-        ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
+        percent_ticks(ax.yaxis, share=True)
         if metric == "cost_l1_range":
-            ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
+            percent_ticks(ax.xaxis)
         ax.set_xlabel(names.get(metric, metric))
         ax.set_ylabel(gettext("people with a usable plan"))
         ax.legend(frameon=False, loc="lower right")
@@ -295,7 +302,7 @@ def _cost_histogram(ax: Axes, recourse: Recourse, evaluation: Evaluation | None)
         ha="left" if right else "right",
     )
     if unit == words.RANGES:
-        ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
+        percent_ticks(ax.xaxis)
         ax.set_xlabel(gettext("cost of the cheapest plan, in per cent of a range"))
     else:
         ax.set_xlabel(gettext("cost of the cheapest plan"))
@@ -317,7 +324,7 @@ def _requests(ax: Axes, requested: list[dict[str, Any]], total: int) -> None:
     ax.set_yticks(range(len(requested)), [wrap_label(row["feature"], 34, 1) for row in requested])
     ax.set_ylim(max(len(requested), 1) - 0.4, -0.6)
     ax.set_xlim(0, max([row["share"] for row in requested], default=1.0) * 1.3)
-    ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if v <= 1 else "")
+    percent_ticks(ax.xaxis, share=True)
     ax.tick_params(axis="y", length=0)
     plain_axes(ax)
 
@@ -332,7 +339,7 @@ def _group_share(ax: Axes, rows: list[dict[str, Any]]) -> None:
         ax.text(row["usable"], y - 0.18, words.percent(row["usable"]), ha="center", va="bottom", fontsize=9)
     _group_axis(ax, rows)
     ax.set_xlim(-0.03, 1.08)
-    ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if -0.01 <= v <= 1.01 else "")
+    percent_ticks(ax.xaxis, share=True)
 
 
 def _group_cost(ax: Axes, rows: list[dict[str, Any]]) -> None:
@@ -346,7 +353,7 @@ def _group_cost(ax: Axes, rows: list[dict[str, Any]]) -> None:
     _group_axis(ax, rows)
     ax.set_yticks(range(len(rows)), [""] * len(rows))
     ax.set_xlim(left=0)
-    ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
+    percent_ticks(ax.xaxis)
     ax.set_xlabel(gettext("sum of changes, as shares of their ranges (bar: 95 % interval)"))
 
 

@@ -325,7 +325,7 @@ def features_table(schema: Schema) -> list[dict[str, str]]:
         if f.carried:
             reach = gettext("each person's own")
         elif f.has_levels:
-            reach = ", ".join(f.level_text(i) for i in range(min(f.n_levels, 6)))
+            reach = "; ".join(f.level_text(i) for i in range(min(f.n_levels, 6)))
             if f.n_levels > 6:
                 reach = gettext("{levels} and {n} more", levels=reach, n=f.n_levels - 6)
         else:

@@ -280,9 +280,11 @@ def _show(got: Audit, findings: list[str]) -> None:
     """Print the findings, and one table of the headline figures by group."""
     import typer
 
+    from wayforward.impact.audit.wording import cost_telling, unit_of
+
     for text in findings:
         typer.echo(f"- {text}")
-    rows = []
+    rows, cost = [], cost_telling(unit_of(got))
     for one in [None, *(a for a in got.attributes if not a.crossed)]:
         for group in [got.overall] if one is None else one.groups:
             if not group.people:
@@ -295,7 +297,7 @@ def _show(got: Audit, findings: list[str]) -> None:
                 (
                     "" if one is None else one.name, group.name, f"{group.people:,}", _percent(f["refused"].value),
                     f"{group.answered:,}", _percent(f["usable"].value), f"{group.proved:,}",
-                    "–" if not f["cost"].n else f"{f['cost'].value:.3g} ({f['cost'].low:.3g} to {f['cost'].high:.3g})",
+                    "–" if not f["cost"].n else cost.estimate(f["cost"]),
                 )
             )  # fmt: skip
     table("", ("by", "group", "people", "refused", "answered", "usable", "proved none", "mean cost"), rows)

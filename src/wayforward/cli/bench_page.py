@@ -90,24 +90,24 @@ def _row(r: dict[str, Any]) -> dict[str, str]:
 
 def _figure(rows: list[dict[str, Any]], names: list[str]) -> Figure:
     """names: of all methods of the page, so that each looks the same in every figure."""
-    from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes
+    from wayforward.answers.figure_style import LINES, figure_style, new_figure, percent_ticks, plain_axes
 
     with figure_style():
         sheet = new_figure(6.2, 4.6)
         ax = sheet.subplots()
         for r in (r for r in rows if r["cost_l1_range"] is not None):
             _, marker, colour = LINES[names.index(r["method"]) % len(LINES)]
-            x, y = r["cost_l1_range"], 100 * r["usable"]
+            x, y = r["cost_l1_range"], r["usable"]
             off = [
-                [[abs((r.get(f"{name}_{end}") or value) - value) * scale] for end in ("low", "high")]
-                for name, value, scale in (("cost_l1_range", x, 1.0), ("usable", r["usable"], 100.0))
+                [[abs((r.get(f"{name}_{end}") or value) - value)] for end in ("low", "high")]
+                for name, value in (("cost_l1_range", x), ("usable", y))
             ]
             ax.errorbar(
                 x, y, xerr=off[0], yerr=off[1], fmt=marker, color=colour, label=r["method"], ms=6, lw=1
             )
-        ax.xaxis.set_major_formatter(lambda v, _: words.cost_number(v))
+        percent_ticks(ax.xaxis)
         ax.set_xlabel("mean cost (sum of changes as shares of their ranges)")
-        ax.yaxis.set_major_formatter(lambda v, _: words.percent(v / 100))
+        percent_ticks(ax.yaxis, share=True)
         ax.set_ylabel("people with a usable answer")
         plain_axes(ax)
         sheet.legend(loc="outside lower left", ncols=3, frameon=False)

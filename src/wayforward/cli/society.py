@@ -109,11 +109,13 @@ def _csv(got: History) -> str:
 
 def _show(got: History) -> None:
     """Print one line a round for everybody, then each group over all rounds."""
+    from wayforward.impact.society.figures import in_words
+
     heads = ("round", "applied", "granted", *_SHOWN)
     lines = [
         (
             str(t + 1), f"{int(got.total('applied')[t]):,}", f"{int(got.total('given')[t]):,}",
-            *(float(got.figure(name)[t]) for name in _SHOWN),
+            *(in_words(name, float(got.figure(name)[t])) for name in _SHOWN),
         )
         for t in range(got.rounds)
     ]  # fmt: skip
@@ -121,7 +123,7 @@ def _show(got: History) -> None:
     by = [
         (
             got.title(name), f"{int(got.flows['applied'][:, i].sum()):,}", f"{int(got.flows['given'][:, i].sum()):,}",
-            *(float(got.figure(f, group=name, over=True)[0]) for f in _SHOWN),
+            *(in_words(f, float(got.figure(f, group=name, over=True)[0])) for f in _SHOWN),
         )
         for i, name in enumerate(got.names)
     ]  # fmt: skip

@@ -36,9 +36,15 @@ MEASURES = {
     "usable": (N_("have a plan that works, of those answered"), True),
     "proved": (N_("proved: no allowed change helps, of those answered"), True),
     "plausible": (N_("have a plan that looks like people who are accepted, of those answered"), True),
-    "cost": (N_("mean cost of the plan, of those with one"), False),
-    "burden": (N_("mean distance from the person to where the plan leads, of those with one"), False),
-    "cost_all": (N_("mean cost, no plan counting as the dearest, of those answered"), False),
+    "cost": (N_("mean cost of the plan, as a share of a range, of those with one"), False),
+    "burden": (
+        N_("mean distance from the person to where the plan leads, as a share of a range, of those with one"),
+        False,
+    ),
+    "cost_all": (
+        N_("mean cost as a share of a range, no plan counting as the dearest, of those answered"),
+        False,
+    ),
 }
 EVERYBODY = N_("everybody")
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes, wrap_label
+from wayforward.answers.figure_style import (
+    LINES,
+    figure_style,
+    new_figure,
+    percent_ticks,
+    plain_axes,
+    wrap_label,
+)
+from wayforward.impact.audit.wording import COSTS, SHARES, cost_axis, cost_telling, unit_of
 from wayforward.palette import BLUE, GREY, INK, LIGHT, ORANGE
 
 if TYPE_CHECKING:
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
     from wayforward.evaluate.stats import Estimate
     from wayforward.impact.audit.figures import GroupFigures
     from wayforward.impact.audit.result import AttributeAudit, Audit
+    from wayforward.impact.audit.wording import Telling
     from wayforward.impact.summaries import Summary
 
 _ENDS = (
@@ -34,13 +43,13 @@ def shown(one: AttributeAudit) -> list[GroupFigures]:
     return _largest([g for g in one.groups if g.answered and not g.withheld], _MOST_GROUPS)
 
 
-def figure_outcomes(one: AttributeAudit) -> Figure:
+def figure_outcomes(audit: Audit, one: AttributeAudit) -> Figure:
     """Draw for each group the share refused, how the answered fared, and the mean cost of a plan with its interval."""
     groups = shown(one)
     with figure_style():
         figure = new_figure(10, 1.5 + 0.5 * len(groups))
         left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.5, 1))
-        _dots(left, [g.figures["refused"] for g in groups], "o", ORANGE, percent=True)
+        _dots(left, [g.figures["refused"] for g in groups], "o", ORANGE, SHARES)
         left.set_title("Refused by the model", loc="left", weight="bold")
         left.set_yticks(range(len(groups)), [wrap_label(g.name, 22) for g in groups])
         for y, group in enumerate(groups):
@@ -58,10 +67,10 @@ def figure_outcomes(one: AttributeAudit) -> Figure:
         middle.set_title("Of those answered", loc="left", weight="bold")
         middle.set_yticks(range(len(groups)), [f"{words.number(g.answered)}" for g in groups])
         middle.set_xlim(0, 1)
-        middle.xaxis.set_major_formatter(lambda v, _: words.percent(v))
+        percent_ticks(middle.xaxis)
         middle.tick_params(axis="y", length=0)
         plain_axes(middle)
-        _dots(right, [g.figures.get("cost") for g in groups], "s", BLUE, percent=False)
+        _dots(right, [g.figures.get("cost") for g in groups], "s", BLUE, cost_telling(unit_of(audit)))
         right.set_title("Mean cost of a plan", loc="left", weight="bold")
         right.set_yticks(range(len(groups)), [""] * len(groups))
         for ax in (left, middle, right):
@@ -89,8 +98,8 @@ def figure_budget(audit: Audit, one: AttributeAudit) -> Figure:
             )  # fmt: skip
         for budget in audit.budgets[:-1]:
             ax.axvline(budget, color=LIGHT, lw=1, zorder=0)
-        ax.set_xlabel("budget: what a plan may cost at most")
-        _share_axis(ax, audit.grid[-1] if audit.grid else 1, "answered")
+        ax.set_xlabel(cost_axis("budget: what a plan may cost at most", unit_of(audit)))
+        _share_axis(ax, audit.grid[-1] if audit.grid else 1, "answered", unit_of(audit))
     return figure
 
 
@@ -115,7 +124,7 @@ def figure_changed_features(audit: Audit, one: AttributeAudit) -> Figure:
         ax.set_yticks(range(len(order)), labels)
         ax.set_ylim(max(len(order), 1) - 0.4, -0.6)
         ax.set_xlim(-0.02, 1.02)
-        ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if -0.01 <= v <= 1.01 else "")
+        percent_ticks(ax.xaxis, share=True)
         ax.set_xlabel("share of the group's plans that ask to change this")
         ax.tick_params(axis="y", length=0)
         plain_axes(ax)
@@ -137,8 +146,8 @@ def figure_summaries(summaries: Sequence[Summary], names: Sequence[str], most: f
                 one.curve.cost, one.curve.served, ls=line, marker=marker, markevery=(place * 2, 10), color=colour,
                 lw=2, label=wrap_label(name, 40, 1),
             )  # fmt: skip
-        ax.set_xlabel("cost at most")
-        _share_axis(ax, most, "told of")
+        ax.set_xlabel(cost_axis("cost at most", summaries[0].unit))
+        _share_axis(ax, most, "told of", summaries[0].unit)
     return figure
 
 
@@ -153,18 +162,20 @@ def _largest(groups: list[GroupFigures], most: int) -> list[GroupFigures]:
     return [g for g in groups if g in largest]
 
 
-def _share_axis(ax: Axes, highest: float, what: str) -> None:
+def _share_axis(ax: Axes, highest: float, what: str, unit: str) -> None:
     """Set up the axes of shares of people, 0 to 1, against a cost up to `highest`."""
     ax.set_xlim(0, highest)
     ax.set_ylim(0, 1.04)
-    ax.yaxis.set_major_formatter(lambda v, _: words.percent(v))
+    percent_ticks(ax.yaxis, share=True)
+    if cost_telling(unit) is COSTS:
+        percent_ticks(ax.xaxis)
     ax.set_ylabel(f"of those {what}, served")
     ax.legend(frameon=False, loc="lower right")
     plain_axes(ax)
     ax.grid(axis="y", color=LIGHT, lw=0.6)
 
 
-def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str, *, percent: bool) -> None:
+def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str, how: Telling) -> None:
     highest = 0.0
     for y, e in enumerate(values):
         if e is None or not np.isfinite(e.value):
@@ -172,12 +183,11 @@ def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str,
             continue
         ax.plot([e.low, e.high], [y, y], color=GREY, lw=2)
         ax.plot(e.value, y, marker=marker, color=colour, ms=7)
-        text = words.percent(e.value) if percent else words.number(e.value, max(2, words.about(e.value, 2)))
-        ax.text(e.value, y - 0.17, text, ha="center", va="bottom", fontsize=9)
+        ax.text(e.value, y - 0.17, how.value(e.value), ha="center", va="bottom", fontsize=9)
         highest = max(highest, e.high)
     ax.set_xlim(0, (highest or 1.0) * 1.12)
-    if percent:
-        ax.xaxis.set_major_formatter(lambda v, _: words.percent(v) if v <= 1.0 else "")
+    if how in (SHARES, COSTS):
+        percent_ticks(ax.xaxis, share=how is SHARES)
     ax.xaxis.get_major_locator().set_params(nbins=4)  # type: ignore[call-arg]
     ax.tick_params(axis="y", length=0)
     plain_axes(ax)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,17 +11,19 @@ from wayforward.answers import words
 from wayforward.impact.audit.twins import SAME
 from wayforward.impact.audit.wording import (
     DIMENSIONS,
-    SUMMARIES,
+    SHARES,
     clear_of_zero,
+    cost_telling,
     each_model,
-    estimate,
     heading,
     in_quotes,
-    is_rate,
+    in_short,
     measures_of,
-    number,
     share,
     stored_rate,
+    summary_title,
+    telling,
+    unit_of,
     with_titles,
 )
 from wayforward.impact.summaries.summary import listed
@@ -72,7 +75,7 @@ def ranked(audit: Audit) -> list[Finding]:
     for sub in audit.worst:
         if sub.significant and sub.fares_worse and sub.metric not in seen:
             seen.add(sub.metric)
-            out.append(Finding(48, _worst_off(sub), "worst"))
+            out.append(Finding(48, _worst_off(audit, sub), "worst"))
     return sorted(out, key=lambda one: -one.importance)
 
 
@@ -137,7 +140,7 @@ def _intersections(audit: Audit) -> list[Finding]:
         widest = max(among, key=lambda g: abs(g.estimate.value) / (_standard_error(g) or 1.0))
         text = (
             f"Where two attributes meet, {words.count(len(significant), 'difference')} of {compared} "
-            f"{'stands' if len(significant) == 1 else 'stand'} after correction. The clearest: {_gap(widest)}"
+            f"{'stands' if len(significant) == 1 else 'stand'} after correction. The clearest: {_gap(audit, widest)}"
         )
         return [Finding(40, text, "crossed")]
     if any(np.isfinite(g.p) for g in gaps):
@@ -199,7 +202,7 @@ def _attribute(audit: Audit, one: AttributeAudit) -> list[tuple[float, str]]:
     shown = _significant_gaps(one)
     out: list[tuple[float, str]] = []
     for gap in shown:
-        text = f"{name}: {_gap(gap)}"
+        text = f"{name}: {_gap(audit, gap)}"
         turned = [
             s
             for s in one.simpson
@@ -219,7 +222,7 @@ def _attribute(audit: Audit, one: AttributeAudit) -> list[tuple[float, str]]:
         )
         limit = _noticeable(audit, one)
         out.append((15, text + (f": {limit}." if limit else ".")))
-    more = ((35, _agreement(name, one)), (34, _twins(name, one)), (33, _segregation(name, one)))
+    more = ((35, _agreement(name, one)), (34, _twins(audit, name, one)), (33, _segregation(name, one)))
     return out + [(importance, text) for importance, texts in more for text in texts]
 
 
@@ -251,14 +254,15 @@ def _agreement(name: str, one: AttributeAudit) -> list[str]:
     ]
 
 
-def _twins(name: str, one: AttributeAudit) -> list[str]:
+def _twins(audit: Audit, name: str, one: AttributeAudit) -> list[str]:
     t = one.twins
     if t is None or t.why_not or not t.larger.n:
         return []
+    how = cost_telling(unit_of(audit))
     return [
         f"{name}: had they belonged to another group, with all that follows from it, the cost would differ by more "
-        f"than {SAME} for {words.percent(t.larger.value)} of {words.count(t.larger.n, 'person', 'people')} "
-        f"({words.percent(t.larger.low)} to {words.percent(t.larger.high)}), by {number(t.individual.value)} on "
+        f"than {how.more(SAME)} for {words.percent(t.larger.value)} of {words.count(t.larger.n, 'person', 'people')} "
+        f"({words.percent(t.larger.low)} to {words.percent(t.larger.high)}), by {how.more(t.individual.value)} on "
         "average."
     ]
 
@@ -284,26 +288,21 @@ def _segregation(name: str, one: AttributeAudit) -> list[str]:
     ]
 
 
-def _gap(gap: Gap) -> str:
+def _gap(audit: Audit, gap: Gap) -> str:
     """Return the difference with the group that has more first, its interval, and how sure it is."""
     first, second = gap.first, gap.second
     one, two = gap.values
     e = gap.estimate
-    value, low, high = e.value, e.low, e.high
-    if value < 0:
-        first, second, one, two, value, low, high = second, first, two, one, -value, -high, -low
-    if is_rate(gap.metric):
-        show, scale, unit = share, 100.0, " points"
-        value, low, high = scale * value, scale * low, scale * high
-        points = f"{words.number(value, 1)}{unit} ({words.number(low, 1)} to {words.number(high, 1)})"
-    else:
-        show, points = number, f"{number(value)} ({number(low)} to {number(high)})"
+    if e.value < 0:
+        first, second, one, two = second, first, two, one
+        e = replace(e, value=-e.value, low=-e.high, high=-e.low)
+    how = telling(gap.metric, unit_of(audit))
     beginning = _beginning(gap.metric)
     joins = {"on average for": "for", "among": "among"}
     join = next((word for end, word in joins.items() if beginning.endswith(end)), "of")
     return (
-        f"{beginning.format(value=show(one))} {in_quotes(first)} and {show(two)} {join} {in_quotes(second)}: "
-        f"a difference of {points}."
+        f"{beginning.format(value=how.value(one))} {in_quotes(first)} and {how.value(two)} {join} "
+        f"{in_quotes(second)}: a difference of {how.difference(e)}."
     )
 
 
@@ -311,9 +310,10 @@ def _beginning(metric: str) -> str:
     if metric in _SENTENCES:
         return _SENTENCES[metric]
     kind, _, name = metric.partition(" ")
+    title = in_short(name)
     if kind == "lines":
-        return f"a few rules for many people ({name}) serve {{value}} of those told of among"
-    return f"following few rules ({name}) costs {{value}} more than a plan of their own on average for"
+        return f"a few rules for many people ({title}) serve {{value}} of"
+    return f"following few rules ({title}) costs {{value}} more than a plan of their own on average for"
 
 
 def _noticeable(audit: Audit, one: AttributeAudit) -> str:
@@ -329,7 +329,7 @@ def _noticeable(audit: Audit, one: AttributeAudit) -> str:
             f"of {words.number(100 * 2.8 * float(np.sqrt(p * (1 - p))) * room, 0)} points in who has a plan"
         )
     if np.isfinite(cost) and cost > 0:
-        parts.append(f"of {number(2.8 * cost * room)} in cost")
+        parts.append(f"of {cost_telling(unit_of(audit)).more(2.8 * cost * room)} in cost")
     if not parts:
         return ""
     return (
@@ -344,31 +344,31 @@ def _standard_error(gap: Gap) -> float:
     return (e.high - e.low) / 3.92 if np.isfinite(e.high - e.low) else 0.0
 
 
-def _worst_off(sub: Subgroup) -> str:
+def _worst_off(audit: Audit, sub: Subgroup) -> str:
     who = f"the {words.number(sub.n)} people looked at with {listed(sub.conditions)}"
     if sub.metric == "usable":
         return f"Worst served: of {who}, {share(sub.value)} have a usable plan; {share(sub.rest)} of everybody else."
-    return f"Dearest: for {who}, a plan costs {number(sub.value)} on average; {number(sub.rest)} for everybody else."
+    show = cost_telling(unit_of(audit)).value
+    return (
+        f"Dearest: for {who}, a plan costs {show(sub.value)} on average; {show(sub.rest)} for everybody else."
+    )
 
 
 def _summary(one: Summary) -> str:
-    everybody, title = one.everybody, SUMMARIES.get(one.name, one.name)
-    if title[1:2].islower() or title[1:2] == " ":
-        title = title[:1].lower() + title[1:]
-    text = f"Few rules instead of a plan for each ({title}): "
+    everybody = one.everybody
+    text = f"Few rules instead of a plan for each ({summary_title(one.name)}): "
     if not everybody.served.value:
         return (
             text + f"no common change was found that serves any of {words.number(everybody.served.n)} people."
         )
     text += (
-        f"{words.count(len(one.lines), 'rule serves', 'rules serve')} {estimate(everybody.served, True)} of "
+        f"{words.count(len(one.lines), 'rule serves', 'rules serve')} {SHARES.estimate(everybody.served)} of "
         f"{words.number(everybody.served.n)} people who had no say in them"
     )
     if everybody.own_served.n:
         text += f", plans of their own {share(everybody.own_served.value)}"
     if one.extra.n:
         more = "more" if one.extra.value >= 0 else "less"
-        text += (
-            f". Those whom both serve pay {number(abs(one.extra.value))} {more} under the rules on average"
-        )
+        by = cost_telling(one.unit).more(abs(one.extra.value))
+        text += f". Those whom both serve pay {by} {more} under the rules on average"
     return text + "."

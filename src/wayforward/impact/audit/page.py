@@ -19,15 +19,16 @@ from wayforward.impact.audit.findings import lead, ranked
 from wayforward.impact.audit.twins import SAME
 from wayforward.impact.audit.wording import (
     DIMENSIONS,
+    SHARES,
     SUMMARIES,
+    cost_telling,
     cost_unit,
-    estimate,
     heading,
     in_quotes,
-    number,
     p_value,
     rule_in_words,
     share,
+    unit_of,
     with_titles,
 )
 from wayforward.plain_files import write_text
@@ -69,13 +70,15 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
             findings=found[:_FIRST],
             more_findings=found[_FIRST:],
             reading=_reading(audit),
-            everybody=tables.everybody(audit.overall),
+            everybody=tables.everybody(audit),
             attributes=[_attribute(audit, one, place) for place, one in enumerate(plain)],
             crossed=[
-                _intersection(one) for one in audit.attributes if one.crossed and tables.parts_of_two(one)
+                _intersection(audit, one)
+                for one in audit.attributes
+                if one.crossed and tables.parts_of_two(audit, one)
             ],
             worst_text=_worst_off(audit),
-            worst=[tables.worst_off(one) for one in audit.worst],
+            worst=[tables.worst_off(audit, one) for one in audit.worst],
             summaries_text=_about_summaries(audit),
             summaries=[_summary(audit, one) for one in audit.summaries],
             summaries_figure=_summaries_figure(audit),
@@ -112,8 +115,8 @@ def _reading(audit: Audit) -> list[str]:
         "An interval in brackets is a 95 % interval. This audit made "
         f"{words.count(audit.comparisons, 'comparison')}; with so many, one in twenty looks remarkable by chance "
         "alone. A difference is said to stand when it remains after allowing for all of them "
-        f"({how}). {heading(words.count(audit.n_significant, 'difference'))} "
-        f"{'stands' if audit.n_significant == 1 else 'stand'} here. Not among them are the subgroups that fare worst, "
+        f"({how}). {heading(words.count(audit.n_significant, 'difference')) if audit.n_significant else 'None'} "
+        f"{'stand' if audit.n_significant > 1 else 'stands'} here. Not among them are the subgroups that fare worst, "
         "which are corrected among themselves, and twins, segregation, gaps among people who are alike and plans that "
         "last, whose intervals stand by themselves.",
         *(
@@ -168,29 +171,31 @@ def _attribute(audit: Audit, one: AttributeAudit, place: int) -> dict[str, Any]:
             "to no group."
         )
     measures = list(audit.overall.figures)
-    largest = tables.largest_gaps(one)
+    largest = tables.largest_gaps(audit, one)
     return {
         "name": one.name,
         "text": text,
         **_attribute_figures(audit, one, place),
         "counts": tables.counts(one),
-        "rates": tables.measure_rows(one, [m for m in RATES if m in measures and m != "not_found"], True),
-        "means": tables.measure_rows(one, [m for m in measures if m not in RATES], False),
+        "rates": tables.measure_rows(
+            audit, one, [m for m in RATES if m in measures and m != "not_found"], True
+        ),
+        "means": tables.measure_rows(audit, one, [m for m in measures if m not in RATES], False),
         "gaps": largest,
-        "gap_text": _gaps(one),
-        "matrices": [tables.gap_row(g) for g in one.gaps] if len(one.gaps) > len(largest) else [],
+        "gap_text": _gaps(audit, one),
+        "matrices": [tables.gap_row(audit, g) for g in one.gaps] if len(one.gaps) > len(largest) else [],
         "served": tables.served(audit, one),
-        "needed": tables.needed(one),
+        "needed": tables.needed(audit, one),
         "agreement": _agreement(one),
         "asked_table": tables.changed_features(audit, one),
-        "simpson": tables.gaps_among_alike(one),
+        "simpson": tables.gaps_among_alike(audit, one),
         "simpson_text": (
             "A difference between groups can be a difference between other things in which the groups differ. Here it "
             "is told as it is, and as the mean of the differences among people who are alike in something else. Where "
             "the two point opposite ways, the first alone misleads."
         ),
-        "twins_text": _twins(one),
-        "twins": tables.twin_pairs(one),
+        "twins_text": _twins(audit, one),
+        "twins": tables.twin_pairs(audit, one),
         "society_text": _segregation(one),
         "society": tables.segregation(one),
     }
@@ -204,7 +209,7 @@ def _attribute_figures(audit: Audit, one: AttributeAudit, place: int) -> dict[st
     drawn = {"outcomes": "", "budget": "", "asked": ""}
     if answered:
         drawn["outcomes"] = figures.svg(
-            charts.figure_outcomes(one), f"outcomes-{place}", f"Outcomes by {one.name}",
+            charts.figure_outcomes(audit, one), f"outcomes-{place}", f"Outcomes by {one.name}",
             "For each group: the share refused, how those answered fared, and the mean cost of a plan. "
             "The tables below hold the same numbers.",
         )  # fmt: skip
@@ -222,7 +227,7 @@ def _attribute_figures(audit: Audit, one: AttributeAudit, place: int) -> dict[st
     return {name: Markup(value) for name, value in drawn.items()}
 
 
-def _gaps(one: AttributeAudit) -> str:
+def _gaps(audit: Audit, one: AttributeAudit) -> str:
     cost = [g for g in one.gaps if g.metric == "cost" and np.isfinite(g.estimate.value)]
     known = [
         g for g in one.groups if g.compared and g.figures.get("cost") is not None and g.figures["cost"].n
@@ -231,9 +236,10 @@ def _gaps(one: AttributeAudit) -> str:
     if cost and len(known) > 1:
         low = min(known, key=lambda g: g.figures["cost"].value)
         high = max(known, key=lambda g: g.figures["cost"].value)
+        more = cost_telling(unit_of(audit)).more(high.figures["cost"].value - low.figures["cost"].value)
         text = (
             f"Between the dearest group ({in_quotes(high.name)}) and the cheapest ({in_quotes(low.name)}) lies "
-            f"a difference of {number(high.figures['cost'].value - low.figures['cost'].value)} in mean cost. "
+            f"a difference of {more} in mean cost. "
         )
     return text + (
         "p is the chance of a difference at least so large if the groups were alike; corrected, with care for all "
@@ -260,19 +266,21 @@ def _agreement(one: AttributeAudit) -> str:
     )
 
 
-def _twins(one: AttributeAudit) -> list[str]:
+def _twins(audit: Audit, one: AttributeAudit) -> list[str]:
     t = one.twins
     if t is None:
         return []
     if t.why_not:
         return [f"Not measured: {t.why_not.replace(repr(t.attribute), repr(one.name))}."]
+    how = cost_telling(unit_of(audit))
     does = "; ".join(in_quotes(g) if g == v else f"{in_quotes(g)}: {v}" for g, v in t.values)
     text = [
         "A twin is the same refused person, had they belonged to another group: the causal world sets the attribute "
         "and lets follow what follows, while everything particular to the person stays. A twin whom the model accepts "
         f"needs no plan and pays nothing. The attribute is set to: {does}.",
-        f"The largest difference to any twin is {estimate(t.individual, False)} in cost on average over "
-        f"{words.count(t.people, 'person', 'people')}; it exceeds {SAME} for {estimate(t.larger, True)} of them.",
+        f"The largest difference to any twin is {how.difference(t.individual)} in cost on average over "
+        f"{words.count(t.people, 'person', 'people')}; it exceeds {how.more(SAME)} for "
+        f"{SHARES.estimate(t.larger)} of them.",
     ]
     if t.impossible:
         text.append(
@@ -293,9 +301,9 @@ def _segregation(one: AttributeAudit) -> str:
     )
 
 
-def _intersection(one: AttributeAudit) -> dict[str, Any]:
+def _intersection(audit: Audit, one: AttributeAudit) -> dict[str, Any]:
     text = [note for note in one.notes if "refuses nobody" not in note]
-    return {"name": one.name, "text": text, "rows": tables.parts_of_two(one)}
+    return {"name": one.name, "text": text, "rows": tables.parts_of_two(audit, one)}
 
 
 # -- the whole ---------------------------------------------------------------------------------------------
@@ -343,13 +351,13 @@ def _summary(audit: Audit, one: Summary) -> dict[str, Any]:
 
 def _served(one: Summary) -> str:
     """Return whom the lines of a summary serve, at what cost, beside plans of their own."""
-    everybody = one.everybody
-    text = f"Together they serve {estimate(everybody.served, True)} of the {words.number(one.n_scored)}"
-    text += f", at a mean cost of {estimate(everybody.cost, False)}." if everybody.cost.n else "."
+    everybody, how = one.everybody, cost_telling(one.unit)
+    text = f"Together they serve {SHARES.estimate(everybody.served)} of the {words.number(one.n_scored)}"
+    text += f", at a mean cost of {how.estimate(everybody.cost)}." if everybody.cost.n else "."
     if everybody.own_cost.n:
         text += (
             f" Plans made for each of them serve {share(everybody.own_served.value)}, at "
-            f"{number(everybody.own_cost.value)}."
+            f"{how.value(everybody.own_cost.value)}."
         )
     if one.extra.n:
         e, way = one.extra, "more"
@@ -358,7 +366,7 @@ def _served(one: Summary) -> str:
         if not one.extra.n == everybody.cost.n == everybody.own_cost.n:
             text += " These two costs are of different people."
         text += (
-            f" Over the {words.number(e.n)} whom both serve, the rules cost {estimate(e, False)} {way} than plans of "
+            f" Over the {words.number(e.n)} whom both serve, the rules cost {how.difference(e)} {way} than plans of "
             "their own."
         )
     return text

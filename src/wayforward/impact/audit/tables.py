@@ -8,34 +8,36 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.page import features_table
-from wayforward.impact.audit.figures import MEANING, RATES
+from wayforward.impact.audit.figures import MEANING
 from wayforward.impact.audit.wording import (
     DIMENSIONS,
     MEASURES,
+    SHARES,
     SUMMARIES,
     clear_of_zero,
+    cost_telling,
     cost_unit,
     each_model,
-    estimate,
     feature_titles,
     heading,
-    is_rate,
+    in_quotes,
     measure_name,
     measures_of,
-    number,
     p_value,
     share,
     stored_rate,
+    telling,
+    unit_of,
 )
 from wayforward.impact.privacy import FEWEST
 from wayforward.impact.summaries.summary import listed
 
 if TYPE_CHECKING:
     from wayforward.evaluate.stats import Estimate
-    from wayforward.impact.audit.figures import GroupFigures
     from wayforward.impact.audit.gaps import Gap
     from wayforward.impact.audit.result import AttributeAudit, Audit
     from wayforward.impact.audit.strata import Simpson
+    from wayforward.impact.audit.wording import Telling
     from wayforward.impact.audit.worst_off import Subgroup
     from wayforward.impact.summaries import Summary
 
@@ -48,11 +50,11 @@ _COUNTS = (
 _WORLDS = {"independent": "independent: acting on one thing moves nothing else"}
 
 
-def everybody(overall: GroupFigures) -> TableRows:
+def everybody(audit: Audit) -> TableRows:
     """Return every measure over all people."""
     rows = []
-    for name, e in overall.figures.items():
-        show = share if name in RATES else number
+    for name, e in audit.overall.figures.items():
+        show = telling(name, unit_of(audit)).value
         if e.n:
             rows.append(
                 {
@@ -79,7 +81,7 @@ def counts(one: AttributeAudit) -> TableRows:
     return rows
 
 
-def measure_rows(one: AttributeAudit, measures: list[str], rate: bool) -> TableRows:
+def measure_rows(audit: Audit, one: AttributeAudit, measures: list[str], rate: bool) -> TableRows:
     """Return some measures, all rates or all means, of each group."""
     rows = []
     for g in one.groups:
@@ -89,38 +91,28 @@ def measure_rows(one: AttributeAudit, measures: list[str], rate: bool) -> TableR
         for m in measures:
             e = g.figures.get(m)
             hidden = g.withheld and (e is None or not e.n)
-            row[heading(MEASURES[m])] = "withheld" if hidden else estimate(e, rate)
+            row[heading(MEASURES[m])] = "withheld" if hidden else telling(m, unit_of(audit)).estimate(e)
         rows.append(row)
     return rows
 
 
-def largest_gaps(one: AttributeAudit) -> TableRows:
+def largest_gaps(audit: Audit, one: AttributeAudit) -> TableRows:
     """Return the largest difference in each measure."""
-    return [gap_row(g) for m in measures_of(one) if (g := one.largest(m)) is not None]
+    return [gap_row(audit, g) for m in measures_of(one) if (g := one.largest(m)) is not None]
 
 
-def gap_row(gap: Gap) -> dict[str, str]:
+def gap_row(audit: Audit, gap: Gap) -> dict[str, str]:
     """Return one difference with both sides, its interval and p-values."""
-    rate = is_rate(gap.metric)
-    show = share if rate else number
+    how = telling(gap.metric, unit_of(audit))
     return {
         "Measure": heading(measure_name(gap.metric)),
-        "Group": f"{gap.first}: {show(gap.values[0])} of {words.number(gap.counts[0])}",
-        "Beside": f"{gap.second}: {show(gap.values[1])} of {words.number(gap.counts[1])}",
-        "Difference": _difference(gap.estimate, rate),
+        "Group": f"{in_quotes(gap.first)}: {how.value(gap.values[0])} of {words.number(gap.counts[0])}",
+        "Beside": f"{in_quotes(gap.second)}: {how.value(gap.values[1])} of {words.number(gap.counts[1])}",
+        "Difference": how.difference(gap.estimate),
         "p, alone": p_value(gap.p),
         "p, corrected": p_value(gap.corrected),
         "Stands": "yes" if gap.significant else "no",
     }
-
-
-def _difference(e: Estimate, rate: bool) -> str:
-    def size(value: float) -> str:
-        if not np.isfinite(value):
-            return "not known"
-        return words.number(100 * value, 1) if rate else number(value)
-
-    return f"{size(e.value)}{' points' if rate else ''} ({size(e.low)} to {size(e.high)})"
 
 
 def served(audit: Audit, one: AttributeAudit) -> TableRows:
@@ -135,17 +127,22 @@ def served(audit: Audit, one: AttributeAudit) -> TableRows:
         row = {"Group": f"{g.name} ({words.number(g.answered)})"}
         for budget, name, e in zip(audit.budgets, names, g.served, strict=True):
             of = f" (enough for {name} plans)" if name else ""
-            row[f"Within {number(budget)}{of}"] = estimate(e, True)
+            row[f"Within {_cost(audit).value(budget)}{of}"] = SHARES.estimate(e)
         rows.append(row)
     return rows
 
 
-def needed(one: AttributeAudit) -> TableRows:
+def _cost(audit: Audit) -> Telling:
+    """Return how costs of plans are told."""
+    return cost_telling(unit_of(audit))
+
+
+def needed(audit: Audit, one: AttributeAudit) -> TableRows:
     """Return the budget that it takes to serve a share of each group."""
 
     def cell(e: Estimate) -> str:
         if np.isfinite(e.value):
-            return estimate(e, False)
+            return _cost(audit).estimate(e)
         return "too few plans to tell" if np.isnan(e.value) else "no budget does"
 
     names = ("a quarter", "half", "three quarters", "nine in ten")
@@ -173,7 +170,7 @@ def changed_features(audit: Audit, one: AttributeAudit) -> TableRows:
     ]
 
 
-def gaps_among_alike(one: AttributeAudit) -> TableRows:
+def gaps_among_alike(audit: Audit, one: AttributeAudit) -> TableRows:
     """Return those that turn, and for each way of being alike the pair with the largest difference."""
     widest: dict[tuple[str, str], Simpson] = {}
     for s in one.simpson:
@@ -186,11 +183,11 @@ def gaps_among_alike(one: AttributeAudit) -> TableRows:
     }
     rows = []
     for s in chosen.values():
-        size = (lambda v: f"{words.number(100 * v, 1)} points") if s.metric in RATES else number
+        size = telling(s.metric, unit_of(audit)).more
         rows.append(
             {
                 "Measure": heading(MEASURES[s.metric]),
-                "Groups": f"{s.first} less {s.second}",
+                "Groups": f"{in_quotes(s.first)} less {in_quotes(s.second)}",
                 "Among people alike in": s.by,
                 "As it is": size(s.whole),
                 "Among them": size(s.within),
@@ -209,7 +206,7 @@ def _turn(s: Simpson) -> str:
     return "turns" if whole and within else "gone among them" if whole else "seen only among them"
 
 
-def twin_pairs(one: AttributeAudit) -> TableRows:
+def twin_pairs(audit: Audit, one: AttributeAudit) -> TableRows:
     """Return people of each group beside their twins in another."""
     if one.twins is None or one.twins.why_not:
         return []
@@ -218,9 +215,9 @@ def twin_pairs(one: AttributeAudit) -> TableRows:
             "Person's group": pair.group,
             "Twin's group": pair.other,
             "People": words.number(pair.people),
-            "Twin is accepted": estimate(pair.accepted, True),
-            "Twin's cost less the person's": estimate(pair.difference, False),
-            "Plan for one of the two only": estimate(pair.one_sided, True),
+            "Twin is accepted": SHARES.estimate(pair.accepted),
+            "Twin's cost less the person's": _cost(audit).difference(pair.difference),
+            "Plan for one of the two only": SHARES.estimate(pair.one_sided),
         }
         for pair in one.twins.pairs
     ]
@@ -254,7 +251,7 @@ def segregation(one: AttributeAudit) -> TableRows:
     return rows
 
 
-def parts_of_two(one: AttributeAudit) -> TableRows:
+def parts_of_two(audit: Audit, one: AttributeAudit) -> TableRows:
     """Return the results of each part of an intersection of two attributes."""
     rows = []
     for g in one.groups:
@@ -267,11 +264,11 @@ def parts_of_two(one: AttributeAudit) -> TableRows:
             {
                 "Part": g.name,
                 "People": words.number(g.people),
-                "Refused": estimate(g.figures["refused"], True),
+                "Refused": SHARES.estimate(g.figures["refused"]),
                 "Answered": words.number(g.answered),
-                "Have a usable plan": "withheld" if g.withheld else estimate(g.figures["usable"], True),
+                "Have a usable plan": "withheld" if g.withheld else SHARES.estimate(g.figures["usable"]),
                 "Proved: none exists": "withheld" if g.counts_withheld else words.number(g.proved),
-                "Mean cost": "withheld" if g.withheld else estimate(g.figures["cost"], False),
+                "Mean cost": "withheld" if g.withheld else _cost(audit).estimate(g.figures["cost"]),
                 "Differs from everybody else in": differs
                 or ("nothing that stands" if g.compared_refused else "too few to say"),
             }
@@ -279,16 +276,15 @@ def parts_of_two(one: AttributeAudit) -> TableRows:
     return rows
 
 
-def worst_off(sub: Subgroup) -> dict[str, str]:
+def worst_off(audit: Audit, sub: Subgroup) -> dict[str, str]:
     """Return one subgroup beside everybody else."""
-    rate = sub.metric == "usable"
-    show = share if rate else number
+    how = telling(sub.metric, unit_of(audit))
     return {
         "People": heading(listed(sub.conditions)),
         "Measure": MEASURES[sub.metric],
-        "In it": f"{show(sub.value)} of {words.number(sub.n)}",
-        "Everybody else": show(sub.rest),
-        "Difference": _difference(sub.gap, rate),
+        "In it": f"{how.value(sub.value)} of {words.number(sub.n)}",
+        "Everybody else": how.value(sub.rest),
+        "Difference": how.difference(sub.gap),
         "p, corrected": p_value(sub.corrected),
         "Stands": "yes" if sub.significant and sub.fares_worse else "no",
     }
@@ -302,8 +298,8 @@ def summary_lines(one: Summary) -> TableRows:
             "For whom": heading(listed(line.who) or "everybody"),
             "What to do": f"{words.sentence(listed(line.change))} {line.how_much}".rstrip(),
             "Speaks to": words.number(line.n_addressed),
-            "Works for, of these": estimate(line.works, True),
-            "Mean cost, where it works": estimate(line.cost, False),
+            "Works for, of these": SHARES.estimate(line.works),
+            "Mean cost, where it works": cost_telling(one.unit).estimate(line.cost),
             "Cheapest that works, of all": share(line.used),
         }
         for place, line in enumerate(one.lines, 1)
@@ -319,10 +315,10 @@ def summary_groups(audit: Audit, one: Summary) -> TableRows:
             if part.attribute
             else "Everybody",
             "People told of": words.number(part.served.n),
-            "Served by a rule": estimate(part.served, True),
-            "Served by a plan of their own": estimate(part.own_served, True),
-            "Mean cost of the rules": estimate(part.cost, False),
-            "Rules cost more than own plans by": estimate(part.extra, False),
+            "Served by a rule": SHARES.estimate(part.served),
+            "Served by a plan of their own": SHARES.estimate(part.own_served),
+            "Mean cost of the rules": _cost(audit).estimate(part.cost),
+            "Rules cost more than own plans by": _cost(audit).difference(part.extra),
         }
         for part in (one.everybody, *one.groups)
         if part.served.n >= FEWEST
@@ -340,7 +336,7 @@ def summaries_served(audit: Audit) -> TableRows:
             at = dict(zip(one.curve.cost, curve, strict=True))
             rows.append(
                 {"Way": name}
-                | {f"Within {number(b)}": share(at[b]) for b in audit.budgets if b in at}
+                | {f"Within {_cost(audit).value(b)}": share(at[b]) for b in audit.budgets if b in at}
                 | {"At any cost": share(whole.value)}
             )
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,7 @@ SUMMARIES = {  # what the summaries are called
     "ares": "If-then rules (AReS)",
     "globe-ce": "Directions to go along (GLOBE-CE)",
 }
+_IN_SHORT = {"tree": "a tree of groups", "ares": "AReS", "globe-ce": "GLOBE-CE"}
 DIMENSIONS = {  # of segregation: name, and how to read it
     "centralization": (
         "centralization",
@@ -49,6 +50,8 @@ DIMENSIONS = {  # of segregation: name, and how to read it
     "exposure": ("exposure", "how much of the others a member meets nearby; less is more segregated"),
     "concentration": ("concentration", "how little space the group takes up; more is more segregated"),
 }
+
+_SIGNS = {"==": "is", "!=": "is not", ">=": "is at least", "<=": "is at most"}  # of rules
 
 
 def in_quotes(name: str) -> str:
@@ -66,21 +69,88 @@ def share(value: float) -> str:
     return "nobody" if not np.isfinite(value) else words.percent(value, 1)
 
 
-def number(value: float) -> str:
-    """Return a mean or a cost with as many digits as it needs."""
-    if np.isinf(value):
-        return "never"
-    if np.isnan(value):
-        return "not known"
-    return words.number(value, max(2, min(4, words.about(value, 2))))
+@dataclass(frozen=True)
+class Telling:
+    """How one kind of figure reads. percent: in per cent, and differences in points; least, most: decimals; nobody:
+    what is told where there is no value; of_differences: the figure itself is a difference."""
+
+    percent: bool
+    least: int
+    most: int
+    nobody: str = "not known"
+    of_differences: bool = False
+
+    def value(self, value: float, decimals: int | None = None) -> str:
+        """Return a figure: "12.3 %"."""
+        if self.of_differences:
+            return self.more(value)
+        if not np.isfinite(value):
+            return self._no_number(value)
+        shown = self._decimals(value) if decimals is None else decimals
+        return words.percent(value, shown) if self.percent else words.number(value, shown)
+
+    def more(self, value: float, decimals: int | None = None) -> str:
+        """Return a difference of two figures: "4.1 points"."""
+        size = self._size(value, self._decimals(value) if decimals is None else decimals)
+        if not self.percent or not np.isfinite(value):
+            return size
+        return f"{words.number(1)} point" if round(100 * value, 9) == 1 else f"{size} points"
+
+    def estimate(self, e: Estimate | None) -> str:
+        """Return an estimate with its interval, all of it with the same decimals."""
+        if e is None or not e.n:
+            return "nobody"
+        decimals = self._decimals(e.value, e.low, e.high)
+        value, low, high = (self.value(part, decimals) for part in (e.value, e.low, e.high))
+        return f"{value} ({low} to {high})"
+
+    def difference(self, e: Estimate) -> str:
+        """Return a difference of two figures with its interval, all of it with the same decimals."""
+        if not e.n:
+            return "nobody"
+        decimals = self._decimals(e.value, e.low, e.high)
+        low, high = (self._size(part, decimals) for part in (e.low, e.high))
+        return f"{self.more(e.value, decimals)} ({low} to {high})"
+
+    def _decimals(self, *values: float) -> int:
+        sizes = [abs(v) * (100 if self.percent else 1) for v in values if np.isfinite(v)]
+        return min(self.most, max(self.least, words.about(max(sizes, default=0.0), 2)))
+
+    def _size(self, value: float, decimals: int) -> str:
+        if not np.isfinite(value):
+            return self._no_number(value)
+        return words.number(100 * value if self.percent else value, decimals)
+
+    def _no_number(self, value: float) -> str:
+        return self.nobody if np.isnan(value) else "never"
 
 
-def estimate(e: Estimate | None, rate: bool) -> str:
-    """Return an estimate with its interval."""
-    if e is None or not e.n:
-        return "nobody"
-    show = share if rate else number
-    return f"{show(e.value)} ({show(e.low)} to {show(e.high)})"
+SHARES = Telling(percent=True, least=1, most=1, nobody="nobody")
+COSTS = Telling(percent=True, least=1, most=3)
+NUMBERS = Telling(percent=False, least=2, most=4)
+
+
+def telling(metric: str, unit: str) -> Telling:
+    """Return how a measure is told where the cost of a plan counts in `unit`."""
+    if is_rate(metric):
+        return SHARES
+    if metric in ("burden", "cost_all"):  # in ranges whatever the problem's own cost is
+        return COSTS
+    if metric == "cost":
+        return cost_telling(unit)
+    if metric.startswith("extra "):  # a difference of costs
+        return replace(cost_telling(unit), of_differences=True)
+    return NUMBERS
+
+
+def cost_telling(unit: str) -> Telling:
+    """Return how the cost of a plan is told that counts in `unit`."""
+    return COSTS if unit == words.RANGES else NUMBERS
+
+
+def unit_of(audit: Audit) -> str:
+    """Return the unit of the costs of plans; files of earlier versions do not say it."""
+    return str(audit.meta.get("cost_unit") or words.RANGES)
 
 
 def stored_rate(e: dict[str, Any]) -> str:
@@ -115,11 +185,23 @@ def measures_of(one: AttributeAudit) -> list[str]:
     return list(dict.fromkeys([*MEASURES, *(g.metric for g in one.gaps)]))
 
 
+def in_short(name: str) -> str:
+    """Return what a way of making rules is called in brackets."""
+    return _IN_SHORT.get(name, name)
+
+
+def summary_title(name: str) -> str:
+    """Return what a way of making rules is called inside a sentence."""
+    title = SUMMARIES.get(name, name)
+    return title if title[:1].islower() or title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
 def measure_name(metric: str) -> str:
     """Return what a measure is called; those about rules for many carry the name of the way they were made."""
     if metric in MEASURES:
         return MEASURES[metric]
     kind, _, name = metric.partition(" ")
+    name = in_short(name)
     return (
         f"served by few rules ({name})" if kind == "lines" else f"cost of few rules less own plans ({name})"
     )
@@ -131,11 +213,19 @@ def is_rate(metric: str) -> bool:
 
 
 def cost_unit(audit: Audit) -> str:
-    """Return what a cost of 1 is."""
-    unit = str(audit.meta.get("cost_unit", ""))
-    if not unit or "range" in unit:
-        return "the sum of all changes, each as a share of the range of its feature: 1 is a change across a whole range"
+    """Return what a cost is, in words."""
+    unit = unit_of(audit)
+    if unit == words.RANGES:
+        return (
+            "the sum of all changes, each in per cent of the range of its feature: "
+            f"{words.percent(1)} is a change across a whole range"
+        )
     return f"told in {unit}"
+
+
+def cost_axis(text: str, unit: str) -> str:
+    """Return the label of an axis of costs with what they are told in."""
+    return f"{text}, in {'per cent of a range' if unit == words.RANGES else unit}"
 
 
 def feature_titles(audit: Audit) -> dict[str, str]:
@@ -153,9 +243,13 @@ def with_titles(audit: Audit) -> Audit:
 
 
 def rule_in_words(schema: Schema, rule: str) -> str:
-    """Return a rule with the names that people read."""
+    """Return a rule with the names that people read, of features and of levels."""
+    titles: dict[str, str] = {}  # of the levels of the features that the rule names
     for feature in schema.features:
         for when, phrase in (("after", "after acting"), ("before", "before")):
             shown = f"{in_quotes(words.label(feature))} {phrase}".replace("\\", r"\\")
-            rule = re.sub(rf"\b{when}\.{re.escape(feature.name)}(?!\w)", shown, rule)
-    return rule
+            rule, n = re.subn(rf"\b{when}\.{re.escape(feature.name)}(?!\w)", shown, rule)
+            if n and feature.has_levels:
+                titles |= {str(level): feature.level_text(i) for i, level in enumerate(feature.levels)}
+    rule = re.sub(r"'([^']*)'", lambda found: in_quotes(titles.get(found[1], found[1])), rule)
+    return re.sub("|".join(_SIGNS), lambda found: _SIGNS[found[0]], rule)

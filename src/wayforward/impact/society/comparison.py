@@ -16,7 +16,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.impact.segregation.dimensions import DIMENSIONS
-from wayforward.impact.society.figures import TITLES
+from wayforward.impact.society.figures import TITLES, digits, in_percent
 from wayforward.impact.society.history import FIGURES, History
 from wayforward.impact.society.running import simulate
 from wayforward.impact.society.scenario import Scenario
@@ -185,7 +185,7 @@ class Comparison:
 
         Raises: MissingExtra without matplotlib.
         """
-        from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes
+        from wayforward.answers.figure_style import LINES, figure_style, new_figure, percent_ticks, plain_axes
 
         known = [name for name in figures if any(self.spread(s, name).n for s in self.histories)]
         tall = -(-len(known) // 3)
@@ -207,6 +207,8 @@ class Comparison:
                             at, low.clip(least), high.clip(max=most), color=colour, alpha=0.15, lw=0
                         )
                 ax.set_title(TITLES.get(figure, figure), loc="left", weight="bold")
+                if in_percent(figure):
+                    percent_ticks(ax.yaxis)
                 ax.set_xlabel("round")
                 ax.locator_params(axis="x", nbins=6, integer=True)
                 plain_axes(ax)
@@ -302,9 +304,9 @@ def _in_words(figure: str, spread: Spread, more: bool = False) -> str:
     """A spread in words: "12.3 % (11.0 to 13.6)"; differences of shares in points."""
     if not spread.n:
         return "not known"
-    rate = figure in FIGURES and figure != "profit"  # costs are shares of ranges, as in letters
-    scale, digits = (100.0, 1) if rate else (1.0, min(3, max(2, words.about(spread.value, 3))))
+    rate = in_percent(figure)
+    scale, decimals = (100.0, 1) if rate else (1.0, digits(spread.value))
     within = spread.within(*limits(figure, more))
-    value, low, high = (words.number(scale * part, digits) for part in within[:3])
+    value, low, high = (words.number(scale * part, decimals) for part in within[:3])
     unit = (" points" if more else f"{words.THIN}%") if rate else ""
     return f"{value}{unit}" + (f" ({low} to {high})" if spread.n > 1 else "")

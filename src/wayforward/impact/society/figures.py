@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.impact.segregation.dimensions import DIMENSIONS
-from wayforward.impact.society.history import History
+from wayforward.impact.society.history import FIGURES, History
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,6 +49,23 @@ TITLES = {
 }
 
 
+def in_percent(figure: str) -> bool:
+    """Return whether people read a figure in per cent: shares of people, and costs, which are of widths of ranges."""
+    return figure in FIGURES and figure != "profit"
+
+
+def in_words(figure: str, value: float) -> str:
+    """Return a figure as people read it: "12.3 %" of a share or a cost, an index as a number; a dash for none."""
+    if not np.isfinite(value):
+        return "–"
+    return words.percent(value, 1) if in_percent(figure) else words.number(value, digits(value))
+
+
+def digits(value: float) -> int:
+    """Return the decimals of a figure that is not told in per cent."""
+    return min(3, max(2, words.about(value, 3)))
+
+
 def figure_society(
     history: History | Mapping[str, History], figures: Sequence[str] = DRAWN, *, group: str | None = None
 ) -> Figure:
@@ -57,7 +75,7 @@ def figure_society(
     group). Lines differ in dash and marker besides colour.
     Raises: DataError for an unknown figure; MissingExtra without matplotlib.
     """
-    from wayforward.answers.figure_style import LINES, figure_style, new_figure, plain_axes
+    from wayforward.answers.figure_style import LINES, figure_style, new_figure, percent_ticks, plain_axes
     from wayforward.palette import GREY, LIGHT
 
     if isinstance(history, Mapping):
@@ -89,6 +107,8 @@ def figure_society(
             last = max(one.rounds for _, one, _ in lines)
             ax.set_xlim(-0.04 * last - 0.1, 1.04 * last + 0.1)
             ax.margins(y=0.15)
+            if in_percent(name):
+                percent_ticks(ax.yaxis)
             plain_axes(ax)
             ax.grid(axis="y", color=LIGHT, lw=0.6)
         for ax in axes[len(figures) :]:

@@ -163,12 +163,15 @@ class Summary:
             "curve": self.curve.to_dict(), "meta": self.meta,
         }  # fmt: skip
 
+    def _cost(self, value: float) -> str:
+        return words.cost_number(value, self.unit, digits=3)
+
     def __str__(self) -> str:
         served = self.everybody.served
         rows = [
             f"{i}. {one.text} "
             + (
-                f"Works for {one.works.value:.0%} of {one.n_addressed}, mean cost {one.cost.value:.3g}."
+                f"Works for {one.works.value:.0%} of {one.n_addressed}, mean cost {self._cost(one.cost.value)}."
                 if one.n_addressed
                 else "Speaks to none of them."
             )
