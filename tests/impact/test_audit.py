@@ -167,6 +167,19 @@ def test_the_same_seed_gives_the_same_audit_and_json_holds_no_row():
         assert repr(float(value)) not in text
 
 
+def test_what_follows_from_an_act_is_no_part_of_what_no_plan_counts_beside():
+    """Income feeds savings in this world; where everybody has a plan, both costs are what people do themselves."""
+    plain = lender()
+    world = SCM({"income": "u", "savings": "2 * income + u"})
+    problem = Problem(SCHEMA, plain.model, Target(favourable=1), data=people(1500, 1), world=world)
+    x = people(60, 5)
+    overall = audit(
+        problem, x, Groups.of("sex", x, SCHEMA), beside=None, society=False, summaries=(), intersections=False
+    ).overall  # fmt: skip
+    assert overall.found == overall.answered > 10
+    assert overall.figures["cost_all"].value == pytest.approx(overall.figures["cost"].value)
+
+
 def test_twins_price_the_attribute_alone():
     """do(sex) moves income by 800, which the lender then takes 700 off: what is left is told, as J. von Kuegelgen et
     al. (2022) define it."""

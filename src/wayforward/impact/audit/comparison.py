@@ -14,6 +14,7 @@ from wayforward.impact.audit.gaps import Gap, mean_gap, rate_gap
 from wayforward.impact.audit.result import AttributeAudit
 from wayforward.impact.audit.strata import Simpson, gaps_among_alike
 from wayforward.impact.audit.suppression import quoted_list, suppress_few_outcomes, suppress_small_groups
+from wayforward.impact.audit.wording import EVERYBODY_ELSE
 from wayforward.impact.privacy import FEWEST
 from wayforward.shapes import Ints, Mask
 
@@ -93,7 +94,7 @@ def sides_of(label: Ints, a: int, b: int | None) -> tuple[Mask, Mask]:
 
 def side_name(groups: Groups, b: int | None) -> str:
     """Return the name of the second side of a comparison."""
-    return "everybody else" if b is None else groups.names[b]
+    return EVERYBODY_ELSE if b is None else groups.names[b]
 
 
 def _notes(

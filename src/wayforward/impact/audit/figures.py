@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.answers import words
 from wayforward.errors import WayforwardError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
@@ -193,6 +194,9 @@ def measures_of(problem: Problem, judged: Evaluation, dense: bool) -> dict[str, 
         "cost_all": judged.people["cost_l1_range_all"],
     }
     out["cost"] = np.where(usable, out["cost"], np.nan)
+    if problem.cost.unit == words.RANGES and problem.cost.step_sum() == (0.0, 1.0, 0.0):
+        # The evaluation counts what follows from an act in a world as well; a plan costs what the person does.
+        out["cost_all"] = np.where(usable, out["cost"], out["cost_all"])
     if not problem.schema.actionable.any():  # where nothing may be done, nothing is the dearest plan
         out["cost_all"] = np.full(len(usable), np.nan)
     if dense:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +22,8 @@ from wayforward.impact.audit.wording import (
     stored_rate,
     summary_title,
     telling,
+    told,
+    turned,
     unit_of,
     with_titles,
 )
@@ -42,7 +43,7 @@ _SENTENCES = {  # about one group
     "cost": "a plan costs {value} on average for",
     "burden": "plans lead {value} away on average for",
     "cost_all": "counting no plan as the dearest, a plan costs {value} on average for",
-    "density_gain": "plans gain {value} in log-density on average for",
+    "density_gain": "plans change the log-density by {value} on average for",
 }
 
 
@@ -294,15 +295,14 @@ def _gap(audit: Audit, gap: Gap) -> str:
     one, two = gap.values
     e = gap.estimate
     if e.value < 0:
-        first, second, one, two = second, first, two, one
-        e = replace(e, value=-e.value, low=-e.high, high=-e.low)
+        first, second, one, two, e = second, first, two, one, turned(e)
     how = telling(gap.metric, unit_of(audit))
     beginning = _beginning(gap.metric)
     joins = {"on average for": "for", "among": "among"}
     join = next((word for end, word in joins.items() if beginning.endswith(end)), "of")
     return (
-        f"{beginning.format(value=how.value(one))} {in_quotes(first)} and {how.value(two)} {join} "
-        f"{in_quotes(second)}: a difference of {how.difference(e)}."
+        f"{beginning.format(value=how.value(one))} {told(first)} and {how.value(two)} {join} "
+        f"{told(second)}: a difference of {how.difference(e)}."
     )
 
 

@@ -5,7 +5,6 @@ No script, no request to anywhere, no person's row. The page measures; it never 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from wayforward.impact.audit.wording import (
     p_value,
     rule_in_words,
     share,
+    turned,
     unit_of,
     with_titles,
 )
@@ -236,7 +236,11 @@ def _gaps(audit: Audit, one: AttributeAudit) -> str:
     if cost and len(known) > 1:
         low = min(known, key=lambda g: g.figures["cost"].value)
         high = max(known, key=lambda g: g.figures["cost"].value)
-        more = cost_telling(unit_of(audit)).more(high.figures["cost"].value - low.figures["cost"].value)
+        how = cost_telling(unit_of(audit))
+        more = how.more(high.figures["cost"].value - low.figures["cost"].value)
+        for gap in cost:
+            if {gap.first, gap.second} == {low.name, high.name}:
+                more = how.difference(turned(gap.estimate) if gap.first == low.name else gap.estimate)
         text = (
             f"Between the dearest group ({in_quotes(high.name)}) and the cheapest ({in_quotes(low.name)}) lies "
             f"a difference of {more} in mean cost. "
@@ -318,7 +322,7 @@ def _worst_off(audit: Audit) -> list[str]:
         "A search always finds something, so the conditions were chosen on one half of the people, drawn by chance, "
         "and the numbers below come from the other half, corrected for how many subgroups are told. A condition says "
         "whom the numbers are about, not why.",
-        f"{heading(words.count(significant, 'subgroup'))} of {words.number(len(audit.worst))} "
+        f"{words.number(significant)} of {words.count(len(audit.worst), 'subgroup')} "
         f"{'fares' if significant == 1 else 'fare'} worse on people who had no say in the choice, too.",
     ]
 
@@ -362,7 +366,7 @@ def _served(one: Summary) -> str:
     if one.extra.n:
         e, way = one.extra, "more"
         if e.value < 0:
-            e, way = replace(e, value=-e.value, low=-e.high, high=-e.low), "less"
+            e, way = turned(e), "less"
         if not one.extra.n == everybody.cost.n == everybody.own_cost.n:
             text += " These two costs are of different people."
         text += (

@@ -20,13 +20,13 @@ from wayforward.impact.audit.wording import (
     each_model,
     feature_titles,
     heading,
-    in_quotes,
     measure_name,
     measures_of,
     p_value,
     share,
     stored_rate,
     telling,
+    told,
     unit_of,
 )
 from wayforward.impact.privacy import FEWEST
@@ -47,7 +47,14 @@ _COUNTS = (
     "Group", "People", "Refused", "Answered", "Have a usable plan", "No allowed change helps (proved)",
     "No plan found", "Compared",
 )  # fmt: skip
-_WORLDS = {"independent": "independent: acting on one thing moves nothing else"}
+_WORLDS = {
+    "independent": "independent: acting on one thing moves nothing else",
+    "BoundSCM": "structural equations say what follows from an act",
+    "LinearWorld": "linear equations, fitted to data, say what follows from an act",
+    "CausalFlow": "a causal flow, fitted to data, says what follows from an act",
+    "GaussianProcessWorld": "Gaussian processes over a causal graph, fitted to data, say what follows from an act",
+    "SubPopulation": "what an act moves takes fresh noise, as of other people alike",
+}
 
 
 def everybody(audit: Audit) -> TableRows:
@@ -106,8 +113,8 @@ def gap_row(audit: Audit, gap: Gap) -> dict[str, str]:
     how = telling(gap.metric, unit_of(audit))
     return {
         "Measure": heading(measure_name(gap.metric)),
-        "Group": f"{in_quotes(gap.first)}: {how.value(gap.values[0])} of {words.number(gap.counts[0])}",
-        "Beside": f"{in_quotes(gap.second)}: {how.value(gap.values[1])} of {words.number(gap.counts[1])}",
+        "Group": f"{told(gap.first)}: {how.value(gap.values[0])} of {words.number(gap.counts[0])}",
+        "Beside": f"{told(gap.second)}: {how.value(gap.values[1])} of {words.number(gap.counts[1])}",
         "Difference": how.difference(gap.estimate),
         "p, alone": p_value(gap.p),
         "p, corrected": p_value(gap.corrected),
@@ -183,14 +190,15 @@ def gaps_among_alike(audit: Audit, one: AttributeAudit) -> TableRows:
     }
     rows = []
     for s in chosen.values():
-        size = telling(s.metric, unit_of(audit)).more
+        how = telling(s.metric, unit_of(audit))
+        decimals = how.decimals(s.whole, s.within)
         rows.append(
             {
                 "Measure": heading(MEASURES[s.metric]),
-                "Groups": f"{in_quotes(s.first)} less {in_quotes(s.second)}",
+                "Groups": f"{told(s.first)} less {told(s.second)}",
                 "Among people alike in": s.by,
-                "As it is": size(s.whole),
-                "Among them": size(s.within),
+                "As it is": how.more(s.whole, decimals),
+                "Among them": how.more(s.within, decimals),
                 "People": words.number(s.n),
                 "Direction": _turn(s),
             }
@@ -281,7 +289,7 @@ def worst_off(audit: Audit, sub: Subgroup) -> dict[str, str]:
     how = telling(sub.metric, unit_of(audit))
     return {
         "People": heading(listed(sub.conditions)),
-        "Measure": MEASURES[sub.metric],
+        "Measure": heading(MEASURES[sub.metric]),
         "In it": f"{how.value(sub.value)} of {words.number(sub.n)}",
         "Everybody else": how.value(sub.rest),
         "Difference": how.difference(sub.gap),
@@ -412,7 +420,7 @@ def features(audit: Audit) -> TableRows:
 def meanings(audit: Audit) -> TableRows:
     """Return what every measure of this audit is."""
     return [
-        {"Measure": MEASURES[name], "What it is": text}
+        {"Measure": heading(MEASURES[name]), "What it is": words.sentence(text)}
         for name, text in MEANING.items()
         if name in audit.overall.figures
     ]

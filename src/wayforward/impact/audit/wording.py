@@ -36,6 +36,7 @@ SUMMARIES = {  # what the summaries are called
     "ares": "If-then rules (AReS)",
     "globe-ce": "Directions to go along (GLOBE-CE)",
 }
+EVERYBODY_ELSE = "everybody else"  # the other side of a comparison that names one group
 _IN_SHORT = {"tree": "a tree of groups", "ares": "AReS", "globe-ce": "GLOBE-CE"}
 DIMENSIONS = {  # of segregation: name, and how to read it
     "centralization": (
@@ -57,6 +58,11 @@ _SIGNS = {"==": "is", "!=": "is not", ">=": "is at least", "<=": "is at most"}  
 def in_quotes(name: str) -> str:
     """Return the name of a group or feature for the inside of a sentence, its ends plain to see."""
     return f"\u201c{name}\u201d"
+
+
+def told(name: str) -> str:
+    """Return the name of a group for the inside of a sentence."""
+    return name if name == EVERYBODY_ELSE else in_quotes(name)
 
 
 def heading(text: str) -> str:
@@ -86,12 +92,12 @@ class Telling:
             return self.more(value)
         if not np.isfinite(value):
             return self._no_number(value)
-        shown = self._decimals(value) if decimals is None else decimals
+        shown = self.decimals(value) if decimals is None else decimals
         return words.percent(value, shown) if self.percent else words.number(value, shown)
 
     def more(self, value: float, decimals: int | None = None) -> str:
         """Return a difference of two figures: "4.1 points"."""
-        size = self._size(value, self._decimals(value) if decimals is None else decimals)
+        size = self._size(value, self.decimals(value) if decimals is None else decimals)
         if not self.percent or not np.isfinite(value):
             return size
         return f"{words.number(1)} point" if round(100 * value, 9) == 1 else f"{size} points"
@@ -100,7 +106,7 @@ class Telling:
         """Return an estimate with its interval, all of it with the same decimals."""
         if e is None or not e.n:
             return "nobody"
-        decimals = self._decimals(e.value, e.low, e.high)
+        decimals = self.decimals(e.value, e.low, e.high)
         value, low, high = (self.value(part, decimals) for part in (e.value, e.low, e.high))
         return f"{value} ({low} to {high})"
 
@@ -108,11 +114,12 @@ class Telling:
         """Return a difference of two figures with its interval, all of it with the same decimals."""
         if not e.n:
             return "nobody"
-        decimals = self._decimals(e.value, e.low, e.high)
+        decimals = self.decimals(e.value, e.low, e.high)
         low, high = (self._size(part, decimals) for part in (e.low, e.high))
         return f"{self.more(e.value, decimals)} ({low} to {high})"
 
-    def _decimals(self, *values: float) -> int:
+    def decimals(self, *values: float) -> int:
+        """Return the decimals that show some figures, told together, alike."""
         sizes = [abs(v) * (100 if self.percent else 1) for v in values if np.isfinite(v)]
         return min(self.most, max(self.least, words.about(max(sizes, default=0.0), 2)))
 
@@ -146,6 +153,11 @@ def telling(metric: str, unit: str) -> Telling:
 def cost_telling(unit: str) -> Telling:
     """Return how the cost of a plan is told that counts in `unit`."""
     return COSTS if unit == words.RANGES else NUMBERS
+
+
+def turned(e: Estimate) -> Estimate:
+    """Return a difference seen from the other side."""
+    return replace(e, value=-e.value, low=-e.high, high=-e.low)
 
 
 def unit_of(audit: Audit) -> str:
