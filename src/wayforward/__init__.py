@@ -37,6 +37,7 @@ _HOME = {
     "evaluate_rows": "evaluate",
     "report": "answers",
     "recommend_table": "scale",
+    "attack": "impact.disclosure",
     "WayforwardError": "errors",
     "MissingExtra": "errors",
 }
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from wayforward.answers import report
     from wayforward.errors import MissingExtra, WayforwardError
     from wayforward.evaluate import evaluate, evaluate_rows
+    from wayforward.impact.disclosure import attack
     from wayforward.methods import method, methods_table, recommend
     from wayforward.model import Access, wrap
     from wayforward.preferences import Preferences

@@ -120,6 +120,34 @@ Robustness = Annotated[
         "again) or stable:0.5; repeat it for several.",
     ),
 ]
+Crowd = Annotated[
+    int | None,
+    typer.Option(
+        "--crowd",
+        min=2,
+        help="Options set no value that fewer people of the table have.",
+        rich_help_panel="Disclosure",
+    ),
+]
+Grid = Annotated[
+    float | None,
+    typer.Option(
+        "--grid",
+        min=1e-6,
+        max=1.0,
+        help="Options set numbers on a public grid: its step as a share of where most people lie, such as 0.05.",
+        rich_help_panel="Disclosure",
+    ),
+]
+Beyond = Annotated[
+    float | None,
+    typer.Option(
+        "--beyond",
+        min=0,
+        help="Options lie once to twice so far beyond the boundary, by chance, in log-odds: they do not point at it.",
+        rich_help_panel="Disclosure",
+    ),
+]
 SubPopulationFlag = Annotated[
     bool,
     typer.Option(
@@ -248,6 +276,9 @@ def recommend(
             "--certify", help="Prove how much cheaper a plan can be than the one that somebody is shown."
         ),
     ] = False,
+    crowd: Crowd = None,
+    grid: Grid = None,
+    beyond: Beyond = None,
 ) -> None:
     """Find options for everyone whom a model refused, check them, and say how good they are."""
     from wayforward.cli.recommend import answer
@@ -502,6 +533,62 @@ def reach(
     from wayforward.cli.reach import look
 
     look(_inputs(locals(), robust=None), most=most, samples=samples, json=json)
+
+
+@app.command()
+def attack(
+    data: Data = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            "--people",
+            help="A table of people whom the model was not trained on. Left out: those that --data held back.",
+            rich_help_panel="People",
+        ),
+    ] = None,
+    schema: SchemaFile = None,
+    model: ModelName = "gb",
+    method: MethodName = "local-search",
+    k: Options = 1,
+    n: Annotated[
+        int, typer.Option("--n", min=20, help="At most this many refused people of each kind ask.")
+    ] = 500,
+    queries: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--queries", min=2, help="Teach copies by so many answers; repeat. Left out: 25 to 400."
+        ),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="So many copies of each kind, for intervals.")
+    ] = 3,
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option("--attribute", help="Infer this feature from plans; repeat. Left out: sensitive ones."),
+    ] = None,
+    defences: Annotated[
+        bool, typer.Option("--defences/--no-defences", help="Measure again with each defence, and its price.")
+    ] = True,
+    crowd: Crowd = None,
+    grid: Grid = None,
+    beyond: Beyond = None,
+    seed: Seed = 0,
+    target_threshold: Threshold = None,
+    world: WorldName = "independent",
+    html: Annotated[Path | None, typer.Option("--html", help="Write the page here.")] = None,
+    json: Json = None,
+    language: Language = None,
+) -> None:
+    """Attack a service of recourse as a stranger could: what do its answers give away, and what do defences cost?"""
+    from wayforward.cli.attack import look
+
+    look(
+        _inputs(locals(), n=None, robust=None), method=method, k=k, most=n, queries=queries, seeds=seeds,
+        attributes=attribute, defences=defences, html=html, json=json, language=language,
+    )  # fmt: skip
 
 
 @app.command()

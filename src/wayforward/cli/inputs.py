@@ -23,7 +23,7 @@ from wayforward.errors import (
 if TYPE_CHECKING:
     from wayforward.data import Dataset
     from wayforward.preferences import Preferences
-    from wayforward.problem import Problem, Retraining
+    from wayforward.problem import Disclosure, Problem, Retraining
     from wayforward.schema import Origin, Schema
     from wayforward.world import World
 
@@ -52,6 +52,17 @@ class Inputs:
     confidence: float | None = None
     sub_population: bool = False
     robust: tuple[str, ...] = ()
+    crowd: int | None = None
+    grid: float | None = None
+    beyond: float | None = None
+
+    @property
+    def disclosure(self) -> Disclosure | None:
+        """What options must not give away; None where nothing is asked for."""
+        from wayforward.problem import Disclosure
+
+        wanted = Disclosure(crowd=self.crowd or 0, grid=self.grid, beyond=self.beyond or 0.0)
+        return None if wanted == Disclosure() else wanted
 
     def plain(self) -> dict[str, Any]:
         """The question as JSON holds it; options left out are left out."""
@@ -252,6 +263,7 @@ def _put_together(
         confidence=question.confidence,
         robust=robust,
         retraining=_retraining(question, schema, y),
+        disclosure=question.disclosure,
     )
     return Prepared(problem, title, frame, y, test, seconds, files)
 

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel, shown
+from wayforward.language import in_english
 from wayforward.methods.alike import Alike
 from wayforward.methods.settings import CheckedSettings
 from wayforward.portable import Portable
+from wayforward.problem.disclosure import DisclosureWarning
 from wayforward.recourse import JUDGED, Recourse
 from wayforward.schema import Origin, Schema, SchemaWarning
 from wayforward.schema.odd_rows import unread_note
@@ -69,10 +71,10 @@ class Method(Portable, metaclass=CheckedSettings):
     """One published method. Subclasses are dataclasses whose fields are the method's parameters.
 
     name, summary, citation: words for tables. needs: the least access to the model. needs_data: the problem must
-    hold observed people. exact: its answers are optimal on the action set that its documentation states, and it
-    may return proofs. least_cost: it looks for the cheapest options there are, so that cheaper ones from elsewhere may
-    replace its own. endless: settings that may be infinite. chunk: people searched at once, which bounds memory and
-    changes no answer.
+    hold observed people. copies_people: what it sets are values of observed people. exact: its answers are optimal
+    on the action set that its documentation states, and it may return proofs. least_cost: it looks for the
+    cheapest options there are, so that cheaper ones from elsewhere may replace its own. endless: settings that may
+    be infinite. chunk: people searched at once, which bounds memory and changes no answer.
     """
 
     name: ClassVar[str]
@@ -80,6 +82,7 @@ class Method(Portable, metaclass=CheckedSettings):
     citation: ClassVar[str] = ""
     needs: ClassVar[int] = 1  # Access.LABEL
     needs_data: ClassVar[bool] = False
+    copies_people: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     least_cost: ClassVar[bool] = False
     endless: ClassVar[tuple[str, ...]] = ()
@@ -123,6 +126,13 @@ class Method(Portable, metaclass=CheckedSettings):
                     f"'{self.name}' starts from people whom the model accepts, and it accepts nobody in the table that "
                     "the problem was given. Check the target, or give a larger table."
                 )
+        if self.copies_people and (problem.disclosure is None or not problem.disclosure.crowd):
+            warnings.warn(
+                f"'{self.name}' sets values that people of the table have, and may return somebody's whole row. Where "
+                "strangers see the answers, ask for a crowd: Problem(..., disclosure=Disclosure(crowd=5)), or --crowd.",
+                DisclosureWarning,
+                stacklevel=2,
+            )
         self.problem_ = problem
         self._fit(problem)
         self.seconds_fit_ = time.perf_counter() - started
@@ -319,6 +329,12 @@ class Method(Portable, metaclass=CheckedSettings):
                 "model_rows": spent.rows,
                 "model_calls": spent.calls,
                 "native_rows": spent.native_rows,
+                **(
+                    {}
+                    if problem.disclosure is None
+                    else {"disclosure": in_english(problem.disclosure.describe)}
+                ),
+                **({"copies_people": True} if self.copies_people else {}),
                 **({} if problem.model.askings == 1 else {"askings": problem.model.askings}),
                 "versions": versions(),
             }
@@ -419,6 +435,8 @@ class Method(Portable, metaclass=CheckedSettings):
             found = self.problem_.plausibility.more_options(
                 people, found, seed, everybody=self.least_cost and k == 1
             )
+        if self.problem_.disclosure is not None:
+            found = self.problem_.disclosure.more_options(people, found)
         if self.problem_.demanding:
             found = self._confident(people, found, k, seed, budget)
         if found.ndim != 3 or found.shape[0] != go.size or found.shape[2] != d:

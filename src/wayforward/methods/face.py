@@ -100,6 +100,7 @@ class Face(Method):
         "Poyiadzi, Sokol, Santos-Rodriguez, De Bie & Flach (2020), AIES, arXiv:1909.09369"
     )
     needs_data: ClassVar[bool] = True
+    copies_people: ClassVar[bool] = True
 
     mode: Mode = "knn"
     neighbours: int = 20

@@ -41,6 +41,7 @@ class NearestObservable(Method):
         "Wexler, Pushkarna, Bolukbasi, Wattenberg, Viegas & Wilson (2020), IEEE TVCG 26(1)"
     )
     needs_data: ClassVar[bool] = True
+    copies_people: ClassVar[bool] = True
 
     project: bool = True
     pool: int | None = None

@@ -58,6 +58,7 @@ class Nice(Method):
     citation: ClassVar[str] = "Brughmans, Leyman & Martens (2023), DMKD, arXiv:2104.07411"
     needs: ClassVar[int] = Access.PROBABILITY
     needs_data: ClassVar[bool] = True
+    copies_people: ClassVar[bool] = True
 
     reward: Reward = "sparsity"
     project: bool = True

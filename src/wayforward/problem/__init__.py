@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wayforward.problem.confidence import Confidence
 from wayforward.problem.cost import Cost, LpMix, MadL1, Mahalanobis, PercentileShift, SquaredShift
+from wayforward.problem.disclosure import Disclosure, DisclosureWarning
 from wayforward.problem.minimal import minimal_actions
 from wayforward.problem.plausibility import (
     AtLeastAsLikely,
@@ -36,6 +37,8 @@ __all__ = [
     "BoundTarget",
     "Confidence",
     "Cost",
+    "Disclosure",
+    "DisclosureWarning",
     "Domain",
     "Evaluated",
     "KernelDensity",

@@ -15,6 +15,7 @@ from wayforward.errors import DataError, ProblemError
 from wayforward.language import one_line
 from wayforward.portable import Portable
 from wayforward.problem.confidence import Confidence
+from wayforward.problem.disclosure import Disclosure
 from wayforward.problem.margin import small_errors
 from wayforward.problem.minimal import minimal_options
 from wayforward.problem.options import Options, cheapest
@@ -75,13 +76,14 @@ class Problem(Portable):
 
     margin: the share of plans alike in which an option must still be a yes, if a figure is a little off, such as 0.9
     (see `wayforward.problem.margin`). least_change: no option changes a feature by less than the schema says is worth
-    an effort; None: every change counts.
+    an effort; None: every change counts. disclosure: what options must not give away (`Disclosure`).
 
     Example: ``Problem(schema, pipeline, wf.Target(favourable=1), data=train)``.
     Raises: ProblemError, DataError, ModelError, WorldError.
     """
 
     least_change_source: Literal["schema"] | None = "schema"  # also of problems stored by earlier versions
+    disclosure: Disclosure | None = None
 
     def __init__(
         self,
@@ -98,6 +100,7 @@ class Problem(Portable):
         least_change: Literal["schema"] | None = "schema",
         margin: float | None = None,
         retraining: Retraining | None = None,
+        disclosure: Disclosure | None = None,
     ) -> None:
         from wayforward.model import wrap
         from wayforward.problem.cost import LpMix
@@ -148,6 +151,8 @@ class Problem(Portable):
         self.robust = None if condition is None else condition.fit(self)
         if margin is not None:
             self.robust = self.with_(margin=margin).robust
+        if disclosure is not None:
+            self._withhold(disclosure)
         self.retraining = None if retraining is None else retraining.bound(self, data)
 
     def with_(
@@ -158,19 +163,24 @@ class Problem(Portable):
         margin: float | None = None,
         plausibility: Plausibility | None = None,
         device: str | None = None,
+        disclosure: Disclosure | None = None,
     ) -> Problem:
         """Return a copy with other parts; this problem stays as it is.
 
         schema: the same columns with other rules of who may change what. further: one more condition that options must
         withstand. margin: the share of plans alike in which they must hold. plausibility: a fitted one. device: where
-        torch evaluates the model's network for searches (see `Model.on`); the model itself judges as before. What was
-        shared (see `shared`) stays shared unless the schema changes.
+        torch evaluates the model's network for searches (see `Model.on`); the model itself judges as before.
+        disclosure: what options must not give away, besides what they must not already. What was shared (see `shared`)
+        stays shared unless the schema changes.
         """
         other = copy(self)
-        for name in _BY_CONDITION if schema is None else (*_BY_CONDITION, *_BY_SCHEMA):
+        same = schema is None and disclosure is None
+        for name in _BY_CONDITION if same else (*_BY_CONDITION, *_BY_SCHEMA):
             vars(other).pop(name, None)  # worked out anew
+        if not same:
+            other._shared = {}
         if schema is not None:
-            other.schema, other._shared = schema, {}
+            other.schema = schema
         if plausibility is not None:
             other.plausibility = plausibility
         if device is not None:
@@ -178,9 +188,25 @@ class Problem(Portable):
         for condition in (further, None if margin is None else small_errors(self, margin)):
             if condition is None:
                 continue
-            fitted = condition.fit(other)
-            other.robust = fitted if other.robust is None else Together((other.robust, fitted))
+            other._ask_for(condition)
+        if disclosure is not None:
+            other._withhold(disclosure)
         return other
+
+    def _ask_for(self, condition: Robust) -> None:
+        fitted = condition.fit(self)
+        self.robust = fitted if self.robust is None else Together((self.robust, fitted))
+
+    def _withhold(self, disclosure: Disclosure) -> None:
+        """Hold every option to what it must not give away: by a coarser schema, and by conditions."""
+        if not isinstance(disclosure, Disclosure):
+            raise ProblemError(
+                f"disclosure={disclosure!r:.60} is no Disclosure. Use wayforward.problem.Disclosure(crowd=5)."
+            )
+        self.schema = disclosure.on_grid(self.schema, self._reference)
+        self.disclosure = disclosure.fit(self)
+        for condition in self.disclosure.conditions():
+            self._ask_for(condition)
 
     def asking_no_more(self) -> Problem:
         """Return a copy that asks for the decision alone: no robustness, no plausibility, no confidence. Whatever is an
@@ -188,7 +214,7 @@ class Problem(Portable):
         other = copy(self)
         for name in _BY_CONDITION:
             vars(other).pop(name, None)
-        other.robust = other.plausibility = other.confidence = None
+        other.robust = other.plausibility = other.confidence = other.disclosure = None
         return other
 
     def decided_by(self, model: Model, target: Target) -> Problem:

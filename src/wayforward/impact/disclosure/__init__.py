@@ -1,0 +1,7 @@
+"""What answers give away about the model and about the people it was trained on (survey of recourse, 5.4.3)."""
+
+from __future__ import annotations
+
+from wayforward.impact.disclosure.attack import DEFENCES, Attack, Exposure, attack
+
+__all__ = ["DEFENCES", "Attack", "Exposure", "attack"]

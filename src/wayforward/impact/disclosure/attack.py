@@ -1,0 +1,235 @@
+"""Attack a service of recourse as a stranger could: what do its answers give away, before and after defences?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import DataError
+from wayforward.evaluate.stats import NOTHING, Estimate, mean, rate
+from wayforward.impact.disclosure.attributes import AttributeInference, candidates, infer
+from wayforward.impact.disclosure.extraction import Balls, Fidelity, extraction
+from wayforward.impact.disclosure.membership import Membership, closeness, distances, membership
+from wayforward.impact.disclosure.reconstruction import Reconstruction, reconstruction
+from wayforward.impact.disclosure.service import Service
+from wayforward.language import N_
+from wayforward.methods import method as method_named
+from wayforward.methods.base import Method
+from wayforward.problem import Disclosure, Problem
+from wayforward.recourse import Recourse
+from wayforward.shapes import People, PerPerson
+
+QUERIES = (25, 50, 100, 200, 400)
+PLAIN = N_("without a defence")
+DEFENCES: dict[str, Disclosure] = {
+    N_("crowd of 5"): Disclosure(crowd=5),
+    N_("public grid"): Disclosure(grid=0.05),
+    N_("beyond the boundary"): Disclosure(beyond=0.1),
+    N_("all three"): Disclosure(crowd=5, grid=0.05, beyond=0.1),
+}
+_PROBE, _FEWEST = 1000, 20
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What one way of answering gives away, and what it costs. queries: how often the service was asked, in all.
+
+    usable: share of refused people who get an option. cost: mean over those who get one. dearer: the share by which the
+    mean cost is above that of the same people without a defence.
+    """
+
+    name: str
+    keeps: str
+    queries: int
+    usable: Estimate
+    cost: Estimate
+    dearer: Estimate
+    extraction: tuple[Fidelity, ...]
+    balls: tuple[Balls, ...]
+    membership: tuple[Membership, ...]
+    attributes: tuple[AttributeInference, ...]
+    reconstruction: Reconstruction
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "name": self.name, "keeps": self.keeps, "queries": self.queries,
+            **{name: getattr(self, name).to_dict() for name in ("usable", "cost", "dearer", "reconstruction")},
+            **{
+                name: [one.to_dict() for one in getattr(self, name)]
+                for name in ("extraction", "balls", "membership", "attributes")
+            },
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Exposures: the service as it is, then with each defence. accepts: share of people whom it accepts."""
+
+    method: str
+    model: str
+    k: int
+    people: int
+    refused: int
+    members: int
+    accepts: float
+    exposures: tuple[Exposure, ...]
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {**vars(self), "exposures": [one.to_dict() for one in self.exposures]}
+
+
+def attack(
+    problem: Problem,
+    method: str | Method = "local-search",
+    people: Any = None,
+    *,
+    members: Any = None,
+    k: int = 1,
+    queries: Sequence[int] = QUERIES,
+    seeds: int = 3,
+    most: int = 500,
+    attributes: Sequence[str] | None = None,
+    defences: Mapping[str, Disclosure] | None = None,
+    seed: int = 0,
+    say: Say = lambda _: None,
+) -> Attack:
+    """Measure what a service that answers with this method gives away to somebody who sees its answers only.
+
+    people: a table or (n, d) array of people whom the model was not trained on; half of them, drawn by chance, ask, the
+    others test the copies. members: those whom it was trained on; left out, the problem's table. k: options a person.
+    queries: sizes of the copies' lessons. most: people of each kind who ask. attributes: features to infer; left out,
+    sensitive ones with few levels. defences: {name: Disclosure} to measure besides; None: those of `DEFENCES`, {} none.
+
+    Example: ``wf.attack(problem, "local-search", test, queries=(50, 200)).to_dict()``.
+    Raises: DataError for too few people.
+    """
+    if people is None:
+        raise DataError(
+            "An attack needs people whom the model was not trained on. Give a table of them: attack(problem, method, "
+            "people)."
+        )
+    chosen = method_named(method) if isinstance(method, str) else method
+    unseen = problem.schema.encode(people)
+    known = problem.require_reference() if members is None else problem.schema.encode(members, "members")
+    rng = np.random.default_rng([seed, 0xA77])
+    order = rng.permutation(len(unseen))
+    askers, probe = unseen[order[: len(order) // 2]], unseen[order[len(order) // 2 :]][:_PROBE]
+    known = known[rng.permutation(len(known))]
+    yes, member_yes = problem.reached(askers)[0], problem.reached(known[: 20 * most])[0]
+    if (~yes).sum() > most:  # nobody asks after the last one of them
+        askers, yes = (part[: np.flatnonzero(~yes)[most]] for part in (askers, yes))
+    outsiders, insiders = askers[~yes], known[: 20 * most][~member_yes][:most]
+    if min(len(outsiders), len(insiders)) < _FEWEST:
+        raise DataError(
+            f"Of the people who ask, {len(outsiders)} unseen ones and {len(insiders)} of the training table are "
+            f"refused; at least {_FEWEST} of each are needed. Give a larger table of people."
+        )
+    inferred = candidates(problem.schema) if attributes is None else list(attributes)
+    for name in inferred:
+        if problem.schema[name].n_levels < 2:
+            raise DataError(f"'{name}' is a number, and attributes to infer have levels. Name another one.")
+    sizes = sorted({min(m, len(outsiders)) for m in queries})
+    setting = _Setting(
+        outsiders, insiders, askers, probe, known, k=k, queries=tuple(sizes), seeds=seeds, seed=seed,
+        inferred=tuple(inferred),
+    )  # fmt: skip
+    exposures: list[Exposure] = []
+    plain: Recourse | None = None
+    variants: dict[str, Disclosure | None] = {PLAIN: None, **(DEFENCES if defences is None else defences)}
+    for name, disclosure in variants.items():
+        say(name)
+        variant = problem if disclosure is None else problem.with_(disclosure=disclosure)
+        exposure, answer = setting.exposure(name, variant, chosen, plain)
+        exposures.append(exposure)
+        plain = answer if plain is None else plain
+    return Attack(
+        chosen.name, problem.model.name, k, len(unseen), int((~yes).sum()), len(known), float(yes.mean()),
+        tuple(exposures), {"seed": seed, "seeds": seeds, "target": problem.target.describe()},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Who asks whom: the same people in every exposure."""
+
+    outsiders: People  # refused, unseen
+    insiders: People  # refused, of the training table
+    askers: People  # unseen, refused or not
+    probe: People
+    known: People  # the training table
+    k: int
+    queries: tuple[int, ...]
+    seeds: int
+    seed: int
+    inferred: tuple[str, ...]
+
+    def exposure(
+        self, name: str, problem: Problem, method: Method, plain: Recourse | None
+    ) -> tuple[Exposure, Recourse]:
+        """Attack one way of answering; plain: the same people's answers without a defence."""
+        service = Service(problem, copy(method).fit(problem), self.k, self.seed)
+        answer, inside = service.ask(self.outsiders), service.ask(self.insiders)
+        decided = service.decide(self.askers)
+        fidelities, balls = extraction(
+            problem,
+            answer,
+            self.askers,
+            decided,
+            self.probe,
+            queries=self.queries,
+            seeds=self.seeds,
+            seed=self.seed,
+        )
+        found = answer.found[:, 0]
+        dearer = NOTHING
+        if plain is not None:
+            both = found & plain.found[:, 0]
+            dearer = _dearer(plain.plain_cost[both, 0], answer.plain_cost[both, 0])
+        disclosure = problem.disclosure
+        one = Exposure(
+            name, Disclosure().describe() if disclosure is None else disclosure.describe(), 0, rate(found),
+            mean(np.where(found, answer.plain_cost[:, 0], np.nan), seed=self.seed), dearer, tuple(fidelities),
+            tuple(balls), self._membership(answer, inside),
+            tuple(infer(service, answer, self.probe, self.inferred, len(self.outsiders), self.seed)),
+            reconstruction(answer, *self._alike()),
+        )  # fmt: skip
+        return replace(one, queries=service.queries), answer
+
+    def _alike(self) -> tuple[People, People]:
+        """As many members as people whom nobody knows, to look values up among."""
+        size = min(len(self.known), len(self.probe))
+        return self.known[:size], self.probe[:size]
+
+    def _membership(self, answer: Recourse, inside: Recourse) -> tuple[Membership, ...]:
+        spread = np.nan_to_num(np.nanstd(self.probe, axis=0), nan=1.0)
+        returned = answer.after[answer.found]  # to others: nobody's own answer tells of them here
+        categorical = answer.schema.is_categorical
+        near = [closeness(rows, returned, categorical, spread) for rows in self._alike()]
+        cost = [np.where(one.found[:, 0], one.plain_cost[:, 0], np.nan) for one in (inside, answer)]
+        return (
+            membership("cost", *cost),
+            membership("distance", distances(inside, spread), distances(answer, spread)),
+            membership("closeness", *near),
+        )
+
+
+def _dearer(before: PerPerson, now: PerPerson) -> Estimate:
+    """Return by which share the mean of `now` (n,) is above that of `before` (n,), with an interval over people."""
+    n = len(before)
+    if n < 2 or not before.mean() > 0:
+        return NOTHING
+    ratio = float(now.mean() / before.mean())
+    half = 1.959964 * float(np.std(now - ratio * before, ddof=1) / before.mean() / np.sqrt(n))
+    return Estimate(ratio - 1, ratio - 1 - half, ratio - 1 + half, n)
+
+
+__all__ = ["DEFENCES", "PLAIN", "QUERIES", "Attack", "Exposure", "attack"]

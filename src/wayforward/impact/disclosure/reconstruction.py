@@ -1,0 +1,67 @@
+"""Reconstruction: how much of what is returned stands in the training table, value by value and row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wayforward.evaluate.stats import Estimate, rate
+from wayforward.problem.crowd import Crowd
+from wayforward.recourse import Recourse
+from wayforward.schema import Schema
+from wayforward.shapes import Floats, Mask, Rows
+
+FEW = 5  # people: a value that fewer hold tells of one of them
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """Shares of what was returned, each beside the same share for as many people whom the model never saw.
+
+    values: returned numbers that some training person has. rare: returned numbers that 1 to 4 training people have.
+    options: options whose set values some training person has all at once. rows: options that are some training
+    person's whole row.
+    """
+
+    values: tuple[Estimate, Estimate]
+    rare: tuple[Estimate, Estimate]
+    options: tuple[Estimate, Estimate]
+    rows: tuple[Estimate, Estimate]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            name: {"members": here.to_dict(), "outsiders": beside.to_dict()}
+            for name, (here, beside) in vars(self).items()
+        }
+
+
+def reconstruction(answer: Recourse, members: Floats, outsiders: Floats) -> Reconstruction:
+    """Look every returned value and row up among members (m, d), and among others (m', d) for comparison."""
+    found = answer.found
+    action, after = np.where(answer.acted, answer.action, np.nan)[found], answer.after[found]
+    sides = [_looked_up(answer.schema, action, after, rows) for rows in (members, outsiders)]
+    return Reconstruction(*zip(*sides, strict=True))
+
+
+def _looked_up(
+    schema: Schema, action: Rows, after: Rows, rows: Floats
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    crowd = Crowd.of(schema, rows, jointly=True)
+    number = ~np.isnan(action) & ~schema.has_levels
+    holders = crowd.values(action)[number]
+    return (
+        rate(holders > 0),
+        rate((holders > 0) & (holders < FEW)),
+        rate(_somebody(crowd.jointly(action))),
+        rate(_somebody(crowd.jointly(after, np.ones(after.shape, dtype=bool)))),
+    )
+
+
+def _somebody(count: np.ndarray) -> Mask:
+    return np.asarray(count > 0)
+
+
+__all__ = ["FEW", "Reconstruction", "reconstruction"]

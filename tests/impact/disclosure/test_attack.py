@@ -1,0 +1,182 @@
+"""What answers give away: closed forms where there are any, and what a service shows of its table."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import wayforward as wf
+from wayforward.errors import DataError
+from wayforward.impact.disclosure.attack import PLAIN, Attack, attack
+from wayforward.impact.disclosure.extraction import ball_rows, hyperplane, in_balls
+from wayforward.impact.disclosure.membership import auc, closeness, membership
+from wayforward.impact.disclosure.page import findings, render
+from wayforward.impact.disclosure.reconstruction import reconstruction
+from wayforward.problem import Disclosure
+
+WEIGHT, OFFSET = np.array([0.5, -1.0, 2.0]), -0.3
+
+
+def line() -> LogisticRegression:
+    """A linear classifier of three numbers, made and not trained."""
+    model = LogisticRegression()
+    model.coef_, model.intercept_ = WEIGHT[None], np.array([OFFSET])
+    model.classes_, model.n_features_in_ = np.array([0, 1]), 3
+    return model
+
+
+def numbers(n: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-1, 1, (n, 3))
+
+
+def linear_problem(**more: object) -> wf.Problem:
+    schema = wf.Schema(tuple(wf.Feature(name=name, kind="real", low=-3, high=3) for name in "abc"))
+    return wf.Problem(schema, line(), wf.Target(favourable=1), data=numbers(400, 1), **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def seen() -> Attack:
+    """A small attack on the line, with two defences."""
+    return attack(
+        linear_problem(), "local-search", numbers(240, 2), queries=(40,), seeds=2, most=60,
+        defences={"a grid": Disclosure(grid=0.2), "far": Disclosure(beyond=0.5)},
+    )  # fmt: skip
+
+
+def test_a_line_is_read_off_d_points_of_its_boundary() -> None:
+    """d points in general position on a hyperplane determine it (d + 1 of them do so for certain)."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(4, 3))
+    points[:, 2] = -(points[:, :2] @ WEIGHT[:2] + OFFSET) / WEIGHT[2]
+    for m in (3, 4):
+        weight, offset = hyperplane(points[:m], rng.normal(size=(50, 3)))
+        np.testing.assert_allclose(
+            np.append(weight, offset) / weight[2], np.append(WEIGHT, OFFSET) / WEIGHT[2]
+        )
+
+
+def test_options_lie_on_the_boundary_and_give_the_line_away(seen: Attack) -> None:
+    """Cheapest options of a linear model lie on its boundary, so that a plane through 40 of them is the model."""
+    plane = {f.queries: f for f in seen.exposures[0].extraction if f.attack == "plane"}
+    assert plane[40].agreement.value > 0.98
+    far = {f.queries: f for f in seen.exposures[2].extraction if f.attack == "plane"}
+    assert far[40].balanced.value < plane[40].balanced.value
+
+
+def test_factual_balls_of_cheapest_answers_hold_refused_rows_only() -> None:
+    """Whatever costs less than the cheapest option is refused: eq. 7 of the survey."""
+    problem = linear_problem()
+    x = numbers(80, 3)
+    x = x[~problem.reached(x)[0]]
+    answer = wf.recommend(problem, x, method="local-search", certify=True)
+    answer = answer[np.flatnonzero(answer.proved_cheapest)]
+    assert answer.n > 20
+    rows = ball_rows(problem, answer, np.random.default_rng(0))
+    assert len(rows) > 50
+    assert not problem.reached(rows)[0].any()
+    probe = numbers(500, 4)
+    covered = in_balls(
+        problem, answer, probe
+    )  # every feature has the same range: costs go with sums of changes
+    assert covered.any()
+    assert not problem.reached(probe[covered])[0].any()
+    far = np.abs(probe[:, None] - answer.x).sum(2) / np.abs(answer.after[:, 0] - answer.x).sum(1)
+    np.testing.assert_array_equal(covered, (far * answer.plain_cost[:, 0] < answer.plain_cost[:, 0]).any(1))
+
+
+def test_the_area_under_the_curve_is_the_share_of_pairs() -> None:
+    """Beside all pairs, ties half; 1/2 for equal scores, 1 for those that are apart."""
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(0, 6, 40).astype(float), rng.integers(0, 5, 30).astype(float)
+    pairs = (one[:, None] > other).mean() + (one[:, None] == other).mean() / 2
+    assert auc(one, other).value == pytest.approx(pairs)
+    assert auc(one, one).value == pytest.approx(0.5)
+    assert auc(other + 10, other).value == 1.0
+    assert auc(other + 10, other).low == 1.0
+
+
+def test_true_positives_allow_one_false_alarm_in_a_thousand() -> None:
+    """Of 2,000 others two may be above; of 999 none."""
+    other = np.arange(2000.0)
+    found = membership("cost", np.array([1996.5, 1997.5, 1998.5, 5.0]), other)
+    assert found.allowed == 2
+    assert found.found.value == 0.5  # above all but two: 1997 is the third greatest
+    assert membership("cost", np.array([998.5, 1.0]), np.arange(999.0)).found.value == 0.5
+
+
+def test_nobody_is_told_from_others_by_a_model_that_learnt_nothing_of_them(seen: Attack) -> None:
+    """The line is given, not learnt: every area under the curve is one half, but for chance."""
+    for exposure in seen.exposures:
+        for one in exposure.membership:
+            assert abs(one.auc.value - 0.5) < 2 * (one.auc.high - one.auc.low)
+
+
+def test_closeness_finds_the_nearest_returned_row() -> None:
+    """Beside brute force; another category is a distance of one."""
+    people, returned = numbers(30, 5), numbers(20, 6)
+    people[:, 2], returned[:, 2] = np.round(people[:, 2]), np.round(returned[:, 2])
+    spread = np.array([0.5, 2.0, 9.0])
+    got = closeness(people, returned, np.array([False, False, True]), spread)
+    for person, value in zip(people, got, strict=True):
+        gaps = (person[:2] - returned[:, :2]) / spread[:2]
+        far = np.sqrt((gaps**2).sum(1) + (person[2] != returned[:, 2]))
+        assert value == pytest.approx(-far.min())
+
+
+def test_what_comes_from_the_table_is_found_in_the_table() -> None:
+    """`nearest-observable` without projection returns rows of people, and each is found; a search returns none."""
+    problem = linear_problem()
+    x = numbers(40, 7)
+    members = problem.require_reference()
+    whole = wf.recommend(
+        problem, x[~problem.reached(x)[0]], method="nearest-observable", project=False, minimal=False
+    )
+    told = reconstruction(whole, members, numbers(400, 8))
+    assert told.rows[0].value == 1.0 and told.values[0].value == 1.0 and told.rare[0].value == 1.0
+    assert told.rows[1].value == 0.0
+    searched = wf.recommend(problem, x[~problem.reached(x)[0]], method="local-search")
+    assert reconstruction(searched, members, numbers(400, 8)).rows[0].value == 0.0
+
+
+def test_the_service_counts_who_asks_and_people_are_the_same_in_every_exposure(seen: Attack) -> None:
+    """60 unseen, 60 members, and everybody who asks for a decision; no features with levels to infer."""
+    assert [e.name for e in seen.exposures] == [PLAIN, "a grid", "far"]
+    assert len({e.queries for e in seen.exposures}) == 1
+    assert seen.exposures[0].queries >= 120
+    assert all(e.usable.n == seen.exposures[0].usable.n for e in seen.exposures)
+    assert seen.exposures[2].dearer.value > 0
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    """To the last digit."""
+    once, again = (
+        json.dumps(attack(linear_problem(), "growing-spheres", numbers(120, 2), queries=(10,), seeds=1, most=25,
+                          defences={}).to_dict())
+        for _ in range(2)
+    )  # fmt: skip
+    assert once == again
+
+
+def test_the_page_says_what_was_measured_in_both_languages(seen: Attack) -> None:
+    """It stands alone, and no text of it is left in English."""
+    english, german = render(seen), render(seen, language="de")
+    for sentence in findings(seen):
+        assert len(sentence) > 20
+    for page in (english, german):
+        assert page.count("<svg") == 4
+        assert "<script" not in page and "http" not in page.replace("http-equiv", "").replace(
+            "http://www.w3.org", ""
+        )
+    assert "Was Antworten preisgeben" in german
+    assert "Membership" not in german and "queries" not in german
+
+
+def test_too_few_people_are_named() -> None:
+    """With both counts and what to do."""
+    with pytest.raises(DataError, match="at least 20 of each"):
+        attack(linear_problem(), "local-search", numbers(30, 2), defences={})
+    with pytest.raises(DataError, match="not trained on"):
+        attack(linear_problem(), "local-search")

@@ -1,0 +1,186 @@
+"""What options must not give away: a crowd for each value, a public grid, a distance from the boundary."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import wayforward as wf
+from wayforward.errors import ProblemError
+from wayforward.problem import Disclosure, DisclosureWarning
+from wayforward.problem.crowd import Crowd
+from wayforward.testing import Case, case
+
+METHODS = ("local-search", "nearest-observable", "face", "nice", "growing-spheres")
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Case:
+    """Numbers, whole numbers and levels, before a linear model."""
+    return case("linear", n=120)
+
+
+def test_a_crowd_is_counted_as_by_brute_force(mixed: Case) -> None:
+    """Every value, and several at once, beside loops over all people; what fewer have is forgotten."""
+    schema, rows = mixed.problem.schema, mixed.problem.require_reference()[:150]
+    points = np.where(np.random.default_rng(0).random((60, schema.d)) < 0.6, rows[:60], np.nan)
+    crowd, some = Crowd.of(schema, rows, jointly=True), Crowd.of(schema, rows, 3)
+    for point, values, large, joint in zip(
+        points, crowd.values(points), some.values(points), crowd.jointly(points), strict=True
+    ):
+        given = np.flatnonzero(~np.isnan(point))
+        brute = np.zeros(schema.d, dtype=int)
+        for j in given:
+            brute[j] = sum(abs(row[j] - point[j]) <= schema.slack[j] for row in rows)
+        np.testing.assert_array_equal(values, brute)
+        np.testing.assert_array_equal(large, np.where(brute >= 3, brute, 0))
+        same = sum(all(abs(row[j] - point[j]) <= schema.slack[j] for j in given) for row in rows)
+        assert joint == (same if given.size else 0)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_keeps_to_a_crowd(mixed: Case, name: str) -> None:
+    """Each value that any option sets is held by five people of the table, read to the feature's step."""
+    problem = mixed.problem.with_(disclosure=Disclosure(crowd=5, grid=0.1))
+    got = wf.recommend(problem, mixed.x, method=name, k=2)
+    reference = problem.schema.round(mixed.problem.require_reference())
+    action = np.where(got.acted, got.action, np.nan)[got.found]
+    assert len(action) > 5
+    held = [
+        (np.abs(reference[:, j] - value) <= 1e-9).sum()
+        for row in action
+        for j, value in enumerate(row)
+        if not np.isnan(value)
+    ]
+    assert min(held) >= 5
+
+
+def test_a_crowd_without_a_grid_moves_options_on_to_common_values(mixed: Case) -> None:
+    """Without the further proposals hardly anybody would have an option; with them as many as before, at a price."""
+    plain = wf.recommend(mixed.problem, mixed.x)
+    got = wf.recommend(mixed.problem.with_(disclosure=Disclosure(crowd=2)), mixed.x)
+    assert got.found[:, 0].sum() >= 0.9 * plain.found[:, 0].sum()
+    both = got.found[:, 0] & plain.found[:, 0]
+    assert (got.cost[both, 0] >= plain.cost[both, 0] - 1e-9).all()
+
+
+def test_all_values_at_once(mixed: Case) -> None:
+    """A crowd that holds each value need not hold them all."""
+    problem = mixed.problem.with_(disclosure=Disclosure(crowd=3, together=True, grid=0.2))
+    got = wf.recommend(problem, mixed.x, method="nearest-observable")
+    reference = problem.schema.round(mixed.problem.require_reference())
+    action = np.where(got.acted, got.action, np.nan)[got.found]
+    assert len(action)
+    for row in action:
+        assert ((np.abs(reference - row) <= 1e-9) | np.isnan(row)).all(1).sum() >= 3
+
+
+def test_numbers_are_set_on_the_grid_and_its_steps_are_multiples(mixed: Case) -> None:
+    """Named steps as they are; a share of where most people lie, made 1, 2 or 5 times a power of ten."""
+    schema = mixed.problem.schema
+    number = next(f.name for f in schema.features if f.kind == "real" and f.actionability == "actionable")
+    whole = next(f.name for f in schema.features if f.kind == "integer")
+    named = mixed.problem.with_(disclosure=Disclosure(grid={number: 2.5, whole: 3.4}))
+    assert named.schema[number].step == 2.5 or schema[number].step is not None
+    assert named.schema[whole].step == 3.0
+    problem = mixed.problem.with_(disclosure=Disclosure(grid=0.1))
+    for feature, step in zip(problem.schema.features, problem.schema.step, strict=True):
+        if feature.kind == "real" and schema[feature.name].step is None and np.isfinite(step):
+            assert f"{step:.0e}"[0] in "125"
+    got = wf.recommend(problem, mixed.x, k=2)
+    set_ = np.where(got.acted, got.action, np.nan)[got.found]
+    np.testing.assert_allclose(problem.schema.round(set_), set_)
+
+
+def test_answers_keep_a_distance_that_is_the_persons_own(mixed: Case) -> None:
+    """Once to twice as far beyond the boundary as asked, and the same when asked again."""
+    problem = mixed.problem.with_(disclosure=Disclosure(beyond=0.4))
+    got, again = (wf.recommend(problem, mixed.x) for _ in range(2))
+    at = np.flatnonzero(got.found[:, 0])
+    score = problem.bound_target.score(problem.model.outputs(got.after[at, 0]))
+    assert (score >= 0.4 - 1e-9).all()
+    np.testing.assert_array_equal(got.after, again.after)
+    plain = wf.recommend(mixed.problem, mixed.x)
+    lead = mixed.problem.bound_target.score(mixed.problem.model.outputs(plain.after[at, 0]))
+    assert np.median(lead) < 0.1 < np.median(score)
+
+
+def test_the_constructor_and_the_copy_ask_for_the_same(mixed: Case) -> None:
+    """`Problem(disclosure=...)` and `with_`."""
+    asked = Disclosure(crowd=3, grid=0.1, beyond=0.1)
+    one = mixed.problem.with_(disclosure=asked)
+    other = wf.Problem(
+        mixed.problem.schema, mixed.problem.model, wf.Target(favourable=1),
+        data=mixed.problem.require_reference(), disclosure=asked,
+    )  # fmt: skip
+    got = [wf.recommend(p, mixed.x[:30]) for p in (one, other)]
+    np.testing.assert_array_equal(got[0].action, got[1].action)
+    assert one.robust is not None and other.robust is not None
+    assert one.robust.describe() == other.robust.describe()
+    assert mixed.problem.disclosure is None and mixed.problem.robust is None
+
+
+def test_what_is_sent_or_saved_holds_nobodys_row(mixed: Case, tmp_path: object) -> None:
+    """Of the table, other processes get values that crowds hold; answers, pickled or saved, hold nothing of it."""
+    schema = mixed.problem.schema
+    real = np.array([f.kind == "real" and f.step is None for f in schema.features])
+    assert real.sum() >= 1
+    rows = np.where(real, np.round(mixed.problem.require_reference(), -2), mixed.problem.require_reference())
+    rows[7, real] += 0.123456789  # of one person alone, in a table whose other numbers are common
+    alone = rows[7, real]
+    problem = wf.Problem(
+        schema, mixed.problem.model, wf.Target(favourable=1), data=rows, disclosure=Disclosure(crowd=2)
+    )
+    held = [value for values in problem.without_table().disclosure._crowd.held for value in values]  # type: ignore[union-attr]
+    assert not np.isin(alone, held).any()
+    for got in (wf.recommend(problem, mixed.x[:20]), wf.recommend(mixed.problem, mixed.x[:20])):
+        text = pickle.dumps(got)
+        assert pickle.loads(text).problem is None
+        for value in alone:
+            assert np.float64(value).tobytes() not in text
+        got.save(tmp_path / "answers.json")  # type: ignore[operator]
+        saved = (tmp_path / "answers.json").read_text()  # type: ignore[operator]
+        assert "123456" not in saved
+
+
+def test_methods_that_copy_people_say_so_and_name_the_crowd(mixed: Case) -> None:
+    """Unless a crowd is asked for; searches copy nobody."""
+    for name in ("nearest-observable", "face", "nice"):
+        with pytest.warns(DisclosureWarning, match=r"crowd=5"):
+            got = wf.recommend(mixed.problem, mixed.x[:4], method=name)
+        assert got.meta["copies_people"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wf.recommend(mixed.problem.with_(disclosure=Disclosure(crowd=2)), mixed.x[:4], method="nice")
+        assert "copies_people" not in wf.recommend(mixed.problem, mixed.x[:4]).meta
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"crowd": -1}, "crowd=-1"),
+        ({"crowd": True}, "crowd=True"),
+        ({"beyond": float("nan")}, "beyond=nan"),
+        ({"grid": 0.0}, "grid=0.0"),
+        ({"grid": {"a": -1}}, "grid="),
+    ],
+    ids=["crowd", "bool", "beyond", "grid", "named"],
+)
+def test_what_makes_no_sense_is_refused(wrong: dict[str, object], words: str) -> None:
+    """With the value seen."""
+    with pytest.raises(ProblemError, match=words):
+        Disclosure(**wrong)  # type: ignore[arg-type]
+
+
+def test_errors_name_what_is_missing(mixed: Case) -> None:
+    """An unknown feature; a crowd or a share without a table; something else than a Disclosure."""
+    with pytest.raises(ProblemError, match="'height'"):
+        mixed.problem.with_(disclosure=Disclosure(grid={"height": 1.0}))
+    with pytest.raises(ProblemError, match="is no Disclosure"):
+        mixed.problem.with_(disclosure=0.1)  # type: ignore[arg-type]
+    for asked in (Disclosure(crowd=5), Disclosure(grid=0.1)):
+        with pytest.raises(ProblemError, match="data=train"):
+            wf.Problem(mixed.problem.schema, mixed.problem.model, wf.Target(favourable=1), disclosure=asked)
