@@ -23,6 +23,8 @@ from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.course import MOST_LIMITS
 from wayforward.people.dialogue.lessons import Compared, circle, lessons, reluctance
 from wayforward.people.dialogue.plan_by_plan import PlanByPlan
+from wayforward.people.dialogue.question import Option
+from wayforward.people.dialogue.reply_parts import chosen, several
 from wayforward.people.dialogue.setup import PLANS
 from wayforward.people.dialogue.state import sealed
 from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Questions, Session
@@ -960,7 +962,9 @@ def test_not_knowing_in_many_ways(reply):
     assert d.replay()[0][1] == "Cannot say." and not d.preferences.frozen.any()
 
 
-@pytest.mark.parametrize("reply", ["no way", "I can't", "impossible", "I can't change it", "cannot change"])
+@pytest.mark.parametrize(
+    "reply", ["no way", "I can't", "impossible", "I can't change it", "cannot change", "no, I love my job"]
+)
 def test_a_bare_cannot_is_a_no_to_the_question_on_the_table(reply):
     d = started()
     j = d.problem.schema.index(d.ask().feature)
@@ -1048,6 +1052,9 @@ def test_time_units_and_one_way_as_people_type_them(reply, low, high):
         (("only to some", "sales or office"), True, True),
         (("only to office work",), True, False),
         (("yes, but only to sales or office",), True, True),
+        (("only office work",), True, False),
+        (("I could become sales",), False, True),
+        (("only to some", "office-work"), True, False),
     ],
 )
 def test_levels_without_an_order_as_people_name_them(replies, office, sales):
@@ -1109,6 +1116,43 @@ def test_a_part_of_a_levels_name_will_do_and_a_number_of_another_feature_is_ques
     d.answer("3")
     d.answer("work")  # the only one with it
     assert d.preferences.levels[3][0].tolist() == [False, True, False]
+
+
+def test_words_that_fit_several_levels_mean_all_of_them_where_several_may_be_named_and_are_asked_about_elsewhere():
+    own = [
+        Option(str(i), text)
+        for i, text in enumerate(("self-employed, small", "office", "self-employed, large"), 1)
+    ]
+    assert several("self employed", own, alike=True) == [0, 2]
+    assert several("self-employed and office", own, alike=True) == [0, 2, 1]
+    with pytest.raises(ReplyError, match=r"may be 1 .*, or 3 .*Say which"):
+        several("self employed", own)
+    assert chosen("self employed, large", own) == 2
+
+
+@pytest.mark.parametrize(
+    "reply", ["i can't raise my savings", "I cannot lower savings", "I couldn't change my savings"]
+)
+def test_what_cannot_be_done_is_said_with_a_verb(reply):
+    d = started()
+    d.answer(reply)
+    assert d.preferences.frozen[0, d.problem.schema.index("savings")]
+
+
+def test_others_are_offered_at_the_end_only_where_some_keep_to_every_limit():
+    ends = 0
+    for place in range(8):
+        problem, x = someone("linear", "independent", place % 4)
+        d = Dialogue(problem, x, questionnaire=None, seed=place)
+        while (question := d.ask()) is not None:
+            if "all our questions" in question.text:
+                offered = "others that I saw" in question.options[1].text
+                after = d.answer("no")
+                ends += 1
+                assert offered == (after is not None and "plans that you saw" in after.text)
+            else:
+                d.answer("neither" if question.stage == "choices" else "no")
+    assert ends
 
 
 def test_what_does_that_mean_is_answered_above_the_same_question():

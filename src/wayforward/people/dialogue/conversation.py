@@ -103,8 +103,7 @@ class Conversation(Course):
                 self._end("stopped")
             else:
                 self.seen.decline(p.plans[0])
-                others = [plan for plan in self._best_first() if plan.name != p.plans[0].name]
-                self._recall(others)
+                self._recall(self.seen_beside(p.plans[0]))
         else:
             if not reply.get("unsure"):
                 self.seen.decline(p.plans[0])

@@ -261,6 +261,10 @@ class Course:
         else:
             self._put(PendingQuestion("final", plans=[self.best], places=[0]))
 
+    def seen_beside(self, plan: ShownPlan) -> list[ShownPlan]:
+        """The other plans that were seen and keep to every limit, the best first."""
+        return [other for other in self._best_first() if other.name != plan.name]
+
     def _recall(self, plans: Sequence[ShownPlan]) -> None:
         """Show plans that were seen again, those that were kept first."""
         plans = sorted(plans, key=lambda plan: plan.name not in self.seen.marked)[:_RECALLED]

@@ -34,7 +34,7 @@ UNSURE = re.compile(
 )
 NEITHER = ("neither", "none", "none of them", "both", "the same", "same", "equal", "no difference", "either")
 STOP = ("stop", "stop here", "enough", "finish", "end")
-_LONGEST, _HUGE = 200, 1e15
+_LONGEST, _HUGE, _TELLING = 200, 1e15, 4
 
 
 def clean(reply: Any) -> Any:
@@ -220,7 +220,8 @@ def _short(reply: Any) -> str:
 
 
 _CANNOT = re.compile(
-    r"^(?:(?:sorry,? )?(?:i )?(?:can ?not|can't|cant|could not|couldn't) (?:do this|do that|change|do)?\s*:?\s*"
+    r"^(?:(?:sorry,? )?(?:i )?(?:can ?not|can't|cant|could not|couldn't) "
+    r"(?:do this|do that|(?:change|do|raise|lower|increase|reduce|improve|cut|earn|save)\b)?\s*:?\s*"
     r"|x\s+|not? :?\s+)(?:my |your )?(?P<what>.+)$"
 )
 _STAYS = re.compile(
@@ -362,30 +363,47 @@ def chosen(reply: Any, options: Sequence[Option]) -> int:
         if 1 <= reply <= many and reply == int(reply):
             return int(reply) - 1
         raise ReplyError(_none_of(_short(reply), many))
-    own, text = plain(reply) if isinstance(reply, str) else "", as_text(reply) or ""
+    text = as_text(reply) or ""
     bare = re.sub(r"^(?:option|plan|number|no\.?|answer)\s+", "", text)
     if re.fullmatch(r"\d+", bare):
         if 1 <= int(bare) <= many:
             return int(bare) - 1
         raise ReplyError(_none_of(bare[:12], many))
-    known = [plain(option.text) for option in options]
-    for one in dict.fromkeys((own, text)):  # as it was typed first: a level may be called "keine"
-        same = [i for i, option in enumerate(known) if option == one]
-        begins = same or [i for i, option in enumerate(known) if len(one) >= 2 and option.startswith(one)]
-        begins = begins or [
+    meant = named_options(reply, options)
+    if len(meant) == 1:
+        return meant[0]
+    if len(text) >= _TELLING and meant:
+        known = words.join([f"{i + 1} ({options[i].text})" for i in meant], "or")
+        raise ReplyError(gettext("'{reply}' may be {known}. Say which.", reply=_short(reply), known=known))
+    raise ReplyError(_none_of(gettext("'{name}'", name=_short(reply)), many))
+
+
+def named_options(reply: Any, options: Sequence[Option]) -> list[int]:
+    """The options whose words a text is, else begins, else is a part of; [] for none. Hyphens are as good as spaces."""
+    known = [plain(option.text).replace("-", " ") for option in options]
+    meant = list[int]()
+    for one in dict.fromkeys((plain(reply) if isinstance(reply, str) else "", as_text(reply) or "")):
+        one = one.replace("-", " ")  # as it was typed first: a level may be called "keine"
+        found = [i for i, option in enumerate(known) if option == one]
+        found = found or [i for i, option in enumerate(known) if len(one) >= 2 and option.startswith(one)]
+        found = found or [
             i for i, option in enumerate(known) if len(one) >= 3 and one in option
         ]  # a part of it
-        if len(begins) == 1:
-            return begins[0]
-    raise ReplyError(_none_of(gettext("'{name}'", name=_short(reply)), many))
+        if len(found) == 1:
+            return found
+        meant = meant or found
+    return meant
 
 
 def _none_of(reply: str, many: int) -> str:
     return gettext("{reply} is none of the answers. {advice}", reply=reply, advice=_numbers(many))
 
 
-def several(reply: Any, options: Sequence[Option]) -> list[int]:
-    """Options that somebody names, in their order: "2, 1", [2, 1], "rent and own". Raises: ReplyError."""
+def several(reply: Any, options: Sequence[Option], alike: bool = False) -> list[int]:
+    """Options that somebody names, in their order: "2, 1", [2, 1], "rent and own". Raises: ReplyError.
+
+    alike: words that fit several options mean all of them: "self-employed" where there are two kinds of it.
+    """
     if isinstance(reply, (list, tuple)):
         parts: list[Any] = list(reply)
     elif isinstance(reply, str):
@@ -399,7 +417,12 @@ def several(reply: Any, options: Sequence[Option]) -> list[int]:
             pass
     else:
         parts = [reply]
-    found = [chosen(part, options) for part in parts if part != ""]
+    found = list[int]()
+    for part in parts:
+        all_meant = named_options(part, options) if alike and len(str(part)) >= _TELLING else []
+        found += (
+            [i for i in all_meant if i not in found] if all_meant else [chosen(part, options)] * (part != "")
+        )
     if not found:
         advice = _numbers(len(options), several=True)
         raise ReplyError(gettext("That names none of the answers. {advice}", advice=advice))

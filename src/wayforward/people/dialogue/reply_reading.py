@@ -29,6 +29,7 @@ from wayforward.people.dialogue.reply_parts import (
     is_amount,
     is_unsure,
     most_changes,
+    named_options,
     number,
     plain,
     several,
@@ -129,16 +130,33 @@ _ONE_WAY = re.compile(
 )
 
 
+_ONLY = re.compile(
+    r"(?:yes,? )?(?:but )?(?:only (?:to )?|i (?:can|could|might) (?:only )?(?:be|become|go to|change to|move to) )"
+    r"(?P<what>.+)"
+)
+_WITH_REASON = re.compile(
+    r"(?P<answer>yes|yeah|yep|ja|no|nope|nein)[\s,.;:-]+"
+    r"(?:i|i'm|my|because|since|it|that|this|we|ich|mein\w*|weil|da|das|es|wir)\b"
+    r"(?!.*\b(?:but|only|except|unless|up to|down to|at most|at least|aber|nur|außer|bis)\b).*"
+)
+
+
 def _read_item(
     c: Conversation, item: q.QuestionnaireItem, reply: Any, question: Question, codes: Sequence[str]
 ) -> Reply:
     """The reply to a question of the questionnaire."""
     options, j = question.options, item.feature
     if item.what == "can":
-        answer = yes_or_no(reply)
+        reasoned = _WITH_REASON.fullmatch(plain(reply) if isinstance(reply, str) else "")
+        answer = yes_or_no(reasoned["answer"] if reasoned else reply)
         only = _ONE_WAY.fullmatch(as_text(reply) or "")
         if only is not None and {"up", "down"} <= set(codes):
             return {"code": "up" if only[1] else "down"}
+        named = _ONLY.fullmatch(as_text(reply) or "")
+        feature = c.schema.features[j]
+        levelled = feature.has_levels and not feature.ordered
+        if named is not None and levelled and not named_options(reply, options):
+            return {"wish": {"feature": feature.name, "levels": _levels(feature, named["what"])}}
         code = codes[chosen(reply, options)] if answer is None else "yes" if answer else "no"
         return {"code": code}
     if item.what in ("low", "high"):
@@ -151,7 +169,7 @@ def _read_item(
             return {"levels": levels if answer or str(as_text(reply)).startswith("a") else []}
         if not question.many:
             return {"levels": levels[: chosen(reply, options) + 1]}
-        return {"levels": sorted(levels[i] for i in several(reply, options))}
+        return {"levels": sorted(levels[i] for i in several(reply, options, alike=True))}
     if item.what == "score":
         return {"score": len(codes) if yes_or_no(reply) is False else chosen(reply, options) + 1}
     if isinstance(reply, (list, tuple)):  # a ranking may also come as a list of feature names
@@ -232,11 +250,11 @@ def _level(feature: Feature, value: Any) -> int | None:
 def _levels(feature: Feature, value: Any) -> list[int]:
     """The levels that somebody names, by their words in any language. Raises: ReplyError."""
     try:
-        return sorted(several(value, _levels_of(feature)))
+        return sorted(several(value, _levels_of(feature), alike=True))
     except ReplyError:
         for options in in_other_languages(lambda: _levels_of(feature)):
             try:
-                return sorted(several(value, options))
+                return sorted(several(value, options, alike=True))
             except ReplyError:
                 continue
         raise

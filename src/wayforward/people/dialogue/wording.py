@@ -156,7 +156,7 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
         text = gettext(
             "These were all our questions. This plan suits you best, by what you said. Would you carry it out?"
         )
-        if len(c.seen.plans) > 1:
+        if c.seen_beside(p.plans[0]):
             no = Option("2", gettext("No, show me the others that I saw"))
     plan = plan_option(c, p.plans[0])
     return Question(mark, stage, "accept", text, (yes, no), notes, left=left, also=also, plan=plan), []
