@@ -278,3 +278,35 @@ def test_while_a_model_is_got_ready_a_page_says_so_at_once_and_looks_again(
     with pytest.raises(ZeroDivisionError):
         warm(services)
     assert not services.projects.getting_ready  # what failed keeps nobody out
+
+
+def test_nothing_is_searched_twice_for_the_same_limits(browser, code, services, monkeypatch):
+    """Plans hang on the limits alone: choices, the end and coming back search no more, new limits do."""
+    from wayforward.serve import cases
+
+    searched = []
+    plans_of = cases.plans_of
+
+    def counted(*given):
+        searched.append(given)
+        return plans_of(*given)
+
+    monkeypatch.setattr(cases, "plans_of", counted)
+    one = entered(browser, code)
+    one.get_page("/case/limits")
+    one.submit("/case/limits")
+    first = one.get_page("/case/plans")
+    assert len(searched) == 1
+    one.get_page("/case/choices")
+    while 'name="question"' in one.text:
+        one.submit("/case/reply", question=one.value("question"), reply="1")
+    case = services.cases.open(services.cases.by_code(code))
+    assert case.dialogue.done and services.cases.end(case).how == case.dialogue.ended
+    plans = re.compile("<h3.*?</table>", re.S).findall
+    assert plans(one.get_page("/case/plans")) == plans(first) and len(searched) == 1
+    one.get_page("/case/limits")
+    one.submit("/case/limits", **{"can-2": "no"})
+    assert len(searched) == 2
+    services.cases.delete(case.case.id)
+    held = (services.cases._plans, services.cases._texts, services.cases._why, services.cases._held)
+    assert not any(place[0] == case.case.id for known in held for place in known)

@@ -26,19 +26,21 @@ from wayforward.schema import SchemaWarning
 from wayforward.shapes import Actions, Mask, People
 
 if TYPE_CHECKING:
-    from wayforward.methods.base import Method
+    from wayforward.methods.base import Budget, Method
     from wayforward.problem import Problem
 
 
 @dataclass(frozen=True)
 class MethodQuestion:
-    """One question to a method: people x (n, d), their wishes, and how the method is to search."""
+    """One question to a method: people x (n, d), their wishes, and how the method is to search. lasting_budget: for the
+    search for lasting options, in place of the budget of all searches."""
 
     problem: Problem
     method: Method
     x: People
     wishes: Preferences | None
     how: dict[str, Any]
+    lasting_budget: Budget | int | None = None
 
     def answered(
         self,
@@ -46,6 +48,7 @@ class MethodQuestion:
         problem: Problem | None = None,
         most: int | None = None,
         months: np.ndarray | None = None,
+        budget: Budget | int | None = None,
     ) -> Recourse:
         """Options of people who (c,): of another problem, with at most so many changes, within so many months (c,),
         where that is given."""
@@ -61,7 +64,8 @@ class MethodQuestion:
             method = copy(method).fit(self.problem)
         with warnings.catch_warnings():  # that everybody is accepted already is seen from the outcomes
             warnings.simplefilter("ignore", SchemaWarning)
-            return method.recommend(self.x[who], 1, preferences=wishes, **self.how)
+            how = self.how if budget is None else self.how | {"budget": budget}
+            return method.recommend(self.x[who], 1, preferences=wishes, **how)
 
 
 def _fitted_to_twin(method: Method, twin: Problem) -> Method:
@@ -79,13 +83,15 @@ def options_by_kind(
     kinds: Sequence[str],
     *,
     preferences: Preferences | None = None,
+    lasting_budget: Budget | int | None = None,
     **how: Any,
 ) -> Recourse:
     """Return for every person one option of each kind, cheapest first; an option that is of several is there once.
 
     method: one that is fitted to the problem is not fitted again. kinds: of 'cheapest', 'fewest' and 'lasting'. how:
-    seed, budget, workers ... as of `Method.recommend`. Whoever has no option of a kind has none: `Recourse.is_kind`
-    says who. Where the problem knows its retraining, every option says in how many models trained again it holds
+    seed, budget, workers ... as of `Method.recommend`; lasting_budget: another budget for the search for lasting
+    options, which goes on until it is spent for whoever has none. Whoever has no option of a kind has none:
+    `Recourse.is_kind` says who. Where the problem knows its retraining, every option says in how many models trained again it holds
     (`Recourse.lasts`).
     Raises: MethodError for an unknown kind; ProblemError where 'lasting' is asked for and nobody can train the model.
     """
@@ -93,7 +99,7 @@ def options_by_kind(
     strict, id = how.pop("strict", False), how.pop("id", None)
 
     def answer(x: People, wishes: Preferences | None) -> Recourse:
-        question = MethodQuestion(problem, method, x, wishes, how)
+        question = MethodQuestion(problem, method, x, wishes, how, lasting_budget)
         return _of_kinds(question, question.answered(np.arange(len(x))), chosen)
 
     nobody = Recourse.of_nobody(problem.schema, len(chosen), method.name)
@@ -198,7 +204,7 @@ def _lasting(
     condition = problem.retraining.condition(problem)
     key = ("lasting", condition, problem.robust, problem.model, problem.target)
     twin = problem.shared(key, lambda: with_robust(problem, condition))
-    got = question.answered(has, twin)
+    got = question.answered(has, twin, budget=question.lasting_budget)
     spent.append(got)
     proposals = np.stack([*(action[has] for action in found.values()), got.action[:, 0]], axis=1)
     best = twin.check(

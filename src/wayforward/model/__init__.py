@@ -21,6 +21,7 @@ _HOME = {
     "ZOO": "zoo",
     "WrapOptions": "adapted",
     "load": "files",
+    "panel_outputs": "panel",
     "register_adapter": "adapters",
     "save": "files",
     "train": "zoo",
@@ -42,6 +43,7 @@ __all__ = [
     "TorchNetwork",
     "WrapOptions",
     "load",
+    "panel_outputs",
     "register_adapter",
     "save",
     "train",
@@ -59,5 +61,6 @@ if TYPE_CHECKING:
     from wayforward.model.files import load, save
     from wayforward.model.forms import DenseForm, FlatForest, LinearForm, Network
     from wayforward.model.network import TorchNetwork
+    from wayforward.model.panel import panel_outputs
     from wayforward.model.wrapping import wrap
     from wayforward.model.zoo import ZOO, train

@@ -18,6 +18,7 @@ import numpy as np
 from wayforward.errors import DeviceError, ModelError, UnsupportedModel
 from wayforward.model import kernels
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
+from wayforward.model.memory import Memory
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask, Who
 
@@ -220,6 +221,7 @@ class Model(ABC):
     tolerance: float = 1e-9
     wrapped: Any = None
     askings: int = 1
+    _memory: Memory | None = None
 
     def __init__(self) -> None:
         self.counter = Counter()
@@ -259,9 +261,16 @@ class Model(ABC):
         x = self.as_rows(x)
         if len(x) == 0:
             return np.empty((0, self.width)), np.empty(0, np.int64)
+        return self._asked(x) if self._memory is None else self._memory.answer(x, self._asked)
+
+    def _asked(self, x: Floats) -> tuple[Floats, Ints]:
         self.counter.add_native(*self._handed(len(x), native=True))
         out, label = self._native(x)
         return self._checked.outputs(out, len(x)), label
+
+    def remember(self) -> None:
+        """Let `native` look up what it was asked before, uncounted; a model that is random is asked every time."""
+        self._memory = Memory() if self.askings == 1 else None
 
     def specialise(self, x: Floats, free: Mask) -> Scorer:
         """x (n, d) people, free (n, d) features that may move -> a Scorer for rows of these people."""

@@ -417,22 +417,11 @@ class DenseFast(Fast):
     def bounds(self, low: Floats, high: Floats, levels: Mapping[int, Mask], unit: float) -> BoxBounds:
         """Interval arithmetic through the layers; sound, not tight. See Fast.bounds."""
         enc, first = self.encoder, self.weights[0]
-        a, b = np.tile(self._arrays.bias, (len(low), 1)), np.tile(self._arrays.bias, (len(low), 1))
-        size = np.tile(self._size, (len(low), 1))
-        for e in enc.numeric:
-            column = enc.columns[e]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                ends = np.stack([low[:, column.feature], high[:, column.feature]])
-                if column.ufunc:
-                    ends = MONOTONE[column.ufunc](ends)
-                size = size + _sizes(column)[0] * _farthest(*ends[:, :, None]) * np.abs(first[e])
-                ends = ((ends - column.centre) / column.divisor) * column.factor + column.shift
-            gone = np.isnan(low[:, column.feature])
-            ends = np.where(gone, column.missing, np.nan_to_num(ends, nan=0.0, posinf=_HUGE, neginf=-_HUGE))
-            if column.factor == 0.0:
-                ends = np.where(gone, column.missing, column.shift) * np.ones_like(ends)
-            parts = ends[:, :, None] * first[e]
-            a, b = a + parts.min(axis=0), b + parts.max(axis=0)
+        least, most, farthest = self._encoded(low, high)
+        up, down = np.maximum(first[enc.numeric], 0.0), np.minimum(first[enc.numeric], 0.0)
+        a = _product(least, up) + _product(most, down) + self._arrays.bias
+        b = _product(most, up) + _product(least, down) + self._arrays.bias
+        size = _product(farthest, up - down) + self._size
         for j, table in self.tables.items():
             c, d = level_range(table[:-1], table[-1], low[:, j], high[:, j], levels.get(j))
             a, b = a + c, b + d
@@ -451,6 +440,27 @@ class DenseFast(Fast):
             a, b = _activated(a, b, name, unit)
         bounds = link_bounds(a, b, self.link, unit)
         return BoxBounds(*bounds, np.all(single_valued(low, high, levels) | ~self._used, axis=1))
+
+    def _encoded(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+        """(n, e) least and greatest of the affine columns over boxes, and the size of what is summed for each."""
+        columns = [self.encoder.columns[e] for e in self.encoder.numeric]
+        source = np.array([column.feature for column in columns], np.int64)
+        centre, divisor, factor, shift, missing, per_unit = (
+            np.array([(c.centre, c.divisor, c.factor, c.shift, c.missing, _sizes(c)[0]) for c in columns])
+            .reshape(-1, 6)
+            .T
+        )
+        gone = np.isnan(low[:, source])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ends = np.stack([low[:, source], high[:, source]])
+            for e, column in enumerate(columns):
+                if column.ufunc:
+                    ends[:, :, e] = MONOTONE[column.ufunc](ends[:, :, e])
+            farthest = per_unit * _farthest(*ends)
+            ends = ((ends - centre) / divisor) * factor + shift
+        ends = np.where(factor == 0.0, shift, np.nan_to_num(ends, nan=0.0, posinf=_HUGE, neginf=-_HUGE))
+        ends = np.where(gone, missing, ends)
+        return ends.min(axis=0), ends.max(axis=0), farthest
 
 
 def _product(h: Floats, w: Floats) -> Floats:

@@ -67,8 +67,15 @@ class ForestFast(Fast):
 
     def finish(self, sums: Ints) -> Floats:
         """Fixed-point leaf sums (m, q) -> outputs (m, c)."""
-        margin = self.base + np.ldexp(sums.astype(np.float64), -self.bits) / self.divisor
-        return apply_link(margin, self.link)
+        return apply_link(self._margin(sums), self.link)
+
+    def _margin(self, sums: Ints) -> Floats:
+        margin: Floats = self.base + np.ldexp(sums.astype(np.float64), -self.bits) / self.divisor
+        return margin
+
+    def margin(self, x: Floats) -> Floats:
+        """(m, d) -> (m, q) what the link is applied to."""
+        return self._margin(self.compiled.sums(x))
 
     def outputs(self, x: Floats) -> Floats:
         """(m, d) -> (m, c)."""

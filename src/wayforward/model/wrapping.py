@@ -67,7 +67,7 @@ class Wrapped(Portable, Model):
     def __getstate__(self) -> dict[str, Any]:
         """Return the object itself and how it was wrapped. Raises: ModelError for an ONNX session without its bytes."""
         fast = "label" if isinstance(self.fast, LabelFast) else self.fast is not None
-        state = vars(self) | {"fast": fast, "counter": Counter(), "_network": None}
+        state = vars(self) | {"fast": fast, "counter": Counter(), "_network": None, "_memory": None}
         del state["native_path"]
         if library_of(self.wrapped) in ("path", "onnxruntime"):
             state["onnx"] = onnx_content(self.wrapped, self.name)

@@ -183,6 +183,11 @@ class BoundTarget:
     provable: bool = True  # the model itself says how its label follows from its outputs
     label_only: bool = False  # the model gives labels, so that its outputs say nothing of how far a yes is
 
+    def reads_as(self, other: BoundTarget) -> bool:
+        """Do both say the same of the same outputs?"""
+        plain = [(one.target, one.n_classes, one.own, one.columns.tolist()) for one in (self, other)]
+        return plain[0] == plain[1]
+
     @property
     def level(self) -> float:
         """The probability that is needed, margin included, where a target is one: a threshold, or of two classes."""

@@ -6,13 +6,15 @@ worked out first and stored then, in one unit of work that stands only if nobody
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from wayforward.serve.budget import QueryBudget
 from wayforward.serve.consent import CURRENT
 from wayforward.serve.events import record
 from wayforward.serve.keys import Keys, seal_plain, unseal_plain
-from wayforward.serve.plans import SEED, plain_row
+from wayforward.serve.plans import SEED, PlanText, plain_row
 from wayforward.serve.projects import Project, ProjectError, Projects
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
@@ -76,6 +78,14 @@ class Applicant:
         """Their limits so far."""
         return None if self.dialogue is None else self.dialogue.preferences
 
+    @property
+    def wishes(self) -> str:
+        """A short hash of these limits."""
+        from wayforward.people.dialogue.wishes import wishes_of
+
+        found = [] if self.preferences is None else wishes_of(self.preferences)
+        return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
 
 class CaseStore:
     """The cases of a database. Whoever changes one names the revision that they saw, and gets CaseChanged where it is
@@ -85,7 +95,8 @@ class CaseStore:
     def __init__(self, database: Database, keys: Keys, projects: Projects, budget: QueryBudget) -> None:
         self.database, self.keys, self.projects, self.budget = database, keys, projects, budget
         self._held: OrderedDict[tuple[str, int, str], Dialogue] = OrderedDict()  # each in a language
-        self._plans: OrderedDict[tuple[str, int], Recourse] = OrderedDict()
+        self._plans: OrderedDict[tuple[str, str], Recourse] = OrderedDict()
+        self._texts: OrderedDict[tuple[str, str, str, date], list[PlanText]] = OrderedDict()
         self._why: OrderedDict[tuple[str, int], list[Reason]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -251,7 +262,7 @@ class CaseStore:
     def _drop(self, id: str) -> None:
         """Let go of what is in memory of a case."""
         with self._lock:
-            every: tuple[OrderedDict[Any, Any], ...] = (self._held, self._plans, self._why)
+            every: tuple[OrderedDict[Any, Any], ...] = (self._held, self._plans, self._texts, self._why)
             for held in every:
                 for place in [place for place in held if place[0] == id]:
                     del held[place]
@@ -282,13 +293,11 @@ class CaseStore:
             )
         if not mine:  # another window is changing the one in memory
             one.dialogue = self._read_dialogue(one.project, one.state)
-        begun = _answered(one)
         with one.project.turn:
             yield one
             stored = None if one.dialogue is None else one.dialogue.to_dict()
         one.state["dialogue"] = stored
         after = one.case.revision + 1
-        one.state["wishes"] = one.state.get("wishes", 0) + (act == "reply" or begun != _answered(one))
         sealed = seal_plain(self.keys.case_key(one.case.key), one.state, id)
         with self.database.session() as session:
             found = session.execute(
@@ -319,10 +328,6 @@ class CaseStore:
     def _count(self, one: Applicant, act: str) -> None:
         with self.database.session() as session:
             self.budget.spend(session, one.case.model_id, one.case.own, act, one.case.id)
-
-
-def _answered(one: Applicant) -> int:
-    return -1 if one.dialogue is None else one.dialogue.answered
 
 
 def new_code() -> str:

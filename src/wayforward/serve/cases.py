@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from wayforward.serve.storage.tables import ApplicantCase, now
 if TYPE_CHECKING:
     from wayforward.answers.refusal import Reason
     from wayforward.people.dialogue.question import Question
+    from wayforward.people.dialogue.wording import Ending
     from wayforward.recourse import Recourse
 
 MOST_KEPT = 12
@@ -174,7 +176,7 @@ class Cases(CaseStore):
 
     def options(self, one: Applicant) -> Recourse:
         """Return the plans under the person's limits: one of each kind. Worked out once."""
-        place = (one.case.id, one.state.get("wishes", 0))
+        place = (one.case.id, one.wishes)
         with self._lock:
             if (held := self._plans.get(place)) is not None:
                 return held
@@ -187,9 +189,23 @@ class Cases(CaseStore):
 
     def plans(self, one: Applicant) -> list[PlanText]:
         """Return the plans under the person's limits, in words."""
-        found = self.options(one)
+        place = (one.case.id, one.wishes, language(), date.today())
+        with self._lock:
+            told = self._texts.get(place)
+        if told is None:
+            found = self.options(one)
+            with one.project.turn:
+                told = texts(found, set())
+            self._hold(self._texts, place, told)
         marked = {tuple(entry["action"]) for entry in one.state["kept"]}
-        return texts(found, marked)
+        return [replace(plan, is_kept=plan.action in marked) for plan in told]
+
+    def end(self, one: Applicant) -> Ending | None:
+        """Return how the dialogue ended, beside the plans that its page shows; None before that, and without one."""
+        if one.dialogue is None:
+            return None
+        with one.project.turn:
+            return one.dialogue.end_beside(lambda: self.options(one))
 
     def no_plan(self, one: Applicant) -> str:
         """Say why there is no plan, as far as it is known; '' where there is one."""

@@ -356,9 +356,11 @@ def _read(id: str, folder: Path, trained: Path | None = None, threshold: float |
             seed=seed,
             folder=trained,
         )
+    judge = load(model, schema)
+    judge.remember()  # pages ask about the same plans again and again
     problem = Problem(
         schema,
-        load(model, schema),
+        judge,
         Target(
             favourable=favourable[0] if len(favourable) == 1 else favourable,
             threshold=question["threshold"] if threshold is None else threshold,

@@ -19,8 +19,8 @@ from wayforward.language import N_
 from wayforward.plain_files import make_folder
 from wayforward.serve import accounts
 from wayforward.serve.permissions import Role
-from wayforward.serve.plans import plans_of
-from wayforward.serve.projects import Given, published
+from wayforward.serve.plans import SEED, plans_of, texts
+from wayforward.serve.projects import Given, Project, published
 from wayforward.serve.retraining import DONE
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ModelVersion, User
@@ -31,6 +31,7 @@ except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
 _DEMO_PEOPLE = 3
+_TRIED = 4  # refused people at most on whom a version is warmed, until one has a plan
 _DEMO_PACES = {"education": 1 / 12, "income": 40.0, "savings": 250.0}  # made up, like its people
 
 
@@ -161,12 +162,29 @@ def warm_version(services: Services, id: str) -> None:
 def _answered_once(services: Services, id: str) -> None:
     problem, turn = (project := services.projects.project(id)).problem, project.turn
     rows = problem.reference
-    refused = np.empty((0, problem.schema.d)) if rows is None else rows[~problem.reached(rows)[0]][:1]
+    refused = np.empty((0, problem.schema.d)) if rows is None else rows[~problem.reached(rows)[0]][:_TRIED]
     if not len(refused):
         return
     train_apart(services.settings.home, id)
-    with turn:
-        plans_of(project.method, refused)
-        if problem.retraining is not None:  # whoever was answered may have had no lasting plan to judge
-            with suppress(ProblemError):
-                problem.retraining.votes(problem, refused)
+    with turn, suppress(ProblemError):
+        if problem.retraining is not None:
+            problem.retraining.condition(problem)
+            problem.retraining.votes(problem, refused[:1])
+    for x in refused[:, None]:
+        with turn:
+            if _went_all_the_way(project, x):
+                return
+
+
+def _went_all_the_way(project: Project, x: np.ndarray) -> bool:
+    """Do what an applicant comes to see first: reasons, plans in words, a first question. Had they a plan?"""
+    from wayforward.answers import reasons
+    from wayforward.people.dialogue import Dialogue
+
+    found = plans_of(project.method, x)
+    texts(found, set())
+    reasons(project.problem, found, 0)
+    dialogue = Dialogue(project.problem, x[0], questionnaire="page", seed=SEED)
+    if dialogue.ask() is not None:
+        dialogue.answer({"limits": {}, "changes": None})
+    return bool(found.found.any())

@@ -112,8 +112,10 @@ class StudyTasks:
                 return [], str(error)
         assert task.case.dialogue is not None
         with task.case.project.turn:
-            plan, end = task.case.dialogue.plan, task.case.dialogue.end
-            return ([], "" if end is None else end.text) if plan is None else (texts(plan, set()), "")
+            if (plan := task.case.dialogue.plan) is not None:
+                return texts(plan, set()), ""
+            end = task.case.dialogue.end
+            return [], "" if end is None else end.text
 
     # -- what a participant does ---------------------------------------------------------------------------
 

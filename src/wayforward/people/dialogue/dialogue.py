@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -283,13 +283,22 @@ class Dialogue(StoredDialogue):
     @property
     def end(self) -> Ending | None:
         """How it ended, with the plan, what was learned and what would have to give; None before the end."""
+        return self.end_beside(None)
+
+    def end_beside(self, known: Callable[[], Recourse] | None) -> Ending | None:
+        """As `end`. known: returns options of some kinds under the person's limits, so that none is searched again."""
         if self._conversation.ended is None:
             return None
         key = self._conversation, self.answered, language()
         if self._ending is None or self._ending[0] != key:
-            found = ending(self._conversation, self.learned(), self._description.get("kinds", ()))
+            found = ending(self._conversation, self.learned(), self._description.get("kinds", ()), known)
             self._ending = key, found
         return self._ending[1]
+
+    @property
+    def ended(self) -> str | None:
+        """`Ending.how` of the end; None before it."""
+        return self._conversation.ended
 
     @property
     def plan(self) -> Recourse | None:

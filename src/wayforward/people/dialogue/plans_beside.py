@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,8 +42,11 @@ def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(kinds)
 
 
-def plans_beside(c: Course, kinds: Sequence[str]) -> tuple[list[tuple[str, ShownPlan]], list[str]]:
+def plans_beside(
+    c: Course, kinds: Sequence[str], known: Callable[[], Recourse] | None = None
+) -> tuple[list[tuple[str, ShownPlan]], list[str]]:
     """Return other kinds of plans that differ from the best one, each with what to say of it, and how sure that one is.
+    known: returns options of these kinds under the person's wishes, where somebody has them already.
 
     How sure: in how many models trained again a plan still gets a yes, where the problem's `Retraining` says how to
     train. Models are trained when this is first asked; so it is asked at the end only.
@@ -52,7 +55,7 @@ def plans_beside(c: Course, kinds: Sequence[str]) -> tuple[list[tuple[str, Shown
     if best is None or not kinds:
         return [], []
     try:
-        got = _found(c, kinds)
+        got = _found(c, kinds) if known is None else known()
     except (
         ProblemError
     ) as error:  # somebody who has chosen a plan is not stopped by a model that cannot be trained

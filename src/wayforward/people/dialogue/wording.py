@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wayforward.people.dialogue.dead_ends import Relaxation
     from wayforward.people.dialogue.setup import Note, PendingQuestion
     from wayforward.people.dialogue.shown_plans import ShownPlan
+    from wayforward.recourse import Recourse
 
 ALSO_PLANS = (
     N_("cannot say"), N_("I cannot do this: ..."), N_("... at most ..."), N_("at most 2 changes"), N_("take 1"),
@@ -329,8 +330,14 @@ def limit_text(wish: dict[str, Any], schema: Any) -> str:
     return " ".join(wishes(preferences_of(schema, [wish]), 0))
 
 
-def ending(c: Conversation, learned: list[str], kinds: Sequence[str] = ()) -> Ending:
-    """The last screen of a conversation that has ended. kinds: of plans to show beside the one that was chosen."""
+def ending(
+    c: Conversation,
+    learned: list[str],
+    kinds: Sequence[str] = (),
+    known: Callable[[], Recourse] | None = None,
+) -> Ending:
+    """The last screen of a conversation that has ended. kinds, known: of plans to show beside the one that was chosen,
+    see `plans_beside`."""
     assert c.ended is not None
     if c.ended == "already":
         return Ending("already", gettext("The answer is yes already. You need not change anything."))
@@ -358,7 +365,7 @@ def ending(c: Conversation, learned: list[str], kinds: Sequence[str] = ()) -> En
         for one in c.seen.plans
         if one.name in c.seen.marked and (c.best is None or one.name != c.best.name)
     )
-    others, sure = plans_beside(c, kinds)
+    others, sure = plans_beside(c, kinds, known)
     reason = c.reason if c.ended == "none" else ""
     if reason and language() != "en":  # a state holds it in English
         reason = c.difference()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_TRAINED = 100  # more is a slip of the finger
 ROWS = 1 << 18  # shown to a model at once
+_TOGETHER = 4096  # rows at most that all models are asked about in one step: what they say is held at once
 _CLEAR = 100.0  # times what a verified fast path may be off
 
 
@@ -41,6 +42,7 @@ class AllModels(Robust):
 
     models: Sequence[Any]
     _bound: tuple[tuple[Model, BoundTarget, float], ...] = field(default=(), init=False, repr=False)
+    _alike: bool = field(default=False, init=False, repr=False)  # one schema, one reading of the outputs
 
     def __post_init__(self) -> None:
         if isinstance(self.models, (str, bytes)) or not isinstance(self.models, Iterable):
@@ -79,7 +81,9 @@ class AllModels(Robust):
                 )
             model = problem.target.decided_by(model)
             bound.append((model, problem.target.bind(model), model.tolerance - problem.slack))
-        return self.with_state(_bound=tuple(bound))
+        first, read, _ = bound[0]
+        alike = all(model.schema == first.schema and target.reads_as(read) for model, target, _ in bound)
+        return self.with_state(_bound=tuple(bound), _alike=alike)
 
     def score(
         self,
@@ -90,10 +94,24 @@ class AllModels(Robust):
         plain: np.ndarray,
     ) -> np.ndarray:
         """See `Robust`."""
-        scores = [
-            target.score(one.outputs(who, after)) - slack for one, target, slack in self.scorers(people)
-        ]
-        return np.asarray(np.minimum(plain, self.left(np.stack(scores))))
+        from wayforward.model import Scorer
+
+        found = self.scorers(people)
+        if self._alike and len(after) <= _TOGETHER and all(type(one) is Scorer for one, _, _ in found):
+            scores = self._scores(after) - np.array([[slack] for _, _, slack in found])
+        else:
+            scores = np.stack([target.score(one.outputs(who, after)) - slack for one, target, slack in found])
+        return np.asarray(np.minimum(plain, self.left(scores)))
+
+    def _scores(self, after: np.ndarray) -> np.ndarray:
+        """(m, d) -> (models, m) by the fast paths; models that are alike are asked together."""
+        if not self._alike:
+            return np.stack([target.score(model.outputs(after)) for model, target, _ in self._bound])
+        from wayforward.model import panel_outputs
+
+        outputs = panel_outputs([model for model, _, _ in self._bound], after)
+        flat = self._bound[0][1].score(outputs.reshape(-1, outputs.shape[2]))
+        return np.asarray(flat.reshape(len(outputs), -1))
 
     def left(self, scores: np.ndarray) -> np.ndarray:
         """(models, m) scores -> (m,) what is left of them: above zero where the condition holds."""
@@ -119,7 +137,7 @@ class AllModels(Robust):
         fast = all(model.has_fast_path and model.task != "regression" for model, _, _ in self._bound)
         if not fast:
             return np.full(len(after), np.nan), np.zeros(len(after), dtype=bool)
-        left = self.left(np.stack([target.score(model.outputs(after)) for model, target, _ in self._bound]))
+        left = self.left(self._scores(after))
         return left, np.abs(left) > _CLEAR * max(model.tolerance for model, _, _ in self._bound)
 
     def _native(self, after: np.ndarray, read: Callable[..., np.ndarray]) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -58,13 +59,11 @@ class NextModel(AllModels):
 
     def left(self, scores: np.ndarray) -> np.ndarray:
         """See `AllModels`; above zero where the next model's score is likely to be."""
-        from scipy.stats import t
-
         m = len(scores)
         middle = np.median(scores, axis=0)
         below = np.minimum(scores - middle, 0.0)
         spread = np.sqrt(2 * (below**2).sum(0) / (m - 1))
-        likely = middle - float(t.ppf(self.share, m - 1)) * np.sqrt(1 + 1 / m) * spread
+        likely = middle - _t_quantile(self.share, m - 1) * np.sqrt(1 + 1 / m) * spread
         against = int((1 - self.share) * m + 1e-9)  # so many of the models may say no
         return np.asarray(np.minimum(likely, np.partition(scores, against, axis=0)[against]))
 
@@ -89,3 +88,10 @@ class NextModel(AllModels):
             "a yes from the next model with probability {share}, judged by {n} trained again",
             share=marks(f"{self.share:g}"), n=len(self.models),
         )  # fmt: skip
+
+
+@cache
+def _t_quantile(share: float, freedom: int) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf(share, freedom))

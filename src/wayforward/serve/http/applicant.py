@@ -148,7 +148,7 @@ def _plans(
     except CaseError as error:  # the case may ask no more: what was kept is still theirs
         status, problem_text = (status if problem_text else 422), problem_text or str(error)
     question = to.cases.question(one)
-    end = None if one.dialogue is None else one.dialogue.end
+    end = to.cases.end(one)
     return _page(
         request, one, "plans.html", status, plans=found, kept=to.cases.bookmarks(one), why_not=why_not,
         question=question, end=end, problem_text=problem_text, json=json,
@@ -214,7 +214,7 @@ def _choices(
         return go(request, "/case/limits")
     question = to.cases.question(one)
     if question is None:
-        return _page(request, one, "end.html", end=one.dialogue.end, plan=_last(to, one), json=json)
+        return _page(request, one, "end.html", end=to.cases.end(one), plan=_last(to, one), json=json)
     return _page(
         request, one, "choices.html", status, question=question, learned=one.dialogue.learned(),
         problem_text=problem_text, json=json,

@@ -39,7 +39,6 @@ Seen = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="The revision
 
 def _state(to: Services, one: Applicant) -> dict[str, Any]:
     question = to.cases.question(one)
-    end = None if one.dialogue is None else one.dialogue.end
     return {
         "case": one.case.id[:8],
         "model": one.case.model_id,
@@ -47,7 +46,7 @@ def _state(to: Services, one: Applicant) -> dict[str, Any]:
         "language": one.state.get("language", ""),
         "limits": one.state["limits"],
         "question": None if question is None else question.to_dict(),
-        "ended": None if end is None else end.how,
+        "ended": None if one.dialogue is None else one.dialogue.ended,
         "kept": [plan.to_dict() for plan in to.cases.bookmarks(one)],
     }
 
