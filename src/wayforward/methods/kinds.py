@@ -91,8 +91,8 @@ def options_by_kind(
     method: one that is fitted to the problem is not fitted again. kinds: of 'cheapest', 'fewest' and 'lasting'. how:
     seed, budget, workers ... as of `Method.recommend`; lasting_budget: another budget for the search for lasting
     options, which goes on until it is spent for whoever has none. Whoever has no option of a kind has none:
-    `Recourse.is_kind` says who. Where the problem knows its retraining, every option says in how many models trained again it holds
-    (`Recourse.lasts`).
+    `Recourse.is_kind` says who. Where the problem knows its retraining, every option says in how many models trained
+    again it holds (`Recourse.lasts`).
     Raises: MethodError for an unknown kind; ProblemError where 'lasting' is asked for and nobody can train the model.
     """
     chosen = _checked(problem, kinds)
