@@ -445,6 +445,24 @@ def test_a_forest_that_ties_keeps_the_natives_decision(full_schema):
     out, label = wrapped.native(grid)
     assert np.array_equal(label, model.predict(grid))
     assert np.array_equal(wrapped.outputs(grid), out)
+    assert (out[:, 0] == out[:, 1]).any()
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_forest_is_not_asked_again_for_a_label_that_its_own_probabilities_show(
+    full, full_schema, monkeypatch, piped
+):
+    x = full_schema.encode(full)
+    forest = ExtraTreesClassifier(2, max_depth=1, random_state=0).fit(x, np.arange(len(x)) % 2)
+    model = make_pipeline("passthrough", forest) if piped else forest
+    expected, asked, ask = model.predict(x), [], ExtraTreesClassifier.predict_proba
+    monkeypatch.setattr(
+        ExtraTreesClassifier, "predict_proba", lambda self, rows: asked.append(len(rows)) or ask(self, rows)
+    )
+    wrapped = wrap(model, full_schema)
+    asked.clear()
+    np.testing.assert_array_equal(wrapped.native(x)[1], expected)
+    assert asked == [len(x)]
 
 
 # -- callables ---------------------------------------------------------------------------------------------

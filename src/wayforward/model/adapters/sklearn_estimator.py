@@ -28,6 +28,7 @@ from wayforward.model.adapters.sklearn_inside import (
     inside,
     is_vote,
     knows_none,
+    shows_its_label,
     votes,
 )
 from wayforward.model.base import Access
@@ -189,7 +190,7 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
     score, notes = _scores(estimator)
     if score is None:
         return Adapted.of_labels(predicted, classes, name)
-    decision = decision_of(estimator)
+    decision, asked_once = decision_of(estimator), shows_its_label(estimator)
 
     def labels(x: Floats) -> Ints:
         return label_indices(predicted(x), classes, name)
@@ -202,7 +203,7 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
             return out, labels(x)
         label = decision.label(out)
         close = np.flatnonzero(~decision.clear(out, _TIE))
-        if close.size:
+        if close.size and not asked_once:
             label[close] = labels(x[close])
         return out, label
 

@@ -98,6 +98,19 @@ def decision_of(model: Any) -> Decision | None:
             return None if _own_label(model, name) else Decision()
 
 
+def shows_its_label(model: Any) -> bool:
+    """Return True where `predict` is the first of the largest of `predict_proba` by its own code, ties included.
+
+    Then there is no need to ask twice: true of scikit-learn's forests, alone or at the end of its pipelines.
+    """
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+    from sklearn.pipeline import Pipeline
+
+    while type(model) is Pipeline:
+        model = model.steps[-1][1]
+    return type(model) in (ExtraTreesClassifier, RandomForestClassifier)
+
+
 def _own_label(model: Any, name: str) -> bool:
     two = len(model.classes_) == 2
     if name in ("SVC", "NuSVC") and two and not hasattr(model, "predict_proba"):
