@@ -7,9 +7,10 @@ import pytest
 
 import wayforward as wf
 from wayforward import Feature, Schema, Target
-from wayforward.methods.engines.exact.affine_net import AffineNet
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
 from wayforward.model import train
+from wayforward.model.affine_net import AffineNet, Boxes
+from wayforward.model.rounding import DOUBLE_UNIT
 from wayforward.preferences import Preferences
 from wayforward.problem import LpMix, Problem
 from wayforward.testing.small_forests import RULES, least_cost, refused, wished
@@ -119,7 +120,7 @@ def test_no_legal_row_is_cheaper(model, cost):
 def test_the_affine_bound_is_above_the_network():
     problem, _ = refused("mlp", 1, ())
     schema, form = problem.schema, problem.model.dense
-    net = AffineNet.of(form, schema, np.ones(form.weights[-1].shape[1]), single=False)
+    net = AffineNet.of(form, schema.level_columns, None, DOUBLE_UNIT)
     rng = np.random.default_rng(0)
     low = rng.uniform(schema.low, schema.high, (50, schema.d)) * ~schema.has_levels
     high = low + rng.uniform(0, 1, low.shape) * (schema.high - low) * ~schema.has_levels
@@ -127,7 +128,7 @@ def test_the_affine_bound_is_above_the_network():
     for at in schema.level_columns.values():
         ok[:, at.start] |= ~ok[:, at].any(1)
     base = np.tile(net.base_of(np.zeros((1, schema.d))), (50, 1))
-    above = net.above(low, high, ok, base)
+    above = net.above(Boxes(low, high, ok, base))
     for _ in range(40):
         row = rng.uniform(low, high)
         total = above.const + (above.slope * row * ~schema.has_levels).sum(1)

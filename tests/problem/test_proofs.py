@@ -12,7 +12,7 @@ from wayforward.methods import method as make_method
 from wayforward.model import wrap
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
-from wayforward.problem.proofs import out_of_reach
+from wayforward.problem.proofs import out_of_reach, settled
 from wayforward.recourse import Outcome
 from wayforward.schema import Feature, Schema
 from wayforward.world import SCM
@@ -151,7 +151,7 @@ def test_a_proof_stays_however_long_the_others_take(monkeypatch):
     """Somebody proved with many boxes is not taken back while others are still searched."""
     from wayforward.problem import proofs
 
-    monkeypatch.setattr(proofs, "_BOXES", 24)
+    monkeypatch.setattr(proofs, "_TIGHT_BOXES", 6)
     monkeypatch.setattr(proofs, "none_among_all", lambda people, most: np.zeros(people.n, dtype=bool))
     schema, x, model = make(1, "mlp")
     problem = Problem(schema, model, Target(1), data=x)
@@ -331,7 +331,57 @@ def test_a_world_without_bounds_lets_everything_move_that_may():
     assert allowed_yes(problem, rows[:1], np.array([[9.0, np.nan, np.nan]]))
 
 
-@pytest.mark.parametrize("layers", [1, 2])
+def wide(seed=0):
+    """A net of two hidden layers on more rows than anybody would list, and the best that four people can reach."""
+    from sklearn.neural_network import MLPClassifier
+
+    rng = np.random.default_rng(seed)
+    free = tuple(Feature(name=name, kind="integer", low=0, high=15) for name in "abcd")
+    schema = Schema((*free, Feature(name="e", kind="integer", low=0, high=9, actionability="immutable")))
+    x = np.column_stack([rng.integers(0, 16, (600, 4)), rng.integers(0, 10, 600)]).astype(float)
+    y = np.sin(x[:, 0] / 3) + np.abs(x[:, 1] - 8) / 4 - x[:, 2] * x[:, 3] / 60 + x[:, 4] / 5 > 2.5
+    net = MLPClassifier((32, 32), max_iter=60, learning_rate_init=0.02, random_state=seed).fit(x / 10, y)
+    net.coefs_ = [net.coefs_[0] / 5, 2 * net.coefs_[1], net.coefs_[2]]
+    model = wrap(net, schema)
+    people = x[[int(np.flatnonzero(x[:, 4] == e)[0]) for e in (0, 3, 6, 9)]]
+    rows = np.array(list(itertools.product(range(16), repeat=4)), dtype=float)
+    best = [model.native(np.column_stack([rows, np.full(len(rows), e)]))[0][:, 1].max() for e in people[:, 4]]
+    return schema, model, people, np.array(best)
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_nets_on_more_rows_than_can_be_listed(seed):
+    """65,536 rows each, tried by force: who cannot reach a threshold, somebody's best score itself, is proved."""
+    schema, model, people, best = wide(seed)
+    for level in np.unique(best[best < 1]):
+        problem = Problem(schema, model, Target(1, threshold=float(level)))
+        refused = np.flatnonzero(~problem.reached(people)[0])
+        proved, way = settled(problem.population(people[refused]))
+        np.testing.assert_array_equal(proved, best[refused] < level)
+        there = np.flatnonzero(~np.isnan(way).all(1))
+        if there.size:
+            assert problem.check(people[refused[there]], way[there, None]).found.all()
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_a_way_that_only_bounds_lead_to():
+    """A yes in a ball of 1/500 of each range, beside a plateau where no slope shows where it is."""
+    from sklearn.neural_network import MLPClassifier
+
+    schema = Schema(tuple(Feature(name=name, kind="real", low=0, high=1) for name in "abc"))
+    data = np.random.default_rng(0).uniform(0, 1, (50, 3))
+    net = MLPClassifier((6, 1), max_iter=1).fit(data, np.arange(50) % 2)
+    fold = np.repeat(np.eye(3), 2, axis=1) * np.tile([1.0, -1.0], 3)
+    net.coefs_ = [fold, np.full((6, 1), -500.0), np.ones((1, 1))]
+    net.intercepts_ = [-(np.array([0.317, 0.741, 0.893]) @ fold), np.ones(1), np.array([-0.5])]
+    problem = Problem(schema, wrap(net, schema), Target(1), data=data)
+    got = make_method("local-search").fit(problem).recommend(data[:3], budget=4000)
+    assert got.found.all()
+    assert (np.abs(got.after[:, 0] - [0.317, 0.741, 0.893]) < 0.002).all()
+
+
+@pytest.mark.parametrize("layers", [1, 2, "rectified", "two outputs"])
 def test_a_net_in_single_precision_attains_its_best_scores(layers):
     """What rounds to a score in float32 is no proof against it; one float above the best is out of reach."""
     torch = pytest.importorskip("torch")
@@ -344,7 +394,11 @@ def test_a_net_in_single_precision_attains_its_best_scores(layers):
         )
     )
     net = torch.nn.Sequential(torch.nn.Linear(3, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1))
-    net = net if layers == 2 else torch.nn.Sequential(torch.nn.Linear(3, 1))
+    if layers == 1:
+        net = torch.nn.Sequential(torch.nn.Linear(3, 1))
+    elif layers != 2:
+        relu, last = torch.nn.ReLU(), torch.nn.Linear(6, 2 if layers == "two outputs" else 1)
+        net = torch.nn.Sequential(torch.nn.Linear(3, 6), relu, torch.nn.Linear(6, 6), relu, last)
     with torch.no_grad():  # a large part that cancels out: what a sum in single precision loses most on
         net[0].bias -= 404 * net[0].weight[:, 1]
     model = wrap(net, schema)

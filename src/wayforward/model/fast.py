@@ -14,27 +14,17 @@ from typing import Any
 import numpy as np
 
 from wayforward.model import kernels
+from wayforward.model.affine_net import AffineNet, Boxes
 from wayforward.model.base import Access, Scorer, single_valued
 from wayforward.model.encoder import MONOTONE, Column, Encoder
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Link, Network
 from wayforward.model.network import dense_network
 from wayforward.model.records import DenseArrays
+from wayforward.model.rounding import DOUBLE_UNIT, OPERATIONS, roundoff
 from wayforward.shapes import Floats, Ints, Mask
 
-DOUBLE_UNIT, SINGLE_UNIT = 2.0**-53, 2.0**-24  # roundoff of one operation
-_OPERATIONS = 16  # roundings on a term's way into a sum beside the sum's own: encoding, folding, products
 _ROWS = 64  # boxes of one matrix product: constant, so that a box always meets the same code path
 _HUGE = 1e300  # an endless margin in numbers that can be subtracted
-
-
-def roundoff(terms: int, unit: float) -> float:
-    """How far a sum of so many terms, computed in any order, can be from ours, relative to the sum of their sizes.
-
-    Theirs has the given unit, ours is in double precision. Source: N. J. Higham (2002), Accuracy and Stability of
-    Numerical Algorithms, section 4.2: gamma_n = n u / (1 - n u).
-    """
-    lost = (terms + _OPERATIONS) * (unit + DOUBLE_UNIT)
-    return lost / (1.0 - lost) if lost < 0.5 else np.inf
 
 
 def apply_link(margin: Floats, link: Link) -> Floats:
@@ -79,7 +69,7 @@ def link_bounds(low: Floats, high: Floats, link: Link, unit: float = DOUBLE_UNIT
             most[:, k] = apply_link(best, link)[:, k]
     else:
         least, most = low, high
-    slack = (least.shape[1] + _OPERATIONS) * unit
+    slack = (least.shape[1] + OPERATIONS) * unit
     if link == "identity":
         return least - slack * np.abs(least), most + slack * np.abs(most)
     return least - slack, most + slack
@@ -385,6 +375,7 @@ class DenseFast(Fast):
             at += len(table)
         self.tables = tables
         self._used = _used(encoder, first)
+        self._nets: dict[float, AffineNet | None] = {}
         self._size = np.abs(self.biases[0])  # of what is summed in the first layer, whatever the numbers are
         for e, column in enumerate(encoder.columns):
             self._size = self._size + _sizes(column)[1] * np.abs(first[e])
@@ -439,7 +430,48 @@ class DenseFast(Fast):
             a, b = np.nan_to_num(a, nan=-np.inf), np.nan_to_num(b, nan=np.inf)
             a, b = _activated(a, b, name, unit)
         bounds = link_bounds(a, b, self.link, unit)
-        return BoxBounds(*bounds, np.all(single_valued(low, high, levels) | ~self._used, axis=1))
+        found = BoxBounds(*bounds, np.all(single_valued(low, high, levels) | ~self._used, axis=1))
+        return self._tightened(found, low, high, levels, unit)
+
+    def _tightened(
+        self, bounds: BoxBounds, low: Floats, high: Floats, levels: Mapping[int, Mask], unit: float
+    ) -> BoxBounds:
+        """Narrow bounds by affine functions, where there are several rows in a box (see `AffineNet`)."""
+        if unit not in self._nets:
+            self._nets[unit] = self._relaxed(unit)
+        net = self._nets[unit]
+        first, last = self.encoder.extend(low), self.encoder.extend(high)
+        gone = np.isnan(low)[:, [*range(low.shape[1]), *(j for j, _ in self.encoder.ufuncs)]]
+        known = (gone | (np.isfinite(first) & np.isfinite(last))).all(1)
+        at = np.flatnonzero(known & ~bounds.constant)
+        if net is None or not at.size:
+            return bounds
+        ok = np.zeros((at.size, len(net.table)), dtype=bool)
+        for j, place in net.places.items():
+            index = np.arange(place.stop - place.start)
+            inside = (index >= low[at, j, None]) & (index <= high[at, j, None])
+            ok[:, place] = levels[j][at] & ~gone[at, j, None] if j in levels else inside
+        base, hidden = net.base_of(first[at]), (gone | net.levelled)[at]
+        first, last = np.where(hidden, 0.0, first[at]), np.where(hidden, 0.0, last[at])
+        least, most, loose = net.ends(Boxes(first, last, ok, base))
+        if self._pair:  # how far the second is above the first
+            least, most = (np.concatenate([np.zeros_like(end), end], axis=1) for end in (least, most))
+        least, most = link_bounds(least, most, self.link, unit)
+        hangs = np.full((len(low), self.encoder.schema.d), np.nan)
+        hangs[at], bounds = loose, BoxBounds(bounds.least.copy(), bounds.most.copy(), bounds.constant, hangs)
+        bounds.least[at] = np.maximum(bounds.least[at], least)
+        bounds.most[at] = np.minimum(bounds.most[at], most)
+        return bounds
+
+    @property
+    def _pair(self) -> bool:
+        """Two margins of which only the difference counts."""
+        return self.link == "softmax" and self.weights[-1].shape[1] == 2
+
+    def _relaxed(self, unit: float) -> AffineNet | None:
+        starts = np.cumsum([0] + [len(table) - 1 for table in self.tables.values()])
+        places = {j: slice(a, b) for j, a, b in zip(self.tables, starts[:-1], starts[1:], strict=True)}
+        return AffineNet.of(self.dense(), places, np.array([[-1.0], [1.0]]) if self._pair else None, unit)
 
     def _encoded(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
         """(n, e) least and greatest of the affine columns over boxes, and the size of what is summed for each."""
@@ -475,5 +507,5 @@ def _activated(a: Floats, b: Floats, name: str, unit: float) -> tuple[Floats, Fl
         return np.maximum(a, 0.0), np.maximum(b, 0.0)
     if name in ("tanh", "logistic"):
         curve = np.tanh if name == "tanh" else kernels.sigmoid
-        return curve(a) - _OPERATIONS * unit, curve(b) + _OPERATIONS * unit
+        return curve(a) - OPERATIONS * unit, curve(b) + OPERATIONS * unit
     return a, b

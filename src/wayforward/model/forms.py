@@ -19,11 +19,16 @@ Link = Literal["identity", "logistic", "softmax", "ovr", "probability"]
 
 
 class BoxBounds(NamedTuple):
-    """What a model can say over boxes: least, most (n, c) outputs; constant (n,): the same bits all over the box."""
+    """What a model can say over boxes: least, most (n, c) outputs; constant (n,): the same bits all over the box.
+
+    loose (n, d): how much of what the bounds are too wide by hangs on each feature's range, NaN where that is not
+    known; None where it never is.
+    """
 
     least: Floats
     most: Floats
     constant: Mask
+    loose: Floats | None = None
 
 
 @dataclass(frozen=True)

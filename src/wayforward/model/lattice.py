@@ -109,6 +109,7 @@ class LatticeFast(Fast):
             np.where(within, found.least, -np.inf),
             np.where(within, found.most, np.inf),
             np.where(listed, found.constant, single_valued(low, high, levels).all(axis=1)),
+            found.loose,
         )
 
 

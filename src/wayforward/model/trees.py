@@ -11,10 +11,11 @@ import numpy as np
 from wayforward.model import kernels
 from wayforward.model.base import Access, Scorer
 from wayforward.model.encoder import Encoder
-from wayforward.model.fast import Fast, apply_link, link_bounds, roundoff
+from wayforward.model.fast import Fast, apply_link, link_bounds
 from wayforward.model.forms import BoxBounds, FlatForest
 from wayforward.model.raw_splits import flatten
 from wayforward.model.records import LeafMasks, PrunedTrees, SplitSpace, Trees
+from wayforward.model.rounding import roundoff
 from wayforward.model.tree_readers import EncodedTrees
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask, Who

@@ -19,8 +19,9 @@ from wayforward.model.adapters.onnx_file import onnx_content, onnx_session
 from wayforward.model.askings import check_steady, often
 from wayforward.model.base import Access, Counter, Decision, Model, Scorer, Task, single_valued
 from wayforward.model.encoder import NotRead
-from wayforward.model.fast import DOUBLE_UNIT, SINGLE_UNIT, DenseFast, Fast
+from wayforward.model.fast import DenseFast, Fast
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
+from wayforward.model.rounding import DOUBLE_UNIT, SINGLE_UNIT
 from wayforward.model.verify import check_missing, disagreement, find_decision
 from wayforward.portable import Portable
 from wayforward.schema import Schema

@@ -164,6 +164,19 @@ def corner(people: Population, boxes: ActionBoxes) -> Rows:
     return np.where(np.isnan(boxes.low), np.nan, point)
 
 
+def middle(people: Population, boxes: ActionBoxes) -> Rows:
+    """(b, d) a row near the middle of each box, where that is inside; elsewhere its `corner`."""
+    row = corner(people, boxes)
+    with np.errstate(invalid="ignore"):
+        half = _rounded(people, boxes, (boxes.low + boxes.high) / 2)
+        inside = (half >= boxes.low) & (half <= boxes.high) & ~people.schema.has_levels
+    row = np.where(inside, half, row)
+    for j, ok in boxes.levels.items():
+        count = ok.cumsum(1)
+        row[:, j] = np.where(ok.any(1), (2 * count >= count[:, -1:]).argmax(1), row[:, j])
+    return row
+
+
 def few_changes(people: Population, boxes: ActionBoxes, counted: Mask) -> Mask:
     """(b,) bool: more features surely differ than the person would change. Where all are used up, the rest is held.
 

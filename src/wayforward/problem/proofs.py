@@ -13,14 +13,23 @@ from wayforward.problem.population import Population
 from wayforward.shapes import Mask, Rows
 
 _BOXES = 512  # boxes a person's reach may be split into before the proof is given up
+_TIGHT_BOXES = 4_096  # the same, where the model says what its bounds are too wide by
 _ROUNDS = 40
+_FAR = 1e300
+_EVEN = 0.25  # of a span: a feature as wide is split as if so much of what bounds are too wide by hung on it
 _PEOPLE = 64  # at once: bounds the memory that boxes take
 _ACTIONS = 32_768  # of a person that are all tried where boxes settle nothing
 _DEAR_ACTIONS = 4_096  # the same, where the model itself has to answer all of them, or a learned world
 
 
 def out_of_reach(people: Population) -> Mask:
-    """(n,) bool: proved that no allowed action turns the decision, whatever method searches.
+    """(n,) bool: proved that no allowed action turns the decision, whatever method searches; see `settled`."""
+    return settled(people)[0]
+
+
+def settled(people: Population) -> tuple[Mask, Rows]:
+    """Return (n,) bool: proved that no allowed action turns the decision; and actions (n, d) met on the way that do,
+    NaN where there is none.
 
     First by branch and bound. The box of everything that a person may reach holds every allowed action (costs and
     plausibility only shrink it). A box is discarded where a rule is surely broken all over it, where more features
@@ -28,23 +37,25 @@ def out_of_reach(people: Population) -> Mask:
     inside, in its own precision, is a no. Where bounds leave it open and the model answers all of the box alike, it is
     asked. What is left is split; if nothing is left, nothing exists. Where something follows from an action, boxes
     of actions are led through the world (`World.consequence_bounds`) and the links; of a world without bounds every
-    legal value counts of what may move.
+    legal value counts of what may move. Where nothing follows, the middle of each person's most promising box is shown
+    to the model in every round.
 
-    Then, where that settles nothing and a person's actions can be listed, by trying all of them. Elsewhere the answer
-    is False: not proved. It depends on the person alone, never on who else is asked about.
+    Then, where that settles nothing and a person's actions can be listed, by trying all of them. Elsewhere nothing is
+    proved. It depends on the person alone, never on who else is asked about.
     """
     proved, exists = np.zeros(people.n, dtype=bool), np.zeros(people.n, dtype=bool)
+    way = np.full(people.x.shape, np.nan)
     if people.n == 0:
-        return proved
+        return proved, way
     for part in np.array_split(np.arange(people.n), -(-people.n // _PEOPLE)):
         some = people if len(part) == people.n else people.take(part)
-        proved[part], exists[part] = _Search(some).run()
+        proved[part], exists[part], way[part] = _Search(some).run()
     rest = np.flatnonzero(~proved & ~exists)
     if rest.size:
         problem = people.problem
         cheap = problem.model.bounded and problem.world.bounded
         proved[rest] = none_among_all(people.take(rest), _ACTIONS if cheap else _DEAR_ACTIONS)
-    return proved
+    return proved, way
 
 
 @dataclass
@@ -69,35 +80,35 @@ class _Search:
         self.between[:, listed] = (people.x != people.schema.round(people.x))[:, listed]
         self.conditions = bool(people.schema.rules) and len(people.schema.compiled_rules.conditions) > 0
 
-    def run(self) -> tuple[Mask, Mask]:
-        """(n,), (n,) bool: proved that nothing exists, and seen that something does."""
+    def run(self) -> tuple[Mask, Mask, Rows]:
+        """(n,), (n,) bool: proved that nothing exists, and seen that something does; and what that is (n, d)."""
         people, n = self.people, self.people.n
-        self.exists = np.zeros(n, dtype=bool)
+        self.exists, self.way, self.most = np.zeros(n, dtype=bool), np.full(people.x.shape, np.nan), _BOXES
         given_up, tried = np.zeros(n, dtype=bool), np.ones(n, dtype=np.int64)
         boxes = branching.everything(people, self.led, loose=self.loose)
         for _ in range(_ROUNDS):
             counted = self._counted(boxes)
             if counted is not None:
                 boxes = boxes.take(np.flatnonzero(~branching.few_changes(people, boxes, counted)))
-            boxes = self._possible(boxes)
+            boxes, loose = self._possible(boxes)
             width = branching.widths(people, boxes)
             undecided = ~boxes.acts & ~boxes.rests
             width = np.maximum(width, 0.75 * undecided)
             # one point that is not ruled out may be a yes; and without bounds splitting would only repeat the rules
             given_up[boxes.owner[(width <= 0).all(1)]] = True
-            given_up[boxes.owner[tried[boxes.owner] > _BOXES]] = True
+            given_up[boxes.owner[tried[boxes.owner] > self.most]] = True
             given_up |= self.exists
             if not people.problem.model.bounded:
                 given_up[boxes.owner] = True
             open_ = np.flatnonzero(~given_up[boxes.owner])
             if not open_.size:
                 break
-            boxes, width = boxes.take(open_), width[open_]
+            boxes, width = boxes.take(open_), _where_loose(width[open_], loose[open_])
             boxes = branching.halved(people, boxes, width, self._counted(boxes))
             tried += np.bincount(boxes.owner, minlength=n)
         else:
             given_up[boxes.owner] = True
-        return ~given_up, self.exists
+        return ~given_up, self.exists, self.way
 
     def _counted(self, boxes: ActionBoxes) -> Mask | None:
         """(b, d) bool: ranges of what is set, which counts as a change; None if nobody is short of changes."""
@@ -105,8 +116,8 @@ class _Search:
             return None
         return ~self.led[boxes.owner] if self.loose else np.ones(boxes.low.shape, dtype=bool)
 
-    def _possible(self, boxes: ActionBoxes) -> ActionBoxes:
-        """Leave out the boxes that surely hold no option."""
+    def _possible(self, boxes: ActionBoxes) -> tuple[ActionBoxes, Rows]:
+        """Leave out the boxes that surely hold no option; return the others, and `BoxBounds.loose` (b, d) of theirs."""
         people, problem = self.people, self.people.problem
         after = boxes if problem.independent or self.loose else self._after(boxes)
         gone = branching.empty(people, after)
@@ -122,7 +133,7 @@ class _Search:
         if self.between.any():  # nor a value of their own that the bounds leave out
             unclear |= self.between[after.owner] & after.holds(people.x[after.owner]) & ~after.single()
         rows = np.flatnonzero(~boxes.answered & ~unclear.any(1))
-        bounds = None
+        bounds, loose = None, np.full(boxes.low.shape, np.nan)
         if rows.size:
             levels = {j: ok[rows] for j, ok in after.levels.items()}
             bounds = problem.model.box_bounds(after.low[rows], after.high[rows], levels)
@@ -130,10 +141,15 @@ class _Search:
         if bounds is not None:
             missed = problem.bound_target.surely_missed(bounds.least, bounds.most)
             gone[rows[missed]] = True
+            if problem.independent:
+                self._middles(boxes, rows[~missed], bounds.least[~missed], bounds.most[~missed])
+            if bounds.loose is not None and problem.independent:
+                loose[rows], self.most = bounds.loose, _TIGHT_BOXES
             ask = rows[~missed & bounds.constant]
             gone[ask] = self._ask_model(boxes, after, ask)
         gone |= self._points(boxes, np.flatnonzero(~gone))
-        return boxes.take(np.flatnonzero(~gone)) if gone.any() else boxes
+        left = np.flatnonzero(~gone)
+        return boxes.take(left), loose[left]
 
     def _ask_model(self, boxes: ActionBoxes, after: ActionBoxes, rows: np.ndarray) -> Mask:
         """Ask the model itself about constant boxes: it says no. Of a yes that is an option, make a note."""
@@ -148,8 +164,26 @@ class _Search:
             who, row = some.owner[yes], row[yes]
             action = np.where(people.schema.differs(row, people.x[who]), row, np.nan)
             good = people.allowed(who, action, row) & ~np.isnan(action).all(1)
-            self.exists[who[good]] = True
+            self._note(who[good], action[good])
         return ~yes
+
+    def _note(self, who: np.ndarray, action: Rows) -> None:
+        self.exists[who], self.way[who] = True, action
+
+    def _middles(self, boxes: ActionBoxes, rows: np.ndarray, least: Rows, most: Rows) -> None:
+        """Ask the model about the middle of each person's most promising box, of these rows with these bounds."""
+        people, owner = self.people, boxes.owner[rows]
+        between = np.clip(least, -_FAR, _FAR) / 2 + np.clip(most, -_FAR, _FAR) / 2
+        order = np.lexsort((-people.problem.bound_target.score(between), owner))
+        best = order[np.diff(owner[order], prepend=-1) != 0]
+        row, who = branching.middle(people, boxes.take(rows[best])), owner[best]
+        action = np.where(people.schema.differs(row, people.x[who]), row, np.nan)
+        good = np.flatnonzero(~np.isnan(action).all(1) & people.allowed(who, action, row))
+        turned = people.problem.presumed(row[good])
+        good = good if turned is None else good[turned]
+        if good.size:
+            good = good[people.problem.reached(row[good])[0]]
+            self._note(who[good], action[good])
 
     def _points(self, boxes: ActionBoxes, rows: np.ndarray) -> Mask:
         """(b,) bool: boxes of one action, among these rows, that the judge refuses; make a note of the others."""
@@ -172,7 +206,7 @@ class _Search:
         )
         if ask.size:
             good[ask] = people.problem.reached(after[ask])[0]
-        self.exists[who[good]] = True
+        self._note(who[good], action[good])
         gone[rows[~good]] = True
         return gone
 
@@ -217,3 +251,11 @@ class _Search:
             before, before, low, high, before_levels=fixed, after_levels=after.levels
         )
         return np.asarray((truth == -1).any(1))
+
+
+def _where_loose(width: Rows, loose: Rows) -> Rows:
+    """(b, d) where to split: by what makes the bounds too wide as far as that is known, else by what is widest."""
+    hangs = np.where(width > 0, np.nan_to_num(loose), 0.0)
+    most = hangs.max(1, keepdims=True)
+    share = np.divide(hangs, most, out=np.zeros_like(hangs), where=most > 0)
+    return np.asarray(np.where(most > 0, share + _EVEN * width, width))

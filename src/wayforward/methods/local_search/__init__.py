@@ -21,7 +21,7 @@ from wayforward.methods.local_search.lockstep import options_in_lockstep
 from wayforward.methods.local_search.surrogate import stand_in
 from wayforward.methods.settings import check_switches, check_whole
 from wayforward.methods.wachter import Wachter
-from wayforward.problem.proofs import out_of_reach
+from wayforward.problem.proofs import settled
 from wayforward.shapes import Actions, Mask, Rows
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class LocalSearch(Method):
             self._everyone,
             self.fill,
             self.stand_in_,
-            self._out_of_reach,
+            self._settled,
             self._descend if self.gradients_ else None,
         )
         if self.seeker_ is not None and people.aim is None:
@@ -176,7 +176,7 @@ class LocalSearch(Method):
         lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & ~none)
         if lost.size:  # for the others it was tried on the way
             lost = lost[may_be_listed(people.take(lost))]
-            none[lost] = self._out_of_reach(people.take(lost))
+            none[lost] = self._settled(people.take(lost))[0]
         return out, none
 
     def _descend(self, people: Population, streams: Streams, rows: int) -> Rows:
@@ -192,8 +192,10 @@ class LocalSearch(Method):
         endless = (~np.isfinite(schema.low) | ~np.isfinite(schema.high))[schema.actionable]
         return bool(self._prove and endless.any())
 
-    def _out_of_reach(self, people: Population) -> Mask:
-        return out_of_reach(people) if self._prove else np.zeros(people.n, dtype=bool)
+    def _settled(self, people: Population) -> tuple[Mask, Rows]:
+        if self._prove:
+            return settled(people)
+        return np.zeros(people.n, dtype=bool), np.full(people.x.shape, np.nan)
 
     def _everyone(self) -> Rows:
         """Return all accepted reference people (R, d), each once."""

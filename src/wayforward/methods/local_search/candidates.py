@@ -32,8 +32,8 @@ class SearchSettings:
 
     reference (N, d), index: accepted people to start from; everyone: makes all of them, (R, d). crossings: see
     `tree_crossings`. fill: empty slots take options that ask for more than others. stand_in: for an opaque model.
-    prove: (m,) bool, who has no option at all. descend: people, their streams and rows each -> (m, d), where descents
-    along the model's gradients end; None where they are not known.
+    prove: (m,) bool, who has no option at all; and actions (m, d) met on the way that are one. descend: people, their
+    streams and rows each -> (m, d), where descents along the model's gradients end; None where they are not known.
     """
 
     grid: int
@@ -46,7 +46,7 @@ class SearchSettings:
     everyone: Callable[[], Rows]
     fill: bool
     stand_in: Surrogate | None
-    prove: Callable[[Population], Mask]
+    prove: Callable[[Population], tuple[Mask, Rows]]
     descend: Descend | None = None
 
 

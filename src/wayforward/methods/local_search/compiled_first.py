@@ -25,7 +25,7 @@ _HINT_ROWS = 20_000  # rows that the compiled search may spend where it does not
 class CompiledFirst:
     """Search for up to k options of each person; limit: model rows a person and option.
 
-    While it runs: out (n, k, d) options, none (n,) proofs, and
+    While it runs: out (n, k, d) options, none (n,) proofs, met (n, d) ways that a proof met instead, and
     hint (n, 2, d), where the lockstep starts from: what the compiled search came to, whether or not it keeps the
     rules, and the cheapest of its options that keeps them all.
     """
@@ -43,7 +43,7 @@ class CompiledFirst:
         self.k, self.streams, self.limit = k, streams, limit
         n, d = people.n, people.d
         self.out, self.none = np.full((n, k, d), np.nan), np.zeros(n, dtype=bool)
-        self.hint = np.full((n, 2, d), np.nan)
+        self.hint, self.met = np.full((n, 2, d), np.nan), np.full((n, d), np.nan)
         # else what the compiled search finds is a start and no answer
         self.final = people.problem.independent and people.problem.plausibility is None
 
@@ -78,6 +78,10 @@ class CompiledFirst:
             open_ = self._empty[lost]
             open_ &= (people.rows[lost] < limit) | ~np.isnan(found[:, 0]).all(1)
             self._go_on(lost[open_], np.ones_like(few))
+        rest = np.flatnonzero(self._empty & ~np.isnan(self.met).all(1))
+        if rest.size:  # nothing else led anywhere
+            self.hint[rest, 0] = self.met[rest]
+            self._go_on(rest, np.ones_like(few))
         return self.out, self.none
 
     @property
@@ -93,7 +97,7 @@ class CompiledFirst:
     def _prove_of(self, mask: Mask) -> None:
         who = np.flatnonzero(mask)
         if who.size:
-            self.none[who] = self.settings.prove(self.people.take(who))
+            self.none[who], self.met[who] = self.settings.prove(self.people.take(who))
 
     def _seek(self, who: np.ndarray, k: int, limit: int | np.ndarray, everyone: bool = False) -> Actions:
         """Return what the compiled search finds for some people (c, k, d), and count the rows that it asks about."""

@@ -43,15 +43,19 @@ class Starts(Moves):
         """Go on for those who have nothing yet, until the budget is gone, or it is proved that there is nothing."""
         if not who.size:
             return
+        met = np.full((self.n, self.d), np.nan)
         self._draw_actions(who, range(_DRAWS))
         who = who[~self.found[who]]
         if self.patient is not None:
             who = who[self.patient[who]]
         if who.size:
-            self.none[who] = self.settings.prove(self.people.take(who))
+            self.none[who], met[who] = self.settings.prove(self.people.take(who))
             who = who[~self.none[who]]
         if who.size:
             self._descend(who)
+            who = who[~self.found[who]]
+        if who.size:
+            self._try_actions(who, met[who])
             who = who[~self.found[who]]
         if who.size:
             self._follow_everyone(who)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.methods.engines.exact.affine_net import AffineNet
 from wayforward.methods.engines.exact.box_costs import BoxBound, BoxMenu, least_peak, least_sum
 from wayforward.methods.engines.seeker import packing
 from wayforward.model.adapted import SINGLE
+from wayforward.model.affine_net import AffineNet, Boxes
+from wayforward.model.rounding import DOUBLE_UNIT, SINGLE_UNIT
 from wayforward.problem.cost import LpMix
 from wayforward.shapes import Actions, Floats, Ints, Mask
 
@@ -85,8 +86,9 @@ class RelaxedBoxes:
         margins = None if mix is None else packing.margin_range(problem, form.link, mix)
         if mix is None or margins is None:
             return None
-        net = AffineNet.of(form, problem.schema, mix, single=problem.model.tolerance >= SINGLE)
-        return None if net is None else cls(problem, net, margins[0], kind)
+        unit = SINGLE_UNIT if problem.model.tolerance >= SINGLE else DOUBLE_UNIT
+        net = AffineNet.of(form, problem.schema.level_columns, mix[:, None], unit)
+        return None if net is None or form.encoder.ufuncs else cls(problem, net, margins[0], kind)
 
     def least_cost(self, people: Population, cutoff: Floats, limit: int) -> Floats:
         """(n,) no action that the judge may accept costs less; NaN where nothing is proved, at most cutoff (n,)."""
@@ -209,16 +211,15 @@ class RelaxedBoxes:
         if not len(boxes.owner):
             return boxes
         who = boxes.owner
-        above = self.net.above(boxes.low, boxes.high, boxes.ok, self.base[who])
-        room = self.net.room(boxes.low, boxes.high, boxes.ok, self.base[who])
-        menu = self._menu(people, boxes, above.slope, above.table, self.need - above.const - room)
+        above = self.net.above(Boxes(boxes.low, boxes.high, boxes.ok, self.base[who]))
+        menu = self._menu(people, boxes, above.slope, above.table, self.need - above.const - above.room)
         relaxed = least_peak(menu) if self.kind == "peak" else least_sum(menu)
         bound = np.sqrt(np.maximum(relaxed.bound, 0.0)) if self.kind == "norm" else relaxed.bound
         boxes.bound = np.maximum(boxes.bound, bound)
         left = np.flatnonzero(boxes.bound < cutoff[who] * (1 - _CLOSE * 1e-2))
         boxes, relaxed = boxes.take(left), BoxBound(*(part[left] for part in relaxed))
         if len(left):
-            self._choose(people, boxes, relaxed, above.loose[left], above, left, points)
+            self._choose(people, boxes, relaxed, above.loose[left], points)
         return boxes
 
     def _empty(self, people: Population, boxes: _Boxes) -> Mask:
@@ -248,9 +249,8 @@ class RelaxedBoxes:
     # -- splitting -----------------------------------------------------------------------------------------
 
     def _choose(
-        self, people: Population, boxes: _Boxes, relaxed: BoxBound, loose: Floats, above: object, left: np.ndarray,
-        points: Actions,
-    ) -> None:  # fmt: skip
+        self, people: Population, boxes: _Boxes, relaxed: BoxBound, loose: Floats, points: Actions
+    ) -> None:
         """Set where each box is split, or that nothing is left to split."""
         schema, who = self.schema, boxes.owner
         x, b = people.x[who], len(who)
