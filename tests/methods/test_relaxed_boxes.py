@@ -9,7 +9,7 @@ import wayforward as wf
 from wayforward import Feature, Schema, Target
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
 from wayforward.model import train
-from wayforward.model.affine_net import AffineNet, Boxes
+from wayforward.model.affine_net import AffineNet, NetBoxes
 from wayforward.model.rounding import DOUBLE_UNIT
 from wayforward.preferences import Preferences
 from wayforward.problem import LpMix, Problem
@@ -128,7 +128,7 @@ def test_the_affine_bound_is_above_the_network():
     for at in schema.level_columns.values():
         ok[:, at.start] |= ~ok[:, at].any(1)
     base = np.tile(net.base_of(np.zeros((1, schema.d))), (50, 1))
-    above = net.above(Boxes(low, high, ok, base))
+    above = net.above(NetBoxes(low, high, ok, base))
     for _ in range(40):
         row = rng.uniform(low, high)
         total = above.const + (above.slope * row * ~schema.has_levels).sum(1)

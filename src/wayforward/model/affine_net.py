@@ -25,7 +25,7 @@ _FOUR, _TILE = 4, 8  # ways of a box with its base, and units of a layer, are fi
 _TOGETHER = 256  # boxes: bounds the memory
 
 
-class Boxes(NamedTuple):
+class NetBoxes(NamedTuple):
     """low, high (b, w) of the numbers, functions of them included, 0 where a level or nothing is; ok (b, L): levels;
     base (b, h): what the first layer gives where all numbers are 0 and without levels (`AffineNet.base_of`)."""
 
@@ -35,7 +35,7 @@ class Boxes(NamedTuple):
     base: Floats
 
 
-class Spread(NamedTuple):
+class FirstLayer(NamedTuple):
     """The first layer over b boxes: base (b, h) at one corner; way (b, m, h): what may be added to it; source (b, m):
     number, or w + level. Of a number's way any share is added, of those of one feature's levels one or none."""
 
@@ -59,7 +59,7 @@ class Above(NamedTuple):
 class AffineNet:
     """Dense layers of rectified units on affine columns. Make it with `AffineNet.of`.
 
-    places: j -> columns of `Boxes.ok` that are the levels of feature j. last (q, r): outputs are mixed by it.
+    places: j -> columns of `NetBoxes.ok` that are the levels of feature j. last (q, r): outputs are mixed by it.
     unit: of the arithmetic of the model whose bounds these are.
     """
 
@@ -161,7 +161,7 @@ class AffineNet:
 
     # -- bounds --------------------------------------------------------------------------------------------
 
-    def above(self, boxes: Boxes) -> Above:
+    def above(self, boxes: NetBoxes) -> Above:
         """Bound the first output over boxes from above."""
         (b, w), d = boxes.low.shape, self.d
         const, slope, table = np.zeros(b), np.zeros((b, w)), np.zeros(boxes.ok.shape)
@@ -176,7 +176,7 @@ class AffineNet:
             room[at] = self._error(boxes, at, known)[:, 0]
         return Above(const, slope, table, loose, room)
 
-    def ends(self, boxes: Boxes) -> tuple[Floats, Floats, Floats]:
+    def ends(self, boxes: NetBoxes) -> tuple[Floats, Floats, Floats]:
         """Bound the model's own outputs over boxes: least, most (b, r), and loose (b, d) as in `Above`."""
         b, r = len(boxes.low), self.outputs
         least, most, loose = np.zeros((b, r)), np.zeros((b, r)), np.zeros((b, self.d))
@@ -190,7 +190,7 @@ class AffineNet:
                 loose[at] += self._blamed(spread, slack, ways)
         return least, most, loose
 
-    def _spreads(self, boxes: Boxes) -> Iterator[tuple[Ints, Spread]]:
+    def _spreads(self, boxes: NetBoxes) -> Iterator[tuple[Ints, FirstLayer]]:
         """Yield (which boxes, their first layer), those with about as many ways together."""
         (b, w), each = boxes.low.shape, np.arange(len(boxes.low))
         width, base = boxes.high - boxes.low, boxes.base + _led(boxes.low, self.slope)
@@ -211,7 +211,7 @@ class AffineNet:
                 way = self.rows[source] * np.where(source < w, extent, 1.0)[:, :, None] * live[:, :, None]
                 box, k = np.nonzero(live & (source >= w))
                 way[box, k] -= self.table[origin[at[box], self.feature[source[box, k]]]]
-                yield at, Spread(base[at], way, source)
+                yield at, FirstLayer(base[at], way, source)
 
     def _sums(self, way: Floats, source: Ints) -> Bounds:
         """(b, o) the least and the greatest sums of parts of ways (b, m, o)."""
@@ -225,7 +225,7 @@ class AffineNet:
             low, high = low + np.minimum(value.min(1), 0.0), high + np.maximum(value.max(1), 0.0)
         return low, high
 
-    def _hidden(self, spread: Spread) -> tuple[list[Bounds], list[Floats]]:
+    def _hidden(self, spread: FirstLayer) -> tuple[list[Bounds], list[Floats]]:
         """Return bounds of the inputs of all layers but the first, two (b, h) each; and of these inputs, how much hangs
         on each way (b, m, h)."""
         up = down = np.concatenate([spread.base[:, None], spread.way], axis=1)
@@ -267,7 +267,7 @@ class AffineNet:
                 line = positive * chord[:, None] + negative * under[:, None]
         return line, const, slack[::-1]
 
-    def _blamed(self, spread: Spread, slack: list[Floats], ways: list[Floats]) -> Floats:
+    def _blamed(self, spread: FirstLayer, slack: list[Floats], ways: list[Floats]) -> Floats:
         """(b, d) how much of the slack of all units hangs on each feature's range."""
         total = np.zeros(spread.source.shape)
         for part, way in zip(slack, ways, strict=False):
@@ -277,7 +277,7 @@ class AffineNet:
         np.maximum.at(loose, (np.arange(len(total))[:, None], self.feature[spread.source]), total)
         return loose
 
-    def _error(self, boxes: Boxes, at: Ints, known: list[Bounds]) -> Floats:
+    def _error(self, boxes: NetBoxes, at: Ints, known: list[Bounds]) -> Floats:
         """(b, r) how far the model's own arithmetic may be from ours anywhere in a box."""
         far = np.maximum(np.abs(boxes.low[at]), np.abs(boxes.high[at]))
         size = self.fixed + _led(far, self.reach)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.model import kernels
-from wayforward.model.affine_net import AffineNet, Boxes
+from wayforward.model.affine_net import AffineNet, NetBoxes
 from wayforward.model.base import Access, Scorer, single_valued
 from wayforward.model.encoder import MONOTONE, Column, Encoder
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Link, Network
@@ -453,7 +453,7 @@ class DenseFast(Fast):
             ok[:, place] = levels[j][at] & ~gone[at, j, None] if j in levels else inside
         base, hidden = net.base_of(first[at]), (gone | net.levelled)[at]
         first, last = np.where(hidden, 0.0, first[at]), np.where(hidden, 0.0, last[at])
-        least, most, loose = net.ends(Boxes(first, last, ok, base))
+        least, most, loose = net.ends(NetBoxes(first, last, ok, base))
         if self._pair:  # how far the second is above the first
             least, most = (np.concatenate([np.zeros_like(end), end], axis=1) for end in (least, most))
         least, most = link_bounds(least, most, self.link, unit)

@@ -16,7 +16,7 @@ import numpy as np
 from wayforward.methods.engines.exact.box_costs import BoxBound, BoxMenu, least_peak, least_sum
 from wayforward.methods.engines.seeker import packing
 from wayforward.model.adapted import SINGLE
-from wayforward.model.affine_net import AffineNet, Boxes
+from wayforward.model.affine_net import AffineNet, NetBoxes
 from wayforward.model.rounding import DOUBLE_UNIT, SINGLE_UNIT
 from wayforward.problem.cost import LpMix
 from wayforward.shapes import Actions, Floats, Ints, Mask
@@ -211,7 +211,7 @@ class RelaxedBoxes:
         if not len(boxes.owner):
             return boxes
         who = boxes.owner
-        above = self.net.above(Boxes(boxes.low, boxes.high, boxes.ok, self.base[who]))
+        above = self.net.above(NetBoxes(boxes.low, boxes.high, boxes.ok, self.base[who]))
         menu = self._menu(people, boxes, above.slope, above.table, self.need - above.const - above.room)
         relaxed = least_peak(menu) if self.kind == "peak" else least_sum(menu)
         bound = np.sqrt(np.maximum(relaxed.bound, 0.0)) if self.kind == "norm" else relaxed.bound
