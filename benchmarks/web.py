@@ -69,8 +69,10 @@ def server(home: Path, port: int) -> subprocess.Popen[bytes]:
     """Start the application in a process of its own."""
     code = (
         "import sys, uvicorn, pathlib; from wayforward.serve import ServeSettings, create_app; from wayforward.serve."
-        "services import Services; from wayforward.serve.start import warm; s = Services.at(ServeSettings(home=pathlib."
-        "Path(sys.argv[1]), queries_per_day=10**9)); s.limits.spend = lambda *_: None; warm(s); uvicorn.run("
+        "services import Services; from wayforward.serve.start import warm; from wayforward.serve.process import "
+        "begin_process; begin_process(); s = Services.at(ServeSettings(home=pathlib.Path(sys.argv[1]), "
+        "queries_per_day=10**9)); s.limits.spend = lambda *_: None; "
+        "warm(s); uvicorn.run("
         "create_app(services=s), port=int(sys.argv[2]), log_level='error', access_log=False)"
     )
     return subprocess.Popen([sys.executable, "-c", code, str(home), str(port)])

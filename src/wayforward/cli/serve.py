@@ -21,8 +21,8 @@ def run(settings: ServeSettings, given: Given | None, *, host: str, port: int, c
     """
     for module in ("fastapi", "uvicorn", "sqlalchemy", "argon2", "limits", "babel"):
         require(module, extra="web")
-    from wayforward.model.files import before_threads
     from wayforward.serve.http.app import create_app
+    from wayforward.serve.process import begin_process
     from wayforward.serve.services import Services
     from wayforward.serve.start import first_come, prepare, warm
 
@@ -33,7 +33,7 @@ def run(settings: ServeSettings, given: Given | None, *, host: str, port: int, c
     if check:
         say("Nothing speaks against this deployment.")
         return
-    before_threads()
+    begin_process()
     with first_come(settings.home):
         services = Services.at(settings)
         lines = prepare(services, given, settings.demonstration)

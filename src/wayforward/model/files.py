@@ -42,7 +42,8 @@ _FORMATS = (
 # estimators of the libraries themselves, never functions, so that nothing of a hostile file is called.
 _TRUSTED = re.compile(
     r"sklearn\.tree\._tree\.Tree|sklearn\.pipeline\.(Pipeline|FeatureUnion)"
-    r"|sklearn\.ensemble\._hist_gradient_boosting\.(predictor\.TreePredictor|binning\._BinMapper)"
+    r"|sklearn\.ensemble\._hist_gradient_boosting\.(predictor\.TreePredictor|binning\._BinMapper"
+    r"|gradient_boosting\.HistGradientBoosting(Classifier|Regressor))"
     r"|sklearn\._loss\.(_loss|link|loss)\.[A-Za-z]+"
     r"|sklearn\.(compose|impute|preprocessing|linear_model|ensemble|tree|neural_network|svm|naive_bayes|neighbors"
     r"|calibration|pipeline|feature_extraction|feature_selection|decomposition|discriminant_analysis|dummy)(\._[a-z_]+|\.text)+\.[A-Z_][A-Za-z_]*"

@@ -20,6 +20,7 @@ from wayforward.plain_files import make_folder
 from wayforward.serve import accounts
 from wayforward.serve.permissions import Role
 from wayforward.serve.plans import SEED, plans_of, texts
+from wayforward.serve.process import give_back
 from wayforward.serve.projects import Given, Project, published
 from wayforward.serve.retraining import DONE
 from wayforward.serve.services import Services
@@ -137,6 +138,7 @@ def warm(services: Services) -> None:
             warm_version(services, id)
     finally:
         services.projects.getting_ready.difference_update(ids)
+        give_back()
 
 
 def train_apart(home: Path, id: str) -> None:
