@@ -522,7 +522,8 @@ class Recourse:
     def judged_by(self, problem: Any) -> Recourse:
         """The same people and options, judged by a `Problem`: an option that does not hold is none any more.
 
-        Options whose acts are named keep them, with their order and months.
+        Options whose acts are named keep them, with their order and months; kinds, and how many models trained again
+        said yes, stay with options to which this model gives the score they had.
 
         Raises: DataError for a problem with other features.
         """
@@ -541,8 +542,10 @@ class Recourse:
             )
         odd = {int(i): str(self.reasons[i]) for i in np.flatnonzero(~self.readable)}
         got = got.among(self.x, odd, wishes) if odd and there.size else got
-        got = _with_steps_of(self, got) if (self.steps != "").any() else got
-        return replace(got, meta=self.meta, origin=self.origin, problem=problem, unchecked=False)
+        got, meta = _with_what_was_known(self, got), self.meta
+        if (got.found & (got.kind == "")).any():  # nothing is known of the kinds of a part
+            meta = {name: value for name, value in meta.items() if name != "kinds"}
+        return replace(got, meta=meta, origin=self.origin, problem=problem, unchecked=False)
 
     @classmethod
     def _loaded(cls, path: Path) -> Recourse:
@@ -841,18 +844,32 @@ def _array(values: Any) -> np.ndarray:
     return np.array(values, dtype=object).astype(np.float64) if values else np.empty(0)
 
 
-def _with_steps_of(old: Recourse, got: Recourse) -> Recourse:
-    """Return answers to the same people with the named acts, months and paths of the same options of old ones."""
+def _with_what_was_known(old: Recourse, got: Recourse) -> Recourse:
+    """Return answers to the same people with what old ones know of the same options: named acts with months and paths,
+    and kinds with the share of models that said yes where the score is the same."""
     one, other = got.action[:, :, None], old.action[:, None]
     same = ((one == other) | (np.isnan(one) & np.isnan(other))).all(3)
-    same &= (got.found[:, :, None] & old.found[:, None]) & (old.steps != "")[:, None]
+    same &= got.found[:, :, None] & old.found[:, None]
+    if (old.steps != "").any():
+        who, slot, before = _pairs(same & (old.steps != "")[:, None])
+        steps, months = np.full(got.outcome.shape, "", dtype=object), got.months.copy()
+        path = np.full((*got.outcome.shape, *old.path.shape[2:]), np.nan)
+        steps[who, slot], months[who, slot] = old.steps[who, before], old.months[who, before]
+        path[who, slot] = old.path[who, before]
+        got = replace(got, steps=steps, months=months, path=path)
+    if (old.kind != "").any() and not old.unchecked:
+        score = np.isclose(got.score[:, :, None], old.score[:, None], rtol=1e-9, atol=1e-9)
+        who, slot, before = _pairs(same & score)
+        kind, lasts = np.full(got.outcome.shape, "", dtype=object), np.full(got.outcome.shape, np.nan)
+        kind[who, slot], lasts[who, slot] = old.kind[who, before], old.lasts[who, before]
+        got = replace(got, kind=kind, lasts=lasts)
+    return got
+
+
+def _pairs(same: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return people, slots, and the first slot (n, k, k) that is the same, wherever one is."""
     who, slot = np.nonzero(same.any(2))
-    before = same[who, slot].argmax(1)
-    steps, months = np.full(got.outcome.shape, "", dtype=object), got.months.copy()
-    path = np.full((*got.outcome.shape, *old.path.shape[2:]), np.nan)
-    steps[who, slot], months[who, slot] = old.steps[who, before], old.months[who, before]
-    path[who, slot] = old.path[who, before]
-    return replace(got, steps=steps, months=months, path=path)
+    return who, slot, same[who, slot].argmax(1)
 
 
 def _longer(path: np.ndarray, longest: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from wayforward.testing import case
 def test_outputs_agree() -> None:
     it = case("forest", "causal", n=40)
     refused = it.x[it.refused][:6]
-    assert list(findings(it.problem, wf.recommend(it.problem, refused, k=2), letters=2)) == []
+    assert list(findings(it.problem, wf.recommend(it.problem, refused, k=2), 2, ("en", "de"), 2)) == []
 
 
 def test_the_linter_sees_raw_floats_and_unequal_numbers() -> None:

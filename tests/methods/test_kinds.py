@@ -72,6 +72,20 @@ def test_a_lasting_option_ends_where_the_next_boundary_is_likely_to_be():
     assert got.meta["retraining"]["judged"] == 7 and got.meta["kinds"] == ["cheapest", "lasting"]
 
 
+def test_a_saved_answer_that_its_problem_judges_again_says_the_same_of_kinds(tmp_path):
+    """Another model says nothing of them: its scores are others, and so would be what is trained again."""
+    it = one_line(searched=12, judged=7, share=0.9)
+    got = wf.recommend(it, np.array([[0.1, 0.2], [0.3, 0.4]]), kinds=("cheapest", "lasting"))
+    path = got.save(tmp_path / "a.json")
+    again = wf.Recourse.load(path, problem=it)
+    assert again.kind.tolist() == got.kind.tolist()
+    np.testing.assert_array_equal(again.lasts, got.rounded.lasts)
+    assert again.explain(0) == got.explain(0) and "renewed models said yes" in again.explain(0)
+    other = Problem(it.schema, wf.wrap(Threshold(0.45), it.schema), Target(1), data=PAST * [1, 0.9])
+    judged = wf.Recourse.load(path, problem=other)
+    assert (judged.kind == "").all() and np.isnan(judged.lasts).all() and "renewed" not in judged.explain(0)
+
+
 def test_rounded_and_roomier_options_are_measured_again_and_still_made_to_last():
     it = one_line(searched=12, judged=400, share=0.9)
     got = wf.recommend(
